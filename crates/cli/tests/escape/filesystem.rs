@@ -1,0 +1,236 @@
+//! Reads and writes outside the grants. Grants themselves are in `grants.rs`.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use crate::require;
+use crate::support::{
+    ABSENT, READ_ONLY, Run, Scratch, allowed, blocked, probe_path, refused,
+};
+
+fn read(path: &Path) -> Run {
+    Run::new().probe(&["read".as_ref(), path.as_os_str()])
+}
+
+fn read_bare(path: &Path) -> Run {
+    Run::bare().probe(&["read".as_ref(), path.as_os_str()])
+}
+
+#[test]
+fn file_outside_every_grant_is_not_there() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let secret = scratch.file("secret", "canary");
+    let granted = allowed(read(&secret).read(&secret));
+    assert_eq!(granted.detail, "canary");
+    blocked(read(&secret), ABSENT);
+}
+
+#[test]
+fn keys_in_the_users_home_are_not_there() {
+    require!("userns");
+    let home = Scratch::new();
+    let key = home.file(".ssh/id_rsa", "PRIVATE KEY");
+    refused(read(&key).env("HOME", home.path()), read_bare(&key), ABSENT);
+    let by_tilde = ["sh", "-c", "cat ~/.ssh/id_rsa"];
+    Run::bare().env("HOME", home.path()).command(&by_tilde).run().code_is(0);
+    let inside = Run::new().env("HOME", home.path()).command(&by_tilde).run();
+    assert_ne!(inside.code, 0, "{inside}");
+    assert!(!inside.text().contains("PRIVATE"), "{inside}");
+}
+
+#[test]
+fn symlink_in_a_grant_does_not_lead_out() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let secret = scratch.file("outside/secret", "canary");
+    let grant = scratch.dir("grant");
+    let link = grant.join("link");
+    symlink(&secret, &link).unwrap();
+    let relative = grant.join("relative");
+    symlink("../outside/secret", &relative).unwrap();
+    for link in [&link, &relative] {
+        refused(read(link).read(&grant), read(link).read(&grant).read(&secret), ABSENT);
+        blocked(read(link).write(&grant), ABSENT);
+    }
+}
+
+#[test]
+fn symlink_made_inside_does_not_lead_out() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let secret = scratch.file("secret", "canary");
+    let grant = scratch.dir("grant");
+    let link = grant.join("link");
+    let act = |run: Run| {
+        run.probe(&["symlink".as_ref(), secret.as_os_str(), link.as_os_str()])
+            .probe(&["read".as_ref(), link.as_os_str()])
+    };
+    blocked(act(Run::new().write(&grant)), ABSENT);
+    assert_eq!(fs::read_link(&link).unwrap(), secret);
+    allowed(read_bare(&link));
+}
+
+#[test]
+fn dot_dot_does_not_lead_out() {
+    require!("userns");
+    let scratch = Scratch::new();
+    scratch.file("secret", "canary");
+    let grant = scratch.dir("grant");
+    let path = grant.join("../secret");
+    refused(read(&path).read(&grant), read_bare(&path), ABSENT);
+    let relative = Path::new("../secret");
+    refused(read(relative).read(&grant).cwd(&grant), read_bare(relative).cwd(&grant), ABSENT);
+}
+
+#[test]
+fn hard_link_does_not_bring_a_file_in() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let outside = scratch.file("outside", "canary");
+    let shown = scratch.file("read-only/file", "canary");
+    let grant = scratch.dir("grant");
+    let act = |run: Run, file: &Path| {
+        run.probe(&["hardlink".as_ref(), file.as_os_str(), grant.join("link").as_os_str()])
+    };
+    blocked(act(Run::new().write(&grant), &outside), ABSENT);
+    let read_only = shown.parent().unwrap();
+    blocked(
+        act(Run::new().write(&grant).read(read_only), &shown),
+        &["EXDEV", "EPERM", "EACCES", "EROFS"],
+    );
+    allowed(act(Run::bare(), &outside));
+}
+
+#[test]
+fn root_of_another_process_does_not_lead_out() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let secret = scratch.file("secret", "canary");
+    let through = |pid: &str| format!("/proc/{pid}/root{}", secret.display());
+    allowed(read(Path::new(&through("self"))).read(&secret));
+    for pid in ["1", "self", &std::process::id().to_string()] {
+        blocked(read(Path::new(&through(pid))), ABSENT);
+    }
+}
+
+#[test]
+fn root_of_the_launcher_does_not_lead_out() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let secret = scratch.file("secret", "canary");
+    let script = r#"read pid; exec "$0" read "/proc/$pid/root$1""#;
+    let words = |run: Run| {
+        run.command(&["sh", "-c", script]).command(&[probe_path(), secret.clone()]).open_input()
+    };
+    let attempt = |run: Run, own: bool| {
+        use std::io::Write;
+        let mut live = words(run).spawn();
+        let pid = if own { "self".to_owned() } else { live.pid().to_string() };
+        writeln!(live.stdin(), "{pid}").unwrap();
+        live.wait()
+    };
+    let control = attempt(Run::new().read(probe_path()).read(&secret), true);
+    assert!(control.last("own root").ok, "{control}");
+    let attack = attempt(Run::new().read(probe_path()), false);
+    assert!(!attack.last("root of the launcher").ok, "{attack}");
+}
+
+#[test]
+fn read_grant_cannot_be_written() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.file("grant/file", "original");
+    let grant = file.parent().unwrap();
+    let act = |name: &str, target: &Path| {
+        let words = [name.to_owned(), target.to_str().unwrap().to_owned()];
+        move |run: Run| run.probe(&words)
+    };
+    for act in [
+        act("write", &file),
+        act("create", &grant.join("new")),
+        act("mkdir", &grant.join("dir")),
+        act("unlink", &file),
+    ] {
+        blocked(act(Run::new().read(grant)), READ_ONLY);
+        allowed(act(Run::new().write(grant)));
+    }
+    assert_eq!(fs::read_dir(grant).unwrap().count(), 2);
+}
+
+#[test]
+fn read_grant_keeps_its_modes_and_names() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.file("grant/file", "original");
+    let grant = file.parent().unwrap();
+    let (file, new) = (file.to_str().unwrap(), grant.join("new"));
+    let new = new.to_str().unwrap();
+    for words in [&["chmod", file, "777"][..], &["rename", file, new], &["symlink", "x", new]] {
+        blocked(Run::new().read(grant).probe(words), READ_ONLY);
+    }
+    allowed(Run::new().write(grant).probe(&["chmod", file, "700"]));
+    allowed(Run::new().write(grant).probe(&["rename", file, new]));
+}
+
+#[test]
+fn system_is_read_only() {
+    require!("userns");
+    allowed(Run::new().probe(&["create", "/tmp/mcp-escape-test"]));
+    for dir in ["/", "/etc", "/usr", "/usr/bin", "/usr/lib", "/bin", "/dev", "/proc", "/var", "/home"] {
+        let path = format!("{}/mcp-escape-test", dir.trim_end_matches('/'));
+        blocked(Run::new().probe(&["create", &path]), &["EROFS", "EACCES", "EPERM", "ENOENT"]);
+        assert!(!Path::new(&path).exists(), "{path} was made on the host");
+    }
+    allowed(Run::new().probe(&["write", "/dev/null"]));
+    for path in ["/etc/passwd", "/etc/hosts", "/usr/bin/env", "/proc/sys/kernel/core_pattern"] {
+        blocked(Run::new().probe(&["write", path, ""]), &["EROFS", "EACCES", "EPERM", "ENOENT"]);
+    }
+}
+
+#[test]
+fn system_is_there_and_secrets_of_it_are_not() {
+    require!("userns");
+    for dir in ["/usr/bin", "/bin", "/etc", "/dev"] {
+        assert!(!allowed(Run::new().probe(&["list", dir])).detail.is_empty(), "{dir}");
+    }
+    for path in [
+        "/etc/shadow", "/etc/sudoers", "/root", "/var/log", "/var/lib", "/boot", "/dev/mem", "/dev/kmsg",
+        "/run/dbus/system_bus_socket", "/var/run/docker.sock", "/sys/kernel/security",
+    ] {
+        if fs::metadata(path).is_ok() {
+            refused(
+                Run::new().probe(&["stat", path]),
+                Run::bare().probe(&["stat", path]),
+                ABSENT,
+            );
+        }
+    }
+}
+
+#[test]
+fn tmp_is_private() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let host = scratch.file("host", "canary");
+    refused(read(&host), read_bare(&host), ABSENT);
+    let name = format!("/tmp/mcp-escape-inside-{}", std::process::id());
+    allowed(Run::new().probe(&["create", &name]));
+    assert!(!Path::new(&name).exists(), "{name} is on the host");
+    blocked(Run::new().probe(&["read", &name]), ABSENT);
+}
+
+#[test]
+fn home_is_ephemeral_unless_named() {
+    require!("userns");
+    let home = Scratch::new();
+    let run = || Run::new().env("HOME", home.path()).env("XDG_DATA_HOME", home.join("data"));
+    assert_eq!(allowed(run().probe(&["getenv", "HOME"])).detail, "/home/mcp");
+    allowed(run().probe(&["create", "/home/mcp/note"]));
+    blocked(run().probe(&["read", "/home/mcp/note"]), ABSENT);
+    let named = || run().flag("--home").arg("server-a");
+    allowed(named().probe(&["create", "/home/mcp/note"]));
+    allowed(named().probe(&["read", "/home/mcp/note"]));
+    blocked(run().flag("--home").arg("server-b").probe(&["read", "/home/mcp/note"]), ABSENT);
+}

@@ -1,0 +1,12 @@
+//! Attacks on the sandbox, one file per kind. Each refusal is paired with its control: the same
+//! act, allowed, succeeds.
+//!
+//! `MCP_BIN` and `MCP_PROBE_BIN` choose other binaries; `MCP_REQUIRE=userns` turns skips into
+//! failures.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod filesystem;

@@ -1,0 +1,115 @@
+//! Other processes: the host's are not there, and init is beyond reach.
+
+use crate::require;
+use crate::support::{FORBIDDEN, Live, NO_PROCESS, PATIENCE, Run, allowed, blocked, eventually, refused};
+
+/// A process on the host, started by the test.
+fn victim() -> (Live, String) {
+    let victim = Run::bare().env("CANARY", "seen").probe(&["sleep", "600"]).spawn();
+    let pid = victim.pid().to_string();
+    let environ = format!("/proc/{pid}/environ");
+    let ready = eventually(PATIENCE, || {
+        std::fs::read_to_string(&environ).unwrap_or_default().contains("CANARY")
+    });
+    assert!(ready, "the victim never started");
+    (victim, pid)
+}
+
+#[test]
+fn host_processes_are_not_listed() {
+    require!("userns");
+    let (_victim, pid) = victim();
+    assert!(allowed(Run::bare().probe(&["proc-list"])).lines().contains(&pid.as_str()));
+    let inside = allowed(Run::new().probe(&["proc-list"]));
+    assert!(inside.lines().len() <= 3, "{inside:?}");
+    assert!(!inside.lines().contains(&pid.as_str()), "{inside:?}");
+}
+
+#[test]
+fn host_processes_cannot_be_touched() {
+    require!("userns");
+    let (_victim, pid) = victim();
+    for words in [
+        &["kill", &pid, "0"][..],
+        &["environ", &pid],
+        &["cmdline", &pid],
+        &["proc-fd", &pid],
+        &["proc-root", &pid],
+        &["proc-cwd", &pid],
+        &["prlimit", &pid],
+    ] {
+        refused(Run::new().probe(words), Run::bare().probe(words), NO_PROCESS);
+    }
+}
+
+#[test]
+fn host_processes_cannot_be_traced() {
+    require!("userns", "ptrace");
+    let (_victim, pid) = victim();
+    for words in [&["ptrace", &pid][..], &["vm-read", &pid], &["mem", &pid], &["pidfd-getfd", &pid, "0"]] {
+        refused(Run::new().probe(words), Run::bare().probe(words), NO_PROCESS);
+    }
+}
+
+#[test]
+fn signal_to_everyone_stays_inside() {
+    require!("userns");
+    let (victim, _) = victim();
+    let everyone = Run::new().shell("kill -9 -1; echo alive").run();
+    everyone.has_no_panic();
+    // The sweep must not have reached the host: a second run and the victim still work.
+    allowed(Run::new().probe(&["cwd"]));
+    allowed(Run::bare().probe(&["kill", &victim.pid().to_string(), "0"]));
+}
+
+#[test]
+fn init_cannot_be_killed_or_stopped() {
+    require!("userns");
+    for signal in ["9", "19"] {
+        let finished = Run::new()
+            .probe(&["kill", "1", signal])
+            .probe(&["sleep", "0.2"])
+            .probe(&["fork", "2"])
+            .probe(&["exit", "5"])
+            .run();
+        finished.code_is(5);
+        assert!(finished.act("fork").ok, "{finished}");
+    }
+}
+
+#[test]
+fn init_cannot_be_looked_into() {
+    require!("userns");
+    for act in ["environ", "mem", "proc-fd", "proc-root", "proc-cwd"] {
+        refused(
+            Run::new().probe(&[act, "1"]),
+            Run::new().probe(&[act, "self"]),
+            &["EACCES", "EPERM", "ENOENT", "ESRCH"],
+        );
+    }
+    for words in [&["ptrace", "1"][..], &["vm-read", "1"], &["pidfd-getfd", "1", "0"]] {
+        blocked(Run::new().probe(words), FORBIDDEN);
+    }
+}
+
+#[test]
+fn orphans_are_reaped() {
+    require!("userns");
+    let finished = Run::new()
+        .probe(&["daemonize", "0.05"])
+        .probe(&["daemonize", "0.05"])
+        .probe(&["sleep", "1"])
+        .probe(&["proc-list"])
+        .run();
+    let left = finished.last("proc-list").lines().len();
+    assert!(left <= 3, "zombies stay: {finished}");
+}
+
+#[test]
+fn programs_may_have_children() {
+    require!("userns");
+    assert_eq!(allowed(Run::new().probe(&["fork", "5"])).detail, "5");
+    let finished = Run::new().shell("echo one | cat; (sleep 0.1; echo two) & wait").run();
+    finished.code_is(0);
+    assert_eq!(finished.text(), "one\ntwo\n");
+}

@@ -1,0 +1,113 @@
+//! Drives the built `mcp` with the probe program, inside and outside the sandbox.
+#![allow(dead_code)]
+
+mod finished;
+mod live;
+mod needs;
+mod pty;
+mod run;
+mod scratch;
+mod sys;
+
+pub use finished::{Finished, Outcome};
+pub use live::Live;
+pub use needs::{available, is_root};
+pub use pty::Pty;
+pub use run::{Run, mcp_path, probe_path};
+pub use scratch::Scratch;
+pub use sys::{Preparation, euid};
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// No run of a test takes longer, however slow the machine: what does has hung.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a path outside every grant answers.
+pub const ABSENT: &[&str] = &["ENOENT", "EACCES", "EPERM", "ENOTDIR"];
+/// What a write to something read-only answers.
+pub const READ_ONLY: &[&str] = &["EROFS", "EACCES", "EPERM"];
+/// What a call that is not permitted answers.
+pub const FORBIDDEN: &[&str] = &["EPERM", "EACCES", "ENOSYS", "EINVAL"];
+/// What a process out of sight answers.
+pub const NO_PROCESS: &[&str] = &["ESRCH", "ENOENT", "EPERM", "EACCES", "ENOSYS"];
+/// What an address out of reach answers.
+pub const UNREACHABLE: &[&str] =
+    &["ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "EACCES", "EPERM"];
+
+/// Returns from the test when the machine lacks something, saying so; with the name in
+/// `MCP_REQUIRE` that is a failure instead.
+#[macro_export]
+macro_rules! require {
+    ($($feature:literal),+) => {
+        $(if !$crate::support::available($feature) {
+            return;
+        })+
+    };
+}
+
+/// Asserts that the last act of the run works, and gives its outcome.
+#[track_caller]
+pub fn allowed(run: Run) -> Outcome {
+    let shown = run.to_string();
+    let finished = run.run();
+    let outcome = finished.last(&shown);
+    assert!(outcome.ok, "should be allowed: {shown}\n{finished}");
+    assert_eq!(finished.code, 0, "{shown}\n{finished}");
+    outcome.clone()
+}
+
+/// Asserts that the last act of `attack` fails with one of `errnos`, and that the same act works
+/// in `control`: a probe that is broken would fail in both.
+#[track_caller]
+pub fn refused(attack: Run, control: Run, errnos: &[&str]) {
+    allowed(control);
+    blocked(attack, errnos);
+}
+
+/// The half of [`refused`] for attacks that share one control.
+#[track_caller]
+pub fn blocked(attack: Run, errnos: &[&str]) {
+    let shown = attack.to_string();
+    let finished = attack.run();
+    let outcome = finished.last(&shown);
+    assert!(!outcome.ok, "should be refused: {shown}\n{finished}");
+    assert!(errnos.contains(&outcome.errno()), "{shown}\nnone of {errnos:?}\n{finished}");
+}
+
+/// Polls until something holds; whether it did within `limit`.
+pub fn eventually(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        if holds() {
+            return true;
+        }
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// Asserts that a heartbeat file starts to grow.
+#[track_caller]
+pub fn heart_beats(path: &Path) {
+    let before = size(path);
+    assert!(eventually(PATIENCE, || size(path) > before + 2), "no heartbeat in {path:?}");
+}
+
+/// Asserts that a heartbeat file, which has grown, stops growing.
+#[track_caller]
+pub fn heart_stops(path: &Path) {
+    assert!(size(path) > 0, "never lived: {path:?}");
+    let stopped = eventually(Duration::from_secs(10), || {
+        let before = size(path);
+        std::thread::sleep(Duration::from_millis(300));
+        size(path) == before
+    });
+    assert!(stopped, "still alive: {path:?}");
+}

@@ -1,0 +1,57 @@
+//! What this machine can do, so that a skipped test says why.
+
+use std::sync::OnceLock;
+
+use super::{Run, sys};
+
+pub fn is_root() -> bool {
+    sys::euid() == 0
+}
+
+/// Whether the machine has a feature. Prints `SKIP: reason` when not, and panics when
+/// `MCP_REQUIRE` names it.
+#[track_caller]
+pub fn available(feature: &str) -> bool {
+    let missing = match feature {
+        "userns" => user_namespaces(),
+        "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
+        "ptrace" => yama(),
+        "keyring" => keyring(),
+        "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
+        other => panic!("no feature is named {other}"),
+    };
+    let Some(reason) = missing else { return true };
+    let required = std::env::var("MCP_REQUIRE").unwrap_or_default();
+    assert!(
+        !required.split(',').any(|name| name.trim() == feature),
+        "MCP_REQUIRE={required}, but {feature} is missing: {reason}"
+    );
+    println!("SKIP: {feature}: {reason}");
+    false
+}
+
+fn user_namespaces() -> Option<String> {
+    static MISSING: OnceLock<Option<String>> = OnceLock::new();
+    MISSING
+        .get_or_init(|| {
+            let finished =
+                Run::bare().probe(&["unshare", "user,mnt,pid,net,ipc,uts,cgroup"]).run();
+            let outcome = finished.last("unshare");
+            (!outcome.ok).then(|| format!("unshare: {}", outcome.detail))
+        })
+        .clone()
+}
+
+/// With Yama an ordinary user cannot look into processes that are not its children.
+fn yama() -> Option<String> {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let scope = scope.trim();
+    let free = ["", "0"].contains(&scope) || (scope == "1" && is_root());
+    (!free).then(|| format!("kernel.yama.ptrace_scope is {scope}"))
+}
+
+fn keyring() -> Option<String> {
+    let finished = Run::bare().probe(&["join-session"]).run();
+    let outcome = finished.last("join-session");
+    (!outcome.ok).then(|| outcome.detail.clone())
+}

@@ -1,0 +1,70 @@
+//! What holds when nobody says anything.
+
+use crate::policy::{Limits, Sourced};
+use crate::{Bytes, Duration, EnvPattern, Origin};
+
+/// The lowest layer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Defaults {
+    pub limits: Limits,
+    pub env_allow: Vec<EnvPattern>,
+}
+
+/// Language, terminal and certificates: nothing that names a person, a place or a key.
+const ENV_ALLOW: [&str; 15] = [
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+];
+
+impl Defaults {
+    /// For servers, which live as long as their client.
+    pub fn run() -> Self {
+        Self::with_timeout(None)
+    }
+
+    /// For one command.
+    pub fn exec() -> Self {
+        Self::with_timeout(Some(Duration::from_secs(120)))
+    }
+
+    /// Another memory limit, such as the larger one for packages started through npx.
+    pub fn memory(mut self, memory: Bytes) -> Self {
+        self.limits.memory.value = Some(memory);
+        self
+    }
+
+    fn with_timeout(timeout: Option<Duration>) -> Self {
+        Self {
+            limits: Limits {
+                memory: default(Some(Bytes::mib(512))),
+                cpu: default(None),
+                cpu_time: default(None),
+                processes: default(Some(128)),
+                open_files: default(Some(1024)),
+                file_size: default(None),
+                tmp_size: default(Bytes::mib(256)),
+                address_space: default(None),
+                timeout: default(timeout),
+                grace: default(Duration::from_secs(5)),
+            },
+            env_allow: ENV_ALLOW.map(EnvPattern::built_in).to_vec(),
+        }
+    }
+}
+
+fn default<T>(value: T) -> Sourced<T> {
+    Sourced::new(value, Origin::Default)
+}

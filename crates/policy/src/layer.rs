@@ -1,0 +1,159 @@
+//! One source's part of the policy: a file, a manifest, or the command line.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Position};
+use crate::excerpt::printable_text;
+use crate::policy::{Env, Filesystem, NetworkMode, Sourced, Subprocess};
+use crate::{Bytes, Cores, Duration, LayerBuilder, NetRule, Origin, parse};
+
+/// The largest policy file that is read. A thousand rules are a hundredth of it.
+pub const MAX_POLICY_FILE: usize = 1 << 20;
+
+/// Whose words a layer holds, in the order in which later ones replace earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LayerKind {
+    /// What the server's package asks for. It can only ask: see [`crate::Policy::merge`].
+    Manifest,
+    UserConfig,
+    PolicyFile,
+    CommandLine,
+}
+
+/// Where a layer's text came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerSource {
+    pub kind: LayerKind,
+    /// Named in messages and origins.
+    pub path: PathBuf,
+    /// Absolute; relative paths in the text are resolved against it.
+    pub base: PathBuf,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+}
+
+/// What one source says. Nothing said is `None` or an empty list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    pub kind: LayerKind,
+    pub filesystem: Filesystem,
+    pub network_mode: Option<Sourced<NetworkMode>>,
+    pub allow: Vec<Sourced<NetRule>>,
+    pub unix: Vec<Sourced<PathBuf>>,
+    pub listen: Vec<Sourced<u16>>,
+    pub subprocess: Option<Sourced<Subprocess>>,
+    pub limits: LayerLimits,
+    pub env: Env,
+}
+
+/// The limits of [`crate::Limits`], each said or not said. `Some(None)` is the word `"none"`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LayerLimits {
+    pub memory: Option<Sourced<Option<Bytes>>>,
+    pub cpu: Option<Sourced<Option<Cores>>>,
+    pub cpu_time: Option<Sourced<Option<Duration>>>,
+    pub processes: Option<Sourced<Option<u32>>>,
+    pub open_files: Option<Sourced<Option<u32>>>,
+    pub file_size: Option<Sourced<Option<Bytes>>>,
+    pub tmp_size: Option<Sourced<Bytes>>,
+    pub address_space: Option<Sourced<Option<Bytes>>>,
+    pub timeout: Option<Sourced<Option<Duration>>>,
+    pub grace: Option<Sourced<Duration>>,
+}
+
+impl Layer {
+    pub(crate) fn empty(kind: LayerKind) -> Self {
+        Self {
+            kind,
+            filesystem: Filesystem::default(),
+            network_mode: None,
+            allow: Vec::new(),
+            unix: Vec::new(),
+            listen: Vec::new(),
+            subprocess: None,
+            limits: LayerLimits::default(),
+            env: Env::default(),
+        }
+    }
+
+    /// Reads a policy file's text.
+    pub fn from_toml(text: &str, source: LayerSource) -> Result<Self, Error> {
+        if text.len() > MAX_POLICY_FILE {
+            return Err(source.too_large(text.len()));
+        }
+        parse::layer(text.strip_prefix('\u{FEFF}').unwrap_or(text), source)
+    }
+
+    /// Reads a policy file as it is on disk.
+    pub fn from_bytes(bytes: &[u8], source: LayerSource) -> Result<Self, Error> {
+        if bytes.len() > MAX_POLICY_FILE {
+            return Err(source.too_large(bytes.len()));
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::from_toml(text, source),
+            Err(error) => {
+                let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+                let line = valid.matches('\n').count() + 1;
+                let column = valid.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+                Err(Error::in_file(
+                    source.shown_path(),
+                    "this is not UTF-8 text",
+                    "save the file as UTF-8",
+                )
+                .at(Position { line, column }, None))
+            }
+        }
+    }
+
+    /// A layer of flags. `cwd` is absolute; relative paths are resolved against it.
+    pub fn command_line(cwd: impl Into<PathBuf>, home: Option<PathBuf>) -> LayerBuilder {
+        LayerBuilder::command_line(cwd.into(), home)
+    }
+
+    /// A layer of what a package asks for, when that is not written in policy syntax.
+    /// `place` says where, such as `manifest.json`.
+    pub fn manifest(
+        place: impl Into<String>,
+        base: impl Into<PathBuf>,
+        home: Option<PathBuf>,
+    ) -> LayerBuilder {
+        LayerBuilder::manifest(place.into(), base.into(), home)
+    }
+}
+
+impl LayerSource {
+    /// Short and safe to print: below the home directory it starts with `~`.
+    pub(crate) fn shown_path(&self) -> String {
+        let home = self.home.as_deref().filter(|home| *home != Path::new(""));
+        let below = home.and_then(|home| self.path.strip_prefix(home).ok());
+        let path = match below {
+            Some(below) => Path::new("~").join(below),
+            None => self.path.clone(),
+        };
+        printable_text(&path.to_string_lossy())
+    }
+
+    pub(crate) fn origin(&self, line: usize) -> Origin {
+        let place = format!("{}:{line}", self.shown_path());
+        match self.kind {
+            LayerKind::Manifest => Origin::Manifest { place },
+            LayerKind::UserConfig => Origin::UserConfig { place },
+            LayerKind::PolicyFile => Origin::PolicyFile { place },
+            LayerKind::CommandLine => Origin::CommandLine { flag: place },
+        }
+    }
+
+    fn too_large(&self, size: usize) -> Error {
+        Error::in_file(
+            self.shown_path(),
+            format!(
+                "this file has {}, too much for a policy",
+                Bytes(size as u64)
+            ),
+            format!(
+                "policy files have at most {}",
+                Bytes(MAX_POLICY_FILE as u64)
+            ),
+        )
+    }
+}

@@ -1,0 +1,108 @@
+//! The effective policy: every layer merged, every value with the place it came from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Serialize, Serializer};
+
+use crate::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, SecretRef};
+
+/// A value and the layer that set it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sourced<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+impl<T> Sourced<T> {
+    pub fn new(value: T, origin: Origin) -> Self {
+        Self { value, origin }
+    }
+}
+
+/// What a run is asked to be. No operating-system words in here.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Policy {
+    pub filesystem: Filesystem,
+    pub network: Network,
+    pub process: Process,
+    pub limits: Limits,
+    pub env: Env,
+}
+
+/// Paths beyond the system view. Absolute after merging (`~` and relative paths are
+/// resolved against the layer's base directory), not yet canonical and not yet checked
+/// to exist: that needs the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Filesystem {
+    #[serde(serialize_with = "lossy")]
+    pub read: Vec<Sourced<PathBuf>>,
+    #[serde(serialize_with = "lossy")]
+    pub write: Vec<Sourced<PathBuf>>,
+    /// Paths or globs; win over `read` and `write`. A glob that starts with `**/` matches
+    /// anywhere; an entry with glob characters also stands for the file of that very name.
+    #[serde(serialize_with = "lossy")]
+    pub deny: Vec<Sourced<PathBuf>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Network {
+    pub mode: Sourced<NetworkMode>,
+    pub allow: Vec<Sourced<NetRule>>,
+    #[serde(serialize_with = "lossy")]
+    pub unix: Vec<Sourced<PathBuf>>,
+    pub listen: Vec<Sourced<u16>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkMode {
+    /// Only what `allow`, `unix` and `listen` name; nothing named: no network.
+    Isolated,
+    /// The host's own network, unrestricted.
+    Host,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Process {
+    pub subprocess: Sourced<Subprocess>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subprocess {
+    Allowed,
+    Refused,
+}
+
+/// `None` is the user's word `"none"`: no limit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limits {
+    pub memory: Sourced<Option<Bytes>>,
+    pub cpu: Sourced<Option<Cores>>,
+    pub cpu_time: Sourced<Option<Duration>>,
+    pub processes: Sourced<Option<u32>>,
+    pub open_files: Sourced<Option<u32>>,
+    pub file_size: Sourced<Option<Bytes>>,
+    pub tmp_size: Sourced<Bytes>,
+    pub address_space: Sourced<Option<Bytes>>,
+    pub timeout: Sourced<Option<Duration>>,
+    pub grace: Sourced<Duration>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Env {
+    /// Names or globs taken from the host environment.
+    pub allow: Vec<Sourced<EnvPattern>>,
+    pub set: BTreeMap<EnvName, Sourced<String>>,
+    /// By reference only: the value is fetched by the launcher and never printed.
+    pub secrets: BTreeMap<EnvName, Sourced<SecretRef>>,
+}
+
+/// serde refuses paths that are not UTF-8, and a report must not fail on a file's name.
+fn lossy<S: Serializer>(paths: &[Sourced<PathBuf>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| Sourced {
+        value: path.value.to_string_lossy(),
+        origin: path.origin.clone(),
+    }))
+}

@@ -1,0 +1,181 @@
+//! The table of acts. Each file beside this one holds the acts on one kind of thing; those below
+//! `linux/` exist on Linux only and answer `ENOSYS` elsewhere.
+
+mod environment;
+mod files;
+mod lifetime;
+#[cfg(target_os = "linux")]
+mod linux;
+mod network;
+mod resources;
+
+use crate::act::{Args, Said, Spec};
+
+/// Names an act that needs Linux; elsewhere the path is never looked at.
+macro_rules! linux {
+    ($($perform:tt)*) => {{
+        #[cfg(target_os = "linux")]
+        {
+            linux::$($perform)*
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            not_here
+        }
+    }};
+}
+
+#[cfg(not(target_os = "linux"))]
+fn not_here(_: Args<'_>) -> Said {
+    Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into())
+}
+
+const fn act(
+    name: &'static str,
+    usage: &'static str,
+    perform: for<'a> fn(Args<'a>) -> Said,
+) -> Spec {
+    Spec {
+        name,
+        usage,
+        perform,
+    }
+}
+
+pub(crate) const ACTS: &[Spec] = &[
+    act("read", "PATH", files::read),
+    act("write", "PATH [TEXT]", files::write),
+    act("create", "PATH [TEXT]", files::create),
+    act("list", "DIR", files::list),
+    act("stat", "PATH", files::stat),
+    act("unlink", "PATH", files::unlink),
+    act("mkdir", "PATH", files::mkdir),
+    act("rename", "FROM TO", files::rename),
+    act("symlink", "TARGET LINK", files::symlink),
+    act("hardlink", "FILE LINK", files::hardlink),
+    act("write-big", "PATH BYTES", files::write_big),
+    act("tmp-fill", "DIR BYTES", files::fill),
+    act("chmod", "PATH MODE(octal)", linux!(inodes::chmod)),
+    act(
+        "mknod",
+        "PATH [c|b|p] [MAJOR] [MINOR]",
+        linux!(inodes::mknod),
+    ),
+    act("open-mode", "PATH MODE(octal)", linux!(inodes::open_mode)),
+    act("open-by-handle", "PATH", linux!(inodes::open_by_handle)),
+    act("connect", "HOST:PORT", network::connect),
+    act("connect6", "[ADDR]:PORT", network::connect6),
+    act("udp-send", "ADDR:PORT [TEXT]", network::udp_send),
+    act("listen", "PORT", network::listen),
+    act("resolve", "NAME", network::resolve),
+    act("fastopen", "ADDR:PORT", linux!(sockets::fastopen)),
+    act("unix-connect", "PATH", linux!(sockets::unix_connect)),
+    act("unix-abstract", "NAME", linux!(sockets::unix_abstract)),
+    act(
+        "abstract-dgram-send",
+        "NAME",
+        linux!(sockets::abstract_dgram_send),
+    ),
+    act("socket", "FAMILY TYPE PROTOCOL", linux!(sockets::socket)),
+    act("net-ifaces", "", linux!(sockets::interfaces)),
+    act("kill", "PID SIGNAL", linux!(processes::kill)),
+    act("ptrace", "PID", linux!(processes::ptrace)),
+    act("vm-read", "PID", linux!(processes::vm_read)),
+    act("pidfd-getfd", "PID FD", linux!(processes::pidfd_getfd)),
+    act("prlimit", "PID", linux!(processes::prlimit)),
+    act("environ", "PID", linux!(processes::environ)),
+    act("cmdline", "PID", linux!(processes::cmdline)),
+    act("mem", "PID", linux!(processes::mem)),
+    act("proc-fd", "PID", linux!(processes::fd)),
+    act("proc-root", "PID", linux!(processes::root)),
+    act("proc-cwd", "PID", linux!(processes::cwd)),
+    act("proc-list", "", linux!(processes::list)),
+    act("caps", "", linux!(identity::caps)),
+    act("nnp", "", linux!(identity::no_new_privileges)),
+    act("status-field", "NAME", linux!(identity::status_field)),
+    act("uid", "", linux!(identity::uid)),
+    act("gids", "", linux!(identity::gids)),
+    act("session", "", linux!(identity::session)),
+    act("hostname", "", linux!(identity::hostname)),
+    act("sethostname", "[NAME]", linux!(identity::set_hostname)),
+    act("fds", "", linux!(descriptors::list)),
+    act("reopen", "FD r|w|rw", linux!(descriptors::reopen)),
+    act(
+        "reopen-write",
+        "FD [TEXT]",
+        linux!(descriptors::reopen_write),
+    ),
+    act("openat", "DIRFD PATH", linux!(descriptors::openat)),
+    act("tty", "", linux!(descriptors::tty)),
+    act("isatty", "FD", linux!(descriptors::isatty)),
+    act("winsize", "FD", linux!(descriptors::window_size)),
+    act("tiocsti", "FD CHAR", linux!(descriptors::tiocsti)),
+    act("ioctl", "FD COMMAND(hex)", linux!(descriptors::ioctl)),
+    act("rlimits", "", linux!(limits::list)),
+    act("memfd", "BYTES [HOLD-MS]", linux!(limits::memfd)),
+    act("alloc", "BYTES [HOLD-MS]", resources::alloc),
+    act(
+        "alloc-shared",
+        "BYTES [HOLD-MS]",
+        linux!(limits::alloc_shared),
+    ),
+    act(
+        "fork-alloc",
+        "N BYTES [HOLD-MS]",
+        linux!(limits::fork_alloc),
+    ),
+    act("fork", "N [HOLD-MS]", linux!(limits::fork)),
+    act("threads", "N [HOLD-MS]", resources::threads),
+    act("open-files", "N", resources::open_files),
+    act("spin", "CPU-SECONDS", resources::spin),
+    act("sleep", "SECONDS", lifetime::sleep),
+    act("loop-heartbeat", "FILE MS", lifetime::heartbeat),
+    act("exit", "N", lifetime::exit),
+    act("exec", "PATH ARGS…", lifetime::exec),
+    act("daemonize", "SECONDS [HEARTBEAT]", linux!(jobs::daemonize)),
+    act(
+        "ignore-term",
+        "SECONDS [HEARTBEAT]",
+        linux!(jobs::ignore_term),
+    ),
+    act("stop-self", "", linux!(jobs::stop_self)),
+    act("signal-self", "SIGNAL", linux!(jobs::signal_self)),
+    act("job", "EVENTS COMMAND ARGS…", linux!(jobs::job)),
+    act("memfd-exec", "PATH ARGS…", linux!(jobs::memfd_exec)),
+    act("mount", "DIR [SIZE]", linux!(namespaces::mount)),
+    act("umount", "PATH", linux!(namespaces::umount)),
+    act("remount-rw", "PATH", linux!(namespaces::remount_rw)),
+    act("remount-ro", "PATH", linux!(namespaces::remount_ro)),
+    act("pivot", "[DIR]", linux!(namespaces::pivot)),
+    act("chroot", "DIR", linux!(namespaces::chroot)),
+    act("unshare", "FLAGS(user,mnt,…)", linux!(namespaces::unshare)),
+    act("enter", "FLAGS(user,mnt,…)", linux!(namespaces::enter)),
+    act("clone-user", "[HIGH-BITS]", linux!(namespaces::clone_user)),
+    act("clone3-user", "", linux!(namespaces::clone3_user)),
+    act("setns", "PATH", linux!(namespaces::setns)),
+    act("io-uring", "", linux!(kernel::io_uring)),
+    act(
+        "add-key",
+        "NAME VALUE [session|user|process]",
+        linux!(keys::add),
+    ),
+    act("join-session", "", linux!(keys::join_session)),
+    act("keyctl-read", "[NAME]", linux!(keys::read)),
+    act("bpf", "", linux!(kernel::bpf)),
+    act("perf", "", linux!(kernel::perf)),
+    act("userfaultfd", "", linux!(kernel::userfaultfd)),
+    act("personality", "N", linux!(kernel::personality)),
+    act(
+        "syscall",
+        "NR [A0] [A1] [A2] [A3] [A4] [A5]",
+        linux!(kernel::syscall),
+    ),
+    act("int80", "NR", linux!(kernel::int80)),
+    act("env", "", environment::names),
+    act("getenv", "NAME", environment::value),
+    act("cwd", "", environment::cwd),
+    act("stdin-read", "", environment::stdin_read),
+    act("write-stdout", "TEXT", environment::write_stdout),
+    act("write-stderr", "TEXT", environment::write_stderr),
+    act("time", "", environment::time),
+];

@@ -1,0 +1,60 @@
+//! Everything that can keep a run from starting.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// A step of the set-up that the system refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetupFailure {
+    pub step: String,
+    pub target: String,
+    pub errno: i32,
+    pub hint: String,
+}
+
+impl std::fmt::Display for SetupFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.step)?;
+        if !self.target.is_empty() {
+            write!(f, " {}", self.target)?;
+        }
+        write!(f, ": {}", io::Error::from_raw_os_error(self.errno))?;
+        if !self.hint.is_empty() {
+            write!(f, " ({})", self.hint)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{command}: command not found")]
+    NotFound { command: String },
+    #[error("{path}: {why}", path = path.display())]
+    NotExecutable { path: PathBuf, why: String },
+    #[error("{flag} {path}: {why}", path = path.display())]
+    Grant { flag: String, path: PathBuf, why: String },
+    #[error("{what}: {why}")]
+    Input { what: String, why: String },
+    #[error("file descriptor {fd} is {kind}, which would be a way out of the sandbox; {remedy}")]
+    Descriptor { fd: i32, kind: String, remedy: String },
+    #[error("could not set up the sandbox: {0}")]
+    Setup(SetupFailure),
+    #[error("{0}")]
+    Unsupported(String),
+    #[error("{doing}: {source}")]
+    Io { doing: String, source: io::Error },
+}
+
+impl Error {
+    /// The exit code of `mcp` for this error.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::NotFound { .. } => 127,
+            Error::NotExecutable { .. } => 126,
+            _ => 125,
+        }
+    }
+}

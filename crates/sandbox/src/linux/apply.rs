@@ -1,0 +1,366 @@
+//! Carries out the steps of a plan: in init, then in the process that becomes the command.
+//!
+//! Both are copies of the single-threaded launcher. Whatever fails is sent to the launcher with
+//! the number of its step, and the process ends: nothing half-made ever runs the command.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
+
+use crate::linux::channel::{Channel, Failed, Seen, ToInit, ToLauncher};
+use crate::linux::mounts::{Root, Trees, host_tree};
+use crate::linux::step::{Access, Owner, Resource, Stage, Step};
+use crate::linux::{init, sys, terminal};
+use crate::plan::{Plan, Planned};
+use crate::request::{Request, Stdio};
+
+/// What the launcher made before init existed.
+pub struct Prepared {
+    pub trees: Trees,
+    /// The sandbox's ends of relayed descriptors, and files opened again.
+    pub stdio: [Option<OwnedFd>; 3],
+    /// Paths whose owner ids could not be mapped.
+    pub unmapped: Vec<std::path::PathBuf>,
+}
+
+/// Everything init and target need, owned by the process that uses it.
+pub struct Sandbox<'a> {
+    pub plan: &'a Plan,
+    pub request: &'a Request,
+    pub channel: Channel,
+    pub signals: sys::Signals,
+    prepared: Prepared,
+    root: Option<Root>,
+    pub terminal: Option<OwnedFd>,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+}
+
+/// A failure inside a step that has several parts.
+struct Trouble {
+    part: String,
+    error: io::Error,
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble { part: String::new(), error }
+    }
+}
+
+impl From<rustix::io::Errno> for Trouble {
+    fn from(error: rustix::io::Errno) -> Trouble {
+        Trouble::from(io::Error::from(error))
+    }
+}
+
+/// The life of init. Never returns: the memory of this process is a copy of the launcher's, and
+/// nothing of the launcher must run in it.
+pub fn init(
+    plan: &Plan,
+    request: &Request,
+    channel: Channel,
+    signals: sys::Signals,
+    prepared: Prepared,
+) -> ! {
+    let mut sandbox = Sandbox {
+        plan,
+        request,
+        channel,
+        signals,
+        prepared,
+        root: None,
+        terminal: None,
+        argv: Vec::new(),
+        env: Vec::new(),
+    };
+    sandbox.carry_out(Stage::Init);
+    match sys::fork_until_exec() {
+        Ok(None) => sandbox.target(),
+        Ok(Some(pid)) => init::reap(sandbox, pid),
+        Err(error) => {
+            let execute = plan.steps.len().saturating_sub(1);
+            sandbox.fail(execute, Trouble { part: "fork".to_owned(), error })
+        }
+    }
+}
+
+impl Sandbox<'_> {
+    fn target(&mut self) -> ! {
+        self.carry_out(Stage::Target);
+        // The last step has replaced this process; it fails rather than to return.
+        sys::exit_now(125)
+    }
+
+    fn carry_out(&mut self, stage: Stage) {
+        let plan = self.plan;
+        let mut seen = Vec::new();
+        for (index, Planned { step, .. }) in plan.steps.iter().enumerate() {
+            if step.stage() != stage {
+                continue;
+            }
+            if let Step::Execute { .. } = step {
+                self.tell(&ToLauncher::Done(std::mem::take(&mut seen)));
+            }
+            match self.step(step) {
+                Ok(answer) => seen.push((index, answer)),
+                Err(trouble) => self.fail(index, trouble),
+            }
+            if seen.len() >= 64 {
+                self.tell(&ToLauncher::Done(std::mem::take(&mut seen)));
+            }
+        }
+        self.tell(&ToLauncher::Done(seen));
+    }
+
+    fn step(&mut self, step: &Step) -> Result<Seen, Trouble> {
+        match step {
+            Step::MapIds { uid, gid, outside_uid, .. } => {
+                return Ok(self.map_ids(*uid, *gid, *outside_uid)?);
+            }
+            Step::DieWithLauncher => self.die_with_launcher()?,
+            Step::HideMemory => {
+                process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+                self.compose()?;
+                sys::scrub_environment();
+            }
+            Step::NewSession => {
+                process::setsid()?;
+            }
+            // A kernel without keys has no keyring to share either.
+            Step::NewKeyring => match sys::join_new_keyring() {
+                Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {}
+                other => other?,
+            },
+            Step::Hostname { name } => rustix::system::sethostname(name.as_bytes())?,
+            Step::Loopback => sys::interface_up(c"lo")?,
+            Step::Reopen { fd, path } => self.reopen(*fd, path)?,
+            Step::NewRoot => {
+                self.root = Some(Root::new(std::mem::take(&mut self.prepared.trees))?);
+            }
+            Step::Directory { at } => self.root()?.directory(at)?,
+            Step::Link { at, to } => self.root()?.link(at, to)?,
+            Step::Text { at, text } => self.root()?.text(at, text)?,
+            Step::Bind { from, at, kind, access, owner } => {
+                self.root()?.bind(from, at, *kind, *access)?;
+                if *owner == Owner::CallerMapped && self.prepared.unmapped.contains(from) {
+                    return Ok(Seen::Less(format!(
+                        "owner ids of {} are not mapped: files of root stay closed",
+                        from.display()
+                    )));
+                }
+            }
+            Step::Scratch { size, places } => self.root()?.scratch(*size, places)?,
+            Step::Devices => self.root()?.devices()?,
+            Step::Proc { hidden, read_only } => {
+                let proc = self.root()?.proc(hidden, read_only)?;
+                self.channel.send_with(&ToLauncher::Proc, &[proc.as_fd()])?;
+            }
+            Step::EnterRoot => match self.root.take() {
+                Some(root) => root.enter()?,
+                None => return Err(no_root().into()),
+            },
+            Step::Terminal => {
+                let pair = terminal::Pair::open()?;
+                terminal::copy_settings(&pair.slave, &self.request.stdio);
+                self.channel.send_with(&ToLauncher::Terminal, &[pair.master.as_fd()])?;
+                self.terminal = Some(pair.slave);
+            }
+            Step::DropPrivileges => return Ok(drop_privileges()?),
+            Step::Limit { resource, value } => return Ok(limit(*resource, *value)?),
+            Step::Descriptors { stdio } => self.descriptors(stdio)?,
+            Step::Execute { program, cwd } => self.execute(program, cwd)?,
+            Step::Namespaces { .. } | Step::Timeout { .. } | Step::WatchMemory { .. } => {}
+        }
+        Ok(Seen::Confirmed(String::new()))
+    }
+
+    fn root(&mut self) -> Result<&mut Root, io::Error> {
+        self.root.as_mut().ok_or_else(no_root)
+    }
+
+    /// A process can map only its own id; root's launcher maps to another one from outside.
+    fn map_ids(&self, uid: u32, gid: u32, outside_uid: u32) -> io::Result<Seen> {
+        let groups = if uid == outside_uid {
+            fs::write("/proc/self/setgroups", "deny")?;
+            fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+            fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+            sys::Groups::Keep
+        } else {
+            match self.channel.receive::<ToInit>()? {
+                Some((ToInit::Mapped, _)) => sys::Groups::Drop,
+                _ => return Err(io::Error::from_raw_os_error(libc::EPIPE)),
+            }
+        };
+        sys::become_user(uid, gid, groups)?;
+        let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
+        Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")))
+    }
+
+    /// The parent's pid is 0 from in here, so whether it died before the first call shows only
+    /// on the socket.
+    fn die_with_launcher(&self) -> io::Result<()> {
+        process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        let mut fds = [PollFd::new(&self.channel, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&now))?;
+        if fds[0].revents().contains(PollFlags::HUP) {
+            sys::exit_now(125);
+        }
+        Ok(())
+    }
+
+    /// The strings for execve, made before the launcher's own environment is overwritten.
+    fn compose(&mut self) -> io::Result<()> {
+        let request = self.request;
+        self.argv = request.argv.iter().map(|a| sys::c_string(a)).collect::<Result<_, _>>()?;
+        let public = request.env.iter().map(|(name, value)| sys::c_variable(name, value));
+        let secret =
+            request.secrets.iter().map(|(name, value)| sys::c_variable(name, value.reveal()));
+        self.env = public.chain(secret).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn reopen(&mut self, fd: i32, path: &Path) -> io::Result<()> {
+        let slot = &mut self.prepared.stdio[fd as usize];
+        if slot.is_none() {
+            *slot = Some(open_read_only(standard(fd), path, None)?);
+        }
+        Ok(())
+    }
+
+    fn descriptors(&mut self, stdio: &[Stdio; 3]) -> io::Result<()> {
+        process::setpgid(None, None)?;
+        if let Some(terminal) = &self.terminal {
+            let us = process::getpid();
+            rustix::termios::tcsetpgrp(terminal, us)?;
+        }
+        // Out of the way of the numbers that are about to be taken.
+        let channel = sys::duplicate_above(self.channel.as_fd(), 4)?;
+        for (fd, kind) in (0..).zip(stdio) {
+            let source = match kind {
+                Stdio::Direct => standard(fd),
+                Stdio::Terminal => match &self.terminal {
+                    Some(terminal) => terminal.as_fd(),
+                    None => return Err(io::Error::from_raw_os_error(libc::ENOTTY)),
+                },
+                Stdio::ReadOnlyFile(_) | Stdio::Relayed => {
+                    match &self.prepared.stdio[fd as usize] {
+                        Some(end) => end.as_fd(),
+                        None => return Err(io::Error::from_raw_os_error(libc::EBADF)),
+                    }
+                }
+            };
+            sys::place_descriptor(source, fd)?;
+        }
+        sys::place_descriptor(channel.as_fd(), 3)?;
+        let three = sys::own(3);
+        rustix::io::fcntl_setfd(&three, rustix::io::FdFlags::CLOEXEC)?;
+        sys::close_from(4)?;
+        // Everything else that owned a descriptor is closed now and must not close it again.
+        std::mem::forget(channel);
+        std::mem::forget(std::mem::replace(&mut self.channel, Channel::from_fd(three)));
+        Ok(())
+    }
+
+    fn execute(&self, program: &Path, cwd: &Path) -> Result<(), Trouble> {
+        process::chdir(cwd).map_err(|error| Trouble {
+            part: format!("chdir to {}", cwd.display()),
+            error: error.into(),
+        })?;
+        let program = sys::c_string(program.as_os_str())?;
+        self.signals.restore_for_exec();
+        Err(sys::execute(&program, &self.argv, &self.env).into())
+    }
+
+    /// Closes what belongs to the command: its readers wait for the last writer to close.
+    pub fn let_go(&mut self) {
+        self.prepared.stdio = [None, None, None];
+        self.terminal = None;
+        let _ = sys::let_go_below(3);
+    }
+
+    /// A launcher that is gone needs no news, and this process is about to end with it.
+    pub fn tell(&self, message: &ToLauncher) {
+        if self.channel.send(message).is_err() {
+            sys::exit_now(125);
+        }
+    }
+
+    fn fail(&self, step: usize, Trouble { part, error }: Trouble) -> ! {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        self.tell(&ToLauncher::Failed(Failed { step, errno, part }));
+        sys::exit_now(125)
+    }
+}
+
+/// Opens the file behind `fd` once more through a read-only mount of its own, at the same
+/// place in the file.
+pub fn open_read_only(
+    fd: BorrowedFd<'_>,
+    path: &Path,
+    map: Option<&OwnedFd>,
+) -> io::Result<OwnedFd> {
+    let tree = host_tree(path, Access::ReadOnly, map)?;
+    let (given, found) = (rustix::fs::fstat(fd)?, rustix::fs::fstat(&tree)?);
+    if (given.st_dev, given.st_ino) != (found.st_dev, found.st_ino) {
+        return Err(io::Error::from_raw_os_error(libc::ESTALE));
+    }
+    use std::os::fd::AsRawFd;
+    let file = fs::File::open(format!("/proc/self/fd/{}", tree.as_raw_fd()))?;
+    let offset = rustix::fs::tell(fd)?;
+    rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(offset))?;
+    Ok(file.into())
+}
+
+/// One of the descriptors 0 to 2, which are open as long as the process lives: Rust's runtime
+/// opens /dev/null on those it finds closed.
+pub fn standard(fd: i32) -> BorrowedFd<'static> {
+    match fd {
+        0 => rustix::stdio::stdin(),
+        1 => rustix::stdio::stdout(),
+        _ => rustix::stdio::stderr(),
+    }
+}
+
+fn no_root() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOENT)
+}
+
+fn drop_privileges() -> io::Result<Seen> {
+    rustix::thread::set_no_new_privs(true)?;
+    sys::drop_all_capabilities()?;
+    let left = sys::capabilities_left()?;
+    if left != 0 || !rustix::thread::no_new_privs()? {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    Ok(Seen::Confirmed("capabilities 0 in every set, no_new_privs 1".to_owned()))
+}
+
+/// Sets both values, so that the program cannot raise it again. A hard limit that is already
+/// lower stays: it cannot be raised, and it is stricter.
+fn limit(resource: Resource, value: u64) -> io::Result<Seen> {
+    let which = match resource {
+        Resource::Cpu => process::Resource::Cpu,
+        Resource::Data => process::Resource::Data,
+        Resource::AddressSpace => process::Resource::As,
+        Resource::Processes => process::Resource::Nproc,
+        Resource::OpenFiles => process::Resource::Nofile,
+        Resource::FileSize => process::Resource::Fsize,
+        Resource::Core => process::Resource::Core,
+    };
+    let value = process::getrlimit(which).maximum.map_or(value, |hard| hard.min(value));
+    // The first second over the soft limit is a signal that a program may handle; the hard
+    // limit then kills.
+    let hard = if resource == Resource::Cpu { value.saturating_add(1) } else { value };
+    process::setrlimit(which, Rlimit { current: Some(value), maximum: Some(hard) })?;
+    match process::getrlimit(which).current {
+        Some(now) if now <= value => Ok(Seen::Confirmed(format!("{resource} {now}"))),
+        _ => Err(io::Error::from_raw_os_error(libc::ERANGE)),
+    }
+}

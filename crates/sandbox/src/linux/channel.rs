@@ -1,0 +1,147 @@
+//! The socket between launcher and init: typed messages, one per packet.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::linux::sys::Change;
+use crate::report::{Answer, Evidence};
+
+/// A step that failed, by its place in the plan.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Failed {
+    pub step: usize,
+    pub errno: i32,
+    /// Which part of the step, where it has several.
+    pub part: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToLauncher {
+    Failed(Failed),
+    /// The kernel's answers to steps, in the order of the plan.
+    Done(Vec<(usize, Seen)>),
+    /// Carries the sandbox's /proc.
+    Proc,
+    /// Carries the controlling side of the sandbox's terminal.
+    Terminal,
+    /// The command runs.
+    Started,
+    Stopped,
+    Exited(i32),
+    Signaled(i32),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Seen {
+    Confirmed(String),
+    Less(String),
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub enum ToInit {
+    /// The id maps are written.
+    Mapped,
+    /// To the command alone, as `kill` would.
+    Signal(i32),
+    /// To the command's process group, as a terminal would.
+    SignalGroup(i32),
+    /// To every process in the sandbox.
+    SignalAll(i32),
+}
+
+impl ToLauncher {
+    pub fn ending(change: Change) -> Option<ToLauncher> {
+        match change {
+            Change::Exited(code) => Some(ToLauncher::Exited(code)),
+            Change::Signaled(signal) => Some(ToLauncher::Signaled(signal)),
+            Change::Stopped(_) | Change::Continued => None,
+        }
+    }
+}
+
+impl From<(usize, Seen)> for Evidence {
+    fn from((step, seen): (usize, Seen)) -> Evidence {
+        let answer = match seen {
+            Seen::Confirmed(text) => Answer::Confirmed(text),
+            Seen::Less(text) => Answer::Less(text),
+        };
+        Evidence { step, answer }
+    }
+}
+
+/// One end of the socket.
+pub struct Channel(OwnedFd);
+
+/// Larger than any message: evidence is sent in parts, and a path is at most 4,096 bytes.
+const PACKET: usize = 64 * 1024;
+
+impl Channel {
+    pub fn pair() -> io::Result<(Channel, Channel)> {
+        let (a, b) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((Channel(a), Channel(b)))
+    }
+
+    pub fn from_fd(fd: OwnedFd) -> Channel {
+        Channel(fd)
+    }
+
+    pub fn send<M: Serialize>(&self, message: &M) -> io::Result<()> {
+        self.send_with(message, &[])
+    }
+
+    pub fn send_with<M: Serialize>(&self, message: &M, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let bytes = serde_json::to_vec(message)?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// The next message, or `None` at the end: the other side is gone.
+    pub fn receive<M: for<'a> Deserialize<'a>>(&self) -> io::Result<Option<(M, Option<OwnedFd>)>> {
+        let mut bytes = vec![0; PACKET];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let received = loop {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            match recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+                Err(rustix::io::Errno::INTR) => {}
+                // A peer that died with messages unread resets the socket.
+                Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                other => break other?,
+            }
+        };
+        if received.bytes == 0 {
+            return Ok(None);
+        }
+        let mut fd = None;
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                fd = fds.last();
+            }
+        }
+        let message = serde_json::from_slice(&bytes[..received.bytes])?;
+        Ok(Some((message, fd)))
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

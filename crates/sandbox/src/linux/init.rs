@@ -1,0 +1,80 @@
+//! Pid 1 of the sandbox: reaps, passes signals on, and takes everything with it when it goes.
+//!
+//! The kernel kills every process of a pid namespace when its init ends, however it ends, so
+//! the end of the command, of the launcher or of init itself is the end of the whole tree.
+
+use std::io;
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::linux::apply::Sandbox;
+use crate::linux::channel::{ToInit, ToLauncher};
+use crate::linux::sys::{self, Change};
+
+/// Runs until the command has ended or the launcher is gone.
+pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
+    // A target that failed before its exec has said so itself, and its exit is collected below.
+    sandbox.tell(&ToLauncher::Started);
+    // The command's own ends must be the only ones, or its readers never see the end of file.
+    sandbox.let_go();
+    loop {
+        if serve(&sandbox, command).is_err() {
+            sys::exit_now(125);
+        }
+    }
+}
+
+fn serve(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
+    collect(sandbox, command)?;
+    let mut fds = [
+        PollFd::new(&sandbox.channel, PollFlags::IN),
+        PollFd::new(&sandbox.signals, PollFlags::IN),
+    ];
+    match poll(&mut fds, None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let (message, child) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+    if child {
+        // Which child is for wait to say; the number of signals means nothing.
+        while sandbox.signals.next()?.is_some() {}
+    }
+    if message {
+        match sandbox.channel.receive::<ToInit>()? {
+            None => sys::exit_now(125),
+            Some((order, _)) => obey(order, command),
+        }
+    }
+    Ok(())
+}
+
+fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
+    loop {
+        let waited = match sys::wait_any() {
+            Ok(Some(waited)) => waited,
+            Ok(None) => return Ok(()),
+            Err(e) if e.raw_os_error() == Some(libc::ECHILD) => return Ok(()),
+            Err(e) => return Err(e),
+        };
+        if waited.pid != command {
+            continue;
+        }
+        if let Change::Stopped(_) = waited.change {
+            sandbox.tell(&ToLauncher::Stopped);
+        }
+        if let Some(ending) = ToLauncher::ending(waited.change) {
+            sandbox.tell(&ending);
+            sys::exit_now(0);
+        }
+    }
+}
+
+/// Signals to processes that have just ended are no error.
+fn obey(order: ToInit, command: i32) {
+    let _ = match order {
+        ToInit::Mapped => Ok(()),
+        ToInit::Signal(signal) => sys::send_signal(command, signal),
+        ToInit::SignalGroup(signal) => sys::send_signal(-command, signal),
+        ToInit::SignalAll(signal) => sys::signal_everyone(signal),
+    };
+}

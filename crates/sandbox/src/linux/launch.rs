@@ -1,0 +1,319 @@
+//! From a plan to a running sandbox: what only the launcher can do, then one clone3.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::event::{PollFlags, Timespec};
+
+use crate::error::{Error, SetupFailure};
+use crate::linux::apply::{self, Prepared};
+use crate::linux::channel::{Channel, Failed, ToInit};
+use crate::linux::mounts::{Trees, host_tree};
+use crate::linux::relay::{Pipe, Relay, set_nonblocking};
+use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
+use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
+use crate::linux::{sys, terminal};
+use crate::plan::Plan;
+use crate::report::{Answer, Ending, Evidence, Report, Usage};
+use crate::request::{Request, Stdio};
+
+const NAMESPACES: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
+/// Runs the command to its end. The calling process must have a single thread.
+pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
+    match try_run(plan, request) {
+        Ok(report) => Ok(report),
+        Err(Trouble::Step(failed)) => Err(explain(plan, request, failed)),
+        Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
+    }
+}
+
+fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
+    let signals = sys::Signals::take(&supervise::SIGNALS)?;
+    let (ours, theirs) = Channel::pair()?;
+    let map = OwnerMap::for_plan(plan)?;
+    let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
+    let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
+    let prepared = Prepared { trees, stdio, unmapped };
+
+    let (namespaces, index) = namespaces(plan);
+    let (pid, pidfd) = match sys::clone_process(namespaces) {
+        Ok(sys::Cloned::Child) => {
+            drop(ours);
+            apply::init(plan, request, theirs, signals, prepared)
+        }
+        Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
+        Err(e) => {
+            let errno = e.raw_os_error().unwrap_or(libc::EIO);
+            let failed = Failed { step: index, errno, part: String::new() };
+            return Err(Trouble::Step(failed));
+        }
+    };
+    drop((theirs, prepared));
+    let init = Init { pid, pidfd, channel: ours };
+    if let Some(map) = &map {
+        map.write_for(pid)?;
+        init.channel.send(&ToInit::Mapped)?;
+    }
+
+    let limits = limits(plan);
+    let supervisor =
+        Supervisor::new(init, signals, limits, request.stdio.clone(), relays)?;
+    let ended = supervisor.run()?;
+    let mut evidence = ended.evidence;
+    evidence.extend(own_evidence(plan, &ended.ending, &ended.usage));
+    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let code = exit_code(&ended.ending);
+    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
+}
+
+fn exit_code(ending: &Ending) -> u8 {
+    match ending {
+        Ending::Exited(code) => *code as u8,
+        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
+        Ending::Timeout => 124,
+        Ending::MemoryLimit => 137,
+        Ending::NotStarted(_) => 125,
+    }
+}
+
+fn namespaces(plan: &Plan) -> (u64, usize) {
+    let found = plan.steps.iter().enumerate().find_map(|(index, planned)| match planned.step {
+        Step::Namespaces { network } => Some((index, network)),
+        _ => None,
+    });
+    match found {
+        Some((index, NetworkNamespace::Host)) => (NAMESPACES as u64, index),
+        Some((index, NetworkNamespace::Own)) => {
+            ((NAMESPACES | libc::CLONE_NEWNET) as u64, index)
+        }
+        None => ((NAMESPACES | libc::CLONE_NEWNET) as u64, 0),
+    }
+}
+
+fn limits(plan: &Plan) -> Limits {
+    let mut limits = Limits { timeout: None, grace: std::time::Duration::ZERO, memory: None };
+    for planned in &plan.steps {
+        match &planned.step {
+            Step::Timeout { after, grace } => {
+                limits.timeout = Some(after.as_std());
+                limits.grace = grace.as_std();
+            }
+            Step::WatchMemory { limit } => limits.memory = Some(limit.0),
+            _ => {}
+        }
+    }
+    limits
+}
+
+/// The steps that are the launcher's own: the clone succeeded, the clock and the watch ran. The
+/// last step is confirmed by the command's start, which no message of the target can follow.
+fn own_evidence(plan: &Plan, ending: &Ending, usage: &Usage) -> Vec<Evidence> {
+    let mut evidence = Vec::new();
+    for (step, planned) in plan.steps.iter().enumerate() {
+        let answer = match &planned.step {
+            Step::Namespaces { .. } => Answer::Confirmed(String::new()),
+            Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
+            Step::WatchMemory { .. } => match usage.max_tree_memory_bytes {
+                Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
+                None => continue,
+            },
+            Step::Execute { .. } if !matches!(ending, Ending::NotStarted(_)) => {
+                Answer::Confirmed(String::new())
+            }
+            _ => continue,
+        };
+        evidence.push(Evidence { step, answer });
+    }
+    evidence
+}
+
+/// Ends of relays for what must not get inside, and files opened again.
+type PreparedStdio = ([Option<OwnedFd>; 3], (Vec<Relay>, Vec<Relay>));
+
+fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<PreparedStdio> {
+    let mut ends = [None, None, None];
+    let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+    for (fd, kind) in (0..).zip(kinds) {
+        let user = apply::standard(fd);
+        match kind {
+            Stdio::Direct | Stdio::Terminal => {}
+            Stdio::ReadOnlyFile(path) => {
+                // Without root init does it, in namespaces where it may mount.
+                if let Some(map) = map {
+                    let opened = apply::open_read_only(user, path, Some(&map.namespace))
+                        .or_else(|_| apply::open_read_only(user, path, None))?;
+                    ends[fd as usize] = Some(opened);
+                }
+            }
+            Stdio::Relayed => {
+                let own = match rustix::termios::isatty(user) {
+                    true => terminal::reopen(user)?,
+                    false => user.try_clone_to_owned()?,
+                };
+                let Pipe { read, write } = Pipe::new()?;
+                if fd == 0 {
+                    set_nonblocking(write.as_fd())?;
+                    inputs.push(Relay::new(own, write));
+                    ends[0] = Some(read);
+                } else {
+                    set_nonblocking(read.as_fd())?;
+                    outputs.push(Relay::new(read, own));
+                    ends[fd as usize] = Some(write);
+                }
+            }
+        }
+    }
+    Ok((ends, (inputs, outputs)))
+}
+
+/// As root, granted trees are made here: what root may read, its stand-in may not even reach.
+fn prepare_trees(
+    plan: &Plan,
+    map: Option<&OwnerMap>,
+) -> Result<(Trees, Vec<PathBuf>), Trouble> {
+    let (mut trees, mut unmapped) = (Trees::new(), Vec::new());
+    let Some(map) = map else { return Ok((trees, unmapped)) };
+    for (step, planned) in plan.steps.iter().enumerate() {
+        let Step::Bind { from, access, owner: Owner::CallerMapped, .. } = &planned.step else {
+            continue;
+        };
+        let tree = match mapped_tree(from, *access, map) {
+            Ok(Some(tree)) => tree,
+            Ok(None) => {
+                unmapped.push(from.clone());
+                host_tree(from, *access, None).map_err(|e| at_step(step, &e))?
+            }
+            Err(e) => return Err(at_step(step, &e)),
+        };
+        trees.insert(from.clone(), tree);
+    }
+    Ok((trees, unmapped))
+}
+
+/// `None` where the file system cannot map owners.
+fn mapped_tree(from: &std::path::Path, access: Access, map: &OwnerMap) -> io::Result<Option<OwnedFd>> {
+    match host_tree(from, access, Some(&map.namespace)) {
+        Ok(tree) => Ok(Some(tree)),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EPERM)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn at_step(step: usize, error: &io::Error) -> Trouble {
+    let errno = error.raw_os_error().unwrap_or(libc::EIO);
+    Trouble::Step(Failed { step, errno, part: String::new() })
+}
+
+/// Root's stand-in: the ids of the sandbox, and a user namespace that maps root's files to it.
+struct OwnerMap {
+    namespace: OwnedFd,
+    uid: u32,
+    gid: u32,
+    outside_uid: u32,
+    outside_gid: u32,
+}
+
+impl OwnerMap {
+    /// `None` for an ordinary user, who needs no stand-in.
+    fn for_plan(plan: &Plan) -> io::Result<Option<OwnerMap>> {
+        let ids = plan.steps.iter().find_map(|planned| match planned.step {
+            Step::MapIds { uid, gid, outside_uid, outside_gid } if uid != outside_uid => {
+                Some((uid, gid, outside_uid, outside_gid))
+            }
+            _ => None,
+        });
+        let Some((uid, gid, outside_uid, outside_gid)) = ids else { return Ok(None) };
+        let map = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
+        let namespace = user_namespace(&map(outside_uid), &map(outside_gid))?;
+        Ok(Some(OwnerMap { namespace, uid, gid, outside_uid, outside_gid }))
+    }
+
+    fn write_for(&self, pid: i32) -> io::Result<()> {
+        let line = |inside: u32, outside: u32| format!("{inside} {outside} 1");
+        fs::write(format!("/proc/{pid}/gid_map"), line(self.gid, self.outside_gid))?;
+        fs::write(format!("/proc/{pid}/uid_map"), line(self.uid, self.outside_uid))
+    }
+}
+
+/// A user namespace with these maps and no process in it.
+pub fn user_namespace(uid_map: &str, gid_map: &str) -> io::Result<OwnedFd> {
+    let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    match sys::clone_process(libc::CLONE_NEWUSER as u64)? {
+        sys::Cloned::Child => {
+            drop(go);
+            let mut fds = [rustix::event::PollFd::new(&wait, PollFlags::IN)];
+            let _ = rustix::event::poll(&mut fds, None::<&Timespec>);
+            sys::exit_now(0)
+        }
+        sys::Cloned::Parent { pid, .. } => {
+            let made = fs::write(format!("/proc/{pid}/uid_map"), uid_map)
+                .and_then(|()| fs::write(format!("/proc/{pid}/gid_map"), gid_map))
+                .and_then(|()| fs::File::open(format!("/proc/{pid}/ns/user")));
+            drop(go);
+            sys::wait_for(pid)?;
+            Ok(made?.into())
+        }
+    }
+}
+
+/// The failed step in the user's words.
+fn explain(plan: &Plan, request: &Request, failed: Failed) -> Error {
+    let Some(planned) = plan.steps.get(failed.step) else {
+        return Error::Setup(SetupFailure {
+            step: "set up".to_owned(),
+            target: failed.part,
+            errno: failed.errno,
+            hint: String::new(),
+        });
+    };
+    if let (Step::Execute { program, .. }, true) = (&planned.step, failed.part.is_empty()) {
+        return match failed.errno {
+            libc::ENOENT => Error::NotExecutable {
+                path: program.clone(),
+                why: "its interpreter or loader is not visible inside (add --read for its directory)"
+                    .to_owned(),
+            },
+            libc::ENOEXEC => Error::NotExecutable {
+                path: program.clone(),
+                why: "not a program this machine can run, and no #! line".to_owned(),
+            },
+            errno => Error::NotExecutable {
+                path: program.clone(),
+                why: io::Error::from_raw_os_error(errno).to_string(),
+            },
+        };
+    }
+    let target = match failed.part.is_empty() {
+        true => planned.step.operand(),
+        false => failed.part,
+    };
+    Error::Setup(SetupFailure {
+        step: planned.step.verb().to_owned(),
+        target,
+        errno: failed.errno,
+        hint: hint(&planned.step, failed.errno, request).to_owned(),
+    })
+}
+
+fn hint(step: &Step, errno: i32, _request: &Request) -> &'static str {
+    match (step, errno) {
+        (Step::Namespaces { .. }, libc::EPERM | libc::ENOSPC | libc::ENOSYS | libc::EINVAL) => {
+            "this host refuses user namespaces; `mcp doctor` names the setting"
+        }
+        (Step::Proc { .. }, libc::EPERM) => {
+            "the /proc of this host is masked, as in a container; `mcp doctor` says more"
+        }
+        (Step::Bind { .. }, libc::ELOOP) => "the path became a symlink while the sandbox was set up",
+        (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
+        (_, libc::ENOSYS) => "needs Linux 5.12 or newer",
+        _ => "",
+    }
+}

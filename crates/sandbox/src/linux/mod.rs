@@ -1,0 +1,31 @@
+//! Linux: user namespaces, a root of its own, rlimits. `plan`, `step` and `view` are pure and
+//! compile everywhere; the rest talks to the kernel.
+
+pub mod plan;
+pub mod step;
+pub mod view;
+
+#[cfg(target_os = "linux")]
+mod apply;
+#[cfg(target_os = "linux")]
+mod channel;
+#[cfg(target_os = "linux")]
+mod init;
+#[cfg(target_os = "linux")]
+pub mod launch;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+pub mod probe;
+#[cfg(target_os = "linux")]
+mod relay;
+#[cfg(target_os = "linux")]
+pub mod stdio;
+#[cfg(target_os = "linux")]
+mod supervise;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod terminal;
+#[cfg(target_os = "linux")]
+mod watch;

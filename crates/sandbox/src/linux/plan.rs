@@ -1,0 +1,259 @@
+//! Request and host facts → the steps of a Linux run and what each control rests on.
+//!
+//! Pure: no system call in here. Needs user namespaces; a host that refuses them gets no
+//! plan yet, and the run does not start.
+
+use std::collections::BTreeMap;
+
+use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
+
+use crate::control::Control;
+use crate::host::{Fact, HostFacts};
+use crate::linux::step::{NetworkNamespace, Resource, Step};
+use crate::linux::view;
+use crate::plan::{Intent, Plan, Planned};
+use crate::request::{Request, Stdio};
+
+/// Inside, a run that root started is this ordinary user …
+const ROOT_BECOMES: u32 = 1000;
+/// … and outside it is an id that no account and no container range uses.
+const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
+
+pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
+    let mut steps = Steps::default();
+    let controls = controls(request, facts);
+    let network = match request.policy.network.mode.value {
+        NetworkMode::Isolated => NetworkNamespace::Own,
+        NetworkMode::Host => NetworkNamespace::Host,
+    };
+    let isolated = network == NetworkNamespace::Own;
+
+    let mut rests = vec![Control::Filesystem, Control::ProcessIsolation, Control::TreeKill];
+    if isolated {
+        rests.push(Control::Network);
+    }
+    steps.push(Step::Namespaces { network }, &rests);
+
+    let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
+        (ROOT_BECOMES, ROOT_BECOMES, ROOT_BECOMES_OUTSIDE, ROOT_BECOMES_OUTSIDE)
+    } else {
+        (facts.caller.uid, facts.caller.gid, facts.caller.uid, facts.caller.gid)
+    };
+    steps.push(Step::MapIds { uid, gid, outside_uid, outside_gid }, &[Control::Privileges]);
+    steps.push(Step::DieWithLauncher, &[Control::TreeKill]);
+    steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
+    steps.push(Step::NewSession, &[Control::ProcessIsolation]);
+    steps.push(Step::NewKeyring, &[Control::ProcessIsolation]);
+    steps.push(Step::Hostname { name: view::HOSTNAME }, &[]);
+    if isolated {
+        steps.push(Step::Loopback, &[Control::Network]);
+    }
+
+    for (fd, stdio) in (0..).zip(&request.stdio) {
+        if let Stdio::ReadOnlyFile(path) = stdio {
+            steps.push(Step::Reopen { fd, path: path.clone() }, &[Control::Descriptors]);
+        }
+    }
+
+    steps.push(Step::NewRoot, &[Control::Filesystem]);
+    for step in view::steps(request, facts, uid, gid) {
+        let rests: &[Control] = match step {
+            Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
+            Step::Proc { .. } => &[Control::Filesystem, Control::ProcessIsolation],
+            _ => &[Control::Filesystem],
+        };
+        steps.push(step, rests);
+    }
+    steps.push(Step::EnterRoot, &[Control::Filesystem]);
+    if request.stdio.contains(&Stdio::Terminal) {
+        steps.push(Step::Terminal, &[Control::Descriptors]);
+    }
+    steps.push(Step::DropPrivileges, &[Control::Privileges]);
+
+    limits(request, &mut steps);
+
+    steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
+    steps.push(
+        Step::Execute { program: request.program.clone(), cwd: request.cwd.clone() },
+        &[Control::Environment],
+    );
+    Plan { controls, steps: steps.0 }
+}
+
+#[derive(Default)]
+struct Steps(Vec<Planned>);
+
+impl Steps {
+    fn push(&mut self, step: Step, for_controls: &[Control]) {
+        self.0.push(Planned { step, for_controls: for_controls.to_vec() });
+    }
+
+    fn limit(&mut self, resource: Resource, value: u64, for_controls: &[Control]) {
+        self.push(Step::Limit { resource, value }, for_controls);
+    }
+}
+
+fn limits(request: &Request, steps: &mut Steps) {
+    let limits = &request.policy.limits;
+    if let Some(after) = limits.timeout.value {
+        steps.push(Step::Timeout { after, grace: limits.grace.value }, &[Control::Timeout]);
+    }
+    if let Some(Bytes(limit)) = limits.memory.value {
+        steps.push(Step::WatchMemory { limit: Bytes(limit) }, &[Control::Memory]);
+        steps.limit(Resource::Data, limit, &[Control::Memory]);
+    }
+    if let Some(time) = limits.cpu_time.value {
+        steps.limit(Resource::Cpu, whole_seconds(time), &[Control::CpuTime]);
+    }
+    if let Some(count) = limits.processes.value {
+        // The sandbox's init has the same user and is counted as well.
+        steps.limit(Resource::Processes, u64::from(count) + 1, &[Control::Processes]);
+    }
+    if let Some(count) = limits.open_files.value {
+        steps.limit(Resource::OpenFiles, u64::from(count), &[Control::OpenFiles]);
+    }
+    if let Some(Bytes(size)) = limits.file_size.value {
+        steps.limit(Resource::FileSize, size, &[Control::FileSize]);
+    }
+    if let Some(Bytes(size)) = limits.address_space.value {
+        steps.limit(Resource::AddressSpace, size, &[Control::AddressSpace]);
+    }
+    // A core dump is a file outside, written with the program's memory in it.
+    steps.limit(Resource::Core, 0, &[Control::Filesystem]);
+}
+
+/// RLIMIT_CPU counts whole seconds; less than asked for would kill too early.
+fn whole_seconds(time: Duration) -> u64 {
+    let time = time.as_std();
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+fn controls(request: &Request, facts: &HostFacts) -> BTreeMap<Control, Intent> {
+    Control::ALL.into_iter().map(|control| (control, intent(control, request, facts))).collect()
+}
+
+fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
+    if let (true, Some(why)) = (rests_on_namespaces(control, request), missing(facts)) {
+        return Intent::unavailable(
+            why,
+            "allow user namespaces for this program; `mcp doctor` names the setting",
+        );
+    }
+    let limits = &request.policy.limits;
+    match control {
+        Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
+        Control::Deny if request.policy.filesystem.deny.is_empty() => Intent::NotRequested,
+        Control::Deny => Intent::unavailable(
+            "deny rules are not built yet",
+            "grant narrower paths instead of denying parts of wide ones",
+        ),
+        Control::Network => network(request),
+        Control::Subprocess => match request.policy.process.subprocess.value {
+            Subprocess::Allowed => Intent::NotRequested,
+            Subprocess::Refused => Intent::unavailable(
+                "refusing subprocesses is not built yet",
+                "limit their number with --max-pids instead",
+            ),
+        },
+        Control::ProcessIsolation => Intent::enforce("pid and ipc namespaces"),
+        Control::Privileges => Intent::enforce("empty capability sets and no_new_privs"),
+        Control::Environment => Intent::enforce("an environment made from the policy alone"),
+        Control::Descriptors => Intent::enforce("close_range, and 0-2 checked by kind"),
+        Control::TreeKill => Intent::enforce("pid namespace that dies with its init"),
+        Control::Memory => match limits.memory.value {
+            None => Intent::NotRequested,
+            Some(_) => Intent::partial(
+                "RLIMIT_DATA for each process and a watch over the tree",
+                "memory is sampled, not reserved: a burst can pass the limit for some \
+                 milliseconds, and memory that no process maps (unmapped memfds, pipe and \
+                 socket buffers, files in /tmp) is not counted",
+            ),
+        },
+        Control::Cpu => match limits.cpu.value {
+            None => Intent::NotRequested,
+            Some(_) => Intent::unavailable(
+                "a share of the processor needs cgroup v2, which is not built yet",
+                "bound the total with --max-cpu-time",
+            ),
+        },
+        Control::CpuTime => match limits.cpu_time.value {
+            None => Intent::NotRequested,
+            Some(_) => Intent::partial(
+                "RLIMIT_CPU",
+                "each process has the whole time: the sum over processes is not bounded",
+            ),
+        },
+        Control::Processes => processes(request, facts),
+        Control::OpenFiles => asked(limits.open_files.value, "RLIMIT_NOFILE for each process"),
+        Control::FileSize => asked(limits.file_size.value, "RLIMIT_FSIZE for each file"),
+        Control::TmpSize => Intent::enforce("tmpfs size for /tmp, /dev/shm and HOME together"),
+        Control::AddressSpace => asked(limits.address_space.value, "RLIMIT_AS for each process"),
+        Control::Timeout => asked(limits.timeout.value, "the launcher ends the pid namespace"),
+    }
+}
+
+fn asked<T>(limit: Option<T>, by: &str) -> Intent {
+    match limit {
+        None => Intent::NotRequested,
+        Some(_) => Intent::enforce(by),
+    }
+}
+
+fn network(request: &Request) -> Intent {
+    let network = &request.policy.network;
+    if network.mode.value == NetworkMode::Host {
+        return Intent::NotRequested;
+    }
+    let wanted = network.allow.len() + network.unix.len() + network.listen.len();
+    if wanted == 0 {
+        Intent::enforce("empty network namespace")
+    } else {
+        Intent::partial(
+            "empty network namespace",
+            "the allowed destinations cannot be reached: allowlists are not built yet",
+        )
+    }
+}
+
+fn processes(request: &Request, facts: &HostFacts) -> Intent {
+    if request.policy.limits.processes.value.is_none() {
+        return Intent::NotRequested;
+    }
+    let by = "RLIMIT_NPROC counted inside the user namespace, threads included";
+    if kernel_at_least(&facts.kernel, 5, 14) {
+        Intent::enforce(by)
+    } else {
+        Intent::partial(
+            "RLIMIT_NPROC",
+            "before Linux 5.14 it counts the user's processes outside as well",
+        )
+    }
+}
+
+fn kernel_at_least(release: &str, major: u32, minor: u32) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(have_major)), Some(Ok(have_minor))) => (have_major, have_minor) >= (major, minor),
+        _ => false,
+    }
+}
+
+fn rests_on_namespaces(control: Control, request: &Request) -> bool {
+    match control {
+        Control::Network => request.policy.network.mode.value == NetworkMode::Isolated,
+        Control::Filesystem
+        | Control::ProcessIsolation
+        | Control::Privileges
+        | Control::TreeKill
+        | Control::TmpSize => true,
+        _ => false,
+    }
+}
+
+fn missing(facts: &HostFacts) -> Option<String> {
+    match (&facts.namespaces, &facts.private_root) {
+        (Fact::Fails { why }, _) => Some(format!("this host refuses user namespaces ({why})")),
+        (_, Fact::Fails { why }) => Some(format!("this host refuses a private root ({why})")),
+        _ => None,
+    }
+}

@@ -1,0 +1,175 @@
+//! What this machine can do, found by trying it in a throw-away child.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{getgid, getuid};
+
+use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+use crate::linux::mounts::{Root, Trees, host_tree};
+use crate::linux::step::Access;
+use crate::linux::{sys, view};
+
+/// The facts a run starts from: cheap ones looked up, the rest left for the run to find out.
+pub fn assume() -> HostFacts {
+    let name = rustix::system::uname();
+    HostFacts {
+        system: "Linux".to_owned(),
+        kernel: name.release().to_string_lossy().into_owned(),
+        architecture: name.machine().to_string_lossy().into_owned(),
+        caller: Caller { uid: getuid().as_raw(), gid: getgid().as_raw() },
+        namespaces: Fact::Assumed,
+        private_root: Fact::Assumed,
+        mapped_trees: Fact::Assumed,
+        seccomp: Fact::Assumed,
+        landlock_abi: 0,
+        cgroup: CgroupFacts { mount: None, controllers: Vec::new(), delegated: Fact::Assumed },
+        entries: entries(),
+    }
+}
+
+/// The facts that `mcp doctor` and `--explain` show: each mechanism tried.
+pub fn probe() -> HostFacts {
+    let mut facts = assume();
+    let all = (libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP) as u64;
+    facts.namespaces = attempt(all, || sys::interface_up(c"lo"));
+    facts.private_root = attempt(all, || {
+        let root = Root::new(Trees::new())?;
+        root.devices()?;
+        root.proc(&[], &[])?;
+        root.enter()
+    });
+    facts.mapped_trees = match map_to(facts.caller).and_then(|map| {
+        host_tree(Path::new("/usr"), Access::ReadOnly, Some(&map))
+    }) {
+        Ok(_) => Fact::Works,
+        Err(e) => Fact::Fails { why: e.to_string() },
+    };
+    facts.seccomp = attempt(0, || match sys::refuse_getppid() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(io::Error::other("a filter was accepted and did nothing")),
+        Err(e) => Err(e),
+    });
+    facts.landlock_abi = sys::landlock_abi();
+    facts.cgroup = cgroup();
+    facts
+}
+
+/// Does something in a child of its own, in new namespaces, and tells how it went.
+fn attempt(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> Fact {
+    match try_in_child(namespaces, act) {
+        Ok(0) => Fact::Works,
+        Ok(errno) => Fact::Fails { why: io::Error::from_raw_os_error(errno).to_string() },
+        Err(e) => Fact::Fails { why: e.to_string() },
+    }
+}
+
+fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Result<i32> {
+    let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    match sys::clone_process(namespaces)? {
+        sys::Cloned::Child => {
+            drop(go);
+            // The id maps are there once the other end is closed.
+            let _ = rustix::io::read(&wait, &mut [0u8; 1]);
+            let errno = match act() {
+                Ok(()) => 0,
+                Err(e) => e.raw_os_error().unwrap_or(libc::EIO),
+            };
+            sys::exit_now(errno)
+        }
+        sys::Cloned::Parent { pid, .. } => {
+            let mapped = match namespaces & libc::CLONE_NEWUSER as u64 {
+                0 => Ok(()),
+                _ => map_caller(pid),
+            };
+            drop(go);
+            let waited = sys::wait_for(pid)?;
+            mapped?;
+            match waited.map(|waited| waited.change) {
+                Some(sys::Change::Exited(errno)) => Ok(errno),
+                _ => Err(io::Error::other("the probe was killed")),
+            }
+        }
+    }
+}
+
+fn map_caller(pid: i32) -> io::Result<()> {
+    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+    fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
+    fs::write(format!("/proc/{pid}/gid_map"), format!("{gid} {gid} 1"))?;
+    fs::write(format!("/proc/{pid}/uid_map"), format!("{uid} {uid} 1"))
+}
+
+fn map_to(caller: Caller) -> io::Result<OwnedFd> {
+    if !caller.is_root() {
+        return Err(io::Error::other("only root needs them and may make them"));
+    }
+    crate::linux::launch::user_namespace("0 1 1\n", "0 1 1\n")
+}
+
+fn entries() -> Vec<SystemEntry> {
+    view::SYSTEM.iter().chain(&view::ETC).filter_map(|path| entry(Path::new(path))).collect()
+}
+
+fn entry(path: &Path) -> Option<SystemEntry> {
+    let kind = fs::symlink_metadata(path).ok()?.file_type();
+    let kind = if kind.is_symlink() {
+        EntryKind::Symlink(fs::read_link(path).ok()?)
+    } else if kind.is_dir() {
+        EntryKind::Directory
+    } else if kind.is_file() {
+        EntryKind::File
+    } else {
+        return None;
+    };
+    Some(SystemEntry { path: path.to_owned(), kind })
+}
+
+fn cgroup() -> CgroupFacts {
+    let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mount = cgroup2_mount(&mountinfo);
+    let own = membership.lines().find_map(|line| line.strip_prefix("0::"));
+    let (Some(mount), Some(own)) = (mount, own) else {
+        let delegated = Fact::Fails { why: "cgroup v2 is not mounted".to_owned() };
+        return CgroupFacts { mount: None, controllers: Vec::new(), delegated };
+    };
+    let own = mount.join(own.trim_start_matches('/'));
+    let controllers = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
+    let trial = own.join(format!("mcp-doctor-{}", std::process::id()));
+    let delegated = match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
+        Ok(()) => Fact::Works,
+        Err(e) => Fact::Fails { why: e.to_string() },
+    };
+    let controllers = controllers.split_whitespace().map(str::to_owned).collect();
+    CgroupFacts { mount: Some(mount), controllers, delegated }
+}
+
+fn cgroup2_mount(mountinfo: &str) -> Option<PathBuf> {
+    mountinfo.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        right.starts_with("cgroup2 ").then(|| left.split(' ').nth(4).map(PathBuf::from))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_cgroup2_mount_wherever_it_is() {
+        let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                      40 31 0:37 / /sys/fs/cgroup/systemd rw shared:9 - cgroup cgroup rw,name=systemd\n\
+                      41 31 0:38 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n";
+        assert_eq!(cgroup2_mount(hybrid), Some(PathBuf::from("/sys/fs/cgroup/unified")));
+        assert_eq!(cgroup2_mount("22 27 0:21 / /proc rw - proc proc rw\n"), None);
+    }
+}

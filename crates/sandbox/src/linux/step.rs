@@ -1,0 +1,262 @@
+//! The operations a Linux plan is made of, in the order in which they run.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use mcp_policy::{Bytes, Duration};
+use serde::Serialize;
+
+use crate::request::{PlaceKind, Stdio};
+
+/// Which process carries a step out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The launcher itself, outside.
+    Launcher,
+    /// Pid 1 of the sandbox, before the command exists.
+    Init,
+    /// The process that becomes the command.
+    Target,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkNamespace {
+    Own,
+    Host,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    ReadOnly,
+    ReadWrite,
+}
+
+/// Whether the owner ids of a bound tree are the sandbox user's own already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    AsOnHost,
+    /// Started as root: root's files appear as the sandbox user's, and what is written inside
+    /// belongs to root outside.
+    CallerMapped,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    Cpu,
+    Data,
+    AddressSpace,
+    Processes,
+    OpenFiles,
+    FileSize,
+    Core,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Step {
+    Namespaces {
+        network: NetworkNamespace,
+    },
+    Timeout {
+        after: Duration,
+        grace: Duration,
+    },
+    WatchMemory {
+        limit: Bytes,
+    },
+    MapIds {
+        uid: u32,
+        gid: u32,
+        outside_uid: u32,
+        outside_gid: u32,
+    },
+    DieWithLauncher,
+    HideMemory,
+    NewSession,
+    NewKeyring,
+    Hostname {
+        name: &'static str,
+    },
+    Loopback,
+    /// Opens a file that stands on one of the descriptors 0 to 2 again, through a read-only mount.
+    Reopen {
+        fd: i32,
+        path: PathBuf,
+    },
+    NewRoot,
+    Directory {
+        at: PathBuf,
+    },
+    Link {
+        at: PathBuf,
+        to: PathBuf,
+    },
+    Text {
+        at: PathBuf,
+        text: String,
+    },
+    Bind {
+        from: PathBuf,
+        at: PathBuf,
+        kind: PlaceKind,
+        access: Access,
+        owner: Owner,
+    },
+    /// One sized tmpfs; each (directory in it, place in the root) is bound, so that the size
+    /// is the sum over all of them.
+    Scratch {
+        size: Bytes,
+        places: Vec<(String, PathBuf)>,
+    },
+    Devices,
+    Proc {
+        hidden: Vec<PathBuf>,
+        read_only: Vec<PathBuf>,
+    },
+    EnterRoot,
+    Terminal,
+    DropPrivileges,
+    Limit {
+        resource: Resource,
+        value: u64,
+    },
+    Descriptors {
+        stdio: [Stdio; 3],
+    },
+    Execute {
+        program: PathBuf,
+        cwd: PathBuf,
+    },
+}
+
+impl Step {
+    pub fn stage(&self) -> Stage {
+        match self {
+            Step::Namespaces { .. } | Step::Timeout { .. } | Step::WatchMemory { .. } => {
+                Stage::Launcher
+            }
+            Step::Limit { .. } | Step::Descriptors { .. } | Step::Execute { .. } => Stage::Target,
+            _ => Stage::Init,
+        }
+    }
+
+    /// The step as a failure names it: a verb, without its operand.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Step::Namespaces { .. } => "create namespaces",
+            Step::Timeout { .. } => "arm the timeout",
+            Step::WatchMemory { .. } => "watch memory",
+            Step::MapIds { .. } => "map user and group ids",
+            Step::DieWithLauncher => "tie the sandbox to the launcher",
+            Step::HideMemory => "hide the init process",
+            Step::NewSession => "start a session",
+            Step::NewKeyring => "join a new keyring",
+            Step::Hostname { .. } => "set the host name",
+            Step::Loopback => "bring up the loopback interface",
+            Step::Reopen { .. } => "open read-only",
+            Step::NewRoot => "mount a new root",
+            Step::Directory { .. } => "make directory",
+            Step::Link { .. } => "make link",
+            Step::Text { .. } => "write",
+            Step::Bind { access: Access::ReadOnly, .. } => "show read-only",
+            Step::Bind { access: Access::ReadWrite, .. } => "show writable",
+            Step::Scratch { .. } => "mount temporary space",
+            Step::Devices => "make /dev",
+            Step::Proc { .. } => "mount /proc",
+            Step::EnterRoot => "enter the new root",
+            Step::Terminal => "make a terminal",
+            Step::DropPrivileges => "drop privileges",
+            Step::Limit { .. } => "set limit",
+            Step::Descriptors { .. } => "close file descriptors",
+            Step::Execute { .. } => "execute",
+        }
+    }
+
+    pub fn operand(&self) -> String {
+        match self {
+            Step::Namespaces { network } => match network {
+                NetworkNamespace::Own => "user mount pid net ipc uts cgroup".to_owned(),
+                NetworkNamespace::Host => "user mount pid ipc uts cgroup".to_owned(),
+            },
+            Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
+            Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
+            Step::MapIds { uid, gid, outside_uid, outside_gid } => {
+                format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
+            }
+            Step::Hostname { name } => (*name).to_owned(),
+            Step::Reopen { fd, path } => format!("{} for descriptor {fd}", path.display()),
+            Step::Directory { at } | Step::Text { at, .. } => at.display().to_string(),
+            Step::Link { at, to } => format!("{} -> {}", at.display(), to.display()),
+            Step::Bind { from, at, .. } if from == at => at.display().to_string(),
+            Step::Bind { from, at, .. } => format!("{} at {}", from.display(), at.display()),
+            Step::Scratch { size, places } => {
+                let places: Vec<_> = places.iter().map(|(_, at)| at.display().to_string()).collect();
+                format!("{size} for {}", places.join(" "))
+            }
+            Step::Proc { hidden, read_only } => {
+                format!("with {} parts hidden, {} read-only", hidden.len(), read_only.len())
+            }
+            Step::Limit { resource, value } => format!("{resource} {value}"),
+            Step::Descriptors { stdio } => {
+                let kinds: Vec<_> = stdio.iter().map(|kind| kind.name()).collect();
+                format!("but 0-2 ({})", kinds.join(", "))
+            }
+            Step::Execute { program, cwd } => {
+                format!("{} in {}", program.display(), cwd.display())
+            }
+            Step::DropPrivileges => "all capabilities, no_new_privs".to_owned(),
+            Step::DieWithLauncher
+            | Step::HideMemory
+            | Step::NewSession
+            | Step::NewKeyring
+            | Step::Loopback
+            | Step::NewRoot
+            | Step::Devices
+            | Step::EnterRoot
+            | Step::Terminal => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operand = self.operand();
+        f.write_str(self.verb())?;
+        if operand.is_empty() { Ok(()) } else { write!(f, " {operand}") }
+    }
+}
+
+impl Resource {
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::Cpu => "RLIMIT_CPU",
+            Resource::Data => "RLIMIT_DATA",
+            Resource::AddressSpace => "RLIMIT_AS",
+            Resource::Processes => "RLIMIT_NPROC",
+            Resource::OpenFiles => "RLIMIT_NOFILE",
+            Resource::FileSize => "RLIMIT_FSIZE",
+            Resource::Core => "RLIMIT_CORE",
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Stdio {
+    fn name(&self) -> &'static str {
+        match self {
+            Stdio::Direct => "as they are",
+            Stdio::ReadOnlyFile(_) => "read-only file",
+            Stdio::Terminal => "terminal",
+            Stdio::Relayed => "relayed",
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The launcher while a sandbox runs: one loop over init's messages, signals, terminal, time
+//! and memory. Whatever happens, it ends with the tree dead and the terminal as it was.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::linux::channel::{Channel, Failed, ToInit, ToLauncher};
+use crate::linux::relay::{Relay, set_nonblocking};
+use crate::linux::sys::{self, Signals};
+use crate::linux::terminal::UserTerminal;
+use crate::linux::watch::{Found, MemoryWatch};
+use crate::report::{Ending, Evidence, Usage};
+use crate::request::Stdio;
+
+/// Taken by descriptor in the launcher. What is not here (SIGSEGV, SIGKILL …) means the
+/// launcher itself.
+pub const SIGNALS: [i32; 11] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+    libc::SIGCHLD,
+    libc::SIGTTOU,
+];
+
+/// How long a reader of relayed output may keep a finished run waiting.
+const DRAIN: Duration = Duration::from_secs(5);
+
+pub struct Init {
+    pub pid: i32,
+    pub pidfd: OwnedFd,
+    pub channel: Channel,
+}
+
+pub struct Limits {
+    pub timeout: Option<Duration>,
+    pub grace: Duration,
+    pub memory: Option<u64>,
+}
+
+pub struct Ended {
+    pub ending: Ending,
+    pub evidence: Vec<Evidence>,
+    pub usage: Usage,
+}
+
+pub struct Supervisor {
+    init: Init,
+    signals: Signals,
+    limits: Limits,
+    user: Option<UserTerminal>,
+    master: Option<OwnedFd>,
+    /// Keys of the user to the sandbox's terminal.
+    keys: Option<Relay>,
+    inputs: Vec<Relay>,
+    outputs: Vec<Relay>,
+    stdio: [Stdio; 3],
+    watch: Option<MemoryWatch>,
+    evidence: Vec<Evidence>,
+    started: Option<Instant>,
+    look_at: Option<Instant>,
+    terminated: Option<Instant>,
+    stopping: bool,
+    ending: Option<Ending>,
+}
+
+impl Supervisor {
+    pub fn new(
+        init: Init,
+        signals: Signals,
+        limits: Limits,
+        stdio: [Stdio; 3],
+        (inputs, outputs): (Vec<Relay>, Vec<Relay>),
+    ) -> io::Result<Supervisor> {
+        let user = UserTerminal::open(&stdio)?;
+        Ok(Supervisor {
+            init,
+            signals,
+            limits,
+            user,
+            master: None,
+            keys: None,
+            inputs,
+            outputs,
+            stdio,
+            watch: None,
+            evidence: Vec::new(),
+            started: None,
+            look_at: None,
+            terminated: None,
+            stopping: false,
+            ending: None,
+        })
+    }
+
+    /// Runs until the sandbox is gone.
+    pub fn run(mut self) -> Result<Ended, Trouble> {
+        let begun = Instant::now();
+        let failed = loop {
+            if let Some(step) = self.turn()? {
+                break step;
+            }
+        };
+        // Init may have ended by itself; then this hits nothing, since the pidfd names only it.
+        let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
+        let waited = sys::wait_for(self.init.pid)?;
+        self.drain();
+        if let Some(user) = &mut self.user {
+            user.release();
+        }
+        if let End::Failed(failed) = failed {
+            return Err(Trouble::Step(failed));
+        }
+        let mut usage = Usage {
+            wall_seconds: begun.elapsed().as_secs_f64(),
+            max_tree_memory_bytes: self.watch.as_ref().map(|watch| watch.peak),
+            ..Usage::default()
+        };
+        if let Some(waited) = waited {
+            usage.cpu_seconds = waited.cpu.as_secs_f64();
+            usage.max_process_resident_bytes = waited.max_resident_bytes;
+        }
+        // Init was killed from outside, and the command with it.
+        let ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
+        Ok(Ended { ending, evidence: self.evidence, usage })
+    }
+
+    fn turn(&mut self) -> Result<Option<End>, Trouble> {
+        self.wait()?;
+        while let Some(arrived) = self.signals.next()? {
+            self.signal(arrived);
+        }
+        while let Some(message) = self.message()? {
+            if let Some(end) = self.hear(message)? {
+                return Ok(Some(end));
+            }
+        }
+        if self.init_is_gone() {
+            // Its last words may have come with its end.
+            while let Some(message) = self.message()? {
+                if let Some(end) = self.hear(message)? {
+                    return Ok(Some(end));
+                }
+            }
+            return Ok(Some(End::Finished));
+        }
+        if self.user.as_ref().is_some_and(UserTerminal::is_engaged) {
+            if let Some(keys) = &mut self.keys {
+                keys.advance();
+            }
+        }
+        for relay in self.inputs.iter_mut().chain(&mut self.outputs) {
+            relay.advance();
+        }
+        self.keep_time();
+        self.keep_memory();
+        Ok(None)
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        let mut fds = vec![
+            PollFd::new(&self.init.channel, PollFlags::IN),
+            PollFd::new(&self.init.pidfd, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+        ];
+        let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
+        let keys = self.keys.iter().filter(|_| engaged);
+        for (fd, flags) in keys.chain(&self.inputs).chain(&self.outputs).filter_map(Relay::wants) {
+            fds.push(PollFd::from_borrowed_fd(fd, flags));
+        }
+        let pause = self.next_deadline().map(|deadline| {
+            let pause = deadline.saturating_duration_since(Instant::now());
+            Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
+        });
+        match poll(&mut fds, pause.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let end = match (self.terminated, self.started, self.limits.timeout) {
+            (Some(since), ..) => since.checked_add(self.limits.grace),
+            (None, Some(since), Some(timeout)) => since.checked_add(timeout),
+            _ => None,
+        };
+        [end, self.look_at].into_iter().flatten().min()
+    }
+
+    fn message(&mut self) -> io::Result<Option<(ToLauncher, Option<OwnedFd>)>> {
+        let mut fds = [PollFd::new(&self.init.channel, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+        if !fds[0].revents().contains(PollFlags::IN) {
+            return Ok(None);
+        }
+        self.init.channel.receive()
+    }
+
+    fn hear(&mut self, (message, fd): (ToLauncher, Option<OwnedFd>)) -> io::Result<Option<End>> {
+        match message {
+            ToLauncher::Failed(failed) => return Ok(Some(End::Failed(failed))),
+            ToLauncher::Done(seen) => self.evidence.extend(seen.into_iter().map(Evidence::from)),
+            ToLauncher::Proc => {
+                if let (Some(proc), Some(limit)) = (fd, self.limits.memory) {
+                    self.watch = Some(MemoryWatch::new(proc, limit));
+                }
+            }
+            ToLauncher::Terminal => self.connect(fd)?,
+            ToLauncher::Started => {
+                let now = Instant::now();
+                self.started = Some(now);
+                self.look_at = self.watch.is_some().then_some(now);
+                if let Some(user) = &mut self.user {
+                    user.engage();
+                }
+            }
+            ToLauncher::Stopped => self.stop(),
+            ToLauncher::Exited(code) => self.end(Ending::Exited(code)),
+            ToLauncher::Signaled(signal) => self.end(Ending::Signaled(signal)),
+        }
+        Ok(None)
+    }
+
+    /// The first reason stands: a command that ends on the SIGTERM of a timeout has timed out.
+    fn end(&mut self, ending: Ending) {
+        self.ending.get_or_insert(ending);
+    }
+
+    /// Joins the user's terminal and the sandbox's.
+    fn connect(&mut self, master: Option<OwnedFd>) -> io::Result<()> {
+        let (Some(master), Some(user)) = (master, &self.user) else { return Ok(()) };
+        set_nonblocking(master.as_fd())?;
+        if self.stdio[0] == Stdio::Terminal {
+            self.keys = Some(Relay::new(user.fd.try_clone()?, master.try_clone()?));
+        }
+        self.outputs.push(Relay::new(master.try_clone()?, user.fd.try_clone()?));
+        self.master = Some(master);
+        Ok(())
+    }
+
+    fn signal(&mut self, sys::Arrived { signal, from_kernel }: sys::Arrived) {
+        match signal {
+            libc::SIGCHLD | libc::SIGTTOU => {}
+            libc::SIGWINCH => {
+                if let (Some(user), Some(master)) = (&self.user, &self.master) {
+                    user.copy_size(master.as_fd());
+                } else {
+                    self.order(ToInit::SignalGroup(signal));
+                }
+            }
+            libc::SIGCONT => self.resume(),
+            libc::SIGTSTP => {
+                self.stopping = true;
+                self.order(ToInit::SignalGroup(signal));
+            }
+            // Typed at a terminal it means the whole job, sent by a process only this one.
+            _ if from_kernel => self.order(ToInit::SignalGroup(signal)),
+            _ => self.order(ToInit::Signal(signal)),
+        }
+    }
+
+    /// The command has stopped. With a user at a terminal (or one who asked for it) the job as a
+    /// whole stops: everything inside first, since nobody watches it meanwhile. Otherwise a
+    /// server that stops itself would stop its own timeout.
+    fn stop(&mut self) {
+        let interactive = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
+        if !interactive && !self.stopping {
+            return;
+        }
+        self.order(ToInit::SignalAll(libc::SIGSTOP));
+        if let Some(user) = &mut self.user {
+            user.release();
+        }
+        sys::stop_self();
+        self.resume();
+    }
+
+    fn resume(&mut self) {
+        self.stopping = false;
+        if let Some(user) = &mut self.user {
+            user.engage();
+            if let Some(master) = &self.master {
+                user.copy_size(master.as_fd());
+            }
+        }
+        self.order(ToInit::SignalAll(libc::SIGCONT));
+    }
+
+    /// Init that is gone is found by its pidfd.
+    fn order(&self, order: ToInit) {
+        let _ = self.init.channel.send(&order);
+    }
+
+    fn keep_time(&mut self) {
+        let now = Instant::now();
+        if let Some(since) = self.terminated {
+            if now.duration_since(since) >= self.limits.grace {
+                let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
+            }
+            return;
+        }
+        let (Some(started), Some(timeout)) = (self.started, self.limits.timeout) else { return };
+        if now.duration_since(started) >= timeout {
+            self.terminated = Some(now);
+            self.end(Ending::Timeout);
+            self.order(ToInit::SignalAll(libc::SIGTERM));
+            // A stopped process would not see it.
+            self.order(ToInit::SignalAll(libc::SIGCONT));
+        }
+    }
+
+    fn keep_memory(&mut self) {
+        let (Some(watch), Some(at)) = (&mut self.watch, self.look_at) else { return };
+        let now = Instant::now();
+        if now < at {
+            return;
+        }
+        match watch.look() {
+            Found::Within { look_again } => self.look_at = Some(now + look_again),
+            Found::Over => {
+                self.look_at = None;
+                self.end(Ending::MemoryLimit);
+                let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
+            }
+        }
+    }
+
+    fn init_is_gone(&self) -> bool {
+        let mut fds = [PollFd::new(&self.init.pidfd, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&now)).is_ok() && !fds[0].revents().is_empty()
+    }
+
+    /// Passes on what was written before the end.
+    fn drain(&mut self) {
+        let until = Instant::now() + DRAIN;
+        while Instant::now() < until {
+            let mut busy = false;
+            for relay in &mut self.outputs {
+                busy |= relay.drain();
+            }
+            if !busy {
+                return;
+            }
+            let mut fds: Vec<_> = self
+                .outputs
+                .iter()
+                .filter_map(Relay::wants)
+                .filter(|(_, flags)| *flags == PollFlags::OUT)
+                .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
+                .collect();
+            let tick = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+            if poll(&mut fds, Some(&tick)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+enum End {
+    Finished,
+    Failed(Failed),
+}
+
+/// Why a run came to no end of its own.
+pub enum Trouble {
+    Step(Failed),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Io(error)
+    }
+}

@@ -1,0 +1,484 @@
+//! The system calls that rustix does not wrap. All unsafe code of the Linux part is here.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+use std::time::Duration;
+
+fn check(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Which side of a clone this is.
+pub enum Cloned {
+    Child,
+    Parent { pid: i32, pidfd: OwnedFd },
+}
+
+/// A copy of this process in new namespaces (clone3, Linux 5.3).
+///
+/// Only to be called while the process has a single thread: the child goes on with a copy of
+/// the heap, and a lock that another thread held would stay locked for ever.
+pub fn clone_process(flags: u64) -> io::Result<Cloned> {
+    let mut pidfd: RawFd = -1;
+    // SAFETY: clone_args is plain data for which zero is valid.
+    let mut args: libc::clone_args = unsafe { mem::zeroed() };
+    args.flags = flags | libc::CLONE_PIDFD as u64;
+    args.pidfd = ptr::from_mut(&mut pidfd) as u64;
+    args.exit_signal = libc::SIGCHLD as u64;
+    // SAFETY: without CLONE_VM the child has its own copy of all memory, this stack included;
+    // args and pidfd live until the call returns; the caller is single-threaded (see above).
+    let result =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, mem::size_of_val(&args)) };
+    match check(result)? {
+        0 => Ok(Cloned::Child),
+        pid => {
+            // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            Ok(Cloned::Parent { pid: pid as i32, pidfd })
+        }
+    }
+}
+
+/// A copy of this process; the parent goes on when the child has executed or ended.
+/// Single-threaded callers only, as with [`clone_process`].
+pub fn fork_until_exec() -> io::Result<Option<i32>> {
+    // SAFETY: clone_args is plain data for which zero is valid.
+    let mut args: libc::clone_args = unsafe { mem::zeroed() };
+    args.flags = libc::CLONE_VFORK as u64;
+    args.exit_signal = libc::SIGCHLD as u64;
+    // SAFETY: as in clone_process; CLONE_VFORK without CLONE_VM shares no memory.
+    let result =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, mem::size_of_val(&args)) };
+    Ok(match check(result)? {
+        0 => None,
+        pid => Some(pid as i32),
+    })
+}
+
+pub const ATTR_READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
+pub const ATTR_NO_SUID: u64 = libc::MOUNT_ATTR_NOSUID;
+pub const ATTR_NO_DEVICES: u64 = libc::MOUNT_ATTR_NODEV;
+
+#[derive(Debug, Clone, Copy)]
+pub enum Depth {
+    One = 0,
+    Tree = libc::AT_RECURSIVE as isize,
+}
+
+/// Sets attributes on a mount, or all mounts of a tree, and makes them private (mount_setattr, Linux 5.12).
+/// `map` is a user namespace whose id map the tree shall have.
+pub fn set_tree_attributes(
+    tree: BorrowedFd<'_>,
+    set: u64,
+    depth: Depth,
+    map: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let attributes = libc::mount_attr {
+        attr_set: set | if map.is_some() { libc::MOUNT_ATTR_IDMAP } else { 0 },
+        attr_clr: 0,
+        propagation: libc::MS_PRIVATE,
+        userns_fd: map.map_or(0, |fd| fd.as_raw_fd() as u64),
+    };
+    // SAFETY: the path is a C string, and attributes outlives the call.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | depth as libc::c_int,
+            &raw const attributes,
+            mem::size_of_val(&attributes),
+        )
+    })?;
+    Ok(())
+}
+
+/// Leaves the caller's session keyring for a new, empty one.
+pub fn join_new_keyring() -> io::Result<()> {
+    const KEYCTL_JOIN_SESSION_KEYRING: libc::c_long = 1;
+    // SAFETY: a null name asks for an anonymous keyring; no memory is touched.
+    check(unsafe {
+        libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>())
+    })?;
+    Ok(())
+}
+
+/// Brings an interface up.
+pub fn interface_up(name: &CStr) -> io::Result<()> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // SAFETY: ifreq is plain data for which zero is valid.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: SIOCSIFFLAGS reads one ifreq, which outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }.into())?;
+    Ok(())
+}
+
+/// Overwrites the environment strings this process was started with, where /proc/PID/environ
+/// reads them.
+pub fn scrub_environment() {
+    unsafe extern "C" {
+        static mut environ: *mut *mut libc::c_char;
+    }
+    // SAFETY: the process has a single thread, so nothing reads or changes environ meanwhile;
+    // each entry up to the null is a writable C string on the initial stack or the heap.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let length = libc::strlen(*entry);
+            ptr::write_bytes(*entry, 0, length);
+            entry = entry.add(1);
+        }
+        environ = ptr::null_mut();
+    }
+}
+
+/// The signals the launcher or init takes by descriptor instead of by handler.
+pub struct Signals {
+    fd: OwnedFd,
+    before: libc::sigset_t,
+}
+
+/// A signal that arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    pub signal: i32,
+    /// Sent by the terminal to the whole group, and not by a process to this one.
+    pub from_kernel: bool,
+}
+
+impl Signals {
+    /// Blocks the signals and opens a descriptor that reports them.
+    pub fn take(signals: &[i32]) -> io::Result<Signals> {
+        // SAFETY: sigset_t is plain data; sigemptyset initialises it before any other use, and
+        // both sets outlive the calls.
+        unsafe {
+            let mut set: libc::sigset_t = mem::zeroed();
+            let mut before: libc::sigset_t = mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            for signal in signals {
+                libc::sigaddset(&raw mut set, *signal);
+            }
+            check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, &raw mut before).into())?;
+            let fd = check(
+                libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK).into(),
+            )?;
+            Ok(Signals { fd: OwnedFd::from_raw_fd(fd as RawFd), before })
+        }
+    }
+
+    pub fn next(&self) -> io::Result<Option<Arrived>> {
+        // SAFETY: signalfd_siginfo is plain data for which zero is valid.
+        let mut info: libc::signalfd_siginfo = unsafe { mem::zeroed() };
+        let size = mem::size_of_val(&info);
+        // SAFETY: info outlives the call and has room for size bytes.
+        let read = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
+        match check(read as libc::c_long) {
+            Ok(_) => Ok(Some(Arrived {
+                signal: info.ssi_signo as i32,
+                from_kernel: info.ssi_code > 0,
+            })),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The mask that was there before, and a SIGPIPE that ends a writer as it does for every
+    /// program not started by Rust's runtime.
+    pub fn restore_for_exec(&self) {
+        // SAFETY: before was filled by the kernel in take(); SIG_DFL is a valid disposition.
+        unsafe {
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut());
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Stops this process, until its parent continues it.
+pub fn stop_self() {
+    // SAFETY: raise has no memory arguments.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// How a child changed state, and what it and its descendants used.
+pub struct Waited {
+    pub pid: i32,
+    pub change: Change,
+    pub cpu: Duration,
+    pub max_resident_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Exited(i32),
+    Signaled(i32),
+    Stopped(i32),
+    Continued,
+}
+
+/// Collects one child that changed state, if there is one.
+pub fn wait_any() -> io::Result<Option<Waited>> {
+    wait(-1, libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED)
+}
+
+/// Waits for this child to end.
+pub fn wait_for(pid: i32) -> io::Result<Option<Waited>> {
+    wait(pid, 0)
+}
+
+fn wait(pid: i32, options: i32) -> io::Result<Option<Waited>> {
+    let mut status = 0;
+    // SAFETY: rusage is plain data; both out-pointers live until the call returns.
+    let (pid, usage) = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        (libc::wait4(pid, &raw mut status, options, &raw mut usage), usage)
+    };
+    if check(pid.into())? == 0 {
+        return Ok(None);
+    }
+    let change = if libc::WIFEXITED(status) {
+        Change::Exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Change::Signaled(libc::WTERMSIG(status))
+    } else if libc::WIFSTOPPED(status) {
+        Change::Stopped(libc::WSTOPSIG(status))
+    } else {
+        Change::Continued
+    };
+    let time = |t: libc::timeval| {
+        Duration::from_secs(t.tv_sec.max(0) as u64) + Duration::from_micros(t.tv_usec.max(0) as u64)
+    };
+    Ok(Some(Waited {
+        pid,
+        change,
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        max_resident_bytes: (usage.ru_maxrss.max(0) as u64) * 1024,
+    }))
+}
+
+/// Sends a signal to every other process of this pid namespace. Only pid 1 may call this: for
+/// anybody else it would mean every process of the user.
+pub fn signal_everyone(signal: i32) -> io::Result<()> {
+    if std::process::id() != 1 {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    // SAFETY: kill has no memory arguments.
+    check(unsafe { libc::kill(-1, signal) }.into())?;
+    Ok(())
+}
+
+/// Sends a signal to a child, or with a negative number to its process group.
+pub fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
+    if pid.abs() <= 1 {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: kill has no memory arguments.
+    check(unsafe { libc::kill(pid, signal) }.into())?;
+    Ok(())
+}
+
+/// Closes every descriptor from `first` on (close_range, Linux 5.9).
+pub fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: whatever owned these descriptors is never used again: the caller is about to
+    // execute another program or to exit.
+    check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) })?;
+    Ok(())
+}
+
+/// Puts `from` at the descriptor number `to`, open across exec.
+pub fn place_descriptor(from: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
+    if from.as_raw_fd() == to {
+        // dup2 onto itself would keep close-on-exec.
+        // SAFETY: fcntl with F_SETFD has no memory arguments.
+        check(unsafe { libc::fcntl(to, libc::F_SETFD, 0) }.into())?;
+        return Ok(());
+    }
+    // SAFETY: the descriptor numbers 0 to 3 are nobody's property at this point of the target's
+    // life: std never closes 0 to 2, and 3 was moved away by the caller.
+    check(unsafe { libc::dup2(from.as_raw_fd(), to) }.into())?;
+    Ok(())
+}
+
+/// A duplicate with a number of at least `least`, closed on exec.
+pub fn duplicate_above(fd: BorrowedFd<'_>, least: RawFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(fd, least)?)
+}
+
+/// Replaces this process. Returns only on failure.
+pub fn execute(program: &CStr, argv: &[CString], env: &[CString]) -> io::Error {
+    let pointers = |strings: &[CString]| {
+        let mut list: Vec<_> = strings.iter().map(|s| s.as_ptr()).collect();
+        list.push(ptr::null());
+        list
+    };
+    let (argv, env) = (pointers(argv), pointers(env));
+    // SAFETY: all strings are C strings, both lists end with null, and all outlive the call.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Ends this process at once: no destructors, no buffers, which belong to the launcher.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit has no memory arguments.
+    unsafe { libc::_exit(code) }
+}
+
+/// Empties the permitted, effective, inheritable, ambient and bounding sets.
+pub fn drop_all_capabilities() -> io::Result<()> {
+    for capability in 0..=63 {
+        // SAFETY: PR_CAPBSET_DROP takes a number.
+        let result = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        if result != 0 {
+            // The first number past the kernel's last capability.
+            break;
+        }
+    }
+    // SAFETY: PR_CAP_AMBIENT_CLEAR_ALL takes no further arguments.
+    let ambient = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
+    check(ambient.into())?;
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    let header = Header { version: 0x2008_0522, pid: 0 };
+    let empty = [0u32; 6];
+    // SAFETY: version 3 of the interface reads two triples of u32, which is what empty is.
+    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, empty.as_ptr()) })?;
+    Ok(())
+}
+
+/// The capability sets as the kernel has them now, OR-ed over all five, for the report.
+pub fn capabilities_left() -> io::Result<u64> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    let header = Header { version: 0x2008_0522, pid: 0 };
+    let mut sets = [0u32; 6];
+    // SAFETY: version 3 of the interface writes two triples of u32, which is what sets is.
+    check(unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) })?;
+    let mut left = u64::from(sets[0] | sets[1] | sets[2])
+        | u64::from(sets[3] | sets[4] | sets[5]) << 32;
+    for capability in 0..=63 {
+        // SAFETY: PR_CAPBSET_READ takes a number.
+        match unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) } {
+            0 => {}
+            1 => left |= 1 << capability,
+            _ => break,
+        }
+    }
+    Ok(left)
+}
+
+/// Supplementary groups and ids of this process, real, effective and saved.
+pub fn become_user(uid: u32, gid: u32, groups: Groups) -> io::Result<()> {
+    // Raw calls: libc's wrappers would signal threads that a cloned process does not have.
+    // SAFETY: setgroups with a length of zero reads nothing; the others take numbers.
+    unsafe {
+        if groups == Groups::Drop {
+            check(libc::syscall(libc::SYS_setgroups, 0, ptr::null::<libc::gid_t>()))?;
+        }
+        check(libc::syscall(libc::SYS_setresgid, gid, gid, gid))?;
+        check(libc::syscall(libc::SYS_setresuid, uid, uid, uid))?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Groups {
+    /// Without privilege outside they cannot be dropped.
+    Keep,
+    Drop,
+}
+
+/// A C string of a path, a name or an argument.
+pub fn c_string(text: &OsStr) -> io::Result<CString> {
+    CString::new(text.as_bytes()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// `NAME=value` for execve.
+pub fn c_variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
+    let mut text = OsString::with_capacity(name.len() + 1 + value.len());
+    text.push(name);
+    text.push("=");
+    text.push(value);
+    c_string(&text)
+}
+
+/// Takes over a descriptor that was put at this number with [`place_descriptor`].
+pub fn own(fd: RawFd) -> OwnedFd {
+    // SAFETY: the caller has just placed a duplicate there, which has no other owner.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// Points the descriptors below `end` at /dev/null inside, so that this process holds no end of
+/// a pipe that belongs to the command.
+pub fn let_go_below(end: RawFd) -> io::Result<()> {
+    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    for fd in 0..end {
+        place_descriptor(nothing.as_fd(), fd)?;
+    }
+    Ok(())
+}
+
+/// Installs a filter that refuses getppid, and tells whether it does. Throw-away children only.
+pub fn refuse_getppid() -> io::Result<bool> {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    const REFUSE: u32 = 0x0005_0000 | libc::EXDEV as u32;
+    const SECCOMP_SET_MODE_FILTER: libc::c_long = 1;
+    rustix::thread::set_no_new_privs(true)?;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut filter = [
+        step(LOAD_NUMBER, 0, 0, 0),
+        step(JUMP_EQUAL, 0, 1, libc::SYS_getppid as u32),
+        step(RETURN, 0, 0, REFUSE),
+        step(RETURN, 0, 0, ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: program and the filter it points to outlive the call.
+    check(unsafe {
+        libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &raw const program)
+    })?;
+    // SAFETY: getppid has no arguments.
+    let refused = check(unsafe { libc::syscall(libc::SYS_getppid) });
+    Ok(refused.is_err_and(|e| e.raw_os_error() == Some(libc::EXDEV)))
+}
+
+/// The newest Landlock version the kernel offers; 0 for none.
+pub fn landlock_abi() -> u32 {
+    const CREATE_RULESET_VERSION: libc::c_long = 1;
+    // SAFETY: with this flag the call reads no memory and answers with a number.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            ptr::null::<libc::c_void>(),
+            0,
+            CREATE_RULESET_VERSION,
+        )
+    };
+    u32::try_from(answer).unwrap_or(0)
+}

@@ -1,0 +1,177 @@
+//! What a sandboxed program sees of the system: which pieces are shown, which texts are
+//! written, how grants become binds. Pure; which pieces exist comes from the host facts.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::host::{EntryKind, HostFacts};
+use crate::linux::step::{Access, Owner, Step};
+use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
+
+/// Shown read-only, or made again where they are symlinks (merged /usr).
+pub const SYSTEM: [&str; 8] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"];
+
+/// Pieces of /etc that programs need and that tell nothing of the user or the host's secrets.
+pub const ETC: [&str; 32] = [
+    "/etc/ca-certificates",
+    "/etc/ca-certificates.conf",
+    "/etc/crypto-policies",
+    "/etc/debian_version",
+    "/etc/ethertypes",
+    "/etc/fonts",
+    "/etc/gai.conf",
+    "/etc/inputrc",
+    "/etc/java-11-openjdk",
+    "/etc/java-17-openjdk",
+    "/etc/java-21-openjdk",
+    "/etc/java-25-openjdk",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/locale.alias",
+    "/etc/locale.conf",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/perl",
+    "/etc/pki",
+    "/etc/protocols",
+    "/etc/python3",
+    "/etc/services",
+    "/etc/shells",
+    "/etc/ssl",
+    "/etc/static",
+    "/etc/terminfo",
+    "/etc/timezone",
+    "/etc/xml",
+];
+
+/// Parts of /proc that speak of the whole machine or act on it. All are guarded by
+/// permissions too; hiding them does not depend on those being right.
+pub const PROC_HIDDEN: [&str; 6] = ["kcore", "keys", "key-users", "kmsg", "sysrq-trigger", "timer_list"];
+pub const PROC_READ_ONLY: [&str; 4] = ["bus", "fs", "irq", "sys"];
+
+pub const HOSTNAME: &str = "mcp";
+
+/// The steps that fill a new root, parents before children.
+pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for entry in &facts.entries {
+        steps.push(match &entry.kind {
+            EntryKind::Symlink(to) => Step::Link { at: entry.path.clone(), to: to.clone() },
+            EntryKind::Directory => show(&entry.path, PlaceKind::Directory),
+            EntryKind::File => show(&entry.path, PlaceKind::File),
+        });
+    }
+    for (at, text) in texts(uid, gid) {
+        steps.push(Step::Text { at: PathBuf::from(at), text });
+    }
+    steps.push(Step::Devices);
+    steps.push(Step::Scratch {
+        size: request.policy.limits.tmp_size.value,
+        places: scratch(&request.home),
+    });
+    steps.push(Step::Link { at: "/var/tmp".into(), to: "/tmp".into() });
+    steps.push(Step::Directory { at: "/run".into() });
+    let owner =
+        if facts.caller.is_root() { Owner::CallerMapped } else { Owner::AsOnHost };
+    if let Home::Kept(from) = &request.home {
+        steps.push(Step::Bind {
+            from: from.clone(),
+            at: HOME.into(),
+            kind: PlaceKind::Directory,
+            access: Access::ReadWrite,
+            owner,
+        });
+    }
+    let binds = binds(request, facts);
+    for Link { at, to } in &request.links {
+        let exists = |path: &Path| {
+            facts.entries.iter().any(|e| at.starts_with(&e.path)) || at.starts_with(path)
+        };
+        if !binds.keys().any(|bind| exists(bind)) {
+            steps.push(Step::Link { at: at.clone(), to: to.clone() });
+        }
+    }
+    for (path, (kind, access)) in binds {
+        steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
+    }
+    steps.push(Step::Proc {
+        hidden: PROC_HIDDEN.iter().map(|name| Path::new("/proc").join(name)).collect(),
+        read_only: PROC_READ_ONLY.iter().map(|name| Path::new("/proc").join(name)).collect(),
+    });
+    steps
+}
+
+/// Whether `path` can be reached inside, at the same place as outside.
+pub fn is_visible(path: &Path, request: &Request, facts: &HostFacts) -> bool {
+    let system = facts.entries.iter().any(|entry| path.starts_with(&entry.path));
+    system || binds(request, facts).keys().any(|bind| path.starts_with(bind))
+}
+
+/// Grants and shown pieces as binds. Write wins over read, and what an ancestor already gives
+/// is left out: a further grant must never take something away.
+fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, Access)> {
+    let mut wanted: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
+    let read = request.shown.iter().chain(&request.read).map(|place| (place, Access::ReadOnly));
+    let write = request.write.iter().map(|place| (place, Access::ReadWrite));
+    for (Place { path, kind }, access) in read.chain(write) {
+        let entry = wanted.entry(path.clone()).or_insert((*kind, access));
+        entry.1 = entry.1.max(access);
+    }
+    let mut kept: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
+    for (path, (kind, access)) in wanted {
+        let given = path.ancestors().skip(1).find_map(|a| kept.get(a)).map(|(_, access)| *access);
+        let system = facts.entries.iter().any(|entry| {
+            entry.kind == EntryKind::Directory && path.starts_with(&entry.path)
+        });
+        let redundant = given.is_some_and(|given| given >= access)
+            || (system && access == Access::ReadOnly);
+        if !redundant {
+            kept.insert(path, (kind, access));
+        }
+    }
+    kept
+}
+
+fn show(path: &Path, kind: PlaceKind) -> Step {
+    Step::Bind {
+        from: path.to_owned(),
+        at: path.to_owned(),
+        kind,
+        access: Access::ReadOnly,
+        owner: Owner::AsOnHost,
+    }
+}
+
+fn scratch(home: &Home) -> Vec<(String, PathBuf)> {
+    let mut places = vec![("tmp".to_owned(), "/tmp".into()), ("shm".to_owned(), "/dev/shm".into())];
+    if *home == Home::Ephemeral {
+        places.push(("home".to_owned(), HOME.into()));
+    }
+    places
+}
+
+fn texts(uid: u32, gid: u32) -> [(&'static str, String); 5] {
+    [
+        (
+            "/etc/passwd",
+            format!(
+                "root:x:0:0:root:/root:/usr/sbin/nologin\n\
+                 mcp:x:{uid}:{gid}:mcp:{HOME}:/bin/sh\n\
+                 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+            ),
+        ),
+        ("/etc/group", format!("root:x:0:\nmcp:x:{gid}:\nnogroup:x:65534:\n")),
+        ("/etc/hosts", format!("127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n")),
+        ("/etc/hostname", format!("{HOSTNAME}\n")),
+        // No LDAP, no systemd, no D-Bus: none of them is inside.
+        (
+            "/etc/nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"
+                .to_owned(),
+        ),
+    ]
+}

@@ -1,0 +1,116 @@
+//! Watches the memory of the whole tree, where no cgroup can hold it.
+//!
+//! Counts what each process has resident and not backed by a file: private memory and shared
+//! memory. It samples, so a burst can pass the limit between two looks; the pause between them
+//! is what the fastest hog would need to fill the rest. Leaves open: memory that no process
+//! maps (unmapped memfds, pipe and socket buffers).
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::fs::{Dir, Mode, OFlags};
+
+/// How fast memory can be filled, generously: touching fresh pages costs the kernel more.
+const BYTES_PER_SECOND: u64 = 2 << 30;
+/// More than `status` or `smaps_rollup` ever are.
+const LARGEST_TEXT: usize = 8192;
+const SHORTEST: Duration = Duration::from_millis(4);
+const LONGEST: Duration = Duration::from_millis(250);
+
+pub struct MemoryWatch {
+    proc: OwnedFd,
+    pub limit: u64,
+    pub peak: u64,
+}
+
+/// What a look at the tree found.
+pub enum Found {
+    Within { look_again: Duration },
+    Over,
+}
+
+impl MemoryWatch {
+    /// `proc` is the sandbox's own /proc: it lists the processes of the tree and no others.
+    pub fn new(proc: OwnedFd, limit: u64) -> MemoryWatch {
+        MemoryWatch { proc, limit, peak: 0 }
+    }
+
+    pub fn look(&mut self) -> Found {
+        let processes = self.processes();
+        let mut bytes: u64 = processes.iter().map(|pid| self.resident(pid)).sum();
+        if bytes > self.limit {
+            // Pages shared between processes were counted once for each; now precisely.
+            bytes = processes.iter().map(|pid| self.share(pid)).sum();
+        }
+        self.peak = self.peak.max(bytes);
+        if bytes > self.limit {
+            return Found::Over;
+        }
+        let rest = self.limit - bytes;
+        let pause = Duration::from_secs_f64(rest as f64 / BYTES_PER_SECOND as f64);
+        Found::Within { look_again: pause.clamp(SHORTEST, LONGEST) }
+    }
+
+    fn processes(&self) -> Vec<String> {
+        let Ok(entries) = Dir::read_from(&self.proc) else { return Vec::new() };
+        entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && name != "1")
+            .collect()
+    }
+
+    /// An upper bound of a process's own memory. A process that has just ended has none.
+    fn resident(&self, pid: &str) -> u64 {
+        let Some(status) = self.read(pid, "status") else { return 0 };
+        let field = |name| kibibytes(&status, name);
+        field("RssAnon:") + field("RssShmem:")
+    }
+
+    /// Its memory with shared pages divided among those who share them.
+    fn share(&self, pid: &str) -> u64 {
+        match self.read(pid, "smaps_rollup") {
+            Some(rollup) if rollup.contains("Pss_Shmem:") => {
+                kibibytes(&rollup, "Pss_Anon:") + kibibytes(&rollup, "Pss_Shmem:")
+            }
+            // Unreadable (not dumpable) or an older kernel: the bound must do.
+            _ => self.resident(pid),
+        }
+    }
+
+    fn read(&self, pid: &str, name: &str) -> Option<String> {
+        let path = format!("{pid}/{name}");
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.proc, path, flags, Mode::empty()).ok()?;
+        let mut text = vec![0; LARGEST_TEXT];
+        let mut length = 0;
+        loop {
+            match rustix::io::read(&file, &mut text[length..]) {
+                Ok(0) => break,
+                Ok(count) => length += count,
+                Err(_) => return None,
+            }
+        }
+        text.truncate(length);
+        String::from_utf8(text).ok()
+    }
+}
+
+fn kibibytes(text: &str, field: &str) -> u64 {
+    text.lines()
+        .find_map(|line| line.strip_prefix(field))
+        .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
+        .map_or(0, |kibibytes| kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_field_in_kibibytes() {
+        let text = "VmRSS:\t  900 kB\nRssAnon:\t     512 kB\nRssShmem:\t       4 kB\n";
+        assert_eq!(kibibytes(text, "RssAnon:"), 512 * 1024);
+        assert_eq!(kibibytes(text, "RssShmem:"), 4 * 1024);
+        assert_eq!(kibibytes(text, "RssFile:"), 0);
+    }
+}

@@ -1,0 +1,67 @@
+//! What will be done for a request on this host, before anything is done.
+//!
+//! A plan is data, made by a pure function of the request and the host facts. It compiles
+//! and is tested on every system; `mcp run --explain` prints it and the launcher executes it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::control::Control;
+use crate::linux::step::Step;
+
+/// What the plan intends for one control.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Intent {
+    Enforce { by: String },
+    Partial { by: String, missing: String },
+    Unavailable { why: String, remedy: String },
+    NotRequested,
+}
+
+impl Intent {
+    pub fn enforce(by: impl Into<String>) -> Self {
+        Intent::Enforce { by: by.into() }
+    }
+
+    pub fn partial(by: impl Into<String>, missing: impl Into<String>) -> Self {
+        Intent::Partial { by: by.into(), missing: missing.into() }
+    }
+
+    pub fn unavailable(why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Intent::Unavailable { why: why.into(), remedy: remedy.into() }
+    }
+
+    pub fn is_gap(&self) -> bool {
+        matches!(self, Intent::Partial { .. } | Intent::Unavailable { .. })
+    }
+}
+
+/// A step and the controls that rest on it: a control is reported as enforced only when
+/// each of its steps was confirmed by the kernel.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Planned {
+    #[serde(flatten)]
+    pub step: Step,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub for_controls: Vec<Control>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    pub controls: BTreeMap<Control, Intent>,
+    pub steps: Vec<Planned>,
+}
+
+impl Plan {
+    /// Controls that were asked for and will not, or not wholly, be enforced.
+    pub fn gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
+        self.controls.iter().filter(|(_, intent)| intent.is_gap()).map(|(c, i)| (*c, i))
+    }
+
+    /// Gaps that stop a run under the default fallback.
+    pub fn boundary_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
+        self.gaps().filter(|(control, _)| control.is_boundary())
+    }
+}

@@ -1,0 +1,64 @@
+//! The one place where the operating system is chosen.
+
+use crate::error::Error;
+use crate::host::HostFacts;
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::request::Request;
+use crate::wish::Wish;
+
+#[cfg(target_os = "linux")]
+pub use linux::*;
+
+#[cfg(not(target_os = "linux"))]
+pub use unbuilt::*;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::*;
+
+    pub fn assume_host() -> Result<HostFacts, Error> {
+        Ok(crate::linux::probe::assume())
+    }
+
+    pub fn probe_host() -> Result<HostFacts, Error> {
+        Ok(crate::linux::probe::probe())
+    }
+
+    pub fn resolve(wish: Wish) -> Result<Request, Error> {
+        crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)
+    }
+
+    pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
+        crate::linux::launch::run(plan, request)
+    }
+}
+
+/// Systems whose launcher is not built yet say so instead of running anything.
+#[cfg(not(target_os = "linux"))]
+mod unbuilt {
+    use super::*;
+
+    fn not_built<T>() -> Result<T, Error> {
+        Err(Error::Unsupported(format!(
+            "running programs on {} is not built yet; mcp runs them on Linux for now",
+            std::env::consts::OS
+        )))
+    }
+
+    pub fn assume_host() -> Result<HostFacts, Error> {
+        not_built()
+    }
+
+    pub fn probe_host() -> Result<HostFacts, Error> {
+        not_built()
+    }
+
+    pub fn resolve(_: Wish) -> Result<Request, Error> {
+        not_built()
+    }
+
+    pub fn run(_: &Plan, _: &Request) -> Result<Report, Error> {
+        not_built()
+    }
+}

@@ -1,0 +1,145 @@
+//! What was enforced, as the kernel answered it. Never filled from intent.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::control::Control;
+use crate::plan::{Intent, Plan};
+
+/// Bumped when a field changes its meaning.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    Enforced {
+        by: String,
+        /// What was read back from the kernel.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<String>,
+    },
+    Partial {
+        by: String,
+        missing: String,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<String>,
+    },
+    Unavailable {
+        why: String,
+    },
+    NotRequested,
+}
+
+impl Status {
+    pub fn is_enforced(&self) -> bool {
+        matches!(self, Status::Enforced { .. })
+    }
+}
+
+/// The kernel's answer to one step of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    pub step: usize,
+    pub answer: Answer,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Done and confirmed; the text is what was read back, if there was something to read.
+    Confirmed(String),
+    /// Done, but less than asked for; the text says what is missing.
+    Less(String),
+}
+
+/// What the run used, from the kernel's accounting.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Usage {
+    pub wall_seconds: f64,
+    pub cpu_seconds: f64,
+    /// Largest resident set of a single process.
+    pub max_process_resident_bytes: u64,
+    /// Largest sum over the tree that the memory watch saw, where it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tree_memory_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The command's own exit code.
+    Exited(i32),
+    /// The signal that ended the command.
+    Signaled(i32),
+    Timeout,
+    MemoryLimit,
+    /// The command was never started.
+    NotStarted(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    pub version: u32,
+    pub command: Vec<String>,
+    pub controls: BTreeMap<Control, Status>,
+    pub ending: Ending,
+    pub exit_code: u8,
+    pub usage: Usage,
+}
+
+impl Report {
+    /// Joins the plan with what the kernel confirmed. A control without all its evidence is
+    /// not enforced, whatever the plan meant to do.
+    pub fn new(
+        plan: &Plan,
+        evidence: &[Evidence],
+        command: Vec<String>,
+        ending: Ending,
+        exit_code: u8,
+        usage: Usage,
+    ) -> Self {
+        let answers: BTreeMap<usize, &Answer> =
+            evidence.iter().map(|e| (e.step, &e.answer)).collect();
+        let controls = plan
+            .controls
+            .iter()
+            .map(|(control, intent)| (*control, status(plan, *control, intent, &answers)))
+            .collect();
+        Report { version: VERSION, command, controls, ending, exit_code, usage }
+    }
+}
+
+fn status(
+    plan: &Plan,
+    control: Control,
+    intent: &Intent,
+    answers: &BTreeMap<usize, &Answer>,
+) -> Status {
+    let (by, mut missing) = match intent {
+        Intent::NotRequested => return Status::NotRequested,
+        Intent::Unavailable { why, .. } => return Status::Unavailable { why: why.clone() },
+        Intent::Enforce { by } => (by, Vec::new()),
+        Intent::Partial { by, missing } => (by, vec![missing.clone()]),
+    };
+    let mut seen = Vec::new();
+    for (index, planned) in plan.steps.iter().enumerate() {
+        if !planned.for_controls.contains(&control) {
+            continue;
+        }
+        match answers.get(&index) {
+            None => {
+                return Status::Unavailable {
+                    why: format!("the step was not confirmed: {}", planned.step),
+                };
+            }
+            Some(Answer::Less(what)) => missing.push(what.clone()),
+            Some(Answer::Confirmed(what)) if what.is_empty() => {}
+            Some(Answer::Confirmed(what)) => seen.push(what.clone()),
+        }
+    }
+    if missing.is_empty() {
+        Status::Enforced { by: by.clone(), seen }
+    } else {
+        Status::Partial { by: by.clone(), missing: missing.join("; "), seen }
+    }
+}

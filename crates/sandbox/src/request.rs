@@ -1,0 +1,96 @@
+//! A policy and a command, resolved against this host: every path canonical, the program
+//! found, the environment chosen. Together with the host facts it is all a plan is made of.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+use mcp_policy::Policy;
+use serde::Serialize;
+
+/// A path that was there when the request was made, without symlinks.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    pub path: PathBuf,
+    pub kind: PlaceKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceKind {
+    Directory,
+    File,
+}
+
+/// A symlink that was followed on the way to a place, to be made again inside.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Link {
+    pub at: PathBuf,
+    pub to: PathBuf,
+}
+
+/// Where HOME is inside.
+pub const HOME: &str = "/home/mcp";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Home {
+    /// Part of the sized temporary file system; gone after the run.
+    Ephemeral,
+    /// A directory of ours on the host that later runs of the same name see again.
+    Kept(PathBuf),
+}
+
+/// What each of the descriptors 0 to 2 is; decides how it gets inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stdio {
+    /// A pipe, a unix stream socket, /dev/null or a file opened for writing: handed over.
+    Direct,
+    /// A regular file opened for reading only: opened again through a read-only mount, or
+    /// it could be reopened for writing through /proc/self/fd.
+    ReadOnlyFile(PathBuf),
+    /// A terminal: replaced by a pseudo-terminal of the sandbox's own.
+    Terminal,
+    /// Copied by the launcher: what it is must not get inside.
+    Relayed,
+}
+
+/// A value that is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(OsString);
+
+impl Secret {
+    pub fn new(value: OsString) -> Self {
+        Secret(value)
+    }
+
+    pub(crate) fn reveal(&self) -> &OsString {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<secret>")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    pub policy: Policy,
+    /// What is executed; also its path inside.
+    pub program: PathBuf,
+    pub argv: Vec<OsString>,
+    /// The program, its interpreter and what they need, read-only.
+    pub shown: Vec<Place>,
+    pub links: Vec<Link>,
+    pub read: Vec<Place>,
+    pub write: Vec<Place>,
+    pub home: Home,
+    /// Where the command starts, as a path inside.
+    pub cwd: PathBuf,
+    pub env: Vec<(OsString, OsString)>,
+    pub secrets: Vec<(OsString, Secret)>,
+    pub stdio: [Stdio; 3],
+}

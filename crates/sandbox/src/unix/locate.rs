@@ -1,0 +1,168 @@
+//! Finds the program a command means, and what must be shown for it to run: through PATH,
+//! symlinks, version managers' stand-ins, `#!` lines and virtual environments.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::request::Link;
+use crate::unix::walk::walk;
+use crate::unix::{layout, shim};
+
+/// A script of a script of a script … ends here, as in the kernel.
+const MOST_INTERPRETERS: usize = 5;
+
+/// Where to look.
+pub struct Search<'a> {
+    pub path: Vec<PathBuf>,
+    pub home: Option<&'a Path>,
+    pub cwd: &'a Path,
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// What to execute.
+    pub program: PathBuf,
+    /// Canonical paths that must be visible.
+    pub shown: Vec<PathBuf>,
+    pub links: Vec<Link>,
+    /// Directories that belong on PATH inside, in order.
+    pub directories: Vec<PathBuf>,
+}
+
+pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Error> {
+    let mut found = Located { program: find(command, search)?, ..Located::default() };
+    let mut file = found.program.clone();
+    for _ in 0..MOST_INTERPRETERS {
+        let real = found.add(&file, search)?;
+        match interpreter(&real, search) {
+            Some(next) => file = next,
+            None => return Ok(found),
+        }
+    }
+    Ok(found)
+}
+
+impl Located {
+    /// Adds a program, every symlink on the way to it, and what is around each.
+    fn add(&mut self, file: &Path, search: &Search<'_>) -> Result<PathBuf, Error> {
+        let walked = walk(file)
+            .map_err(|e| Error::NotExecutable { path: file.to_owned(), why: e.to_string() })?;
+        if let Some(directory) = file.parent() {
+            push_new(&mut self.directories, directory.to_owned());
+        }
+        let last_links = walked.links.iter().map(|link| &link.at);
+        for hop in last_links.chain([&walked.real]) {
+            // A link in the middle of the path is a directory, and needs nothing around it.
+            if hop.file_name() != file.file_name() && *hop != walked.real && hop.is_dir() {
+                continue;
+            }
+            for place in layout::surroundings(hop, search.home) {
+                // A link itself cannot be mounted; it is made again from `links`.
+                if fs::symlink_metadata(&place).is_ok_and(|m| !m.file_type().is_symlink()) {
+                    push_new(&mut self.shown, place);
+                }
+            }
+        }
+        if let Some(base) = virtual_environment_base(&walked.real, file) {
+            self.add(&base, search)?;
+        }
+        self.links.extend(walked.links);
+        Ok(walked.real)
+    }
+}
+
+fn push_new(list: &mut Vec<PathBuf>, path: PathBuf) {
+    if !list.contains(&path) {
+        list.push(path);
+    }
+}
+
+fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
+    let name = command.to_string_lossy().into_owned();
+    if command.is_empty() {
+        return Err(Error::NotFound { command: "\"\"".to_owned() });
+    }
+    if command.as_bytes().contains(&b'/') {
+        let path = search.cwd.join(command);
+        return match executable(&path) {
+            Ok(()) => Ok(real_program(path, search)),
+            Err(Why::Missing) => Err(Error::NotFound { command: name }),
+            Err(Why::Not(why)) => Err(Error::NotExecutable { path, why: why.to_owned() }),
+        };
+    }
+    let mut refused = None;
+    for directory in &search.path {
+        let path = search.cwd.join(directory).join(command);
+        match executable(&path) {
+            Ok(()) => return Ok(real_program(path, search)),
+            Err(Why::Missing) => {}
+            Err(Why::Not(why)) => {
+                refused.get_or_insert(Error::NotExecutable { path, why: why.to_owned() });
+            }
+        }
+    }
+    Err(refused.unwrap_or(Error::NotFound { command: name }))
+}
+
+fn real_program(path: PathBuf, search: &Search<'_>) -> PathBuf {
+    shim::behind(&path, search.cwd, search.variable).unwrap_or(path)
+}
+
+enum Why {
+    Missing,
+    Not(&'static str),
+}
+
+fn executable(path: &Path) -> Result<(), Why> {
+    match fs::metadata(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(Why::Not("permission denied"))
+        }
+        Err(_) => Err(Why::Missing),
+        Ok(meta) if meta.is_dir() => Err(Why::Not("is a directory")),
+        Ok(meta) if !meta.is_file() => Err(Why::Not("is not a regular file")),
+        Ok(meta) if meta.permissions().mode() & 0o111 == 0 => {
+            Err(Why::Not("is not executable (chmod +x would make it so)"))
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// The program of a `#!` line; for `env`, the program that env would start.
+fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    fs::File::open(script).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?;
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let mut words = line
+        .split(|byte| *byte == b' ' || *byte == b'\t')
+        .filter(|word| !word.is_empty())
+        .map(|word| OsString::from_vec(word.to_vec()));
+    let program = PathBuf::from(words.next()?);
+    if program.file_name() != Some(OsStr::new("env")) {
+        return Some(real_program(program, search));
+    }
+    let command = words.find(|word| {
+        let bytes = word.as_bytes();
+        !bytes.starts_with(b"-") && !bytes.contains(&b'=')
+    })?;
+    find(&command, search).ok()
+}
+
+/// The interpreter behind a Python virtual environment, which its links may not lead to.
+fn virtual_environment_base(real: &Path, file: &Path) -> Option<PathBuf> {
+    let config = fs::read_to_string(file.parent()?.parent()?.join("pyvenv.cfg")).ok()?;
+    let home = config.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
+    })?;
+    let base = home.join("python3");
+    // When the links already lead there, there is nothing to add.
+    (base.is_file() && walk(&base).is_ok_and(|walked| walked.real != real)).then_some(base)
+}

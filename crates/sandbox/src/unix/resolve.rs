@@ -1,0 +1,267 @@
+//! Policy and command line → a request: everything that needs a look at the host.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio as ChildStdio};
+
+use mcp_policy::{NetworkMode, Origin, Policy, SecretRef, Sourced};
+
+use crate::error::Error;
+use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
+use crate::wish::Wish;
+use crate::unix::locate::{Located, Search, locate};
+use crate::unix::walk::walk;
+
+/// Variables whose value is a file that the program is to read.
+const FILE_VARIABLES: [&str; 5] =
+    ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
+
+/// Always on PATH inside.
+const SYSTEM_PATH: [&str; 6] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
+    let Wish { policy, command, cwd, home } = wish;
+    let host_home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let mut links = Vec::new();
+    let read = grants(&policy.filesystem.read, "read", &mut links)?;
+    let write = grants(&policy.filesystem.write, "write", &mut links)?;
+
+    let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
+    let host_path: Vec<PathBuf> = std::env::var_os("PATH")
+        .map(|path| std::env::split_paths(&path).collect())
+        .unwrap_or_else(|| SYSTEM_PATH.iter().map(PathBuf::from).collect());
+    let located = locate(
+        program,
+        &Search {
+            path: host_path.clone(),
+            home: host_home.as_deref(),
+            cwd: &current,
+            variable: &|name| std::env::var(name).ok(),
+        },
+    )?;
+
+    let mut shown = Vec::new();
+    for path in &located.shown {
+        shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
+    }
+    links.extend(located.links.iter().cloned());
+    let mut env = environment(&policy);
+    show_variables(&env, &mut shown, &mut links);
+    if policy.network.mode.value == NetworkMode::Host {
+        show_path(Path::new("/etc/resolv.conf"), &mut shown, &mut links);
+    }
+
+    let visible: Vec<&Place> = shown.iter().chain(&read).chain(&write).collect();
+    let is_visible = |path: &Path| visible.iter().any(|place| path.starts_with(&place.path));
+    let start = start_directory(cwd, &current, &is_visible, &links)?;
+    env.push(("PATH".into(), inner_path(&located, &host_path, &is_visible)));
+    for (name, value) in [
+        ("HOME", HOME.into()),
+        ("USER", "mcp".into()),
+        ("LOGNAME", "mcp".into()),
+        ("SHELL", "/bin/sh".into()),
+        ("PWD", start.as_os_str().to_owned()),
+    ] {
+        if !env.iter().any(|(have, _)| have == name) {
+            env.push((name.into(), value));
+        }
+    }
+    let secrets = secrets(&policy)?;
+    Ok(Request {
+        policy,
+        program: located.program,
+        argv: command,
+        shown,
+        links: unique(links),
+        read,
+        write,
+        home: home.map_or(Home::Ephemeral, Home::Kept),
+        cwd: start,
+        env,
+        secrets,
+        stdio,
+    })
+}
+
+fn unique(mut links: Vec<Link>) -> Vec<Link> {
+    links.sort();
+    links.dedup();
+    links
+}
+
+fn grants(
+    paths: &[Sourced<PathBuf>],
+    key: &str,
+    links: &mut Vec<Link>,
+) -> Result<Vec<Place>, Error> {
+    let mut places = Vec::new();
+    for Sourced { value: path, origin } in paths {
+        let flag = match origin {
+            Origin::CommandLine { .. } => format!("--{key}"),
+            place => format!("{place}: {key}"),
+        };
+        let refuse =
+            |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
+        let walked = walk(path).map_err(|e| refuse(reason(&e)))?;
+        for forbidden in ["/proc", "/dev"] {
+            if walked.real.starts_with(forbidden) {
+                return Err(refuse(format!(
+                    "the sandbox has a {forbidden} of its own, and the host's is a way out"
+                )));
+            }
+        }
+        if walked.real == Path::new("/") {
+            return Err(refuse("the whole host is no sandbox; name directories below /".to_owned()));
+        }
+        links.extend(walked.links);
+        places.push(place(&walked.real).map_err(refuse)?);
+    }
+    Ok(places)
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "does not exist (create it first, or leave it out)".to_owned(),
+        std::io::ErrorKind::NotADirectory => "a part of it is not a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn place(path: &Path) -> Result<Place, String> {
+    let kind = fs::symlink_metadata(path).map_err(|e| reason(&e))?.file_type();
+    let kind = if kind.is_dir() {
+        PlaceKind::Directory
+    } else if kind.is_file() {
+        PlaceKind::File
+    } else if kind.is_socket() {
+        return Err("is a unix socket; allow it with --allow-unix".to_owned());
+    } else {
+        return Err("is neither a file nor a directory".to_owned());
+    };
+    Ok(Place { path: path.to_owned(), kind })
+}
+
+/// Shows a file that is there; one that is not is the program's own problem.
+fn show_path(path: &Path, shown: &mut Vec<Place>, links: &mut Vec<Link>) {
+    if let Ok(walked) = walk(path) {
+        if let Ok(place) = place(&walked.real) {
+            shown.push(place);
+            links.extend(walked.links);
+        }
+    }
+}
+
+fn show_variables(
+    env: &[(OsString, OsString)],
+    shown: &mut Vec<Place>,
+    links: &mut Vec<Link>,
+) {
+    for (name, value) in env {
+        let path = Path::new(value);
+        if FILE_VARIABLES.iter().any(|known| name == known) && path.is_absolute() {
+            show_path(path, shown, links);
+        }
+    }
+}
+
+fn environment(policy: &Policy) -> Vec<(OsString, OsString)> {
+    let set = &policy.env.set;
+    let secret = &policy.env.secrets;
+    let taken = |name: &str| {
+        set.keys().any(|key| key.as_ref() == name) || secret.keys().any(|key| key.as_ref() == name)
+    };
+    let inherited = std::env::vars_os().filter(|(name, _)| {
+        let Some(name) = name.to_str() else { return false };
+        !taken(name) && policy.env.allow.iter().any(|allow| allow.value.matches(name))
+    });
+    let given = set.iter().map(|(name, value)| (name.as_ref().into(), value.value.clone().into()));
+    inherited.chain(given).collect()
+}
+
+fn inner_path(located: &Located, host_path: &[PathBuf], is_visible: &dyn Fn(&Path) -> bool) -> OsString {
+    let mut directories: Vec<&Path> = Vec::new();
+    let system = SYSTEM_PATH.map(Path::new);
+    let wanted = located.directories.iter().chain(host_path).map(PathBuf::as_path);
+    for directory in wanted.filter(|d| is_visible(d) && !d.starts_with("/usr")).chain(system) {
+        if directory.is_absolute() && !directories.contains(&directory) {
+            directories.push(directory);
+        }
+    }
+    std::env::join_paths(directories).unwrap_or_else(|_| "/usr/bin:/bin".into())
+}
+
+/// The current directory where the sandbox shows it, else HOME.
+fn start_directory(
+    asked: Option<PathBuf>,
+    current: &Path,
+    is_visible: &dyn Fn(&Path) -> bool,
+    links: &[Link],
+) -> Result<PathBuf, Error> {
+    let Some(asked) = asked else {
+        let seen = is_visible(current) && current.is_dir();
+        return Ok(if seen { current.to_owned() } else { HOME.into() });
+    };
+    let path = current.join(&asked);
+    let inside = ["/tmp", HOME, "/usr"].iter().any(|own| path.starts_with(own));
+    let linked = links.iter().any(|link| path.starts_with(&link.at));
+    if inside || linked || is_visible(&path) {
+        return Ok(path);
+    }
+    Err(Error::Grant {
+        flag: "--cwd".to_owned(),
+        path: asked,
+        why: "is not visible inside (add --read or --write for it)".to_owned(),
+    })
+}
+
+fn secrets(policy: &Policy) -> Result<Vec<(OsString, Secret)>, Error> {
+    let mut secrets = Vec::new();
+    for (name, reference) in &policy.env.secrets {
+        let bad = |why: String| Error::Input { what: format!("secret {name}"), why };
+        let value = fetch(&reference.value).map_err(bad)?;
+        if value.is_empty() {
+            return Err(bad(format!("{} gave an empty value", reference.value)));
+        }
+        if value.as_bytes().contains(&0) {
+            return Err(bad(format!("the value of {} contains a NUL byte", reference.value)));
+        }
+        secrets.push((OsString::from(name.as_ref()), Secret::new(value)));
+    }
+    Ok(secrets)
+}
+
+fn fetch(reference: &SecretRef) -> Result<OsString, String> {
+    match reference {
+        SecretRef::Env(name) => std::env::var_os(AsRef::<str>::as_ref(name))
+            .ok_or_else(|| format!("{name} is not set in this environment")),
+        SecretRef::File(path) => fs::read(path)
+            .map(|bytes| without_newline(&bytes))
+            .map_err(|e| format!("{}: {e}", path.display())),
+        SecretRef::Command(command) => {
+            let output = Command::new("/bin/sh")
+                .args(["-c", command])
+                .stdin(ChildStdio::inherit())
+                .stderr(ChildStdio::inherit())
+                .stdout(ChildStdio::piped())
+                .output()
+                .map_err(|e| format!("could not run its command: {e}"))?;
+            if output.status.success() {
+                Ok(without_newline(&output.stdout))
+            } else {
+                Err(format!("its command failed ({})", output.status))
+            }
+        }
+    }
+}
+
+/// Files and commands end with a line feed that is not part of the value.
+fn without_newline(bytes: &[u8]) -> OsString {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+    OsStr::from_bytes(bytes).to_owned()
+}

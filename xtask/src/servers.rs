@@ -1,0 +1,213 @@
+//! `cargo xtask servers`: published MCP servers work in the sandbox, and only there are refused
+//! what was not granted.
+//!
+//! Each server is driven twice by the same client through the same calls: bare, then by
+//! `mcp run`. The bare run is the positive control: what fails there is no fault of the sandbox.
+
+mod exercise;
+mod install;
+mod scene;
+mod session;
+
+use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::runtime;
+use tokio::time::timeout;
+
+use crate::{Result, launcher};
+use exercise::Server;
+use install::Installed;
+use scene::Scene;
+use session::{Session, Setting};
+
+/// All of one run; the client has its own limits for each answer, so this is for what it misses.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+/// Run published MCP servers in the sandbox with a real MCP client
+///
+/// Installs them from npm and PyPI (pinned, by digest) on the first call. Needs node, npm,
+/// python3 with venv, and git.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The launcher [default: a fresh release build of this workspace]
+    #[arg(long, value_name = "PATH")]
+    mcp: Option<PathBuf>,
+    /// Where the servers are installed [default: target/servers]
+    #[arg(long, value_name = "CACHE")]
+    dir: Option<PathBuf>,
+    /// Only these servers
+    #[arg(value_enum)]
+    servers: Vec<Server>,
+}
+
+/// What one run of one server showed.
+struct Run {
+    tools: usize,
+    initialize: Duration,
+    calls: String,
+    ended_by_itself: bool,
+}
+
+struct Row {
+    server: Server,
+    bare: Result<Run>,
+    /// None when the control failed: there is nothing to compare with.
+    sandboxed: Option<Result<Run>>,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let launcher = launcher::locate(args.mcp.as_deref())?;
+    let cache = args.dir.clone().unwrap_or_else(default_cache);
+    let installed = install::install(&cache)?;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let sandboxed = Setting::Sandboxed { launcher };
+    let mut rows = Vec::new();
+    for server in chosen(&args.servers) {
+        eprintln!("{}", server.name());
+        let run = |setting| runtime.block_on(bounded(server, &installed, setting));
+        let bare = run(&Setting::Bare);
+        let sandboxed = bare.is_ok().then(|| run(&sandboxed));
+        rows.push(Row {
+            server,
+            bare,
+            sandboxed,
+        });
+    }
+    Ok(print(&rows))
+}
+
+fn chosen(named: &[Server]) -> Vec<Server> {
+    if named.is_empty() {
+        Server::ALL.to_vec()
+    } else {
+        named.to_vec()
+    }
+}
+
+fn default_cache() -> PathBuf {
+    // Set by `cargo run`; a copy of this program that was started by hand uses the directory it is in.
+    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let workspace = package.as_deref().and_then(|path| path.parent());
+    workspace
+        .unwrap_or(".".as_ref())
+        .join("target")
+        .join("servers")
+}
+
+async fn bounded(server: Server, installed: &Installed, setting: &Setting) -> Result<Run> {
+    match timeout(RUN_LIMIT, once(server, installed, setting)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(format!("not done after {} s", RUN_LIMIT.as_secs()).into()),
+    }
+}
+
+async fn once(server: Server, installed: &Installed, setting: &Setting) -> Result<Run> {
+    let scene = Scene::new(server.name())?;
+    let invocation = server.invocation(installed, &scene)?;
+    let session = Session::start(setting, &invocation).await?;
+    let initialize = session.initialize;
+    let outcome = match session.tools().await {
+        Ok(tools) => server
+            .exercise(&session, &scene, setting)
+            .await
+            .map(|calls| (tools, calls)),
+        Err(error) => Err(error),
+    };
+    let end = session.end().await?;
+    match outcome {
+        Ok((tools, calls)) => Ok(Run {
+            tools,
+            initialize,
+            calls,
+            ended_by_itself: end.by_itself,
+        }),
+        Err(error) => Err(format!("{error}{}", end.stderr_quoted()).into()),
+    }
+}
+
+impl Row {
+    /// What went wrong, if anything did.
+    fn fault(&self) -> Option<String> {
+        match (&self.bare, &self.sandboxed) {
+            (Err(error), _) => Some(format!("fails without the sandbox too: {error}")),
+            (_, Some(Err(error))) => Some(format!("fails in the sandbox only: {error}")),
+            (Ok(_), None) => Some("was not run in the sandbox".into()),
+            (Ok(bare), Some(Ok(sandboxed))) => {
+                if sandboxed.tools != bare.tools {
+                    Some(format!(
+                        "shows {} tools bare, {} sandboxed",
+                        bare.tools, sandboxed.tools
+                    ))
+                } else if bare.ended_by_itself && !sandboxed.ended_by_itself {
+                    Some("bare it ends with its input, in the sandbox it had to be killed".into())
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    fn cells(&self) -> [String; 6] {
+        let sandboxed = self.sandboxed.as_ref().and_then(|run| run.as_ref().ok());
+        let bare = self.bare.as_ref().ok();
+        let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "-".into());
+        let initialize = |run: &Run| run.initialize.as_millis().to_string();
+        [
+            self.server.name().into(),
+            or_dash(sandboxed.or(bare).map(|run| run.tools.to_string())),
+            or_dash(sandboxed.map(initialize)),
+            or_dash(bare.map(initialize)),
+            or_dash(sandboxed.map(|run| run.calls.clone())),
+            if self.fault().is_none() {
+                "ok"
+            } else {
+                "FAILED"
+            }
+            .into(),
+        ]
+    }
+}
+
+fn print(rows: &[Row]) -> ExitCode {
+    let head = ["server", "tools", "initialize ms", "(bare)", "call", "ok"].map(String::from);
+    let lines: Vec<_> = std::iter::once(head)
+        .chain(rows.iter().map(Row::cells))
+        .collect();
+    let width = |column: usize| {
+        lines
+            .iter()
+            .map(|line| line[column].len())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: [usize; 6] = std::array::from_fn(width);
+    for line in &lines {
+        let cells = line
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:<width$}"));
+        println!("{}", cells.collect::<Vec<_>>().join(" | ").trim_end());
+    }
+    let faults: Vec<_> = rows
+        .iter()
+        .filter_map(|row| Some((row.server, row.fault()?)))
+        .collect();
+    for (server, fault) in &faults {
+        println!("\n{}: {fault}", server.name());
+    }
+    println!(
+        "\n{} passed, {} failed",
+        rows.len() - faults.len(),
+        faults.len()
+    );
+    if faults.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
