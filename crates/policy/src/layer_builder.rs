@@ -288,6 +288,8 @@ impl LayerBuilder {
 mod tests {
     use super::*;
 
+    type Setter = fn(&mut LayerBuilder) -> &mut LayerBuilder;
+
     fn refused(build: impl FnOnce(&mut LayerBuilder) -> &mut LayerBuilder) -> String {
         let mut flags = Layer::command_line("/cwd", None);
         build(&mut flags);
@@ -314,7 +316,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_its_flag() {
         let name = || "A".parse::<EnvName>().unwrap();
-        let cases: [(fn(&mut LayerBuilder) -> &mut LayerBuilder, &str); 8] = [
+        let cases: [(Setter, &str); 8] = [
             (|flags| flags.read(""), "--read: empty path; write ."),
             (
                 |flags| flags.read("~/x"),

@@ -54,7 +54,7 @@ impl Limit {
             Self::Processes => "--max-pids",
             Self::OpenFiles => "--max-fds",
             Self::FileSize => "--max-file-size",
-            Self::TmpSize => "--tmp-size",
+            Self::TmpSize => "--max-tmp",
             Self::AddressSpace => "--max-address-space",
             Self::Timeout => "--timeout",
             Self::Grace => "--grace",

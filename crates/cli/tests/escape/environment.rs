@@ -9,10 +9,35 @@ const CANARY: &str = "canary-5f1c9a";
 
 /// Variables that tell a program about the place it runs in, and nothing about its user.
 const HARMLESS: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR",
-    "TMPDIR", "PWD", "SHLVL", "HOSTNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TEMP", "TMP",
-    "COLUMNS", "LINES", "FORCE_COLOR", "CI",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "TMPDIR",
+    "PWD",
+    "SHLVL",
+    "HOSTNAME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "TEMP",
+    "TMP",
+    "COLUMNS",
+    "LINES",
+    "FORCE_COLOR",
+    "CI",
 ];
 
 fn launcher_with_secret() -> Run {
@@ -22,13 +47,22 @@ fn launcher_with_secret() -> Run {
 #[test]
 fn unnamed_variables_do_not_get_in() {
     require!("userns");
-    for name in ["MCP_TEST_SECRET", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "GITHUB_TOKEN", "LD_LIBRARY_PATH"] {
+    for name in [
+        "MCP_TEST_SECRET",
+        "AWS_SECRET_ACCESS_KEY",
+        "SSH_AUTH_SOCK",
+        "GITHUB_TOKEN",
+        "LD_LIBRARY_PATH",
+    ] {
         let act = |run: Run| run.env(name, CANARY).probe(&["getenv", name]);
         refused(act(Run::new()), act(Run::bare()), &["ENOENT"]);
     }
     let names = allowed(launcher_with_secret().probe(&["env"]));
     for name in names.lines() {
-        assert!(HARMLESS.contains(&name) || name.starts_with("LC_"), "{name} got in");
+        assert!(
+            HARMLESS.contains(&name) || name.starts_with("LC_"),
+            "{name} got in"
+        );
     }
 }
 
@@ -36,7 +70,12 @@ fn unnamed_variables_do_not_get_in() {
 fn programs_find_what_they_need() {
     require!("userns");
     for name in ["PATH", "HOME"] {
-        assert!(!allowed(Run::new().probe(&["getenv", name])).detail.is_empty(), "{name}");
+        assert!(
+            !allowed(Run::new().probe(&["getenv", name]))
+                .detail
+                .is_empty(),
+            "{name}"
+        );
     }
     let language = Run::new().env("LANG", "C.UTF-8").probe(&["getenv", "LANG"]);
     assert_eq!(allowed(language).detail, "C.UTF-8");
@@ -45,7 +84,10 @@ fn programs_find_what_they_need() {
 #[test]
 fn environment_of_init_is_out_of_reach() {
     require!("userns");
-    let own = |run: Run| run.env("MCP_TEST_SECRET", CANARY).probe(&["environ", "self"]);
+    let own = |run: Run| {
+        run.env("MCP_TEST_SECRET", CANARY)
+            .probe(&["environ", "self"])
+    };
     assert!(allowed(own(Run::bare())).detail.contains(CANARY));
     assert!(!allowed(own(Run::new())).detail.contains(CANARY));
     blocked(launcher_with_secret().probe(&["environ", "1"]), NO_PROCESS);
@@ -55,10 +97,16 @@ fn environment_of_init_is_out_of_reach() {
 fn no_process_inside_holds_the_launchers_environment() {
     require!("userns");
     let script = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; true";
-    let bare = Run::bare().env("MCP_TEST_SECRET", CANARY).shell("cat /proc/self/environ").run();
+    let bare = Run::bare()
+        .env("MCP_TEST_SECRET", CANARY)
+        .shell("cat /proc/self/environ")
+        .run();
     assert!(bare.text().contains(CANARY), "{bare}");
     let inside = launcher_with_secret().shell(script).run();
-    assert!(!inside.stdout.is_empty() && !inside.text().contains(CANARY), "{inside}");
+    assert!(
+        !inside.stdout.is_empty() && !inside.text().contains(CANARY),
+        "{inside}"
+    );
 }
 
 #[test]
@@ -66,10 +114,16 @@ fn named_variables_get_in() {
     require!("userns");
     let value = |run: Run, name: &str| allowed(run.probe(&["getenv", name])).detail;
     let run = || launcher_with_secret().flag("--env");
-    assert_eq!(value(run().arg("MCP_TEST_SECRET"), "MCP_TEST_SECRET"), CANARY);
+    assert_eq!(
+        value(run().arg("MCP_TEST_SECRET"), "MCP_TEST_SECRET"),
+        CANARY
+    );
     assert_eq!(value(run().arg("NEW=a=b c"), "NEW"), "a=b c");
     assert_eq!(value(run().arg("EMPTY="), "EMPTY"), "");
-    let unset = run().arg("MCP_TEST_NOT_SET").probe(&["getenv", "MCP_TEST_NOT_SET"]).run();
+    let unset = run()
+        .arg("MCP_TEST_NOT_SET")
+        .probe(&["getenv", "MCP_TEST_NOT_SET"])
+        .run();
     unset.has_no_panic();
     assert!(unset.outcomes.iter().all(|outcome| !outcome.ok), "{unset}");
 }
@@ -80,10 +134,17 @@ fn variables_from_a_file_get_in() {
     let scratch = Scratch::new();
     let file = scratch.file("env", "# a comment\n\nONE=1\nTWO=two words\nTHREE=a=b\n");
     for (name, value) in [("ONE", "1"), ("TWO", "two words"), ("THREE", "a=b")] {
-        let run = Run::new().flag("--env-file").arg(&file).probe(&["getenv", name]);
+        let run = Run::new()
+            .flag("--env-file")
+            .arg(&file)
+            .probe(&["getenv", name]);
         assert_eq!(allowed(run).detail, value);
     }
-    let missing = Run::new().flag("--env-file").arg(scratch.join("none")).probe(&["cwd"]).run();
+    let missing = Run::new()
+        .flag("--env-file")
+        .arg(scratch.join("none"))
+        .probe(&["cwd"])
+        .run();
     missing.is_clear_error();
     assert!(missing.stderr.contains("none"), "{missing}");
 }
@@ -91,14 +152,11 @@ fn variables_from_a_file_get_in() {
 /// The same secret by each kind of reference.
 fn secrets(scratch: &Scratch) -> [String; 3] {
     let file = scratch.file("secret", CANARY);
-    fs::write(scratch.join("secret-in-two"), CANARY.split_at(6).1).unwrap();
-    let (first, rest) = CANARY.split_at(6);
+    let script = scratch.script("print-secret", &format!("#!/bin/sh\nprintf %s {CANARY}\n"));
     [
         "TOKEN=env:MCP_TEST_SECRET".into(),
         format!("TOKEN=file:{}", file.display()),
-        // In two pieces, so that the command line itself does not hold the value.
-        format!("TOKEN=cmd:printf %s%s {first} $(cat '{}/secret-in-two')", scratch.path().display())
-            .replace(rest, "never"),
+        format!("TOKEN=cmd:{}", script.display()),
     ]
 }
 
@@ -113,10 +171,21 @@ fn secrets_get_in_and_show_up_nowhere_else() {
     for secret in secrets(&scratch) {
         let run = || launcher_with_secret().flag("--secret").arg(&secret);
         let report = scratch.join("report.json");
-        let reported = run().flag("--report").arg(&report).probe(&["getenv", "TOKEN"]).run();
-        assert_eq!(reported.last(&secret).detail, CANARY, "{secret}\n{reported}");
+        let reported = run()
+            .flag("--report")
+            .arg(&report)
+            .probe(&["getenv", "TOKEN"])
+            .run();
+        assert_eq!(
+            reported.last(&secret).detail,
+            CANARY,
+            "{secret}\n{reported}"
+        );
         has_no_secret(&reported);
-        assert!(!fs::read_to_string(&report).unwrap().contains(CANARY), "in the report: {secret}");
+        assert!(
+            !fs::read_to_string(&report).unwrap().contains(CANARY),
+            "in the report: {secret}"
+        );
         for format in [&["--explain"][..], &["--explain", "--json"]] {
             let mut run = run();
             for flag in format {
@@ -143,7 +212,9 @@ fn secrets_are_not_on_any_command_line() {
         let own = fs::read(format!("/proc/{}/cmdline", live.pid())).unwrap();
         assert!(String::from_utf8_lossy(&own).contains("--secret"));
         for entry in fs::read_dir("/proc").unwrap() {
-            let Ok(words) = fs::read(entry.unwrap().path().join("cmdline")) else { continue };
+            let Ok(words) = fs::read(entry.unwrap().path().join("cmdline")) else {
+                continue;
+            };
             let words = String::from_utf8_lossy(&words).into_owned();
             assert!(!words.contains(CANARY), "{secret}: {words}");
         }
@@ -155,10 +226,17 @@ fn secrets_are_not_on_any_command_line() {
 fn secrets_that_cannot_be_had_are_errors() {
     require!("userns");
     let marker = "MCP_TEST_NO_SUCH";
-    for reference in
-        [format!("T=env:{marker}"), format!("T=file:/{marker}"), format!("T=cmd:exit 3 # {marker}"), format!("T=vault:{marker}")]
-    {
-        let finished = Run::new().flag("--secret").arg(&reference).probe(&["cwd"]).run();
+    for reference in [
+        format!("T=env:{marker}"),
+        format!("T=file:/{marker}"),
+        format!("T=cmd:exit 3 # {marker}"),
+        format!("T=vault:{marker}"),
+    ] {
+        let finished = Run::new()
+            .flag("--secret")
+            .arg(&reference)
+            .probe(&["cwd"])
+            .run();
         finished.is_clear_error();
         assert!(finished.outcomes.is_empty(), "it ran: {finished}");
     }

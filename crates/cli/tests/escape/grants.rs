@@ -19,7 +19,10 @@ fn directory_works(scratch: &Scratch, dir: &Path) {
     fs::create_dir_all(dir).unwrap();
     fs::write(&file, "content").unwrap();
     let neighbour = scratch.file("neighbour", "canary");
-    assert_eq!(allowed(act(Run::new().read(dir), "read", &file)).detail, "content");
+    assert_eq!(
+        allowed(act(Run::new().read(dir), "read", &file)).detail,
+        "content"
+    );
     blocked(act(Run::new().read(dir), "write", &file), READ_ONLY);
     allowed(act(Run::new().write(dir), "write", &file));
     blocked(act(Run::new().write(dir), "read", &neighbour), ABSENT);
@@ -35,7 +38,15 @@ fn directory() {
 #[test]
 fn odd_names() {
     require!("userns");
-    for name in ["with space", "new\nline", "tab\tquote\"'", "-dash", "back\\slash", "üñí", "a,b:c=d"] {
+    for name in [
+        "with space",
+        "new\nline",
+        "tab\tquote\"'",
+        "-dash",
+        "back\\slash",
+        "üñí",
+        "a,b:c=d",
+    ] {
         let scratch = Scratch::new();
         directory_works(&scratch, &scratch.join(name));
     }
@@ -55,7 +66,10 @@ fn single_file() {
     let scratch = Scratch::new();
     let file = scratch.file("file", "content");
     let neighbour = scratch.file("neighbour", "canary");
-    assert_eq!(allowed(act(Run::new().read(&file), "read", &file)).detail, "content");
+    assert_eq!(
+        allowed(act(Run::new().read(&file), "read", &file)).detail,
+        "content"
+    );
     blocked(act(Run::new().read(&file), "write", &file), READ_ONLY);
     blocked(act(Run::new().read(&file), "read", &neighbour), ABSENT);
     allowed(act(Run::new().write(&file), "write", &file));
@@ -70,10 +84,16 @@ fn through_a_symlink() {
     let link = scratch.join("link");
     symlink(scratch.join("real"), &link).unwrap();
     for path in [link.join("file"), real] {
-        assert_eq!(allowed(act(Run::new().read(&link), "read", &path)).detail, "content");
+        assert_eq!(
+            allowed(act(Run::new().read(&link), "read", &path)).detail,
+            "content"
+        );
         blocked(act(Run::new(), "read", &path), ABSENT);
     }
-    blocked(act(Run::new().read(&link), "create", &link.join("new")), READ_ONLY);
+    blocked(
+        act(Run::new().read(&link), "create", &link.join("new")),
+        READ_ONLY,
+    );
     allowed(act(Run::new().write(&link), "create", &link.join("new")));
 }
 
@@ -84,7 +104,11 @@ fn relative() {
     let file = scratch.file("sub/file", "content");
     for grant in ["sub", "./sub", "sub/", "sub/../sub", "."] {
         let run = Run::new().cwd(scratch.path()).read(grant);
-        assert_eq!(allowed(act(run, "read", &file)).detail, "content", "--read {grant}");
+        assert_eq!(
+            allowed(act(run, "read", &file)).detail,
+            "content",
+            "--read {grant}"
+        );
     }
 }
 
@@ -95,7 +119,10 @@ fn with_dot_dot() {
     let file = scratch.file("a/file", "content");
     scratch.dir("b");
     let grant = scratch.join("b/../a");
-    assert_eq!(allowed(act(Run::new().read(&grant), "read", &file)).detail, "content");
+    assert_eq!(
+        allowed(act(Run::new().read(&grant), "read", &file)).detail,
+        "content"
+    );
     let neighbour = scratch.file("b/neighbour", "canary");
     blocked(act(Run::new().read(&grant), "read", &neighbour), ABSENT);
 }
@@ -142,7 +169,10 @@ fn private_file_of_the_caller_is_readable_when_granted() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let grant = file.parent().unwrap();
     fs::set_permissions(grant, fs::Permissions::from_mode(0o700)).unwrap();
-    assert_eq!(allowed(act(Run::new().read(grant), "read", &file)).detail, "content");
+    assert_eq!(
+        allowed(act(Run::new().read(grant), "read", &file)).detail,
+        "content"
+    );
     allowed(act(Run::new().write(grant), "write", &file));
 }
 
@@ -157,7 +187,10 @@ fn mounts_below_a_read_grant_are_read_only_too() {
     }
     let path = Path::new(&name);
     let outcome = std::panic::catch_unwind(|| {
-        assert_eq!(allowed(act(Run::new().read("/dev/shm"), "read", path)).detail, "content");
+        assert_eq!(
+            allowed(act(Run::new().read("/dev/shm"), "read", path)).detail,
+            "content"
+        );
         blocked(act(Run::new().read("/dev/shm"), "write", path), READ_ONLY);
         allowed(act(Run::new().write("/dev/shm"), "write", path));
     });

@@ -9,4 +9,17 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bad_input;
+mod environment;
+mod fds;
 mod filesystem;
+mod grants;
+mod kill_launcher_200;
+mod limits;
+mod network;
+mod own_place;
+mod privileges;
+mod processes;
+mod report;
+mod terminal;
+mod time_and_death;

@@ -27,7 +27,11 @@ impl Pty {
                 target.lock().unwrap().extend_from_slice(&chunk[..count]);
             }
         });
-        Pty { master, slave, screen }
+        Pty {
+            master,
+            slave,
+            screen,
+        }
     }
 
     /// One more descriptor of the terminal, for a program's fd 0, 1 or 2.
@@ -67,6 +71,10 @@ impl Pty {
     #[track_caller]
     pub fn expect(&self, text: &str) {
         let seen = eventually(PATIENCE, || self.screen().contains(text));
-        assert!(seen, "the terminal never showed {text:?}, but\n{}", self.screen());
+        assert!(
+            seen,
+            "the terminal never showed {text:?}, but\n{}",
+            self.screen()
+        );
     }
 }

@@ -127,7 +127,7 @@ impl Sandbox<'_> {
             Step::HideMemory => {
                 process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
                 self.compose()?;
-                sys::scrub_environment();
+                sys::scrub_start(c"mcp-init");
             }
             Step::NewSession => {
                 process::setsid()?;

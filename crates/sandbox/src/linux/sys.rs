@@ -127,24 +127,36 @@ pub fn interface_up(name: &CStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Overwrites the environment strings this process was started with, where /proc/PID/environ
-/// reads them.
-pub fn scrub_environment() {
+/// Overwrites the arguments and the environment this process was started with, where
+/// /proc/PID/cmdline and /proc/PID/environ read them, and takes another name.
+pub fn scrub_start(name: &CStr) {
     unsafe extern "C" {
         static mut environ: *mut *mut libc::c_char;
+        static program_invocation_name: *mut libc::c_char;
     }
-    // SAFETY: the process has a single thread, so nothing reads or changes environ meanwhile;
-    // each entry up to the null is a writable C string on the initial stack or the heap.
+    // SAFETY: the kernel lays out argument strings, environment strings and the file name of
+    // the program one after the other on the initial stack, which is writable; the process has a
+    // single thread, and from here on nothing reads either list: environ is emptied, and the
+    // standard library's copy of argv is used by nobody in init.
     unsafe {
-        let mut entry = environ;
-        while !entry.is_null() && !(*entry).is_null() {
-            let length = libc::strlen(*entry);
-            ptr::write_bytes(*entry, 0, length);
-            entry = entry.add(1);
-        }
         environ = ptr::null_mut();
+        let start = program_invocation_name as usize;
+        let end = libc::getauxval(libc::AT_EXECFN) as usize;
+        let room = end.saturating_sub(start);
+        if start == 0 || room == 0 || room > LARGEST_START {
+            return;
+        }
+        ptr::write_bytes(start as *mut u8, 0, room);
+        let name = name.to_bytes_with_nul();
+        if name.len() <= room {
+            ptr::copy_nonoverlapping(name.as_ptr(), start as *mut u8, name.len());
+        }
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
     }
 }
+
+/// Arguments and environment together cannot be larger: the kernel's own bound is 6 MiB.
+const LARGEST_START: usize = 8 << 20;
 
 /// The signals the launcher or init takes by descriptor instead of by handler.
 pub struct Signals {

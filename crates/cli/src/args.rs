@@ -1,0 +1,277 @@
+//! The command line. Every flag of `run` maps to one key of a policy file.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, SecretRef, ValueError};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+#[derive(Debug, Parser)]
+#[command(name = "mcp", version, about, styles = STYLES, disable_help_subcommand = true)]
+#[command(after_help = "Examples:
+  mcp demo                                   watch it stop a dozen attacks
+  mcp doctor                                 what this machine can enforce, by trying it
+  mcp run --read ~/notes -- my-server        run a server that may read ~/notes and nothing else
+  mcp run --explain -- my-server             what would be done, without doing it")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a command in a sandbox: no network, no files but the system's and those you grant
+    Run(Box<Run>),
+    /// Try every mechanism on this machine and say what holds
+    Doctor(Doctor),
+    /// Let a malicious MCP server try a dozen attacks, without and with the sandbox
+    Demo(Demo),
+    /// Check a policy file, or show the policy that is in effect
+    Policy(Policy),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp run -- node server.js
+  mcp run --read ./docs --write ./out --timeout 10m -- ./server --root ./docs
+  mcp run --secret GITHUB_TOKEN=env:GITHUB_TOKEN -- github-server
+  mcp run --policy server.toml --report report.json -- my-server
+
+Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set
+up; 126 not executable; 127 not found; 2 usage.")]
+pub struct Run {
+    #[command(flatten)]
+    pub permissions: Permissions,
+    /// Start in this directory (default: the current one where it is granted, else HOME)
+    #[arg(long, value_name = "DIR", help_heading = "Run")]
+    pub cwd: Option<PathBuf>,
+    /// Keep HOME between runs, under this name (default: gone after the run)
+    #[arg(long, value_name = "NAME", value_parser = home_name, help_heading = "Run")]
+    pub home: Option<String>,
+    /// What to do when a boundary cannot be enforced here
+    #[arg(long, value_enum, default_value_t = Fallback::Deny, help_heading = "Run")]
+    pub fallback: Fallback,
+    /// Refuse to start when anything, limits included, is less than asked for
+    #[arg(long, help_heading = "Run")]
+    pub strict: bool,
+    /// Print the plan and stop
+    #[arg(long, help_heading = "Output")]
+    pub explain: bool,
+    /// With --explain: as JSON
+    #[arg(long, requires = "explain", help_heading = "Output")]
+    pub json: bool,
+    /// Write what was enforced and used to FILE, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    /// Nothing of our own on stderr but errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+    /// Catches a command that was given without `--`.
+    #[arg(hide = true)]
+    pub stray: Option<OsString>,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// What the command is given: the flags that make up the command line's policy layer.
+#[derive(Debug, Args)]
+pub struct Permissions {
+    /// A policy file (TOML)
+    #[arg(long, value_name = "FILE", help_heading = "Permissions")]
+    pub policy: Option<PathBuf>,
+    /// A file or directory the command may read
+    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
+    pub read: Vec<PathBuf>,
+    /// A file or directory the command may read and write
+    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
+    pub write: Vec<PathBuf>,
+    /// A path or glob that stays closed inside granted directories
+    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
+    pub deny: Vec<PathBuf>,
+    /// A host the command may reach: api.github.com:443, *.example.com, 10.1.0.0/16:5432
+    #[arg(long, value_name = "RULE", value_parser = parse::<NetRule>, help_heading = "Permissions")]
+    pub allow_net: Vec<NetRule>,
+    /// A unix socket of the host that the command may use
+    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
+    pub allow_unix: Vec<PathBuf>,
+    /// A port of the command's that the host may reach on 127.0.0.1
+    #[arg(long, value_name = "PORT", help_heading = "Permissions")]
+    pub listen: Vec<u16>,
+    /// `host` gives the command the host's own network, unrestricted
+    #[arg(long, value_enum, value_name = "MODE", help_heading = "Permissions")]
+    pub network: Option<NetworkFlag>,
+    /// No new processes and no exec; threads work
+    #[arg(long, help_heading = "Permissions")]
+    pub no_subprocess: bool,
+    /// A variable to pass on, or to set
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable, help_heading = "Permissions")]
+    pub env: Vec<Variable>,
+    /// A file with NAME=VALUE lines
+    #[arg(long, value_name = "FILE", help_heading = "Permissions")]
+    pub env_file: Vec<PathBuf>,
+    /// A secret by reference: NAME=env:X, NAME=file:PATH or NAME=cmd:COMMAND
+    #[arg(long, value_name = "NAME=REF", value_parser = secret, help_heading = "Permissions")]
+    pub secret: Vec<(EnvName, SecretRef)>,
+    /// Memory of all processes together (512M; `none` for no limit)
+    #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
+    pub max_memory: Option<Limit<Bytes>>,
+    /// Processor share in millicores (100 = a tenth of a core)
+    #[arg(long, value_name = "MILLICORES", value_parser = millicores, help_heading = "Limits")]
+    pub max_cpu: Option<Limit<Cores>>,
+    /// Processor time of each process
+    #[arg(long, value_name = "TIME", value_parser = limit::<Duration>, help_heading = "Limits")]
+    pub max_cpu_time: Option<Limit<Duration>>,
+    /// Processes and threads (128)
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Limits")]
+    pub max_pids: Option<Limit<u32>>,
+    /// Open files of each process (1024)
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Limits")]
+    pub max_fds: Option<Limit<u32>>,
+    /// Size of each file written
+    #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
+    pub max_file_size: Option<Limit<Bytes>>,
+    /// Temporary space: /tmp, /dev/shm and HOME together (256M)
+    #[arg(long, value_name = "SIZE", value_parser = parse::<Bytes>, help_heading = "Limits")]
+    pub max_tmp: Option<Bytes>,
+    /// Address space of each process (Node, Go and Java reserve gigabytes)
+    #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
+    pub max_address_space: Option<Limit<Bytes>>,
+    /// End the command after this time
+    #[arg(long, value_name = "TIME", value_parser = limit::<Duration>, help_heading = "Limits")]
+    pub timeout: Option<Limit<Duration>>,
+    /// Time between SIGTERM and SIGKILL after a timeout (5s)
+    #[arg(long, value_name = "TIME", value_parser = parse::<Duration>, help_heading = "Limits")]
+    pub grace: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Policy {
+    #[command(subcommand)]
+    pub command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Check a policy file
+    Check {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Show the effective policy, and where each value comes from
+    Show {
+        #[command(flatten)]
+        permissions: Box<Permissions>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Fallback {
+    /// Do not start
+    Deny,
+    /// Ask on the terminal
+    Prompt,
+    /// Start with a warning
+    Warn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NetworkFlag {
+    /// The host's own network
+    Host,
+    /// Only what is allowed (the default)
+    Isolated,
+}
+
+/// A limit that the word `none` takes away.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit<T>(pub Option<T>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variable {
+    Pass(EnvPattern),
+    Set(EnvName, String),
+}
+
+pub fn command_line() -> Cli {
+    Cli::parse()
+}
+
+/// The value with a caret under what is wrong with it.
+fn caret(value: &str, error: &ValueError) -> String {
+    format!("{}\n{}", error.message, error.render(value))
+}
+
+fn parse<T: FromStr<Err = ValueError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error| caret(text, &error))
+}
+
+fn limit<T: FromStr<Err = ValueError>>(text: &str) -> Result<Limit<T>, String> {
+    if text == "none" { Ok(Limit(None)) } else { parse(text).map(|value| Limit(Some(value))) }
+}
+
+fn count(text: &str) -> Result<Limit<u32>, String> {
+    if text == "none" {
+        return Ok(Limit(None));
+    }
+    text.parse().map(|value| Limit(Some(value))).map_err(|_| "expected a whole number".to_owned())
+}
+
+fn millicores(text: &str) -> Result<Limit<Cores>, String> {
+    if text == "none" {
+        return Ok(Limit(None));
+    }
+    Cores::parse_millicores(text)
+        .map(|cores| Limit(Some(cores)))
+        .map_err(|error| caret(text, &error))
+}
+
+fn variable(text: &str) -> Result<Variable, String> {
+    match text.split_once('=') {
+        Some((name, value)) => Ok(Variable::Set(parse(name)?, value.to_owned())),
+        None => Ok(Variable::Pass(parse(text)?)),
+    }
+}
+
+/// Never repeats the value: it may be the secret itself, given by mistake.
+fn secret(text: &str) -> Result<(EnvName, SecretRef), String> {
+    let forms = "expected NAME=env:VARIABLE, NAME=file:PATH or NAME=cmd:COMMAND";
+    let (name, reference) = text.split_once('=').ok_or(forms)?;
+    let name = name.parse().map_err(|_| forms)?;
+    let reference = reference.parse().map_err(|_| forms)?;
+    Ok((name, reference))
+}
+
+/// A single path component, so that a name can never lead out of the directory of homes.
+fn home_name(text: &str) -> Result<String, String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "._-@+".contains(c);
+    if text.is_empty() || text.len() > 128 || text.starts_with('.') || !text.chars().all(good) {
+        return Err("expected letters, digits and ._-@+, not starting with a dot".to_owned());
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,27 @@
+//! This binary as the guest: `doctor` and `demo` start it inside a sandbox to try things there.
+
+use std::process::ExitCode;
+
+/// The first argument of a guest. Not a verb: it is no interface for people.
+pub const GUEST: &str = "__guest";
+
+/// Acts as a guest when called as one.
+pub fn dispatch() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != GUEST {
+        return None;
+    }
+    let words: Vec<String> = args.filter_map(|word| word.into_string().ok()).collect();
+    Some(match mcp_probe::Act::parse(&words) {
+        Ok(acts) => {
+            for act in &acts {
+                println!("{}", mcp_probe::run(act).to_json());
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    })
+}

@@ -1,0 +1,7 @@
+//! One file per verb.
+
+pub mod demo;
+pub mod doctor;
+pub mod guest;
+pub mod policy;
+pub mod run;

@@ -1,0 +1,31 @@
+//! `mcp policy`: checks a file, shows what is in effect.
+
+use mcp_policy::{Defaults, LayerKind, Policy};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::layers;
+
+pub fn run(args: args::Policy) -> Result<u8, Failure> {
+    match args.command {
+        args::PolicyCommand::Check { file } => {
+            let layer = layers::file(&file, LayerKind::PolicyFile)?;
+            Policy::merge(&[layer], Defaults::run())?;
+            println!("{}: valid", file.display());
+        }
+        args::PolicyCommand::Show { permissions, json } => {
+            let policy = layers::effective(&permissions, Defaults::run())?;
+            if json {
+                println!("{}", to_json(&policy));
+            } else {
+                print!("{}", policy.to_toml());
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// Values of ours always serialise: no maps with other keys than strings, no failing types.
+pub fn to_json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"))
+}

@@ -1,0 +1,225 @@
+//! `mcp run`: policy → request → plan → run → report.
+
+use std::fs::File;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use mcp_policy::{Defaults, Origin, Policy};
+use mcp_sandbox::{Control, Ending, HostFacts, Intent, Plan, Report, Request, Usage, Wish, platform};
+
+use crate::args::{Fallback, Run};
+use crate::commands::policy::to_json;
+use crate::failure::Failure;
+use crate::render::{self, Paint};
+use crate::{layers, paths};
+
+pub fn run(args: Box<Run>) -> Result<u8, Failure> {
+    if let Some(stray) = &args.stray {
+        let command = stray.to_string_lossy();
+        return Err(Failure::Usage(format!(
+            "put -- before the command: mcp run -- {command} (packages are not built yet)"
+        )));
+    }
+    if args.command.is_empty() {
+        return Err(Failure::Usage("no command; give one after --: mcp run -- COMMAND".to_owned()));
+    }
+    let policy = layers::effective(&args.permissions, Defaults::run())?;
+    let home = args.home.as_deref().map(kept_home).transpose()?;
+    let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
+    let request = platform::resolve(wish)?;
+    let facts =
+        if args.explain { platform::probe_host()? } else { platform::assume_host()? };
+    let plan = mcp_sandbox::plan(&request, &facts);
+    if args.explain {
+        print!("{}", if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
+        return Ok(0);
+    }
+    settle_gaps(&plan, &request.policy, &args)?;
+    // Before the run: a report that cannot be written must not be found out after an hour.
+    let report_file = args.report.as_deref().map(create).transpose()?;
+    let outcome = platform::run(&plan, &request);
+    if let (Some(mut file), Some(path)) = (report_file, &args.report) {
+        let report = match &outcome {
+            Ok(report) => to_json(report),
+            Err(error) => to_json(&not_started(&plan, &request, error)),
+        };
+        writeln!(file, "{report}").map_err(|e| Failure::file(path, &e))?;
+    }
+    let report = outcome?;
+    if !args.quiet {
+        tell_ending(&report, &request, &facts);
+    }
+    Ok(report.exit_code)
+}
+
+fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|e| Failure::file(path, &e))
+}
+
+fn not_started(plan: &Plan, request: &Request, error: &mcp_sandbox::Error) -> Report {
+    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let ending = Ending::NotStarted(error.to_string());
+    Report::new(plan, &[], command, ending, error.exit_code(), Usage::default())
+}
+
+fn kept_home(name: &str) -> Result<std::path::PathBuf, Failure> {
+    let homes = paths::homes().ok_or_else(|| {
+        Failure::Usage("--home needs a data directory: set HOME or XDG_DATA_HOME".to_owned())
+    })?;
+    let home = homes.join(name);
+    make_private(&home).map_err(|e| Failure::file(&home, &e))?;
+    home.canonicalize().map_err(|e| Failure::file(&home, &e))
+}
+
+/// Nobody else on the host has business in there.
+fn make_private(directory: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(directory)
+}
+
+/// Fail closed, degrade in the open: boundaries stop the run, limits are told.
+fn settle_gaps(plan: &Plan, policy: &Policy, args: &Run) -> Result<(), Failure> {
+    let stopping: Vec<(Control, &Intent)> =
+        if args.strict { plan.gaps().collect() } else { plan.boundary_gaps().collect() };
+    if !stopping.is_empty() {
+        let list = stopping.iter().map(|(control, intent)| sentence(*control, intent));
+        let list = list.collect::<Vec<_>>().join("\n     ");
+        match args.fallback {
+            _ if args.strict => {
+                return Err(Failure::Refused(format!(
+                    "not started, because --strict was given:\n     {list}"
+                )));
+            }
+            Fallback::Deny => {
+                return Err(Failure::Refused(format!(
+                    "not started: {list}\n     (--fallback warn starts without it)"
+                )));
+            }
+            Fallback::Warn => render::say(&format!("warning: {list}")),
+            Fallback::Prompt => ask(&list)?,
+        }
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    for (control, intent) in plan.gaps().filter(|(control, _)| !control.is_boundary()) {
+        // A default that degrades is in the report; only what somebody asked for is worth a line.
+        let unavailable = matches!(intent, Intent::Unavailable { .. });
+        if unavailable && was_asked_for(control, policy) {
+            render::say(&format!("warning: {}", sentence(control, intent)));
+        }
+    }
+    Ok(())
+}
+
+fn was_asked_for(control: Control, policy: &Policy) -> bool {
+    let limits = &policy.limits;
+    let origin = match control {
+        Control::Memory => &limits.memory.origin,
+        Control::Cpu => &limits.cpu.origin,
+        Control::CpuTime => &limits.cpu_time.origin,
+        Control::Processes => &limits.processes.origin,
+        Control::OpenFiles => &limits.open_files.origin,
+        Control::FileSize => &limits.file_size.origin,
+        Control::TmpSize => &limits.tmp_size.origin,
+        Control::AddressSpace => &limits.address_space.origin,
+        Control::Timeout => &limits.timeout.origin,
+        _ => return true,
+    };
+    *origin != Origin::Default
+}
+
+fn sentence(control: Control, intent: &Intent) -> String {
+    match intent {
+        Intent::Unavailable { why, remedy } => {
+            format!("{control} cannot be enforced: {why}; {remedy}")
+        }
+        Intent::Partial { by, missing } => format!("{control} is only partly enforced by {by}: {missing}"),
+        Intent::Enforce { by } => format!("{control} is enforced by {by}"),
+        Intent::NotRequested => format!("{control} was not asked for"),
+    }
+}
+
+fn ask(list: &str) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(Failure::Refused(format!(
+            "not started: {list}\n     (nobody to ask here; --fallback warn starts without it)"
+        )));
+    }
+    render::say(&format!("warning: {list}"));
+    eprint!("{} start anyway? [y/N] ", render::prefix());
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    match read {
+        Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(Failure::Refused("not started".to_owned())),
+    }
+}
+
+/// One line for an ending that was ours, or for the likeliest reason of one that was not.
+fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
+    let limits = &request.policy.limits;
+    match (&report.ending, &limits.memory.value, &limits.timeout.value) {
+        (Ending::MemoryLimit, Some(limit), _) => {
+            let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
+            let peak = render::bytes(peak);
+            render::say(&format!(
+                "killed: memory limit {limit} reached (peak {peak}); raise with --max-memory"
+            ));
+        }
+        (Ending::Timeout, _, Some(limit)) => {
+            render::say(&format!("killed: timeout {limit} reached; raise with --timeout"));
+        }
+        (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
+        _ => {}
+    }
+}
+
+/// A failed command was perhaps given a path that it could not see.
+fn hint_at_hidden(request: &Request, facts: &HostFacts) {
+    let Ok(cwd) = std::env::current_dir() else { return };
+    for argument in request.argv.iter().skip(1) {
+        let path = cwd.join(argument);
+        let Ok(real) = path.canonicalize() else { continue };
+        if !argument.is_empty() && !mcp_sandbox::is_visible(&real, request, facts) {
+            render::say(&format!(
+                "{} is here, but not visible to the command (add --read {})",
+                argument.to_string_lossy(),
+                quoted(argument)
+            ));
+        }
+    }
+}
+
+/// As a shell would take it.
+fn quoted(argument: &std::ffi::OsStr) -> String {
+    let text = argument.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@,~".contains(c);
+    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+fn explain(plan: &Plan) -> String {
+    let paint = Paint::stdout();
+    let mut text = format!("{}\n", paint.strong("Controls"));
+    for (control, intent) in &plan.controls {
+        let name = format!("{control:<18}");
+        text += &match intent {
+            Intent::Enforce { by } => format!("  {} {name} {by}\n", paint.good("[✓]")),
+            Intent::Partial { by, missing } => {
+                format!("  {} {name} {by}\n      {:<18} {missing}\n", paint.warn("[!]"), "")
+            }
+            Intent::Unavailable { why, remedy } => {
+                format!("  {} {name} {why}\n      {:<18} {remedy}\n", paint.bad("[⚠]"), "")
+            }
+            Intent::NotRequested => format!("  {} {name} not asked for\n", paint.faint("[ ]")),
+        };
+    }
+    text += &format!("{}\n", paint.strong("Steps"));
+    for (number, planned) in (1..).zip(&plan.steps) {
+        let stage = format!("{:?}", planned.step.stage()).to_lowercase();
+        text += &format!("  {number:>3}  {stage:<9} {}\n", planned.step);
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! What ends `mcp` with a message instead of a run.
+
+use std::fmt;
+
+#[derive(Debug)]
+pub enum Failure {
+    /// The policy makes no sense: exit 2, as for any usage error.
+    Policy(mcp_policy::Error),
+    Sandbox(mcp_sandbox::Error),
+    /// The sandbox could not be made as asked: exit 125.
+    Refused(String),
+    /// A file of ours could not be read or written.
+    File { path: std::path::PathBuf, why: String },
+    Usage(String),
+}
+
+impl Failure {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Policy(_) | Failure::Usage(_) => 2,
+            Failure::Sandbox(error) => error.exit_code(),
+            Failure::Refused(_) | Failure::File { .. } => 125,
+        }
+    }
+
+    pub fn file(path: &std::path::Path, error: &std::io::Error) -> Failure {
+        Failure::File { path: path.to_owned(), why: error.to_string() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Policy(error) => error.fmt(f),
+            Failure::Sandbox(error) => error.fmt(f),
+            Failure::Refused(why) | Failure::Usage(why) => f.write_str(why),
+            Failure::File { path, why } => write!(f, "{}: {why}", path.display()),
+        }
+    }
+}
+
+impl From<mcp_policy::Error> for Failure {
+    fn from(error: mcp_policy::Error) -> Failure {
+        Failure::Policy(error)
+    }
+}
+
+impl From<mcp_sandbox::Error> for Failure {
+    fn from(error: mcp_sandbox::Error) -> Failure {
+        Failure::Sandbox(error)
+    }
+}

@@ -1,0 +1,157 @@
+//! User config, policy file and flags → the effective policy.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use mcp_policy::{Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerSource, Policy};
+
+use crate::args::{Limit, NetworkFlag, Permissions, Variable};
+use crate::failure::Failure;
+use crate::paths;
+
+/// A file larger than this is not one of ours; it is not even read to its end.
+const LARGEST: u64 = 4 << 20;
+
+pub fn effective(permissions: &Permissions, defaults: Defaults) -> Result<Policy, Failure> {
+    let mut layers = Vec::new();
+    if let Some(path) = paths::config_file() {
+        match fs::metadata(&path) {
+            Ok(_) => layers.push(file(&path, LayerKind::UserConfig)?),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(Failure::file(&path, &e)),
+        }
+    }
+    if let Some(path) = &permissions.policy {
+        layers.push(file(path, LayerKind::PolicyFile)?);
+    }
+    layers.push(command_line(permissions)?);
+    Ok(Policy::merge(&layers, defaults)?)
+}
+
+pub fn file(path: &Path, kind: LayerKind) -> Result<Layer, Failure> {
+    let bytes = read(path)?;
+    let absolute = std::path::absolute(path).map_err(|e| Failure::file(path, &e))?;
+    let base = absolute.parent().unwrap_or(Path::new("/")).to_owned();
+    let source = LayerSource { kind, path: path.to_owned(), base, home: paths::home() };
+    Ok(Layer::from_bytes(&bytes, source)?)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
+        .map_err(|e| Failure::file(path, &e))?;
+    Ok(bytes)
+}
+
+fn command_line(given: &Permissions) -> Result<Layer, Failure> {
+    let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let mut layer = Layer::command_line(cwd, paths::home());
+    for path in &given.read {
+        layer.read(path);
+    }
+    for path in &given.write {
+        layer.write(path);
+    }
+    for path in &given.deny {
+        layer.deny(path);
+    }
+    for rule in &given.allow_net {
+        layer.allow_net(rule.clone());
+    }
+    for path in &given.allow_unix {
+        layer.allow_unix(path);
+    }
+    for port in &given.listen {
+        layer.listen(*port);
+    }
+    match given.network {
+        Some(NetworkFlag::Host) => {
+            layer.network_host();
+        }
+        Some(NetworkFlag::Isolated) => {
+            layer.network_isolated();
+        }
+        None => {}
+    }
+    if given.no_subprocess {
+        layer.no_subprocess();
+    }
+    limits(given, &mut layer);
+    for path in &given.env_file {
+        env_file(path, &mut layer)?;
+    }
+    for variable in &given.env {
+        match variable {
+            Variable::Pass(pattern) => layer.env_allow(pattern.clone()),
+            Variable::Set(name, value) => layer.env_set(name.clone(), value),
+        };
+    }
+    for (name, reference) in &given.secret {
+        layer.secret(name.clone(), reference.clone());
+    }
+    Ok(layer.build()?)
+}
+
+fn limits(given: &Permissions, layer: &mut LayerBuilder) {
+    if let Some(Limit(value)) = given.max_memory {
+        layer.memory(value);
+    }
+    if let Some(Limit(value)) = given.max_cpu {
+        layer.cpu(value);
+    }
+    if let Some(Limit(value)) = given.max_cpu_time {
+        layer.cpu_time(value);
+    }
+    if let Some(Limit(value)) = given.max_pids {
+        layer.processes(value);
+    }
+    if let Some(Limit(value)) = given.max_fds {
+        layer.open_files(value);
+    }
+    if let Some(Limit(value)) = given.max_file_size {
+        layer.file_size(value);
+    }
+    if let Some(value) = given.max_tmp {
+        layer.tmp_size(value);
+    }
+    if let Some(Limit(value)) = given.max_address_space {
+        layer.address_space(value);
+    }
+    if let Some(Limit(value)) = given.timeout {
+        layer.timeout(value);
+    }
+    if let Some(value) = given.grace {
+        layer.grace(value);
+    }
+}
+
+/// `NAME=VALUE` lines; blank lines and `#` comments pass. The value is taken as it stands, but
+/// for one pair of quotes around all of it.
+fn env_file(path: &Path, layer: &mut LayerBuilder) -> Result<(), Failure> {
+    let text = String::from_utf8(read(path)?)
+        .map_err(|_| Failure::Usage(format!("{}: is not UTF-8 text", path.display())))?;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let place = format!("{}:{number}", path.display());
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) = line
+            .split_once('=')
+            .ok_or_else(|| Failure::Usage(format!("{place}: expected NAME=VALUE")))?;
+        let name: EnvName =
+            name.trim().parse().map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
+        layer.env_set(name, unquoted(value.trim()));
+    }
+    Ok(())
+}
+
+fn unquoted(value: &str) -> &str {
+    ['"', '\'']
+        .into_iter()
+        .find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote))
+        .unwrap_or(value)
+}

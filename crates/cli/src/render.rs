@@ -1,0 +1,62 @@
+//! How our own lines look. Colours only on a terminal, and not where NO_COLOR says so.
+
+use std::io::{self, IsTerminal};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    pub fn stdout() -> Paint {
+        Paint { on: wanted(io::stdout().is_terminal()) }
+    }
+
+    pub fn stderr() -> Paint {
+        Paint { on: wanted(io::stderr().is_terminal()) }
+    }
+
+    pub fn good(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub fn warn(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    pub fn bad(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub fn strong(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub fn faint(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+fn wanted(terminal: bool) -> bool {
+    terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Starts each of our lines on stderr.
+pub fn prefix() -> String {
+    Paint::stderr().strong("mcp:")
+}
+
+/// A line on stderr; a closed or full stderr is not worth ending a run for.
+pub fn say(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(io::stderr(), "{} {text}", prefix());
+}
+
+/// A number of bytes as people write it.
+pub fn bytes(count: u64) -> String {
+    mcp_policy::Bytes(count).to_string()
+}

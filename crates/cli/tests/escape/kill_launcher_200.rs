@@ -1,0 +1,155 @@
+//! SIGKILL for the launcher at any moment leaves no process, no mount and no file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::require;
+use crate::support::{Run, Scratch, eventually};
+
+const ROUNDS: u32 = 200;
+const LONGEST: u64 = 15_000;
+
+/// Parent and start time of every process, by pid: start times tell a reused pid from the same one.
+fn processes() -> BTreeMap<u32, (u32, String)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir("/proc").unwrap() {
+        let name = entry.unwrap().file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+            continue;
+        };
+        let Some((_, rest)) = stat.rsplit_once(')') else {
+            continue;
+        };
+        let fields: Vec<_> = rest.split_whitespace().collect();
+        if fields[0] != "Z" {
+            found.insert(pid, (fields[1].parse().unwrap(), fields[19].to_owned()));
+        }
+    }
+    found
+}
+
+/// The processes below `ancestor`, with their start times.
+fn descendants(ancestor: u32) -> Vec<(u32, String)> {
+    let all = processes();
+    let mut found = Vec::new();
+    let mut pending = vec![ancestor];
+    while let Some(parent) = pending.pop() {
+        for (pid, (above, start)) in &all {
+            if *above == parent {
+                pending.push(*pid);
+                found.push((*pid, start.clone()));
+            }
+        }
+    }
+    found
+}
+
+fn alive(family: &[(u32, String)]) -> Vec<u32> {
+    let all = processes();
+    let same = |(pid, start): &&(u32, String)| all.get(pid).is_some_and(|(_, now)| now == start);
+    family.iter().filter(same).map(|(pid, _)| *pid).collect()
+}
+
+/// The processes with the marker in their arguments or their environment.
+fn marked(marker: &str) -> Vec<u32> {
+    let holds = |pid: u32, file: &str| {
+        let content = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        String::from_utf8_lossy(&content).contains(marker)
+    };
+    processes()
+        .into_keys()
+        .filter(|pid| holds(*pid, "cmdline") || holds(*pid, "environ"))
+        .collect()
+}
+
+fn mounts() -> Vec<String> {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    table.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn nothing_stays_behind() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let marker = format!("mcp-escape-marker-{}", std::process::id());
+    let names = [
+        "HOME",
+        "TMPDIR",
+        "XDG_CACHE_HOME",
+        "XDG_RUNTIME_DIR",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+    ];
+    for name in names {
+        scratch.dir(name);
+    }
+    let (files, table) = (scratch.tree(), mounts());
+    let mut seed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_nanos() as u64
+        | 1;
+    let mut caught_inside = 0;
+    for round in 0..ROUNDS {
+        let mut run = Run::new().env("MCP_TEST_MARKER", &marker);
+        for name in names {
+            run = run.env(name, scratch.join(name));
+        }
+        let live = run
+            .command(&["sh", "-c", "sleep 600 & sleep 601", &marker])
+            .spawn();
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        let delay = Duration::from_micros(seed % LONGEST);
+        std::thread::sleep(delay);
+        let mut family = Vec::new();
+        if round % 2 == 0 {
+            // Stopped, the launcher makes no more processes while they are counted.
+            live.signal(libc::SIGSTOP);
+            family = descendants(live.pid());
+            caught_inside += u32::from(!family.is_empty());
+        }
+        live.signal(libc::SIGKILL);
+        live.wait();
+        let gone = eventually(Duration::from_secs(2), || {
+            alive(&family).is_empty() && marked(&marker).is_empty()
+        });
+        let left = (alive(&family), marked(&marker));
+        assert!(
+            gone,
+            "round {round}, killed after {delay:?}: processes remain: {left:?}"
+        );
+    }
+    assert!(
+        caught_inside > 0,
+        "no round caught a sandbox alive: the test proves nothing"
+    );
+    let new: Vec<_> = mounts()
+        .into_iter()
+        .filter(|line| !table.contains(line))
+        .collect();
+    assert!(new.is_empty(), "mounts remain: {new:#?}");
+    assert_eq!(scratch.tree(), files, "files remain");
+}
+
+#[test]
+fn marker_is_found_while_the_run_lives() {
+    require!("userns");
+    let marker = format!("mcp-escape-control-{}", std::process::id());
+    let live = Run::new()
+        .command(&["sh", "-c", "echo ready; sleep 600", &marker])
+        .spawn();
+    live.await_output("ready");
+    assert!(
+        marked(&marker).len() >= 2,
+        "the search finds nothing, so its silence means nothing"
+    );
+    assert!(!descendants(live.pid()).is_empty());
+    live.signal(libc::SIGKILL);
+    live.wait();
+}

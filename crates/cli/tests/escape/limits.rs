@@ -1,0 +1,236 @@
+//! Resource limits, by what the program sees and by what happens when it goes on.
+
+use crate::require;
+use crate::support::{Outcome, Run, Scratch, allowed, blocked};
+
+const MIB: u64 = 1 << 20;
+
+fn limited(flag: &str, value: &str) -> Run {
+    Run::new().flag(flag).arg(value)
+}
+
+fn rlimits(run: Run) -> Outcome {
+    allowed(run.probe(&["rlimits"]))
+}
+
+fn soft(outcome: &Outcome, name: &str) -> u64 {
+    let value = outcome.field(name)[0];
+    if value == "unlimited" {
+        u64::MAX
+    } else {
+        value.parse().unwrap()
+    }
+}
+
+#[test]
+fn limits_are_seen_inside() {
+    require!("userns");
+    let seen = |flag: &str, value: &str, name: &str| soft(&rlimits(limited(flag, value)), name);
+    assert_eq!(seen("--max-fds", "50", "nofile"), 50);
+    assert_eq!(seen("--max-file-size", "1M", "fsize"), MIB);
+    assert_eq!(seen("--max-cpu-time", "2s", "cpu"), 2);
+    assert_eq!(seen("--max-address-space", "512M", "as"), 512 * MIB);
+    assert!(seen("--max-pids", "20", "nproc") <= 24);
+}
+
+#[test]
+fn limits_cannot_be_raised() {
+    require!("userns");
+    let run = || limited("--max-fds", "50");
+    run()
+        .shell("ulimit -n 40 && test $(ulimit -n) = 40")
+        .run()
+        .code_is(0);
+    let raised = run().shell("ulimit -n 60").run();
+    assert_ne!(raised.code, 0, "{raised}");
+}
+
+#[test]
+fn defaults_are_those_that_servers_live_with() {
+    require!("userns");
+    let limits = rlimits(Run::new());
+    assert_eq!(limits.field("core"), ["0", "0"]);
+    assert_eq!(soft(&limits, "nofile"), 1024);
+    assert_eq!(soft(&limits, "as"), u64::MAX);
+    allowed(Run::new().probe(&["fork", "100"]));
+}
+
+#[test]
+fn open_files() {
+    require!("userns");
+    let act = |run: Run| run.probe(&["open-files", "100"]);
+    allowed(act(Run::new()));
+    let finished = act(limited("--max-fds", "50")).run();
+    let outcome = finished.last("open-files");
+    assert_eq!(outcome.errno(), "EMFILE", "{finished}");
+    assert!(outcome.detail.parse::<u32>().unwrap() < 50, "{finished}");
+}
+
+#[test]
+fn file_size() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.dir("grant").join("file");
+    let act = |run: Run| {
+        let run = run.write(file.parent().unwrap());
+        run.probe(&["write-big".as_ref(), file.as_os_str(), "2097152".as_ref()])
+    };
+    allowed(act(Run::new()));
+    let finished = act(limited("--max-file-size", "1M")).run();
+    let outcome = finished.last("write-big");
+    assert_eq!(
+        (outcome.errno(), outcome.detail.as_str()),
+        ("EFBIG", "1048576"),
+        "{finished}"
+    );
+}
+
+#[test]
+fn processor_time() {
+    require!("userns");
+    allowed(limited("--max-cpu-time", "5s").probe(&["spin", "0.1"]));
+    let finished = limited("--max-cpu-time", "1s").probe(&["spin", "30"]).run();
+    assert!(
+        [128 + libc::SIGXCPU, 137].contains(&finished.code),
+        "{finished}"
+    );
+}
+
+#[test]
+fn address_space() {
+    require!("userns");
+    let act = |run: Run| run.probe(&["alloc", "100000000"]);
+    allowed(act(Run::new()));
+    blocked(act(limited("--max-address-space", "64M")), &["ENOMEM"]);
+}
+
+#[test]
+fn processes_and_threads() {
+    require!("userns");
+    for act in ["fork", "threads"] {
+        assert_eq!(allowed(Run::new().probe(&[act, "60"])).detail, "60");
+        let finished = limited("--max-pids", "20").probe(&[act, "60"]).run();
+        let outcome = finished.last(act);
+        assert_eq!(outcome.errno(), "EAGAIN", "{finished}");
+        let made: u32 = outcome.detail.parse().unwrap();
+        assert!((5..=20).contains(&made), "{finished}");
+    }
+}
+
+#[test]
+fn processes_are_counted_per_sandbox() {
+    require!("userns");
+    let holders: Vec<_> = (0..3)
+        .map(|_| {
+            limited("--max-pids", "20")
+                .shell("sleep 30 & sleep 30 & echo ready; wait")
+                .spawn()
+        })
+        .collect();
+    for holder in &holders {
+        holder.await_output("ready");
+    }
+    allowed(limited("--max-pids", "20").probe(&["fork", "10"]));
+}
+
+#[test]
+fn fork_bomb_ends() {
+    require!("userns");
+    let bomb = "b() { b | b & }; b; while :; do b; done";
+    let finished = Run::new()
+        .flag("--max-pids")
+        .arg("20")
+        .flag("--timeout")
+        .arg("2s")
+        .flag("--grace")
+        .arg("200ms")
+        .shell(bomb)
+        .run();
+    finished.has_no_panic();
+    assert_ne!(finished.code, 0, "{finished}");
+    allowed(Run::new().probe(&["fork", "5"]));
+}
+
+/// Asserts that the run was killed for its memory and that we said so.
+#[track_caller]
+fn killed_for_memory(run: Run) {
+    let finished = run.run();
+    assert_eq!(finished.code, 137, "{finished}");
+    let said = finished
+        .stderr
+        .lines()
+        .any(|line| line.starts_with("mcp: killed: memory limit"));
+    assert!(said, "{finished}");
+}
+
+#[test]
+fn private_memory() {
+    require!("userns");
+    allowed(limited("--max-memory", "128M").probe(&["alloc", "33554432", "500"]));
+    allowed(Run::new().probe(&["alloc", "209715200", "500"]));
+    let finished = limited("--max-memory", "64M")
+        .probe(&["alloc", "209715200", "30000"])
+        .run();
+    // Either the kernel refuses the allocation or the watchdog ends the run.
+    let refused = finished
+        .outcomes
+        .last()
+        .is_some_and(|outcome| outcome.errno() == "ENOMEM");
+    assert!(refused || finished.code == 137, "{finished}");
+}
+
+#[test]
+fn shared_memory() {
+    require!("userns");
+    allowed(limited("--max-memory", "128M").probe(&["alloc-shared", "33554432", "500"]));
+    killed_for_memory(limited("--max-memory", "64M").probe(&[
+        "alloc-shared",
+        "209715200",
+        "30000",
+    ]));
+}
+
+#[test]
+fn memory_of_many_processes() {
+    require!("userns");
+    let act = |limit: &str, hold: &str| {
+        limited("--max-memory", limit).probe(&["fork-alloc", "8", "20971520", hold])
+    };
+    allowed(act("512M", "500"));
+    killed_for_memory(act("64M", "30000"));
+}
+
+#[test]
+fn memory_of_daemons() {
+    require!("userns");
+    let script =
+        r#"setsid "$0" alloc 41943040 30000 & setsid "$0" alloc 41943040 30000 & sleep 20"#;
+    let probe = crate::support::probe_path();
+    let run = limited("--max-memory", "64M")
+        .read(&probe)
+        .command(&["sh", "-c", script]);
+    killed_for_memory(run.command(&[probe]));
+}
+
+#[test]
+fn temporary_files() {
+    require!("userns");
+    let act = |dir: &str, bytes: u64| {
+        limited("--max-tmp", "4M").probe(&["tmp-fill", dir, &bytes.to_string()])
+    };
+    allowed(act("/tmp", 2 * MIB));
+    blocked(act("/tmp", 8 * MIB), &["ENOSPC"]);
+    allowed(Run::new().probe(&["tmp-fill", "/tmp", "8388608"]));
+}
+
+#[test]
+fn no_other_place_holds_more() {
+    require!("userns");
+    for dir in ["/home/mcp", "/dev/shm", "/var/tmp", "/run"] {
+        let finished = limited("--max-tmp", "4M")
+            .probe(&["tmp-fill", dir, &(1200 * MIB).to_string()])
+            .run();
+        let ended = finished.code == 137 || finished.outcomes.iter().all(|outcome| !outcome.ok);
+        assert!(ended, "{dir} took it all: {finished}");
+    }
+}

@@ -1,0 +1,124 @@
+//! The report says what the kernel answered, in a form that machines read.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::require;
+use crate::support::{Finished, Run, Scratch};
+
+fn report(run: Run) -> (Finished, Value) {
+    let scratch = Scratch::new();
+    let file = scratch.join("report.json");
+    let finished = run.flag("--report").arg(&file).probe(&["cwd"]).run();
+    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{error}\n{finished}"));
+    (finished, serde_json::from_str(&text).unwrap())
+}
+
+fn status<'a>(report: &'a Value, control: &str) -> &'a str {
+    report["controls"][control]["status"]
+        .as_str()
+        .unwrap_or("missing")
+}
+
+#[test]
+fn every_control_has_a_status() {
+    require!("userns");
+    let (finished, report) = report(Run::new());
+    finished.code_is(0);
+    let controls = report["controls"].as_object().unwrap();
+    assert!(controls.len() >= 8, "{report:#}");
+    for (name, control) in controls {
+        let status = control["status"].as_str().unwrap_or("missing");
+        let known = ["enforced", "partial", "unavailable", "not_requested"];
+        assert!(known.contains(&status), "{name}: {status}");
+    }
+    assert_eq!(status(&report, "filesystem"), "enforced", "{report:#}");
+    assert_eq!(status(&report, "network"), "enforced", "{report:#}");
+}
+
+#[test]
+fn host_network_is_not_called_enforced() {
+    require!("userns");
+    let (_, report) = report(Run::new().flag("--network").arg("host"));
+    assert_eq!(status(&report, "network"), "not_requested", "{report:#}");
+}
+
+#[test]
+fn report_is_written_when_the_run_fails() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.join("report.json");
+    let run = Run::new()
+        .flag("--report")
+        .arg(&file)
+        .flag("--timeout")
+        .arg("300ms");
+    run.flag("--grace")
+        .arg("100ms")
+        .probe(&["sleep", "50"])
+        .run()
+        .code_is(124);
+    let value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(value["controls"].is_object(), "{value:#}");
+}
+
+#[test]
+fn report_is_out_of_reach_of_the_program() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.join("report.json");
+    let text = file.to_str().unwrap().to_owned();
+    let run = Run::new().flag("--report").arg(&file);
+    let finished = run.probe(&["write", &text]).probe(&["create", &text]).run();
+    assert!(
+        finished.outcomes.iter().all(|outcome| !outcome.ok),
+        "{finished}"
+    );
+    assert!(serde_json::from_str::<Value>(&fs::read_to_string(&file).unwrap()).is_ok());
+}
+
+#[test]
+fn report_that_cannot_be_written_is_an_error() {
+    require!("userns");
+    let finished = Run::new()
+        .flag("--report")
+        .arg("/no/such/dir/report.json")
+        .probe(&["cwd"])
+        .run();
+    finished.has_no_panic();
+    assert_ne!(finished.code, 0, "{finished}");
+    assert!(finished.stderr.contains("/no/such/dir"), "{finished}");
+}
+
+#[test]
+fn explain_shows_the_plan_and_runs_nothing() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let proof = scratch.dir("grant").join("ran");
+    let run = || {
+        let run = Run::new().flag("--explain").write(proof.parent().unwrap());
+        run.probe(&["create".as_ref(), proof.as_os_str()])
+    };
+    let text = run().run();
+    text.code_is(0);
+    assert!(
+        text.text().contains(scratch.path().to_str().unwrap()),
+        "{text}"
+    );
+    let json = run().flag("--json").run();
+    json.code_is(0);
+    assert!(
+        serde_json::from_slice::<Value>(&json.stdout).is_ok(),
+        "{json}"
+    );
+    assert!(!proof.exists(), "it ran");
+}
+
+#[test]
+fn quiet_says_nothing_of_its_own() {
+    require!("userns");
+    let finished = Run::new().flag("--quiet").probe(&["cwd"]).run();
+    finished.code_is(0);
+    assert_eq!(finished.stderr, "");
+}
