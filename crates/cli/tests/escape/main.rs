@@ -10,6 +10,7 @@
 mod support;
 
 mod bad_input;
+mod bad_surroundings;
 mod environment;
 mod fds;
 mod filesystem;

@@ -90,6 +90,16 @@ impl Live {
         sys::kill(self.pid(), signal);
     }
 
+    /// Signals the processes that the run's own process started.
+    pub fn signal_children(&self, signal: i32) {
+        let list = format!("/proc/{0}/task/{0}/children", self.pid());
+        let children = std::fs::read_to_string(list).unwrap();
+        assert!(!children.trim().is_empty(), "no children of {}", self.shown);
+        for child in children.split_whitespace() {
+            sys::kill(child.parse().unwrap(), signal);
+        }
+    }
+
     /// Waits until stdout holds the text.
     #[track_caller]
     pub fn await_output(&self, text: &str) {

@@ -140,8 +140,9 @@ impl Sandbox<'_> {
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes())?,
             Step::Loopback => sys::interface_up(c"lo")?,
             Step::Reopen { fd, path } => self.reopen(*fd, path)?,
-            Step::NewRoot => {
-                self.root = Some(Root::new(std::mem::take(&mut self.prepared.trees))?);
+            Step::NewRoot { scratch } => {
+                let trees = std::mem::take(&mut self.prepared.trees);
+                self.root = Some(Root::new(trees, *scratch, self.plan.steps.len())?);
             }
             Step::Directory { at } => self.root()?.directory(at)?,
             Step::Link { at, to } => self.root()?.link(at, to)?,
@@ -155,7 +156,7 @@ impl Sandbox<'_> {
                     )));
                 }
             }
-            Step::Scratch { size, places } => self.root()?.scratch(*size, places)?,
+            Step::Scratch { places } => self.root()?.scratch(places)?,
             Step::Devices => self.root()?.devices()?,
             Step::Proc { hidden, read_only } => {
                 let proc = self.root()?.proc(hidden, read_only)?;

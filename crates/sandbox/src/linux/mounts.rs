@@ -33,25 +33,42 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 pub type Trees = BTreeMap<PathBuf, OwnedFd>;
 
 pub struct Root {
+    /// One tmpfs for the root and for all that is writable and temporary in it: read-only or
+    /// not is a matter of the mount, not of the file system.
     top: OwnedFd,
+    /// The directory that the last place was made in; the next one mostly is there too.
+    parent: Option<(PathBuf, OwnedFd)>,
     /// Trees the launcher made beforehand, with rights that init does not have.
     prepared: Trees,
 }
 
+/// What the root's own few files need of the tmpfs, on top of the size that was asked for.
+const SKELETON_BYTES: u64 = 64 * 1024;
+const SKELETON_INODES: u64 = 256;
+
 impl Root {
-    pub fn new(prepared: Trees) -> io::Result<Root> {
-        let top = file_system("tmpfs", &[("mode", "0755")], MountAttrFlags::MOUNT_ATTR_NODEV)?;
+    /// `scratch`: how much may be written to temporary places. `places`: how many mount points
+    /// will be made.
+    pub fn new(prepared: Trees, scratch: Bytes, places: usize) -> io::Result<Root> {
+        let size = scratch.0.saturating_add(SKELETON_BYTES).to_string();
+        // Without a bound, empty files alone would fill the host's memory.
+        let inodes = (scratch.0 / 4096).max(1024) + SKELETON_INODES + 8 * places as u64;
+        let top = file_system(
+            "tmpfs",
+            &[("mode", "0755"), ("size", &size), ("nr_inodes", &inodes.to_string())],
+            MountAttrFlags::MOUNT_ATTR_NODEV,
+        )?;
         attach(&top, &open_host(Path::new(STAGING))?)?;
-        Ok(Root { top, prepared })
+        Ok(Root { top, parent: None, prepared })
     }
 
-    pub fn directory(&self, at: &Path) -> io::Result<()> {
+    pub fn directory(&mut self, at: &Path) -> io::Result<()> {
         self.place(at, PlaceKind::Directory)?;
         Ok(())
     }
 
     /// Leaves alone what is already there.
-    pub fn link(&self, at: &Path, to: &Path) -> io::Result<()> {
+    pub fn link(&mut self, at: &Path, to: &Path) -> io::Result<()> {
         let (parent, name) = self.parent(at)?;
         match fs::symlinkat(to, parent, name) {
             Err(Errno::EXIST) => Ok(()),
@@ -59,7 +76,7 @@ impl Root {
         }
     }
 
-    pub fn text(&self, at: &Path, text: &str) -> io::Result<()> {
+    pub fn text(&mut self, at: &Path, text: &str) -> io::Result<()> {
         let (parent, name) = self.parent(at)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
@@ -79,52 +96,31 @@ impl Root {
             None => host_tree(from, access, None)?,
         };
         attach(&tree, &self.place(at, kind)?)?;
+        self.forget(at);
         if access == Access::ReadOnly {
             confirm_read_only(&tree)?;
         }
         Ok(())
     }
 
-    /// One sized tmpfs with a directory for each place.
-    pub fn scratch(&self, size: Bytes, places: &[(String, PathBuf)]) -> io::Result<()> {
-        // Without a bound, empty files alone would fill the host's memory.
-        let inodes = (size.0 / 4096).max(1024).to_string();
-        let scratch = file_system(
-            "tmpfs",
-            &[("size", &size.0.to_string()), ("nr_inodes", &inodes), ("mode", "0755")],
-            MountAttrFlags::MOUNT_ATTR_NODEV,
-        )?;
-        if let Some((_, at)) = places.first() {
-            attach(&scratch, &self.place(at, PlaceKind::Directory)?)?;
-        }
-        for (name, at) in places {
-            let mode = if name == "home" { 0o700 } else { 0o1777 };
-            fs::mkdirat(&scratch, name, Mode::from_raw_mode(0o700))?;
-            // A second call, because the umask applies to the first.
-            fs::chmodat(&scratch, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
-            let tree = open_tree(
-                &scratch,
-                name.as_str(),
-                OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC,
-            )?;
-            attach(&tree, &self.place(at, PlaceKind::Directory)?)?;
+    /// Writable places of the root's own tmpfs, which itself will be read-only.
+    pub fn scratch(&mut self, places: &[(PathBuf, u32)]) -> io::Result<()> {
+        for (at, mode) in places {
+            let place = self.place(at, PlaceKind::Directory)?;
+            let (parent, name) = self.parent(at)?;
+            // After the fact, because the umask applies to making it.
+            fs::chmodat(parent, name, Mode::from_raw_mode(*mode), AtFlags::empty())?;
+            attach(&clone_tree(&place)?, &place)?;
+            self.forget(at);
         }
         Ok(())
     }
 
     /// A minimal /dev: harmless devices of the host, terminals of our own.
-    pub fn devices(&self) -> io::Result<()> {
+    pub fn devices(&mut self) -> io::Result<()> {
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             let tree = clone_tree(&open_host(&path)?)?;
-            // Writing to a device is not writing to its file system: read-only only keeps the
-            // node's mode and times as they are.
-            sys::set_tree_attributes(
-                tree.as_fd(),
-                sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID,
-                sys::Depth::Tree,
-                None,
-            )?;
             attach(&tree, &self.place(&path, PlaceKind::File)?)?;
         }
         let terminals = file_system(
@@ -146,17 +142,17 @@ impl Root {
     }
 
     /// The pid namespace's own /proc. Returns it, for the launcher to count the tree by.
-    pub fn proc(&self, hidden: &[PathBuf], read_only: &[PathBuf]) -> io::Result<OwnedFd> {
+    pub fn proc(&mut self, hidden: &[PathBuf], read_only: &[PathBuf]) -> io::Result<OwnedFd> {
         let proc = file_system(
             "proc",
             &[],
             MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         )?;
         attach(&proc, &self.place(Path::new("/proc"), PlaceKind::Directory)?)?;
+        let nothing = self.place(Path::new("/dev/null"), PlaceKind::File)?;
         for path in hidden {
             let Some(at) = self.existing(path)? else { continue };
-            let nothing = clone_tree(&self.place(Path::new("/dev/null"), PlaceKind::File)?)?;
-            attach(&nothing, &at)?;
+            attach(&clone_tree(&nothing)?, &at)?;
         }
         for path in read_only {
             let Some(at) = self.existing(path)? else { continue };
@@ -164,7 +160,13 @@ impl Root {
             sys::set_tree_attributes(tree.as_fd(), sys::ATTR_READ_ONLY, sys::Depth::Tree, None)?;
             attach(&tree, &at)?;
         }
-        Ok(proc)
+        // The descriptor of the mount itself cannot be read.
+        Ok(fs::openat(
+            &proc,
+            ".",
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?)
     }
 
     /// Makes this the root, lets go of the old one, and seals it.
@@ -184,7 +186,7 @@ impl Root {
     }
 
     fn existing(&self, at: &Path) -> io::Result<Option<OwnedFd>> {
-        match self.beneath(at) {
+        match beneath(&self.top, inside(at)) {
             Ok(fd) => Ok(Some(fd)),
             Err(Errno::NOENT) => Ok(None),
             Err(e) => Err(e.into()),
@@ -192,40 +194,66 @@ impl Root {
     }
 
     /// The mount point for `at`, made when it is missing.
-    fn place(&self, at: &Path, kind: PlaceKind) -> io::Result<OwnedFd> {
-        match self.beneath(at) {
-            Err(Errno::NOENT) => {}
-            other => return Ok(other?),
+    fn place(&mut self, at: &Path, kind: PlaceKind) -> io::Result<OwnedFd> {
+        if at == Path::new("/") {
+            return Ok(beneath(&self.top, Path::new("."))?);
         }
         let (parent, name) = self.parent(at)?;
-        match kind {
-            PlaceKind::Directory => fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755))?,
+        let made = match kind {
+            PlaceKind::Directory => fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)),
             PlaceKind::File => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                fs::openat(&parent, name, flags, Mode::from_raw_mode(0o644))?;
+                fs::openat(parent, name, flags, Mode::from_raw_mode(0o644)).map(drop)
             }
-        }
-        Ok(self.beneath(at)?)
-    }
-
-    fn parent<'a>(&self, at: &'a Path) -> io::Result<(OwnedFd, &'a std::ffi::OsStr)> {
-        match (at.parent(), at.file_name()) {
-            (Some(parent), Some(name)) => Ok((self.place(parent, PlaceKind::Directory)?, name)),
-            _ => Err(Errno::INVAL.into()),
+        };
+        match made {
+            // In a tree that is read-only and has it, it is found to exist first.
+            Ok(()) | Err(Errno::EXIST) => Ok(beneath(parent, Path::new(name))?),
+            Err(e) => Err(e.into()),
         }
     }
 
-    fn beneath(&self, at: &Path) -> rustix::io::Result<OwnedFd> {
-        let inside = at.strip_prefix("/").unwrap_or(at);
-        let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
-        fs::openat2(
-            &self.top,
-            inside,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-        )
+    fn parent<'a>(&mut self, at: &'a Path) -> io::Result<(&OwnedFd, &'a std::ffi::OsStr)> {
+        let (Some(path), Some(name)) = (at.parent(), at.file_name()) else {
+            return Err(Errno::INVAL.into());
+        };
+        if self.parent.as_ref().is_none_or(|(cached, _)| cached != path) {
+            let fd = match self.existing(path)? {
+                Some(fd) => fd,
+                None => self.place(path, PlaceKind::Directory)?,
+            };
+            self.parent = Some((path.to_owned(), fd));
+        }
+        match &self.parent {
+            Some((_, fd)) => Ok((fd, name)),
+            None => Err(Errno::INVAL.into()),
+        }
     }
+
+    /// A mount now covers `at`: what was opened there before is below it.
+    fn forget(&mut self, at: &Path) {
+        if self.parent.as_ref().is_some_and(|(cached, _)| cached.starts_with(at)) {
+            self.parent = None;
+        }
+    }
+}
+
+fn inside(at: &Path) -> &Path {
+    match at.strip_prefix("/") {
+        Ok(relative) if relative.as_os_str().is_empty() => Path::new("."),
+        Ok(relative) => relative,
+        Err(_) => at,
+    }
+}
+
+fn beneath(directory: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    fs::openat2(
+        directory,
+        path,
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+    )
 }
 
 /// A detached copy of a host tree with the flags every such tree has. `map`: a user namespace

@@ -55,7 +55,8 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
         }
     }
 
-    steps.push(Step::NewRoot, &[Control::Filesystem]);
+    let scratch = request.policy.limits.tmp_size.value;
+    steps.push(Step::NewRoot { scratch }, &[Control::Filesystem, Control::TmpSize]);
     for step in view::steps(request, facts, uid, gid) {
         let rests: &[Control] = match step {
             Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],

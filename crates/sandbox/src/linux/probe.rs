@@ -42,7 +42,7 @@ pub fn probe() -> HostFacts {
         | libc::CLONE_NEWCGROUP) as u64;
     facts.namespaces = attempt(all, || sys::interface_up(c"lo"));
     facts.private_root = attempt(all, || {
-        let root = Root::new(Trees::new())?;
+        let mut root = Root::new(Trees::new(), mcp_policy::Bytes::mib(1), 0)?;
         root.devices()?;
         root.proc(&[], &[])?;
         root.enter()

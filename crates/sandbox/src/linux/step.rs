@@ -87,7 +87,10 @@ pub enum Step {
         fd: i32,
         path: PathBuf,
     },
-    NewRoot,
+    /// One tmpfs for the root; `scratch` is how much the temporary places in it may hold.
+    NewRoot {
+        scratch: Bytes,
+    },
     Directory {
         at: PathBuf,
     },
@@ -106,11 +109,9 @@ pub enum Step {
         access: Access,
         owner: Owner,
     },
-    /// One sized tmpfs; each (directory in it, place in the root) is bound, so that the size
-    /// is the sum over all of them.
+    /// Writable temporary places, with their modes; the size is the sum over all of them.
     Scratch {
-        size: Bytes,
-        places: Vec<(String, PathBuf)>,
+        places: Vec<(PathBuf, u32)>,
     },
     Devices,
     Proc {
@@ -158,13 +159,13 @@ impl Step {
             Step::Hostname { .. } => "set the host name",
             Step::Loopback => "bring up the loopback interface",
             Step::Reopen { .. } => "open read-only",
-            Step::NewRoot => "mount a new root",
+            Step::NewRoot { .. } => "mount a new root",
             Step::Directory { .. } => "make directory",
             Step::Link { .. } => "make link",
             Step::Text { .. } => "write",
             Step::Bind { access: Access::ReadOnly, .. } => "show read-only",
             Step::Bind { access: Access::ReadWrite, .. } => "show writable",
-            Step::Scratch { .. } => "mount temporary space",
+            Step::Scratch { .. } => "make temporary",
             Step::Devices => "make /dev",
             Step::Proc { .. } => "mount /proc",
             Step::EnterRoot => "enter the new root",
@@ -193,9 +194,10 @@ impl Step {
             Step::Link { at, to } => format!("{} -> {}", at.display(), to.display()),
             Step::Bind { from, at, .. } if from == at => at.display().to_string(),
             Step::Bind { from, at, .. } => format!("{} at {}", from.display(), at.display()),
-            Step::Scratch { size, places } => {
-                let places: Vec<_> = places.iter().map(|(_, at)| at.display().to_string()).collect();
-                format!("{size} for {}", places.join(" "))
+            Step::NewRoot { scratch } => format!("with {scratch} of temporary space"),
+            Step::Scratch { places } => {
+                let places: Vec<_> = places.iter().map(|(at, _)| at.display().to_string()).collect();
+                places.join(" ")
             }
             Step::Proc { hidden, read_only } => {
                 format!("with {} parts hidden, {} read-only", hidden.len(), read_only.len())
@@ -214,7 +216,6 @@ impl Step {
             | Step::NewSession
             | Step::NewKeyring
             | Step::Loopback
-            | Step::NewRoot
             | Step::Devices
             | Step::EnterRoot
             | Step::Terminal => String::new(),

@@ -13,8 +13,7 @@ pub const SYSTEM: [&str; 8] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"];
 
 /// Pieces of /etc that programs need and that tell nothing of the user or the host's secrets.
-pub const ETC: [&str; 18] = [
-    "/etc/ca-certificates",
+pub const ETC: [&str; 17] = [
     "/etc/crypto-policies",
     "/etc/fonts",
     "/etc/java-11-openjdk",
@@ -55,10 +54,7 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
         steps.push(Step::Text { at: PathBuf::from(at), text });
     }
     steps.push(Step::Devices);
-    steps.push(Step::Scratch {
-        size: request.policy.limits.tmp_size.value,
-        places: scratch(&request.home),
-    });
+    steps.push(Step::Scratch { places: scratch(&request.home) });
     steps.push(Step::Link { at: "/var/tmp".into(), to: "/tmp".into() });
     steps.push(Step::Directory { at: "/run".into() });
     let owner =
@@ -132,10 +128,10 @@ fn show(path: &Path, kind: PlaceKind) -> Step {
     }
 }
 
-fn scratch(home: &Home) -> Vec<(String, PathBuf)> {
-    let mut places = vec![("tmp".to_owned(), "/tmp".into()), ("shm".to_owned(), "/dev/shm".into())];
+fn scratch(home: &Home) -> Vec<(PathBuf, u32)> {
+    let mut places = vec![("/tmp".into(), 0o1777), ("/dev/shm".into(), 0o1777)];
     if *home == Home::Ephemeral {
-        places.push(("home".to_owned(), HOME.into()));
+        places.push((HOME.into(), 0o700));
     }
     places
 }

@@ -1,0 +1,170 @@
+//! A launcher started in a bad place: a clear error or a correct run, never a panic.
+
+use std::fs;
+
+use crate::require;
+use crate::support::{Finished, Preparation, Run, Scratch, allowed, is_root, mcp_path, probe_path};
+
+/// The variables that say where a user's files are.
+const PLACES: [&str; 5] = [
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+];
+
+#[test]
+fn closed_standard_streams() {
+    require!("userns");
+    let scratch = Scratch::new();
+    for closed in [&[0][..], &[1], &[2], &[0, 1], &[0, 1, 2]] {
+        let proof = scratch.dir(format!("{closed:?}")).join("ran");
+        let mut run = Run::new().write(proof.parent().unwrap());
+        for fd in closed {
+            run = run.prepare(Preparation::Close(*fd));
+        }
+        let finished = run.probe(&["create".as_ref(), proof.as_os_str()]).run();
+        finished.has_no_panic();
+        assert!(
+            [0, 125].contains(&finished.code),
+            "closed {closed:?}: {finished}"
+        );
+        assert_eq!(
+            proof.exists(),
+            finished.code == 0,
+            "closed {closed:?}: {finished}"
+        );
+    }
+}
+
+#[test]
+fn no_home() {
+    require!("userns");
+    let run = || {
+        let mut run = Run::new().without_env("HOME");
+        for name in [
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+            "XDG_DATA_HOME",
+            "XDG_STATE_HOME",
+        ] {
+            run = run.without_env(name);
+        }
+        run
+    };
+    assert_eq!(
+        allowed(run().probe(&["getenv", "HOME"])).detail,
+        "/home/mcp"
+    );
+    for home in ["", "relative", "/no/such/home"] {
+        allowed(run().env("HOME", home).probe(&["cwd"]));
+    }
+}
+
+#[test]
+fn no_environment_at_all() {
+    require!("userns");
+    let mut run = Run::new();
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.chain(PLACES.map(str::to_owned)) {
+        run = run.without_env(&name);
+    }
+    allowed(run.probe(&["cwd"]));
+}
+
+#[test]
+fn deleted_working_directory() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let dir = scratch.dir("gone");
+    let run = Run::new().cwd(&dir).prepare(Preparation::remove_dir(&dir));
+    let finished = run.probe(&["cwd"]).run();
+    finished.has_no_panic();
+    assert!(!dir.exists());
+    match finished.code {
+        0 => assert_eq!(finished.last("cwd").detail, "/home/mcp", "{finished}"),
+        _ => _ = finished.is_clear_error(),
+    }
+}
+
+#[test]
+fn twenty_open_files() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.file("file", "content");
+    let run = Run::new()
+        .prepare(Preparation::OpenFiles(20))
+        .read(&file)
+        .write(scratch.path());
+    let finished = run.probe(&["read".as_ref(), file.as_os_str()]).run();
+    finished.has_no_panic();
+    match finished.code {
+        0 => assert_eq!(finished.last("read").detail, "content", "{finished}"),
+        _ => _ = finished.is_clear_error(),
+    }
+}
+
+/// Runs the launcher with a /tmp of the given kind, in a mount namespace of the test's own.
+fn with_tmp(second: &[&str]) -> Finished {
+    // The binaries may live below /tmp, which the new mount hides.
+    let scratch_bin = tempdir_outside_tmp();
+    let copies = [mcp_path(), probe_path()].map(|path| {
+        let copy = scratch_bin.join(path.file_name().unwrap());
+        fs::copy(&path, &copy).unwrap();
+        copy
+    });
+    let inner = [
+        copies[0].as_os_str(),
+        "run".as_ref(),
+        "--".as_ref(),
+        copies[1].as_os_str(),
+    ];
+    let run = PLACES
+        .into_iter()
+        .fold(Run::bare(), |run, name| run.without_env(name));
+    let finished = run
+        .env("TMPDIR", "/tmp")
+        .probe(&["enter", if is_root() { "mnt" } else { "user,mnt" }])
+        .probe(&["mount", "/tmp", "65536"])
+        .probe(second)
+        .probe(&["exec"])
+        .command(&inner)
+        .command(&["create", "/tmp/works"])
+        .run();
+    fs::remove_dir_all(scratch_bin).unwrap();
+    finished
+}
+
+fn tempdir_outside_tmp() -> std::path::PathBuf {
+    let base = ["/var/tmp", "/dev/shm"]
+        .into_iter()
+        .find(|dir| fs::metadata(dir).is_ok())
+        .unwrap();
+    let number = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let dir = format!(
+        "{base}/mcp-escape-{}-{:x}",
+        std::process::id(),
+        number.as_nanos()
+    );
+    fs::create_dir(&dir).unwrap();
+    dir.into()
+}
+
+#[test]
+fn full_tmp() {
+    require!("userns");
+    let finished = with_tmp(&["write-big", "/tmp/filler", "1000000"]);
+    assert_eq!(finished.act("write-big").errno(), "ENOSPC", "{finished}");
+    assert!(finished.act("create").ok, "{finished}");
+}
+
+#[test]
+fn read_only_tmp() {
+    require!("userns");
+    let finished = with_tmp(&["remount-ro", "/tmp"]);
+    assert!(finished.act("remount-ro").ok, "{finished}");
+    assert!(finished.act("create").ok, "{finished}");
+}
