@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::require;
-use crate::support::{PATIENCE, Pty, Run, Scratch, eventually, mcp_path, probe_path};
+use crate::support::{Live, PATIENCE, Pty, Run, Scratch, eventually, mcp_path, probe_path};
 
 /// Has a plain shell lead the session, run the command and then the rest of the script: when the
 /// leader of a session ends, the kernel resets its terminal, and there is nothing left to look at.
@@ -13,6 +13,13 @@ fn below_a_shell(run: &Run, rest: &str) -> Run {
     Run::bare()
         .command(&["sh", "-c", &script, "sh"])
         .command(&run.words())
+}
+
+/// Waits for the end; a wrong exit code shows the screen.
+#[track_caller]
+fn ends(live: Live, pty: &Pty, code: i32) {
+    let finished = live.wait();
+    assert_eq!(finished.code, code, "the terminal showed\n{}", pty.screen());
 }
 
 #[test]
@@ -79,7 +86,7 @@ fn interactive_shell_has_job_control() {
         pty.type_in("kill %1; wait %1; echo gone-$?\n");
         pty.expect("gone-143");
         pty.type_in("exit 9\n");
-        live.wait().code_is(9);
+        ends(live, &pty, 9);
         assert!(!pty.screen().contains("no job control"), "{}", pty.screen());
     }
 }
@@ -101,7 +108,7 @@ fn stop_key_stops_a_job_of_the_inner_shell() {
         assert!(stopped, "{}", pty.screen());
         pty.type_in("kill -9 %1; exit 4\n");
         pty.type_in("exit 4\n");
-        live.wait().code_is(4);
+        ends(live, &pty, 4);
     }
 }
 
@@ -115,7 +122,7 @@ fn interrupt_key_ends_the_foreground() {
             .spawn();
         pty.expect("ready-2");
         pty.type_in("\x03");
-        live.wait().code_is(128 + libc::SIGINT);
+        ends(live, &pty, 128 + libc::SIGINT);
     }
 }
 
@@ -200,7 +207,7 @@ fn resizing_reaches_the_program() {
 #[test]
 fn modes_of_the_terminal_are_restored() {
     require!("userns");
-    let ends = |script: &str, code: i32, signal: Option<i32>| {
+    let restored = |script: &str, code: i32, signal: Option<i32>| {
         let pty = Pty::new();
         let before = pty.modes();
         let run = Run::new().shell(&format!("echo ready-$((1+1)); {script}"));
@@ -219,10 +226,10 @@ fn modes_of_the_terminal_are_restored() {
         pty.type_in("\n");
         live.wait();
     };
-    ends("true", 0, None);
-    ends("stty raw -echo", 0, None);
-    ends("kill -9 $$", 137, None);
-    ends("sleep 60", 128 + libc::SIGTERM, Some(libc::SIGTERM));
+    restored("true", 0, None);
+    restored("stty raw -echo", 0, None);
+    restored("kill -9 $$", 137, None);
+    restored("sleep 60", 128 + libc::SIGTERM, Some(libc::SIGTERM));
 }
 
 #[test]

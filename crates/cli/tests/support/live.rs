@@ -59,7 +59,8 @@ impl Live {
         shown: String,
         home: Option<Scratch>,
     ) -> Live {
-        if let (Some(bytes), Some(mut stdin)) = (input, child.stdin.take()) {
+        if let Some(bytes) = input {
+            let mut stdin = child.stdin.take().unwrap();
             std::thread::spawn(move || {
                 let _ = stdin.write_all(&bytes);
             });

@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 
-use crate::linux::channel::{Channel, Failed, Seen, ToInit, ToLauncher};
+use crate::linux::channel::{ANSWERS, Channel, Failed, LONGEST_TEXT, Seen, ToInit, ToLauncher};
 use crate::linux::mounts::{Root, Trees, host_tree};
 use crate::linux::step::{Access, Owner, Resource, Stage, Step};
 use crate::linux::{init, sys, terminal};
@@ -37,6 +37,8 @@ pub struct Sandbox<'a> {
     prepared: Prepared,
     root: Option<Root>,
     pub terminal: Option<OwnedFd>,
+    proc: Option<OwnedFd>,
+    seen: Vec<(usize, Seen)>,
     argv: Vec<CString>,
     env: Vec<CString>,
 }
@@ -76,6 +78,8 @@ pub fn init(
         prepared,
         root: None,
         terminal: None,
+        proc: None,
+        seen: Vec::new(),
         argv: Vec::new(),
         env: Vec::new(),
     };
@@ -97,25 +101,30 @@ impl Sandbox<'_> {
         sys::exit_now(125)
     }
 
+    /// The answers of init are sent by the target, together with its own: one message less.
     fn carry_out(&mut self, stage: Stage) {
         let plan = self.plan;
-        let mut seen = Vec::new();
         for (index, Planned { step, .. }) in plan.steps.iter().enumerate() {
             if step.stage() != stage {
                 continue;
             }
-            if let Step::Execute { .. } = step {
-                self.tell(&ToLauncher::Done(std::mem::take(&mut seen)));
-            }
             match self.step(step) {
-                Ok(answer) => seen.push((index, answer)),
+                Ok(answer) => self.seen.push((index, answer)),
                 Err(trouble) => self.fail(index, trouble),
             }
-            if seen.len() >= 64 {
-                self.tell(&ToLauncher::Done(std::mem::take(&mut seen)));
-            }
         }
-        self.tell(&ToLauncher::Done(seen));
+    }
+
+    fn tell_answers(&mut self) {
+        let mut seen = std::mem::take(&mut self.seen);
+        for (_, Seen::Confirmed(text) | Seen::Less(text)) in &mut seen {
+            cut(text);
+        }
+        while !seen.is_empty() {
+            let rest = seen.split_off(seen.len().min(ANSWERS));
+            self.tell(&ToLauncher::Done(seen));
+            seen = rest;
+        }
     }
 
     fn step(&mut self, step: &Step) -> Result<Seen, Trouble> {
@@ -159,8 +168,7 @@ impl Sandbox<'_> {
             Step::Scratch { places } => self.root()?.scratch(places)?,
             Step::Devices => self.root()?.devices()?,
             Step::Proc { hidden, read_only } => {
-                let proc = self.root()?.proc(hidden, read_only)?;
-                self.channel.send_with(&ToLauncher::Proc, &[proc.as_fd()])?;
+                self.proc = Some(self.root()?.proc(hidden, read_only)?);
             }
             Step::EnterRoot => match self.root.take() {
                 Some(root) => root.enter()?,
@@ -236,6 +244,9 @@ impl Sandbox<'_> {
     }
 
     fn descriptors(&mut self, stdio: &[Stdio; 3]) -> io::Result<()> {
+        if let Some(proc) = self.proc.take() {
+            self.channel.send_with(&ToLauncher::Executing, &[proc.as_fd()])?;
+        }
         process::setpgid(None, None)?;
         if let Some(terminal) = &self.terminal {
             let us = process::getpid();
@@ -269,7 +280,8 @@ impl Sandbox<'_> {
         Ok(())
     }
 
-    fn execute(&self, program: &Path, cwd: &Path) -> Result<(), Trouble> {
+    fn execute(&mut self, program: &Path, cwd: &Path) -> Result<(), Trouble> {
+        self.tell_answers();
         process::chdir(cwd).map_err(|error| Trouble {
             part: format!("chdir to {}", cwd.display()),
             error: error.into(),
@@ -293,7 +305,8 @@ impl Sandbox<'_> {
         }
     }
 
-    fn fail(&self, step: usize, Trouble { part, error }: Trouble) -> ! {
+    fn fail(&self, step: usize, Trouble { mut part, error }: Trouble) -> ! {
+        cut(&mut part);
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         self.tell(&ToLauncher::Failed(Failed { step, errno, part }));
         sys::exit_now(125)
@@ -327,6 +340,10 @@ pub fn standard(fd: i32) -> BorrowedFd<'static> {
         1 => rustix::stdio::stdout(),
         _ => rustix::stdio::stderr(),
     }
+}
+
+fn cut(text: &mut String) {
+    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
 }
 
 fn no_root() -> io::Error {

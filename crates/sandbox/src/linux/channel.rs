@@ -27,12 +27,11 @@ pub enum ToLauncher {
     Failed(Failed),
     /// The kernel's answers to steps, in the order of the plan.
     Done(Vec<(usize, Seen)>),
-    /// Carries the sandbox's /proc.
-    Proc,
     /// Carries the controlling side of the sandbox's terminal.
     Terminal,
-    /// The command runs.
-    Started,
+    /// Every step but the last is done, and the command is executed next. Carries the
+    /// sandbox's /proc.
+    Executing,
     Stopped,
     Exited(i32),
     Signaled(i32),
@@ -79,8 +78,12 @@ impl From<(usize, Seen)> for Evidence {
 /// One end of the socket.
 pub struct Channel(OwnedFd);
 
-/// Larger than any message: evidence is sent in parts, and a path is at most 4,096 bytes.
-const PACKET: usize = 64 * 1024;
+/// Larger than any message: evidence is sent in parts, and each text is cut.
+const PACKET: usize = 16 * 1024;
+/// How many answers go into one message.
+pub const ANSWERS: usize = 40;
+/// The longest text in a message; escaped, it may be six times as long.
+pub const LONGEST_TEXT: usize = 300;
 
 impl Channel {
     pub fn pair() -> io::Result<(Channel, Channel)> {

@@ -13,8 +13,6 @@ use crate::linux::sys::{self, Change};
 
 /// Runs until the command has ended or the launcher is gone.
 pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
-    // A target that failed before its exec has said so itself, and its exit is collected below.
-    sandbox.tell(&ToLauncher::Started);
     // The command's own ends must be the only ones, or its readers never see the end of file.
     sandbox.let_go();
     loop {

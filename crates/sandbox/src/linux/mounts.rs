@@ -7,6 +7,7 @@
 //! switched off by mount flags), and unix sockets in it, which a read-only mount does not stop.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ impl Root {
             &[("mode", "0755"), ("size", &size), ("nr_inodes", &inodes.to_string())],
             MountAttrFlags::MOUNT_ATTR_NODEV,
         )?;
-        attach(&top, &open_host(Path::new(STAGING))?)?;
+        move_onto(&top, CWD, STAGING.as_ref())?;
         Ok(Root { top, parent: None, prepared })
     }
 
@@ -95,8 +96,7 @@ impl Root {
             Some(tree) => tree,
             None => host_tree(from, access, None)?,
         };
-        attach(&tree, &self.place(at, kind)?)?;
-        self.forget(at);
+        self.attach(&tree, at, kind)?;
         if access == Access::ReadOnly {
             confirm_read_only(&tree)?;
         }
@@ -106,12 +106,12 @@ impl Root {
     /// Writable places of the root's own tmpfs, which itself will be read-only.
     pub fn scratch(&mut self, places: &[(PathBuf, u32)]) -> io::Result<()> {
         for (at, mode) in places {
-            let place = self.place(at, PlaceKind::Directory)?;
+            self.place(at, PlaceKind::Directory)?;
             let (parent, name) = self.parent(at)?;
             // After the fact, because the umask applies to making it.
             fs::chmodat(parent, name, Mode::from_raw_mode(*mode), AtFlags::empty())?;
-            attach(&clone_tree(&place)?, &place)?;
-            self.forget(at);
+            let tree = clone_tree(parent, Path::new(name))?;
+            self.attach(&tree, at, PlaceKind::Directory)?;
         }
         Ok(())
     }
@@ -120,15 +120,15 @@ impl Root {
     pub fn devices(&mut self) -> io::Result<()> {
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
-            let tree = clone_tree(&open_host(&path)?)?;
-            attach(&tree, &self.place(&path, PlaceKind::File)?)?;
+            let tree = clone_tree(CWD, &path)?;
+            self.attach(&tree, &path, PlaceKind::File)?;
         }
         let terminals = file_system(
             "devpts",
             &[("ptmxmode", "0666"), ("mode", "0620")],
             MountAttrFlags::MOUNT_ATTR_NOEXEC,
         )?;
-        attach(&terminals, &self.place(Path::new("/dev/pts"), PlaceKind::Directory)?)?;
+        self.attach(&terminals, Path::new("/dev/pts"), PlaceKind::Directory)?;
         for (at, to) in [
             ("/dev/ptmx", "pts/ptmx"),
             ("/dev/fd", "/proc/self/fd"),
@@ -142,23 +142,21 @@ impl Root {
     }
 
     /// The pid namespace's own /proc. Returns it, for the launcher to count the tree by.
-    pub fn proc(&mut self, hidden: &[PathBuf], read_only: &[PathBuf]) -> io::Result<OwnedFd> {
+    pub fn proc(&mut self, hidden: &[&str], read_only: &[&str]) -> io::Result<OwnedFd> {
         let proc = file_system(
             "proc",
             &[],
             MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         )?;
-        attach(&proc, &self.place(Path::new("/proc"), PlaceKind::Directory)?)?;
-        let nothing = self.place(Path::new("/dev/null"), PlaceKind::File)?;
-        for path in hidden {
-            let Some(at) = self.existing(path)? else { continue };
-            attach(&clone_tree(&nothing)?, &at)?;
+        self.attach(&proc, Path::new("/proc"), PlaceKind::Directory)?;
+        for name in hidden {
+            let nothing = clone_tree(&self.top, Path::new("dev/null"))?;
+            existing(move_onto(&nothing, &proc, name.as_ref()))?;
         }
-        for path in read_only {
-            let Some(at) = self.existing(path)? else { continue };
-            let tree = clone_tree(&at)?;
+        for name in read_only {
+            let Some(tree) = existing(clone_tree(&proc, Path::new(name)))? else { continue };
             sys::set_tree_attributes(tree.as_fd(), sys::ATTR_READ_ONLY, sys::Depth::Tree, None)?;
-            attach(&tree, &at)?;
+            move_onto(&tree, &proc, name.as_ref())?;
         }
         // The descriptor of the mount itself cannot be read.
         Ok(fs::openat(
@@ -185,19 +183,20 @@ impl Root {
         confirm_read_only(&self.top)
     }
 
-    fn existing(&self, at: &Path) -> io::Result<Option<OwnedFd>> {
-        match beneath(&self.top, inside(at)) {
-            Ok(fd) => Ok(Some(fd)),
-            Err(Errno::NOENT) => Ok(None),
-            Err(e) => Err(e.into()),
+    /// Puts a detached tree at a place, which is made when it is missing.
+    fn attach(&mut self, tree: &OwnedFd, at: &Path, kind: PlaceKind) -> io::Result<()> {
+        self.place(at, kind)?;
+        let (parent, name) = self.parent(at)?;
+        move_onto(tree, parent, name)?;
+        // What was opened there before is now below the mount.
+        if self.parent.as_ref().is_some_and(|(cached, _)| cached.starts_with(at)) {
+            self.parent = None;
         }
+        Ok(())
     }
 
-    /// The mount point for `at`, made when it is missing.
-    fn place(&mut self, at: &Path, kind: PlaceKind) -> io::Result<OwnedFd> {
-        if at == Path::new("/") {
-            return Ok(beneath(&self.top, Path::new("."))?);
-        }
+    /// Makes a mount point, if it is not there.
+    fn place(&mut self, at: &Path, kind: PlaceKind) -> io::Result<()> {
         let (parent, name) = self.parent(at)?;
         let made = match kind {
             PlaceKind::Directory => fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)),
@@ -207,20 +206,24 @@ impl Root {
             }
         };
         match made {
-            // In a tree that is read-only and has it, it is found to exist first.
-            Ok(()) | Err(Errno::EXIST) => Ok(beneath(parent, Path::new(name))?),
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(e) => Err(e.into()),
         }
     }
 
-    fn parent<'a>(&mut self, at: &'a Path) -> io::Result<(&OwnedFd, &'a std::ffi::OsStr)> {
+    /// The directory of a place, and its name there. The directory is found beneath the new
+    /// root without following links, so a name in it can lead nowhere else.
+    fn parent<'a>(&mut self, at: &'a Path) -> io::Result<(&OwnedFd, &'a OsStr)> {
         let (Some(path), Some(name)) = (at.parent(), at.file_name()) else {
             return Err(Errno::INVAL.into());
         };
         if self.parent.as_ref().is_none_or(|(cached, _)| cached != path) {
-            let fd = match self.existing(path)? {
-                Some(fd) => fd,
-                None => self.place(path, PlaceKind::Directory)?,
+            let fd = match beneath(&self.top, path) {
+                Err(Errno::NOENT) => {
+                    self.place(path, PlaceKind::Directory)?;
+                    beneath(&self.top, path)?
+                }
+                other => other?,
             };
             self.parent = Some((path.to_owned(), fd));
         }
@@ -229,37 +232,33 @@ impl Root {
             None => Err(Errno::INVAL.into()),
         }
     }
-
-    /// A mount now covers `at`: what was opened there before is below it.
-    fn forget(&mut self, at: &Path) {
-        if self.parent.as_ref().is_some_and(|(cached, _)| cached.starts_with(at)) {
-            self.parent = None;
-        }
-    }
 }
 
-fn inside(at: &Path) -> &Path {
-    match at.strip_prefix("/") {
-        Ok(relative) if relative.as_os_str().is_empty() => Path::new("."),
-        Ok(relative) => relative,
-        Err(_) => at,
-    }
-}
-
-fn beneath(directory: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+fn beneath(top: &OwnedFd, at: &Path) -> rustix::io::Result<OwnedFd> {
+    let inside = at.strip_prefix("/").unwrap_or(at);
+    let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
     fs::openat2(
-        directory,
-        path,
+        top,
+        inside,
         OFlags::PATH | OFlags::CLOEXEC,
         Mode::empty(),
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
     )
 }
 
+/// Not every kernel has every part of /proc.
+fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// A detached copy of a host tree with the flags every such tree has. `map`: a user namespace
 /// whose id map the tree shall have.
 pub fn host_tree(from: &Path, access: Access, map: Option<&OwnedFd>) -> io::Result<OwnedFd> {
-    let tree = clone_tree(&open_host(from)?)?;
+    let tree = clone_tree(&open_host(from)?, Path::new(""))?;
     let mut flags = sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
     if access == Access::ReadOnly {
         flags |= sys::ATTR_READ_ONLY;
@@ -279,27 +278,24 @@ fn open_host(path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-fn clone_tree(of: &OwnedFd) -> io::Result<OwnedFd> {
+/// A detached copy of the tree at `path`, which must not be a symlink.
+fn clone_tree(directory: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
     // Recursive, because mounts below that were there before our user namespace are locked in
     // place: a copy without them is refused.
     Ok(open_tree(
-        of,
-        "",
+        directory,
+        path,
         OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_EMPTY_PATH
+            | OpenTreeFlags::AT_SYMLINK_NOFOLLOW
             | OpenTreeFlags::AT_RECURSIVE,
     )?)
 }
 
-fn attach(tree: &OwnedFd, at: &OwnedFd) -> io::Result<()> {
-    Ok(move_mount(
-        tree,
-        "",
-        at,
-        "",
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH,
-    )?)
+/// Mounts onto a name in a directory; a symlink there is not followed.
+fn move_onto(tree: &OwnedFd, directory: impl AsFd, name: &OsStr) -> io::Result<()> {
+    Ok(move_mount(tree, "", directory, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
 fn file_system(name: &str, options: &[(&str, &str)], flags: MountAttrFlags) -> io::Result<OwnedFd> {

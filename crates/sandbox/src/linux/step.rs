@@ -115,8 +115,8 @@ pub enum Step {
     },
     Devices,
     Proc {
-        hidden: Vec<PathBuf>,
-        read_only: Vec<PathBuf>,
+        hidden: Vec<&'static str>,
+        read_only: Vec<&'static str>,
     },
     EnterRoot,
     Terminal,
@@ -200,7 +200,7 @@ impl Step {
                 places.join(" ")
             }
             Step::Proc { hidden, read_only } => {
-                format!("with {} parts hidden, {} read-only", hidden.len(), read_only.len())
+                format!("without {}; {} read-only", hidden.join(" "), read_only.join(" "))
             }
             Step::Limit { resource, value } => format!("{resource} {value}"),
             Step::Descriptors { stdio } => {

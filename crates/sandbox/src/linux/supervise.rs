@@ -209,15 +209,13 @@ impl Supervisor {
         match message {
             ToLauncher::Failed(failed) => return Ok(Some(End::Failed(failed))),
             ToLauncher::Done(seen) => self.evidence.extend(seen.into_iter().map(Evidence::from)),
-            ToLauncher::Proc => {
+            ToLauncher::Terminal => self.connect(fd)?,
+            ToLauncher::Executing => {
+                let now = Instant::now();
+                self.started = Some(now);
                 if let (Some(proc), Some(limit)) = (fd, self.limits.memory) {
                     self.watch = Some(MemoryWatch::new(proc, limit));
                 }
-            }
-            ToLauncher::Terminal => self.connect(fd)?,
-            ToLauncher::Started => {
-                let now = Instant::now();
-                self.started = Some(now);
                 self.look_at = self.watch.is_some().then_some(now);
                 if let Some(user) = &mut self.user {
                     user.engage();

@@ -81,8 +81,8 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
         steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
     }
     steps.push(Step::Proc {
-        hidden: PROC_HIDDEN.iter().map(|name| Path::new("/proc").join(name)).collect(),
-        read_only: PROC_READ_ONLY.iter().map(|name| Path::new("/proc").join(name)).collect(),
+        hidden: PROC_HIDDEN.to_vec(),
+        read_only: PROC_READ_ONLY.to_vec(),
     });
     steps
 }

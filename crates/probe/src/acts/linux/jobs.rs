@@ -45,7 +45,10 @@ pub(crate) fn stop_self(_: Args<'_>) -> Said {
 }
 
 pub(crate) fn signal_self(args: Args<'_>) -> Said {
-    send_self(args.number(0)?)
+    let signal = args.number(0)?;
+    // Rust's runtime has handlers of its own, for SIGSEGV among others.
+    sys::restore(signal as i32);
+    send_self(signal)
 }
 
 fn send_self(signal: u64) -> Said {
