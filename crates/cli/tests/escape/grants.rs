@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::require;
-use crate::support::{ABSENT, READ_ONLY, Run, Scratch, allowed, blocked, euid};
+use crate::support::{ABSENT, READ_ONLY, Run, Scratch, allowed, blocked, euid, is_root};
 
 fn act(run: Run, name: &str, path: &Path) -> Run {
     run.probe(&[OsStr::new(name), path.as_os_str()])
@@ -177,25 +177,45 @@ fn private_file_of_the_caller_is_readable_when_granted() {
 }
 
 #[test]
-fn mounts_below_a_read_grant_are_read_only_too() {
+fn mounts_below_a_grant_come_with_it() {
     require!("userns");
-    // /dev/shm is a mount of its own on nearly every machine, below the grant /dev.
-    let name = format!("/dev/shm/mcp-escape-{}", std::process::id());
-    if fs::write(&name, "content").is_err() {
-        println!("SKIP: no /dev/shm");
-        return;
+    let scratch = Scratch::new();
+    let below = scratch.dir("grant/mounted");
+    let file = below.join("file");
+    // The mount lives in a namespace of the test's own, and goes with it.
+    let act = |flag: &str| {
+        let inner = Run::new().flag(flag).arg(scratch.join("grant"));
+        let mut words = vec!["exec".into()];
+        words.extend(act(act(inner, "read", &file), "write", &file).words());
+        Run::bare()
+            .probe(&["enter", if is_root() { "mnt" } else { "user,mnt" }])
+            .probe(&["mount".as_ref(), below.as_os_str()])
+            .probe(&["create".as_ref(), file.as_os_str(), "content".as_ref()])
+            .probe(&words)
+            .run()
+    };
+    let (reading, writing) = (act("--read"), act("--write"));
+    assert_eq!(reading.act("read").detail, "content", "{reading}");
+    assert!(READ_ONLY.contains(&reading.act("write").errno()), "{reading}");
+    assert!(writing.act("read").ok && writing.act("write").ok, "{writing}");
+}
+
+#[test]
+fn below_every_usual_directory() {
+    require!("userns");
+    for base in ["/var/tmp", "/tmp", "/opt", "/srv", "/mnt", "/run", "/home"] {
+        let name = format!("{base}/mcp-escape-grant-{}", std::process::id());
+        let dir = Path::new(&name);
+        if fs::create_dir(dir).is_err() {
+            println!("SKIP: {base} is not writable here");
+            continue;
+        }
+        let file = dir.join("file");
+        fs::write(&file, "content").unwrap();
+        let finished = act(Run::new().read(dir), "read", &file).run();
+        fs::remove_dir_all(dir).unwrap();
+        assert!(finished.outcomes.iter().any(|outcome| outcome.ok), "{base}: {finished}");
     }
-    let path = Path::new(&name);
-    let outcome = std::panic::catch_unwind(|| {
-        assert_eq!(
-            allowed(act(Run::new().read("/dev/shm"), "read", path)).detail,
-            "content"
-        );
-        blocked(act(Run::new().read("/dev/shm"), "write", path), READ_ONLY);
-        allowed(act(Run::new().write("/dev/shm"), "write", path));
-    });
-    fs::remove_file(path).unwrap();
-    outcome.unwrap();
 }
 
 #[test]

@@ -104,6 +104,11 @@ fn only_loopback_exists_and_is_up() {
 fn own_loopback_works() {
     require!("userns");
     allowed(Run::new().probe(&["listen", "0"]));
+}
+
+#[test]
+fn low_ports_are_free_inside() {
+    require!("userns");
     allowed(Run::new().probe(&["listen", "80"]));
 }
 

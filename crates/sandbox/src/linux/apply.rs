@@ -16,7 +16,7 @@ use crate::linux::channel::{ANSWERS, Channel, Failed, LONGEST_TEXT, Seen, ToInit
 use crate::linux::mounts::{Root, Trees, host_tree};
 use crate::linux::step::{Access, Owner, Resource, Stage, Step};
 use crate::linux::{init, sys, terminal};
-use crate::plan::{Plan, Planned};
+use crate::plan::Plan;
 use crate::request::{Request, Stdio};
 
 /// What the launcher made before init existed.
@@ -83,51 +83,66 @@ pub fn init(
         argv: Vec::new(),
         env: Vec::new(),
     };
-    sandbox.carry_out(Stage::Init);
-    match sys::fork_until_exec() {
-        Ok(None) => sandbox.target(),
-        Ok(Some(pid)) => init::reap(sandbox, pid),
+    sandbox.init();
+    match sys::spawn_until_exec(&|| sandbox.target()) {
+        Ok(pid) => init::reap(sandbox, pid),
         Err(error) => {
             let execute = plan.steps.len().saturating_sub(1);
-            sandbox.fail(execute, Trouble { part: "fork".to_owned(), error })
+            fail(&sandbox.channel, execute, Trouble { part: "fork".to_owned(), error })
         }
     }
 }
 
 impl Sandbox<'_> {
-    fn target(&mut self) -> ! {
-        self.carry_out(Stage::Target);
-        // The last step has replaced this process; it fails rather than to return.
-        sys::exit_now(125)
-    }
-
-    /// The answers of init are sent by the target, together with its own: one message less.
-    fn carry_out(&mut self, stage: Stage) {
-        let plan = self.plan;
-        for (index, Planned { step, .. }) in plan.steps.iter().enumerate() {
-            if step.stage() != stage {
+    fn init(&mut self) {
+        for (index, planned) in self.plan.steps.iter().enumerate() {
+            if planned.step.stage() != Stage::Init {
                 continue;
             }
-            match self.step(step) {
+            match self.init_step(&planned.step) {
                 Ok(answer) => self.seen.push((index, answer)),
-                Err(trouble) => self.fail(index, trouble),
+                Err(trouble) => fail(&self.channel, index, trouble),
             }
         }
     }
 
-    fn tell_answers(&mut self) {
-        let mut seen = std::mem::take(&mut self.seen);
-        for (_, Seen::Confirmed(text) | Seen::Less(text)) in &mut seen {
-            cut(text);
-        }
-        while !seen.is_empty() {
-            let rest = seen.split_off(seen.len().min(ANSWERS));
-            self.tell(&ToLauncher::Done(seen));
-            seen = rest;
+    /// Sends the answers of init together with its own: one message less. Shares init's memory,
+    /// so it changes nothing in it.
+    fn target(&self) {
+        let mut seen = Vec::new();
+        for (index, planned) in self.plan.steps.iter().enumerate() {
+            let answer = match &planned.step {
+                Step::Limit { resource, value } => limit(*resource, *value).map_err(Trouble::from),
+                Step::Descriptors { stdio } => {
+                    self.announce(&mut seen);
+                    self.descriptors(stdio).map(|()| confirmed()).map_err(Trouble::from)
+                }
+                Step::Execute { program, cwd } => {
+                    // The channel stands at its own number now, and everything else is closed.
+                    let channel = Channel::from_fd(sys::own(CHANNEL));
+                    fail(&channel, index, self.execute(program, cwd));
+                }
+                _ => continue,
+            };
+            match answer {
+                Ok(answer) => seen.push((index, answer)),
+                Err(trouble) => fail(&self.channel, index, trouble),
+            }
         }
     }
 
-    fn step(&mut self, step: &Step) -> Result<Seen, Trouble> {
+    fn announce(&self, seen: &mut Vec<(usize, Seen)>) {
+        let all: Vec<_> = self.seen.iter().cloned().chain(std::mem::take(seen)).collect();
+        for answers in all.chunks(ANSWERS) {
+            tell(&self.channel, &ToLauncher::Done(answers.to_vec()));
+        }
+        let proc: Vec<_> = self.proc.iter().map(AsFd::as_fd).collect();
+        if self.channel.send_with(&ToLauncher::Executing, &proc).is_err() {
+            sys::exit_now(125);
+        }
+    }
+
+    fn init_step(&mut self, step: &Step) -> Result<Seen, Trouble> {
         match step {
             Step::MapIds { uid, gid, outside_uid, .. } => {
                 return Ok(self.map_ids(*uid, *gid, *outside_uid)?);
@@ -159,10 +174,9 @@ impl Sandbox<'_> {
             Step::Bind { from, at, kind, access, owner } => {
                 self.root()?.bind(from, at, *kind, *access)?;
                 if *owner == Owner::CallerMapped && self.prepared.unmapped.contains(from) {
-                    return Ok(Seen::Less(format!(
-                        "owner ids of {} are not mapped: files of root stay closed",
-                        from.display()
-                    )));
+                    let mut text = format!("files of root stay closed in {}", from.display());
+                    cut(&mut text);
+                    return Ok(Seen::Less(text));
                 }
             }
             Step::Scratch { places } => self.root()?.scratch(places)?,
@@ -181,12 +195,15 @@ impl Sandbox<'_> {
                 self.terminal = Some(pair.slave);
             }
             Step::DropPrivileges => return Ok(drop_privileges()?),
-            Step::Limit { resource, value } => return Ok(limit(*resource, *value)?),
-            Step::Descriptors { stdio } => self.descriptors(stdio)?,
-            Step::Execute { program, cwd } => self.execute(program, cwd)?,
-            Step::Namespaces { .. } | Step::Timeout { .. } | Step::WatchMemory { .. } => {}
+            // Of the launcher or the target.
+            Step::Namespaces { .. }
+            | Step::Timeout { .. }
+            | Step::WatchMemory { .. }
+            | Step::Limit { .. }
+            | Step::Descriptors { .. }
+            | Step::Execute { .. } => {}
         }
-        Ok(Seen::Confirmed(String::new()))
+        Ok(confirmed())
     }
 
     fn root(&mut self) -> Result<&mut Root, io::Error> {
@@ -243,17 +260,11 @@ impl Sandbox<'_> {
         Ok(())
     }
 
-    fn descriptors(&mut self, stdio: &[Stdio; 3]) -> io::Result<()> {
-        if let Some(proc) = self.proc.take() {
-            self.channel.send_with(&ToLauncher::Executing, &[proc.as_fd()])?;
-        }
+    fn descriptors(&self, stdio: &[Stdio; 3]) -> io::Result<()> {
         process::setpgid(None, None)?;
         if let Some(terminal) = &self.terminal {
-            let us = process::getpid();
-            rustix::termios::tcsetpgrp(terminal, us)?;
+            rustix::termios::tcsetpgrp(terminal, process::getpid())?;
         }
-        // Out of the way of the numbers that are about to be taken.
-        let channel = sys::duplicate_above(self.channel.as_fd(), 4)?;
         for (fd, kind) in (0..).zip(stdio) {
             let source = match kind {
                 Stdio::Direct => standard(fd),
@@ -270,25 +281,23 @@ impl Sandbox<'_> {
             };
             sys::place_descriptor(source, fd)?;
         }
-        sys::place_descriptor(channel.as_fd(), 3)?;
-        let three = sys::own(3);
-        rustix::io::fcntl_setfd(&three, rustix::io::FdFlags::CLOEXEC)?;
-        sys::close_from(4)?;
-        // Everything else that owned a descriptor is closed now and must not close it again.
-        std::mem::forget(channel);
-        std::mem::forget(std::mem::replace(&mut self.channel, Channel::from_fd(three)));
-        Ok(())
+        // Nothing below is used again: what stood at this number is no longer needed.
+        sys::place_descriptor(self.channel.as_fd(), CHANNEL)?;
+        sys::close_on_exec(CHANNEL)?;
+        sys::close_from(CHANNEL as u32 + 1)
     }
 
-    fn execute(&mut self, program: &Path, cwd: &Path) -> Result<(), Trouble> {
-        self.tell_answers();
-        process::chdir(cwd).map_err(|error| Trouble {
-            part: format!("chdir to {}", cwd.display()),
-            error: error.into(),
-        })?;
-        let program = sys::c_string(program.as_os_str())?;
+    /// Returns only what went wrong.
+    fn execute(&self, program: &Path, cwd: &Path) -> Trouble {
+        if let Err(error) = process::chdir(cwd) {
+            return Trouble { part: format!("chdir to {}", cwd.display()), error: error.into() };
+        }
+        let program = match sys::c_string(program.as_os_str()) {
+            Ok(program) => program,
+            Err(error) => return error.into(),
+        };
         self.signals.restore_for_exec();
-        Err(sys::execute(&program, &self.argv, &self.env).into())
+        sys::execute(&program, &self.argv, &self.env).into()
     }
 
     /// Closes what belongs to the command: its readers wait for the last writer to close.
@@ -298,19 +307,27 @@ impl Sandbox<'_> {
         let _ = sys::let_go_below(3);
     }
 
-    /// A launcher that is gone needs no news, and this process is about to end with it.
-    pub fn tell(&self, message: &ToLauncher) {
-        if self.channel.send(message).is_err() {
-            sys::exit_now(125);
-        }
-    }
+}
 
-    fn fail(&self, step: usize, Trouble { mut part, error }: Trouble) -> ! {
-        cut(&mut part);
-        let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        self.tell(&ToLauncher::Failed(Failed { step, errno, part }));
-        sys::exit_now(125)
+/// Where the target keeps its end of the channel until it executes.
+const CHANNEL: i32 = 3;
+
+fn confirmed() -> Seen {
+    Seen::Confirmed(String::new())
+}
+
+/// A launcher that is gone needs no news, and this process is about to end with it.
+pub fn tell(channel: &Channel, message: &ToLauncher) {
+    if channel.send(message).is_err() {
+        sys::exit_now(125);
     }
+}
+
+fn fail(channel: &Channel, step: usize, Trouble { mut part, error }: Trouble) -> ! {
+    cut(&mut part);
+    let errno = error.raw_os_error().unwrap_or(libc::EIO);
+    tell(channel, &ToLauncher::Failed(Failed { step, errno, part }));
+    sys::exit_now(125)
 }
 
 /// Opens the file behind `fd` once more through a read-only mount of its own, at the same

@@ -37,7 +37,7 @@ pub enum ToLauncher {
     Signaled(i32),
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Seen {
     Confirmed(String),
     Less(String),

@@ -7,7 +7,7 @@ use std::io;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::linux::apply::Sandbox;
+use crate::linux::apply::{Sandbox, tell};
 use crate::linux::channel::{ToInit, ToLauncher};
 use crate::linux::sys::{self, Change};
 
@@ -58,10 +58,10 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
             continue;
         }
         if let Change::Stopped(_) = waited.change {
-            sandbox.tell(&ToLauncher::Stopped);
+            tell(&sandbox.channel, &ToLauncher::Stopped);
         }
         if let Some(ending) = ToLauncher::ending(waited.change) {
-            sandbox.tell(&ending);
+            tell(&sandbox.channel, &ending);
             sys::exit_now(0);
         }
     }

@@ -149,12 +149,15 @@ impl Root {
             MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         )?;
         self.attach(&proc, Path::new("/proc"), PlaceKind::Directory)?;
-        for name in hidden {
+        // Not every kernel has every part. Looked up first: closing a copy that was never
+        // attached waits for every processor.
+        let is_there = |name: &&&str| fs::accessat(&proc, **name, fs::Access::EXISTS, AtFlags::empty()).is_ok();
+        for name in hidden.iter().filter(is_there) {
             let nothing = clone_tree(&self.top, Path::new("dev/null"))?;
-            existing(move_onto(&nothing, &proc, name.as_ref()))?;
+            move_onto(&nothing, &proc, name.as_ref())?;
         }
-        for name in read_only {
-            let Some(tree) = existing(clone_tree(&proc, Path::new(name)))? else { continue };
+        for name in read_only.iter().filter(is_there) {
+            let tree = clone_tree(&proc, Path::new(name))?;
             sys::set_tree_attributes(tree.as_fd(), sys::ATTR_READ_ONLY, sys::Depth::Tree, None)?;
             move_onto(&tree, &proc, name.as_ref())?;
         }
@@ -244,15 +247,6 @@ fn beneath(top: &OwnedFd, at: &Path) -> rustix::io::Result<OwnedFd> {
         Mode::empty(),
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
     )
-}
-
-/// Not every kernel has every part of /proc.
-fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e),
-    }
 }
 
 /// A detached copy of a host tree with the flags every such tree has. `map`: a user namespace
