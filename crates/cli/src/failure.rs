@@ -10,7 +10,10 @@ pub enum Failure {
     /// The sandbox could not be made as asked: exit 125.
     Refused(String),
     /// A file of ours could not be read or written.
-    File { path: std::path::PathBuf, why: String },
+    File {
+        path: std::path::PathBuf,
+        why: String,
+    },
     Usage(String),
 }
 
@@ -24,7 +27,10 @@ impl Failure {
     }
 
     pub fn file(path: &std::path::Path, error: &std::io::Error) -> Failure {
-        Failure::File { path: path.to_owned(), why: error.to_string() }
+        Failure::File {
+            path: path.to_owned(),
+            why: error.to_string(),
+        }
     }
 }
 

@@ -1,2 +1,4 @@
 use crate::{args, failure::Failure};
-pub fn run(_: args::Demo) -> Result<u8, Failure> { Ok(0) }
+pub fn run(_: args::Demo) -> Result<u8, Failure> {
+    Ok(0)
+}

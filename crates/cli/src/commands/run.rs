@@ -5,7 +5,9 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use mcp_policy::{Defaults, Origin, Policy};
-use mcp_sandbox::{Control, Ending, HostFacts, Intent, Plan, Report, Request, Usage, Wish, platform};
+use mcp_sandbox::{
+    Control, Ending, HostFacts, Intent, Plan, Report, Request, Usage, Wish, platform,
+};
 
 use crate::args::{Fallback, Run};
 use crate::commands::policy::to_json;
@@ -21,17 +23,34 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
         )));
     }
     if args.command.is_empty() {
-        return Err(Failure::Usage("no command; give one after --: mcp run -- COMMAND".to_owned()));
+        return Err(Failure::Usage(
+            "no command; give one after --: mcp run -- COMMAND".to_owned(),
+        ));
     }
     let policy = layers::effective(&args.permissions, Defaults::run())?;
     let home = args.home.as_deref().map(kept_home).transpose()?;
-    let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
+    let wish = Wish {
+        policy,
+        command: args.command.clone(),
+        cwd: args.cwd.clone(),
+        home,
+    };
     let request = platform::resolve(wish)?;
-    let facts =
-        if args.explain { platform::probe_host()? } else { platform::assume_host()? };
+    let facts = if args.explain {
+        platform::probe_host()?
+    } else {
+        platform::assume_host()?
+    };
     let plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
-        print!("{}", if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
+        print!(
+            "{}",
+            if args.json {
+                to_json(&plan) + "\n"
+            } else {
+                explain(&plan)
+            }
+        );
         return Ok(0);
     }
     settle_gaps(&plan, &request.policy, &args)?;
@@ -57,9 +76,20 @@ fn create(path: &Path) -> Result<File, Failure> {
 }
 
 fn not_started(plan: &Plan, request: &Request, error: &mcp_sandbox::Error) -> Report {
-    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let command = request
+        .argv
+        .iter()
+        .map(|a| a.to_string_lossy().into_owned())
+        .collect();
     let ending = Ending::NotStarted(error.to_string());
-    Report::new(plan, &[], command, ending, error.exit_code(), Usage::default())
+    Report::new(
+        plan,
+        &[],
+        command,
+        ending,
+        error.exit_code(),
+        Usage::default(),
+    )
 }
 
 fn kept_home(name: &str) -> Result<std::path::PathBuf, Failure> {
@@ -81,10 +111,15 @@ fn make_private(directory: &Path) -> std::io::Result<()> {
 
 /// Fail closed, degrade in the open: boundaries stop the run, limits are told.
 fn settle_gaps(plan: &Plan, policy: &Policy, args: &Run) -> Result<(), Failure> {
-    let stopping: Vec<(Control, &Intent)> =
-        if args.strict { plan.gaps().collect() } else { plan.boundary_gaps().collect() };
+    let stopping: Vec<(Control, &Intent)> = if args.strict {
+        plan.gaps().collect()
+    } else {
+        plan.boundary_gaps().collect()
+    };
     if !stopping.is_empty() {
-        let list = stopping.iter().map(|(control, intent)| sentence(*control, intent));
+        let list = stopping
+            .iter()
+            .map(|(control, intent)| sentence(*control, intent));
         let list = list.collect::<Vec<_>>().join("\n     ");
         match args.fallback {
             _ if args.strict => {
@@ -136,7 +171,9 @@ fn sentence(control: Control, intent: &Intent) -> String {
         Intent::Unavailable { why, remedy } => {
             format!("{control} cannot be enforced: {why}; {remedy}")
         }
-        Intent::Partial { by, missing } => format!("{control} is only partly enforced by {by}: {missing}"),
+        Intent::Partial { by, missing } => {
+            format!("{control} is only partly enforced by {by}: {missing}")
+        }
         Intent::Enforce { by } => format!("{control} is enforced by {by}"),
         Intent::NotRequested => format!("{control} was not asked for"),
     }
@@ -170,7 +207,9 @@ fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
             ));
         }
         (Ending::Timeout, _, Some(limit)) => {
-            render::say(&format!("killed: timeout {limit} reached; raise with --timeout"));
+            render::say(&format!(
+                "killed: timeout {limit} reached; raise with --timeout"
+            ));
         }
         (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
         _ => {}
@@ -179,10 +218,14 @@ fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
 
 /// A failed command was perhaps given a path that it could not see.
 fn hint_at_hidden(request: &Request, facts: &HostFacts) {
-    let Ok(cwd) = std::env::current_dir() else { return };
+    let Ok(cwd) = std::env::current_dir() else {
+        return;
+    };
     for argument in request.argv.iter().skip(1) {
         let path = cwd.join(argument);
-        let Ok(real) = path.canonicalize() else { continue };
+        let Ok(real) = path.canonicalize() else {
+            continue;
+        };
         if !argument.is_empty() && !mcp_sandbox::is_visible(&real, request, facts) {
             render::say(&format!(
                 "{} is here, but not visible to the command (add --read {})",
@@ -197,7 +240,11 @@ fn hint_at_hidden(request: &Request, facts: &HostFacts) {
 fn quoted(argument: &std::ffi::OsStr) -> String {
     let text = argument.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@,~".contains(c);
-    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 fn explain(plan: &Plan) -> String {
@@ -208,10 +255,18 @@ fn explain(plan: &Plan) -> String {
         text += &match intent {
             Intent::Enforce { by } => format!("  {} {name} {by}\n", paint.good("[✓]")),
             Intent::Partial { by, missing } => {
-                format!("  {} {name} {by}\n      {:<18} {missing}\n", paint.warn("[!]"), "")
+                format!(
+                    "  {} {name} {by}\n      {:<18} {missing}\n",
+                    paint.warn("[!]"),
+                    ""
+                )
             }
             Intent::Unavailable { why, remedy } => {
-                format!("  {} {name} {why}\n      {:<18} {remedy}\n", paint.bad("[⚠]"), "")
+                format!(
+                    "  {} {name} {why}\n      {:<18} {remedy}\n",
+                    paint.bad("[⚠]"),
+                    ""
+                )
             }
             Intent::NotRequested => format!("  {} {name} not asked for\n", paint.faint("[ ]")),
         };

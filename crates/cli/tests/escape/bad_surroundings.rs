@@ -113,8 +113,17 @@ fn with_tmp(second: &[&str]) -> Finished {
         return Finished::new(0, Vec::new(), b"");
     }
     let [mcp, probe] = programs.map(PathBuf::into_os_string);
-    let inner = [mcp, "run".into(), "--".into(), probe, "create".into(), "/tmp/works".into()];
-    let run = PLACES.into_iter().fold(Run::bare(), |run, name| run.without_env(name));
+    let inner = [
+        mcp,
+        "run".into(),
+        "--".into(),
+        probe,
+        "create".into(),
+        "/tmp/works".into(),
+    ];
+    let run = PLACES
+        .into_iter()
+        .fold(Run::bare(), |run, name| run.without_env(name));
     run.env("TMPDIR", "/tmp")
         .probe(&["enter", if is_root() { "mnt" } else { "user,mnt" }])
         .probe(&["mount", "/tmp", "65536"])

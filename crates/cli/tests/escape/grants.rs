@@ -196,8 +196,14 @@ fn mounts_below_a_grant_come_with_it() {
     };
     let (reading, writing) = (act("--read"), act("--write"));
     assert_eq!(reading.act("read").detail, "content", "{reading}");
-    assert!(READ_ONLY.contains(&reading.act("write").errno()), "{reading}");
-    assert!(writing.act("read").ok && writing.act("write").ok, "{writing}");
+    assert!(
+        READ_ONLY.contains(&reading.act("write").errno()),
+        "{reading}"
+    );
+    assert!(
+        writing.act("read").ok && writing.act("write").ok,
+        "{writing}"
+    );
 }
 
 #[test]
@@ -214,7 +220,10 @@ fn below_every_usual_directory() {
         fs::write(&file, "content").unwrap();
         let finished = act(Run::new().read(dir), "read", &file).run();
         fs::remove_dir_all(dir).unwrap();
-        assert!(finished.outcomes.iter().any(|outcome| outcome.ok), "{base}: {finished}");
+        assert!(
+            finished.outcomes.iter().any(|outcome| outcome.ok),
+            "{base}: {finished}"
+        );
     }
 }
 

@@ -111,7 +111,12 @@ impl Channel {
         if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        sendmsg(
+            &self.0,
+            &[IoSlice::new(&bytes)],
+            &mut ancillary,
+            SendFlags::NOSIGNAL,
+        )?;
         Ok(())
     }
 

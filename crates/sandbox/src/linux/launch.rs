@@ -31,7 +31,10 @@ pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
     match try_run(plan, request) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, request, failed)),
-        Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
+        Err(Trouble::Io(source)) => Err(Error::Io {
+            doing: "run the sandbox".to_owned(),
+            source,
+        }),
     }
 }
 
@@ -41,7 +44,11 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let map = OwnerMap::for_plan(plan)?;
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
-    let prepared = Prepared { trees, stdio, unmapped };
+    let prepared = Prepared {
+        trees,
+        stdio,
+        unmapped,
+    };
 
     let (namespaces, index) = namespaces(plan);
     let (pid, pidfd) = match sys::clone_process(namespaces) {
@@ -52,26 +59,44 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
         Err(e) => {
             let errno = e.raw_os_error().unwrap_or(libc::EIO);
-            let failed = Failed { step: index, errno, part: String::new() };
+            let failed = Failed {
+                step: index,
+                errno,
+                part: String::new(),
+            };
             return Err(Trouble::Step(failed));
         }
     };
     drop((theirs, prepared));
-    let init = Init { pid, pidfd, channel: ours };
+    let init = Init {
+        pid,
+        pidfd,
+        channel: ours,
+    };
     if let Some(map) = &map {
         map.write_for(pid)?;
         init.channel.send(&ToInit::Mapped)?;
     }
 
     let limits = limits(plan);
-    let supervisor =
-        Supervisor::new(init, signals, limits, request.stdio.clone(), relays)?;
+    let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays)?;
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
     evidence.extend(own_evidence(plan, &ended.ending, &ended.usage));
-    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let command = request
+        .argv
+        .iter()
+        .map(|a| a.to_string_lossy().into_owned())
+        .collect();
     let code = exit_code(&ended.ending);
-    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
+    Ok(Report::new(
+        plan,
+        &evidence,
+        command,
+        ended.ending,
+        code,
+        ended.usage,
+    ))
 }
 
 fn exit_code(ending: &Ending) -> u8 {
@@ -85,21 +110,27 @@ fn exit_code(ending: &Ending) -> u8 {
 }
 
 fn namespaces(plan: &Plan) -> (u64, usize) {
-    let found = plan.steps.iter().enumerate().find_map(|(index, planned)| match planned.step {
-        Step::Namespaces { network } => Some((index, network)),
-        _ => None,
-    });
+    let found = plan
+        .steps
+        .iter()
+        .enumerate()
+        .find_map(|(index, planned)| match planned.step {
+            Step::Namespaces { network } => Some((index, network)),
+            _ => None,
+        });
     match found {
         Some((index, NetworkNamespace::Host)) => (NAMESPACES as u64, index),
-        Some((index, NetworkNamespace::Own)) => {
-            ((NAMESPACES | libc::CLONE_NEWNET) as u64, index)
-        }
+        Some((index, NetworkNamespace::Own)) => ((NAMESPACES | libc::CLONE_NEWNET) as u64, index),
         None => ((NAMESPACES | libc::CLONE_NEWNET) as u64, 0),
     }
 }
 
 fn limits(plan: &Plan) -> Limits {
-    let mut limits = Limits { timeout: None, grace: std::time::Duration::ZERO, memory: None };
+    let mut limits = Limits {
+        timeout: None,
+        grace: std::time::Duration::ZERO,
+        memory: None,
+    };
     for planned in &plan.steps {
         match &planned.step {
             Step::Timeout { after, grace } => {
@@ -175,14 +206,19 @@ fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<Prepa
 }
 
 /// As root, granted trees are made here: what root may read, its stand-in may not even reach.
-fn prepare_trees(
-    plan: &Plan,
-    map: Option<&OwnerMap>,
-) -> Result<(Trees, Vec<PathBuf>), Trouble> {
+fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<PathBuf>), Trouble> {
     let (mut trees, mut unmapped) = (Trees::new(), Vec::new());
-    let Some(map) = map else { return Ok((trees, unmapped)) };
+    let Some(map) = map else {
+        return Ok((trees, unmapped));
+    };
     for (step, planned) in plan.steps.iter().enumerate() {
-        let Step::Bind { from, access, owner: Owner::CallerMapped, .. } = &planned.step else {
+        let Step::Bind {
+            from,
+            access,
+            owner: Owner::CallerMapped,
+            ..
+        } = &planned.step
+        else {
             continue;
         };
         let tree = match mapped_tree(from, *access, map) {
@@ -199,7 +235,11 @@ fn prepare_trees(
 }
 
 /// `None` where the file system cannot map owners.
-fn mapped_tree(from: &std::path::Path, access: Access, map: &OwnerMap) -> io::Result<Option<OwnedFd>> {
+fn mapped_tree(
+    from: &std::path::Path,
+    access: Access,
+    map: &OwnerMap,
+) -> io::Result<Option<OwnedFd>> {
     match host_tree(from, access, Some(&map.namespace)) {
         Ok(tree) => Ok(Some(tree)),
         Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EPERM)) => Ok(None),
@@ -209,7 +249,11 @@ fn mapped_tree(from: &std::path::Path, access: Access, map: &OwnerMap) -> io::Re
 
 fn at_step(step: usize, error: &io::Error) -> Trouble {
     let errno = error.raw_os_error().unwrap_or(libc::EIO);
-    Trouble::Step(Failed { step, errno, part: String::new() })
+    Trouble::Step(Failed {
+        step,
+        errno,
+        part: String::new(),
+    })
 }
 
 /// Root's stand-in: the ids of the sandbox, and a user namespace that maps root's files to it.
@@ -225,21 +269,38 @@ impl OwnerMap {
     /// `None` for an ordinary user, who needs no stand-in.
     fn for_plan(plan: &Plan) -> io::Result<Option<OwnerMap>> {
         let ids = plan.steps.iter().find_map(|planned| match planned.step {
-            Step::MapIds { uid, gid, outside_uid, outside_gid } if uid != outside_uid => {
-                Some((uid, gid, outside_uid, outside_gid))
-            }
+            Step::MapIds {
+                uid,
+                gid,
+                outside_uid,
+                outside_gid,
+            } if uid != outside_uid => Some((uid, gid, outside_uid, outside_gid)),
             _ => None,
         });
-        let Some((uid, gid, outside_uid, outside_gid)) = ids else { return Ok(None) };
+        let Some((uid, gid, outside_uid, outside_gid)) = ids else {
+            return Ok(None);
+        };
         let map = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
         let namespace = user_namespace(&map(outside_uid), &map(outside_gid))?;
-        Ok(Some(OwnerMap { namespace, uid, gid, outside_uid, outside_gid }))
+        Ok(Some(OwnerMap {
+            namespace,
+            uid,
+            gid,
+            outside_uid,
+            outside_gid,
+        }))
     }
 
     fn write_for(&self, pid: i32) -> io::Result<()> {
         let line = |inside: u32, outside: u32| format!("{inside} {outside} 1");
-        fs::write(format!("/proc/{pid}/gid_map"), line(self.gid, self.outside_gid))?;
-        fs::write(format!("/proc/{pid}/uid_map"), line(self.uid, self.outside_uid))
+        fs::write(
+            format!("/proc/{pid}/gid_map"),
+            line(self.gid, self.outside_gid),
+        )?;
+        fs::write(
+            format!("/proc/{pid}/uid_map"),
+            line(self.uid, self.outside_uid),
+        )
     }
 }
 
@@ -278,8 +339,9 @@ fn explain(plan: &Plan, request: &Request, failed: Failed) -> Error {
         return match failed.errno {
             libc::ENOENT => Error::NotExecutable {
                 path: program.clone(),
-                why: "its interpreter or loader is not visible inside (add --read for its directory)"
-                    .to_owned(),
+                why:
+                    "its interpreter or loader is not visible inside (add --read for its directory)"
+                        .to_owned(),
             },
             libc::ENOEXEC => Error::NotExecutable {
                 path: program.clone(),
@@ -311,7 +373,9 @@ fn hint(step: &Step, errno: i32, _request: &Request) -> &'static str {
         (Step::Proc { .. }, libc::EPERM) => {
             "the /proc of this host is masked, as in a container; `mcp doctor` says more"
         }
-        (Step::Bind { .. }, libc::ELOOP) => "the path became a symlink while the sandbox was set up",
+        (Step::Bind { .. }, libc::ELOOP) => {
+            "the path became a symlink while the sandbox was set up"
+        }
         (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
         (_, libc::ENOSYS) => "needs Linux 5.12 or newer",
         _ => "",

@@ -56,11 +56,19 @@ impl Root {
         let inodes = (scratch.0 / 4096).max(1024) + SKELETON_INODES + 8 * places as u64;
         let top = file_system(
             "tmpfs",
-            &[("mode", "0755"), ("size", &size), ("nr_inodes", &inodes.to_string())],
+            &[
+                ("mode", "0755"),
+                ("size", &size),
+                ("nr_inodes", &inodes.to_string()),
+            ],
             MountAttrFlags::MOUNT_ATTR_NODEV,
         )?;
         move_onto(&top, CWD, STAGING.as_ref())?;
-        Ok(Root { top, parent: None, prepared })
+        Ok(Root {
+            top,
+            parent: None,
+            prepared,
+        })
     }
 
     pub fn directory(&mut self, at: &Path) -> io::Result<()> {
@@ -151,7 +159,9 @@ impl Root {
         self.attach(&proc, Path::new("/proc"), PlaceKind::Directory)?;
         // Not every kernel has every part. Looked up first: closing a copy that was never
         // attached waits for every processor.
-        let is_there = |name: &&&str| fs::accessat(&proc, **name, fs::Access::EXISTS, AtFlags::empty()).is_ok();
+        let is_there = |name: &&&str| {
+            fs::accessat(&proc, **name, fs::Access::EXISTS, AtFlags::empty()).is_ok()
+        };
         for name in hidden.iter().filter(is_there) {
             let nothing = clone_tree(&self.top, Path::new("dev/null"))?;
             move_onto(&nothing, &proc, name.as_ref())?;
@@ -192,7 +202,11 @@ impl Root {
         let (parent, name) = self.parent(at)?;
         move_onto(tree, parent, name)?;
         // What was opened there before is now below the mount.
-        if self.parent.as_ref().is_some_and(|(cached, _)| cached.starts_with(at)) {
+        if self
+            .parent
+            .as_ref()
+            .is_some_and(|(cached, _)| cached.starts_with(at))
+        {
             self.parent = None;
         }
         Ok(())
@@ -220,7 +234,11 @@ impl Root {
         let (Some(path), Some(name)) = (at.parent(), at.file_name()) else {
             return Err(Errno::INVAL.into());
         };
-        if self.parent.as_ref().is_none_or(|(cached, _)| cached != path) {
+        if self
+            .parent
+            .as_ref()
+            .is_none_or(|(cached, _)| cached != path)
+        {
             let fd = match beneath(&self.top, path) {
                 Err(Errno::NOENT) => {
                     self.place(path, PlaceKind::Directory)?;
@@ -239,7 +257,11 @@ impl Root {
 
 fn beneath(top: &OwnedFd, at: &Path) -> rustix::io::Result<OwnedFd> {
     let inside = at.strip_prefix("/").unwrap_or(at);
-    let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
+    let inside = if inside.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        inside
+    };
     fs::openat2(
         top,
         inside,
@@ -289,7 +311,13 @@ fn clone_tree(directory: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
 
 /// Mounts onto a name in a directory; a symlink there is not followed.
 fn move_onto(tree: &OwnedFd, directory: impl AsFd, name: &OsStr) -> io::Result<()> {
-    Ok(move_mount(tree, "", directory, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+    Ok(move_mount(
+        tree,
+        "",
+        directory,
+        name,
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+    )?)
 }
 
 fn file_system(name: &str, options: &[(&str, &str)], flags: MountAttrFlags) -> io::Result<OwnedFd> {
@@ -298,10 +326,18 @@ fn file_system(name: &str, options: &[(&str, &str)], flags: MountAttrFlags) -> i
         fsconfig_set_string(&context, *key, *value)?;
     }
     fsconfig_create(&context)?;
-    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags | MountAttrFlags::MOUNT_ATTR_NOSUID)?)
+    Ok(fsmount(
+        &context,
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        flags | MountAttrFlags::MOUNT_ATTR_NOSUID,
+    )?)
 }
 
 fn confirm_read_only(mount: &OwnedFd) -> io::Result<()> {
     let flags = fs::fstatvfs(mount)?.f_flag;
-    if flags.contains(fs::StatVfsMountFlags::RDONLY) { Ok(()) } else { Err(Errno::ROFS.into()) }
+    if flags.contains(fs::StatVfsMountFlags::RDONLY) {
+        Ok(())
+    } else {
+        Err(Errno::ROFS.into())
+    }
 }

@@ -39,8 +39,10 @@ fn kind(number: i32) -> Result<Stdio, Error> {
     if flags.contains(OFlags::PATH) {
         return Err(refuse("an O_PATH handle", "open it for reading or writing"));
     }
-    let stat = fstat(fd)
-        .map_err(|e| Error::Io { doing: format!("inspect descriptor {number}"), source: e.into() })?;
+    let stat = fstat(fd).map_err(|e| Error::Io {
+        doing: format!("inspect descriptor {number}"),
+        source: e.into(),
+    })?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Fifo => Ok(Stdio::Direct),
         FileType::RegularFile => Ok(regular(fd, flags)),
@@ -55,7 +57,10 @@ fn kind(number: i32) -> Result<Stdio, Error> {
             }
         }
         FileType::Directory => Err(refuse("a directory", "use a pipe, a file or /dev/null")),
-        _ => Err(refuse("of an unknown kind", "use a pipe, a file or /dev/null")),
+        _ => Err(refuse(
+            "of an unknown kind",
+            "use a pipe, a file or /dev/null",
+        )),
     }
 }
 
@@ -81,5 +86,9 @@ fn path_of(fd: BorrowedFd<'_>) -> Option<PathBuf> {
 fn socket(fd: BorrowedFd<'_>) -> Stdio {
     let unix = sockopt::socket_domain(fd) == Ok(AddressFamily::UNIX);
     let stream = sockopt::socket_type(fd) == Ok(SocketType::STREAM);
-    if unix && stream { Stdio::Direct } else { Stdio::Relayed }
+    if unix && stream {
+        Stdio::Direct
+    } else {
+        Stdio::Relayed
+    }
 }

@@ -163,8 +163,14 @@ impl Step {
             Step::Directory { .. } => "make directory",
             Step::Link { .. } => "make link",
             Step::Text { .. } => "write",
-            Step::Bind { access: Access::ReadOnly, .. } => "show read-only",
-            Step::Bind { access: Access::ReadWrite, .. } => "show writable",
+            Step::Bind {
+                access: Access::ReadOnly,
+                ..
+            } => "show read-only",
+            Step::Bind {
+                access: Access::ReadWrite,
+                ..
+            } => "show writable",
             Step::Scratch { .. } => "make temporary",
             Step::Devices => "make /dev",
             Step::Proc { .. } => "mount /proc",
@@ -185,7 +191,12 @@ impl Step {
             },
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
-            Step::MapIds { uid, gid, outside_uid, outside_gid } => {
+            Step::MapIds {
+                uid,
+                gid,
+                outside_uid,
+                outside_gid,
+            } => {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
             Step::Hostname { name } => (*name).to_owned(),
@@ -196,11 +207,18 @@ impl Step {
             Step::Bind { from, at, .. } => format!("{} at {}", from.display(), at.display()),
             Step::NewRoot { scratch } => format!("with {scratch} of temporary space"),
             Step::Scratch { places } => {
-                let places: Vec<_> = places.iter().map(|(at, _)| at.display().to_string()).collect();
+                let places: Vec<_> = places
+                    .iter()
+                    .map(|(at, _)| at.display().to_string())
+                    .collect();
                 places.join(" ")
             }
             Step::Proc { hidden, read_only } => {
-                format!("without {}; {} read-only", hidden.join(" "), read_only.join(" "))
+                format!(
+                    "without {}; {} read-only",
+                    hidden.join(" "),
+                    read_only.join(" ")
+                )
             }
             Step::Limit { resource, value } => format!("{resource} {value}"),
             Step::Descriptors { stdio } => {
@@ -227,7 +245,11 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operand = self.operand();
         f.write_str(self.verb())?;
-        if operand.is_empty() { Ok(()) } else { write!(f, " {operand}") }
+        if operand.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " {operand}")
+        }
     }
 }
 

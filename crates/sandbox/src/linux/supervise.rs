@@ -130,8 +130,15 @@ impl Supervisor {
             usage.max_process_resident_bytes = waited.max_resident_bytes;
         }
         // Init was killed from outside, and the command with it.
-        let ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
-        Ok(Ended { ending, evidence: self.evidence, usage })
+        let ending = self
+            .ending
+            .take()
+            .unwrap_or(Ending::Signaled(libc::SIGKILL));
+        Ok(Ended {
+            ending,
+            evidence: self.evidence,
+            usage,
+        })
     }
 
     fn turn(&mut self) -> Result<Option<End>, Trouble> {
@@ -174,12 +181,19 @@ impl Supervisor {
         ];
         let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
         let keys = self.keys.iter().filter(|_| engaged);
-        for (fd, flags) in keys.chain(&self.inputs).chain(&self.outputs).filter_map(Relay::wants) {
+        for (fd, flags) in keys
+            .chain(&self.inputs)
+            .chain(&self.outputs)
+            .filter_map(Relay::wants)
+        {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
         let pause = self.next_deadline().map(|deadline| {
             let pause = deadline.saturating_duration_since(Instant::now());
-            Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
+            Timespec {
+                tv_sec: pause.as_secs() as i64,
+                tv_nsec: i64::from(pause.subsec_nanos()),
+            }
         });
         match poll(&mut fds, pause.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -198,7 +212,13 @@ impl Supervisor {
 
     fn message(&mut self) -> io::Result<Option<(ToLauncher, Option<OwnedFd>)>> {
         let mut fds = [PollFd::new(&self.init.channel, PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+        poll(
+            &mut fds,
+            Some(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+        )?;
         if !fds[0].revents().contains(PollFlags::IN) {
             return Ok(None);
         }
@@ -235,17 +255,26 @@ impl Supervisor {
 
     /// Joins the user's terminal and the sandbox's.
     fn connect(&mut self, master: Option<OwnedFd>) -> io::Result<()> {
-        let (Some(master), Some(user)) = (master, &self.user) else { return Ok(()) };
+        let (Some(master), Some(user)) = (master, &self.user) else {
+            return Ok(());
+        };
         set_nonblocking(master.as_fd())?;
         if self.stdio[0] == Stdio::Terminal {
             self.keys = Some(Relay::new(user.fd.try_clone()?, master.try_clone()?));
         }
-        self.outputs.push(Relay::new(master.try_clone()?, user.fd.try_clone()?));
+        self.outputs
+            .push(Relay::new(master.try_clone()?, user.fd.try_clone()?));
         self.master = Some(master);
         Ok(())
     }
 
-    fn signal(&mut self, sys::Arrived { signal, from_kernel }: sys::Arrived) {
+    fn signal(
+        &mut self,
+        sys::Arrived {
+            signal,
+            from_kernel,
+        }: sys::Arrived,
+    ) {
         match signal {
             libc::SIGCHLD | libc::SIGTTOU => {}
             libc::SIGWINCH => {
@@ -306,7 +335,9 @@ impl Supervisor {
             }
             return;
         }
-        let (Some(started), Some(timeout)) = (self.started, self.limits.timeout) else { return };
+        let (Some(started), Some(timeout)) = (self.started, self.limits.timeout) else {
+            return;
+        };
         if now.duration_since(started) >= timeout {
             self.terminated = Some(now);
             self.end(Ending::Timeout);
@@ -317,7 +348,9 @@ impl Supervisor {
     }
 
     fn keep_memory(&mut self) {
-        let (Some(watch), Some(at)) = (&mut self.watch, self.look_at) else { return };
+        let (Some(watch), Some(at)) = (&mut self.watch, self.look_at) else {
+            return;
+        };
         let now = Instant::now();
         if now < at {
             return;
@@ -334,7 +367,10 @@ impl Supervisor {
 
     fn init_is_gone(&self) -> bool {
         let mut fds = [PollFd::new(&self.init.pidfd, PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
         poll(&mut fds, Some(&now)).is_ok() && !fds[0].revents().is_empty()
     }
 
@@ -356,7 +392,10 @@ impl Supervisor {
                 .filter(|(_, flags)| *flags == PollFlags::OUT)
                 .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
                 .collect();
-            let tick = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+            let tick = Timespec {
+                tv_sec: 0,
+                tv_nsec: 50_000_000,
+            };
             if poll(&mut fds, Some(&tick)).is_err() {
                 return;
             }

@@ -40,7 +40,9 @@ impl Pair {
 /// Size and modes of the user's terminal, for the sandbox's. A terminal that cannot be asked
 /// leaves the kernel's defaults.
 pub fn copy_settings(slave: &OwnedFd, stdio: &[Stdio; 3]) {
-    let Some(user) = user_terminal(stdio) else { return };
+    let Some(user) = user_terminal(stdio) else {
+        return;
+    };
     if let Ok(size) = tcgetwinsize(user) {
         let _ = tcsetwinsize(slave, size);
     }
@@ -50,7 +52,10 @@ pub fn copy_settings(slave: &OwnedFd, stdio: &[Stdio; 3]) {
 }
 
 fn user_terminal(stdio: &[Stdio; 3]) -> Option<BorrowedFd<'static>> {
-    (0..).zip(stdio).find(|(_, kind)| **kind == Stdio::Terminal).map(|(fd, _)| standard(fd))
+    (0..)
+        .zip(stdio)
+        .find(|(_, kind)| **kind == Stdio::Terminal)
+        .map(|(fd, _)| standard(fd))
 }
 
 /// The user's terminal, as the launcher uses it while the command runs.
@@ -64,9 +69,15 @@ pub struct UserTerminal {
 impl UserTerminal {
     /// `None` when none of the descriptors is a terminal.
     pub fn open(stdio: &[Stdio; 3]) -> io::Result<Option<UserTerminal>> {
-        let Some(user) = user_terminal(stdio) else { return Ok(None) };
+        let Some(user) = user_terminal(stdio) else {
+            return Ok(None);
+        };
         let fd = reopen(user)?;
-        Ok(Some(UserTerminal { fd, reads: stdio[0] == Stdio::Terminal, saved: None }))
+        Ok(Some(UserTerminal {
+            fd,
+            reads: stdio[0] == Stdio::Terminal,
+            saved: None,
+        }))
     }
 
     /// Takes the keyboard, if the command is to read it and this job is in the foreground.

@@ -9,8 +9,16 @@ use crate::linux::step::{Access, Owner, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
 /// Shown read-only, or made again where they are symlinks (merged /usr).
-pub const SYSTEM: [&str; 8] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"];
+pub const SYSTEM: [&str; 8] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc/alternatives",
+];
 
 /// Pieces of /etc that programs need and that tell nothing of the user or the host's secrets.
 pub const ETC: [&str; 17] = [
@@ -35,7 +43,14 @@ pub const ETC: [&str; 17] = [
 
 /// Parts of /proc that speak of the whole machine or act on it. All are guarded by
 /// permissions too; hiding them does not depend on those being right.
-pub const PROC_HIDDEN: [&str; 6] = ["kcore", "keys", "key-users", "kmsg", "sysrq-trigger", "timer_list"];
+pub const PROC_HIDDEN: [&str; 6] = [
+    "kcore",
+    "keys",
+    "key-users",
+    "kmsg",
+    "sysrq-trigger",
+    "timer_list",
+];
 pub const PROC_READ_ONLY: [&str; 4] = ["bus", "fs", "irq", "sys"];
 
 pub const HOSTNAME: &str = "mcp";
@@ -45,20 +60,34 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     let mut steps = Vec::new();
     for entry in &facts.entries {
         steps.push(match &entry.kind {
-            EntryKind::Symlink(to) => Step::Link { at: entry.path.clone(), to: to.clone() },
+            EntryKind::Symlink(to) => Step::Link {
+                at: entry.path.clone(),
+                to: to.clone(),
+            },
             EntryKind::Directory => show(&entry.path, PlaceKind::Directory),
             EntryKind::File => show(&entry.path, PlaceKind::File),
         });
     }
     for (at, text) in texts(uid, gid) {
-        steps.push(Step::Text { at: PathBuf::from(at), text });
+        steps.push(Step::Text {
+            at: PathBuf::from(at),
+            text,
+        });
     }
     steps.push(Step::Devices);
-    steps.push(Step::Scratch { places: scratch(&request.home) });
-    steps.push(Step::Link { at: "/var/tmp".into(), to: "/tmp".into() });
+    steps.push(Step::Scratch {
+        places: scratch(&request.home),
+    });
+    steps.push(Step::Link {
+        at: "/var/tmp".into(),
+        to: "/tmp".into(),
+    });
     steps.push(Step::Directory { at: "/run".into() });
-    let owner =
-        if facts.caller.is_root() { Owner::CallerMapped } else { Owner::AsOnHost };
+    let owner = if facts.caller.is_root() {
+        Owner::CallerMapped
+    } else {
+        Owner::AsOnHost
+    };
     if let Home::Kept(from) = &request.home {
         steps.push(Step::Bind {
             from: from.clone(),
@@ -74,11 +103,20 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
             facts.entries.iter().any(|e| at.starts_with(&e.path)) || at.starts_with(path)
         };
         if !binds.keys().any(|bind| exists(bind)) {
-            steps.push(Step::Link { at: at.clone(), to: to.clone() });
+            steps.push(Step::Link {
+                at: at.clone(),
+                to: to.clone(),
+            });
         }
     }
     for (path, (kind, access)) in binds {
-        steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
+        steps.push(Step::Bind {
+            from: path.clone(),
+            at: path,
+            kind,
+            access,
+            owner,
+        });
     }
     steps.push(Step::Proc {
         hidden: PROC_HIDDEN.to_vec(),
@@ -89,15 +127,25 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
 
 /// Whether `path` can be reached inside, at the same place as outside.
 pub fn is_visible(path: &Path, request: &Request, facts: &HostFacts) -> bool {
-    let system = facts.entries.iter().any(|entry| path.starts_with(&entry.path));
-    system || binds(request, facts).keys().any(|bind| path.starts_with(bind))
+    let system = facts
+        .entries
+        .iter()
+        .any(|entry| path.starts_with(&entry.path));
+    system
+        || binds(request, facts)
+            .keys()
+            .any(|bind| path.starts_with(bind))
 }
 
 /// Grants and shown pieces as binds. Write wins over read, and what an ancestor already gives
 /// is left out: a further grant must never take something away.
 fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, Access)> {
     let mut wanted: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
-    let read = request.shown.iter().chain(&request.read).map(|place| (place, Access::ReadOnly));
+    let read = request
+        .shown
+        .iter()
+        .chain(&request.read)
+        .map(|place| (place, Access::ReadOnly));
     let write = request.write.iter().map(|place| (place, Access::ReadWrite));
     for (Place { path, kind }, access) in read.chain(write) {
         let entry = wanted.entry(path.clone()).or_insert((*kind, access));
@@ -105,12 +153,17 @@ fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, 
     }
     let mut kept: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
     for (path, (kind, access)) in wanted {
-        let given = path.ancestors().skip(1).find_map(|a| kept.get(a)).map(|(_, access)| *access);
-        let system = facts.entries.iter().any(|entry| {
-            entry.kind == EntryKind::Directory && path.starts_with(&entry.path)
-        });
-        let redundant = given.is_some_and(|given| given >= access)
-            || (system && access == Access::ReadOnly);
+        let given = path
+            .ancestors()
+            .skip(1)
+            .find_map(|a| kept.get(a))
+            .map(|(_, access)| *access);
+        let system = facts
+            .entries
+            .iter()
+            .any(|entry| entry.kind == EntryKind::Directory && path.starts_with(&entry.path));
+        let redundant =
+            given.is_some_and(|given| given >= access) || (system && access == Access::ReadOnly);
         if !redundant {
             kept.insert(path, (kind, access));
         }
@@ -146,8 +199,14 @@ fn texts(uid: u32, gid: u32) -> [(&'static str, String); 5] {
                  nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
             ),
         ),
-        ("/etc/group", format!("root:x:0:\nmcp:x:{gid}:\nnogroup:x:65534:\n")),
-        ("/etc/hosts", format!("127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n")),
+        (
+            "/etc/group",
+            format!("root:x:0:\nmcp:x:{gid}:\nnogroup:x:65534:\n"),
+        ),
+        (
+            "/etc/hosts",
+            format!("127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n"),
+        ),
         ("/etc/hostname", format!("{HOSTNAME}\n")),
         // No LDAP, no systemd, no D-Bus: none of them is inside.
         (

@@ -32,7 +32,11 @@ pub enum Found {
 impl MemoryWatch {
     /// `proc` is the sandbox's own /proc: it lists the processes of the tree and no others.
     pub fn new(proc: OwnedFd, limit: u64) -> MemoryWatch {
-        MemoryWatch { proc, limit, peak: 0 }
+        MemoryWatch {
+            proc,
+            limit,
+            peak: 0,
+        }
     }
 
     pub fn look(&mut self) -> Found {
@@ -48,11 +52,15 @@ impl MemoryWatch {
         }
         let rest = self.limit - bytes;
         let pause = Duration::from_secs_f64(rest as f64 / BYTES_PER_SECOND as f64);
-        Found::Within { look_again: pause.clamp(SHORTEST, LONGEST) }
+        Found::Within {
+            look_again: pause.clamp(SHORTEST, LONGEST),
+        }
     }
 
     fn processes(&self) -> Vec<String> {
-        let Ok(entries) = Dir::read_from(&self.proc) else { return Vec::new() };
+        let Ok(entries) = Dir::read_from(&self.proc) else {
+            return Vec::new();
+        };
         entries
             .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
             .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && name != "1")
@@ -61,7 +69,9 @@ impl MemoryWatch {
 
     /// An upper bound of a process's own memory. A process that has just ended has none.
     fn resident(&self, pid: &str) -> u64 {
-        let Some(status) = self.read(pid, "status") else { return 0 };
+        let Some(status) = self.read(pid, "status") else {
+            return 0;
+        };
         let field = |name| kibibytes(&status, name);
         field("RssAnon:") + field("RssShmem:")
     }

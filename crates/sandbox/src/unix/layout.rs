@@ -7,7 +7,12 @@
 use std::path::{Path, PathBuf};
 
 /// Trees that hold many tools which refer to each other by absolute path.
-const WHOLE: [&str; 4] = ["/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew", "/opt/homebrew"];
+const WHOLE: [&str; 4] = [
+    "/nix/store",
+    "/gnu/store",
+    "/home/linuxbrew/.linuxbrew",
+    "/opt/homebrew",
+];
 
 /// What must be shown so that the program at `file` (without symlinks in its path, but perhaps a
 /// symlink itself) can run: a directory around it, or the file alone.
@@ -18,7 +23,9 @@ pub fn surroundings(file: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     if let Some(modules) = outermost_modules(file) {
         return vec![modules];
     }
-    let Some(prefix) = prefix(file) else { return vec![file.to_owned()] };
+    let Some(prefix) = prefix(file) else {
+        return vec![file.to_owned()];
+    };
     let in_home = home.is_some_and(|home| prefix.starts_with(home));
     if home.is_some_and(|home| home.starts_with(&prefix)) || prefix == Path::new("/") {
         return vec![file.to_owned()];
@@ -29,7 +36,11 @@ pub fn surroundings(file: &Path, home: Option<&Path>) -> Vec<PathBuf> {
         shown.extend(python_libraries(&prefix));
         return shown;
     }
-    if in_home && !looks_like_prefix(&prefix) { vec![file.to_owned()] } else { vec![prefix] }
+    if in_home && !looks_like_prefix(&prefix) {
+        vec![file.to_owned()]
+    } else {
+        vec![prefix]
+    }
 }
 
 fn prefix(file: &Path) -> Option<PathBuf> {
@@ -41,9 +52,14 @@ fn prefix(file: &Path) -> Option<PathBuf> {
 
 /// `…/node_modules` of a project, for programs that npm linked into it.
 fn outermost_modules(file: &Path) -> Option<PathBuf> {
-    let outermost = file.ancestors().filter(|a| a.ends_with("node_modules")).last()?;
+    let outermost = file
+        .ancestors()
+        .filter(|a| a.ends_with("node_modules"))
+        .last()?;
     // A global install: the prefix holds node itself and is found by its own rule.
-    let global = outermost.parent().is_some_and(|parent| parent.ends_with("lib"));
+    let global = outermost
+        .parent()
+        .is_some_and(|parent| parent.ends_with("lib"));
     if global {
         let prefix = outermost.parent()?.parent()?;
         return (prefix != Path::new("/") && looks_like_prefix(prefix)).then(|| prefix.to_owned());
@@ -68,7 +84,9 @@ fn looks_like_prefix(prefix: &Path) -> bool {
 }
 
 fn python_libraries(prefix: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(prefix.join("lib")) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(prefix.join("lib")) else {
+        return Vec::new();
+    };
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {

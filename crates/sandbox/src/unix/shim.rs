@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 /// The program behind a stand-in, or `None` when `file` is none.
 ///
 /// Known: pyenv, asdf, mise (rtx), nodenv and rbenv (laid out as pyenv).
-pub fn behind(file: &Path, cwd: &Path, variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+pub fn behind(
+    file: &Path,
+    cwd: &Path,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Option<PathBuf> {
     let shims = file.parent()?;
     if !shims.ends_with("shims") {
         return None;
@@ -17,11 +21,17 @@ pub fn behind(file: &Path, cwd: &Path, variable: impl Fn(&str) -> Option<String>
     let name = file.file_name()?;
     let versions = root.join("versions");
     if versions.is_dir() {
-        let tool = root.file_name()?.to_string_lossy().trim_start_matches('.').to_owned();
+        let tool = root
+            .file_name()?
+            .to_string_lossy()
+            .trim_start_matches('.')
+            .to_owned();
         return env_manager(root, &versions, &tool, name, cwd, variable);
     }
     let installs = root.join("installs");
-    installs.is_dir().then(|| tool_versions(&installs, file, name, cwd))?
+    installs
+        .is_dir()
+        .then(|| tool_versions(&installs, file, name, cwd))?
 }
 
 /// pyenv and its kin: `versions/X/bin/NAME`, X from `PYENV_VERSION`, `.python-version` or `version`.
@@ -49,7 +59,11 @@ fn env_manager(
         .filter(|version| !version.is_empty())
         .find_map(|version| {
             let exact = versions.join(version).join("bin").join(name);
-            if exact.is_file() { Some(exact) } else { greatest(versions, version, name) }
+            if exact.is_file() {
+                Some(exact)
+            } else {
+                greatest(versions, version, name)
+            }
         })
         .or_else(|| greatest(versions, "", name))
 }
@@ -66,7 +80,10 @@ fn tool_versions(installs: &Path, shim: &Path, name: &OsStr, cwd: &Path) -> Opti
         .collect();
     let mut tools: Vec<PathBuf> = match named.is_empty() {
         false => named.iter().map(|tool| installs.join(tool)).collect(),
-        true => fs::read_dir(installs).ok()?.filter_map(|e| Some(e.ok()?.path())).collect(),
+        true => fs::read_dir(installs)
+            .ok()?
+            .filter_map(|e| Some(e.ok()?.path()))
+            .collect(),
     };
     tools.sort();
     tools.iter().find_map(|tool| {
@@ -76,13 +93,16 @@ fn tool_versions(installs: &Path, shim: &Path, name: &OsStr, cwd: &Path) -> Opti
             (words.next() == Some(&tool_name)).then(|| words.next().map(str::to_owned))?
         });
         let exact = version.map(|version| tool.join(version).join("bin").join(name));
-        exact.filter(|path| path.is_file()).or_else(|| greatest(tool, "", name))
+        exact
+            .filter(|path| path.is_file())
+            .or_else(|| greatest(tool, "", name))
     })
 }
 
 /// The contents of the nearest file of that name, from `cwd` upwards.
 fn nearest(cwd: &Path, name: &str) -> Option<String> {
-    cwd.ancestors().find_map(|directory| fs::read_to_string(directory.join(name)).ok())
+    cwd.ancestors()
+        .find_map(|directory| fs::read_to_string(directory.join(name)).ok())
 }
 
 /// The program in the greatest version below `versions` that starts with `wanted`.
@@ -93,9 +113,9 @@ fn greatest(versions: &Path, wanted: &str, name: &OsStr) -> Option<PathBuf> {
             let path = entry.ok()?.path();
             let version = path.file_name()?.to_str()?.to_owned();
             let program = path.join("bin").join(name);
-            let fits = version.strip_prefix(wanted).is_some_and(|rest| {
-                wanted.is_empty() || rest.is_empty() || rest.starts_with('.')
-            });
+            let fits = version
+                .strip_prefix(wanted)
+                .is_some_and(|rest| wanted.is_empty() || rest.is_empty() || rest.starts_with('.'));
             (fits && program.is_file()).then(|| (numbers(&version), program))
         })
         .collect();
@@ -104,5 +124,8 @@ fn greatest(versions: &Path, wanted: &str, name: &OsStr) -> Option<PathBuf> {
 }
 
 fn numbers(version: &str) -> Vec<u64> {
-    version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+    version
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|part| part.parse().ok())
+        .collect()
 }

@@ -1,0 +1,68 @@
+//! What to do about what `doctor` found.
+
+use std::fs;
+
+use mcp_sandbox::{Fact, HostFacts};
+
+pub fn recommendations(host: &HostFacts, enforced: bool) -> Vec<String> {
+    let mut advice = Vec::new();
+    if let Fact::Fails { .. } = &host.namespaces {
+        advice.extend(namespace_settings());
+    } else if let Fact::Fails { .. } = &host.private_root {
+        advice.push(
+            "The /proc of this host is partly masked, as in a container: run mcp outside of it, or \
+             start the container with an unmasked /proc (docker: --security-opt systempaths=unconfined)."
+                .to_owned(),
+        );
+    }
+    if enforced {
+        advice.push(
+            "The default policy is enforced on this machine: mcp run is safe to use.".to_owned(),
+        );
+        advice.push(
+            "Memory is watched, not reserved, and --max-cpu has no mechanism: limits by cgroup v2 are \
+             not built yet."
+                .to_owned(),
+        );
+    } else if advice.is_empty() {
+        advice.push(
+            "Do not rely on mcp run here: what is marked [⚠] above does not hold.".to_owned(),
+        );
+    }
+    advice
+}
+
+/// The settings that are known to refuse user namespaces, and are set here.
+fn namespace_settings() -> Vec<String> {
+    let known = [
+        (
+            "/proc/sys/user/max_user_namespaces",
+            "0",
+            "sysctl -w user.max_user_namespaces=15000",
+        ),
+        (
+            "/proc/sys/kernel/unprivileged_userns_clone",
+            "0",
+            "sysctl -w kernel.unprivileged_userns_clone=1",
+        ),
+        (
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile for mcp \
+             with `userns,`)",
+        ),
+    ];
+    let mut advice: Vec<String> = known
+        .iter()
+        .filter(|(path, bad, _)| fs::read_to_string(path).is_ok_and(|value| value.trim() == *bad))
+        .map(|(path, bad, remedy)| format!("{path} is {bad}: as root, {remedy}"))
+        .collect();
+    if advice.is_empty() {
+        advice.push(
+            "User namespaces are refused by something else (a container's seccomp profile, a hardened \
+             kernel): mcp cannot run programs here."
+                .to_owned(),
+        );
+    }
+    advice
+}

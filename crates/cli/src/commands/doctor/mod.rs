@@ -1,0 +1,191 @@
+//! `mcp doctor`: what this machine can enforce. Every line is the result of trying it: the
+//! forbidden act is done outside, where it must work, and in a sandbox, where it must not.
+
+mod advice;
+mod trial;
+
+use mcp_sandbox::{Control, Fact, HostFacts, platform};
+use serde::Serialize;
+
+use crate::args;
+use crate::commands::policy::to_json;
+use crate::failure::Failure;
+use crate::render::Paint;
+
+/// The outcome of one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// Tried, and it holds.
+    Holds,
+    /// Not there, or less than it could be; the default policy does not need it.
+    Less,
+    /// The default policy needs it, and it does not hold.
+    Fails,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Line {
+    pub topic: String,
+    pub mark: Mark,
+    pub text: String,
+}
+
+impl Line {
+    pub fn new(topic: impl Into<String>, mark: Mark, text: impl Into<String>) -> Line {
+        Line {
+            topic: topic.into(),
+            mark,
+            text: text.into(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    host: HostFacts,
+    mechanisms: Vec<Line>,
+    controls: Vec<Line>,
+    recommendations: Vec<String>,
+    default_policy_enforced: bool,
+}
+
+pub fn run(args: args::Doctor) -> Result<u8, Failure> {
+    let host = platform::probe_host()?;
+    let mechanisms = mechanisms(&host);
+    let controls = trial::controls(&host)?;
+    let default_policy_enforced = controls.iter().all(|line| line.mark != Mark::Fails);
+    let recommendations = advice::recommendations(&host, default_policy_enforced);
+    let diagnosis = Diagnosis {
+        host,
+        mechanisms,
+        controls,
+        recommendations,
+        default_policy_enforced,
+    };
+    if args.json {
+        println!("{}", to_json(&diagnosis));
+    } else {
+        print!("{}", text(&diagnosis));
+    }
+    Ok(if diagnosis.default_policy_enforced {
+        0
+    } else {
+        1
+    })
+}
+
+fn mechanisms(host: &HostFacts) -> Vec<Line> {
+    let needed = |topic: &str, fact: &Fact, works: &str| match fact {
+        Fact::Works => Line::new(topic, Mark::Holds, works),
+        Fact::Fails { why } => Line::new(topic, Mark::Fails, format!("refused: {why}")),
+        Fact::Assumed => Line::new(topic, Mark::Less, "not tried"),
+    };
+    let mut lines = vec![
+        Line::new(
+            "system",
+            Mark::Holds,
+            format!("{} {} on {}", host.system, host.kernel, host.architecture),
+        ),
+        needed(
+            "namespaces",
+            &host.namespaces,
+            "user, mount, pid, net, ipc, uts and cgroup in one step, without privilege",
+        ),
+        needed(
+            "private root",
+            &host.private_root,
+            "pivot_root with a /proc and /dev of its own",
+        ),
+    ];
+    if host.caller.is_root() {
+        lines.push(match &host.mapped_trees {
+            Fact::Fails { why } => {
+                Line::new("owner mapping", Mark::Less, format!("refused: {why}"))
+            }
+            _ => Line::new(
+                "owner mapping",
+                Mark::Holds,
+                "started as root: files keep their owner outside",
+            ),
+        });
+    }
+    lines.push(unused(needed(
+        "seccomp",
+        &host.seccomp,
+        "a filter was accepted and refused a call",
+    )));
+    lines.push(match host.landlock_abi {
+        0 => Line::new("landlock", Mark::Less, "not offered by this kernel"),
+        abi => unused(Line::new(
+            "landlock",
+            Mark::Less,
+            format!("version {abi} offered"),
+        )),
+    });
+    lines.push(cgroup(host));
+    lines
+}
+
+/// What works here and does not take part in a run yet must not look as if it did.
+fn unused(mut line: Line) -> Line {
+    line.mark = Mark::Less;
+    line.text += "; not used by this version yet";
+    line
+}
+
+fn cgroup(host: &HostFacts) -> Line {
+    let facts = &host.cgroup;
+    let Some(mount) = &facts.mount else {
+        return Line::new("cgroups v2", Mark::Less, "not mounted");
+    };
+    let controllers = match facts.controllers.is_empty() {
+        true => "no controllers".to_owned(),
+        false => facts.controllers.join(" "),
+    };
+    let delegated = match &facts.delegated {
+        Fact::Works => "delegated to us".to_owned(),
+        Fact::Fails { why } => format!("not delegated to us ({why})"),
+        Fact::Assumed => "not tried".to_owned(),
+    };
+    let text = format!("at {}, {controllers}, {delegated}", mount.display());
+    unused(Line::new("cgroups v2", Mark::Less, text))
+}
+
+fn text(diagnosis: &Diagnosis) -> String {
+    let paint = Paint::stdout();
+    let mut text = String::new();
+    let mut section = |title: &str, lines: &[Line]| {
+        text += &format!("{}\n", paint.strong(title));
+        for Line {
+            topic,
+            mark,
+            text: what,
+        } in lines
+        {
+            let mark = match mark {
+                Mark::Holds => paint.good("[✓]"),
+                Mark::Less => paint.warn("[!]"),
+                Mark::Fails => paint.bad("[⚠]"),
+            };
+            text += &format!("{mark} {topic:<18} {what}\n");
+        }
+    };
+    section(
+        "This machine, each mechanism tried in a throw-away process",
+        &diagnosis.mechanisms,
+    );
+    section(
+        "The default policy, each act tried outside and inside a sandbox",
+        &diagnosis.controls,
+    );
+    text += &format!("{}\n", paint.strong("Recommendation"));
+    for recommendation in &diagnosis.recommendations {
+        text += &format!("  {recommendation}\n");
+    }
+    text
+}
+
+pub fn topic(control: Control) -> String {
+    control.name().replace('_', " ")
+}

@@ -1,0 +1,359 @@
+//! The forbidden acts: done by this binary itself as a guest, outside and inside.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use mcp_sandbox::{Control, HostFacts};
+use serde::Deserialize;
+
+use super::{Line, Mark, topic};
+use crate::commands::guest::GUEST;
+use crate::failure::Failure;
+
+/// A variable of the caller's that must not arrive.
+const CANARY: &str = "MCP_DOCTOR_CANARY";
+
+/// What the guest prints for each act.
+#[derive(Debug, Deserialize)]
+struct Outcome {
+    ok: bool,
+    #[serde(default)]
+    errno: Option<String>,
+    detail: String,
+}
+
+impl Outcome {
+    fn answer(&self) -> &str {
+        self.errno.as_deref().unwrap_or("allowed")
+    }
+}
+
+/// One act that works outside and must be refused inside.
+struct Trial {
+    control: Control,
+    what: &'static str,
+    act: Vec<String>,
+}
+
+pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
+    let scene = Scene::new()?;
+    let mut lines = refusals(&scene)?;
+    lines.push(privileges(&scene)?);
+    lines.extend(limits(&scene, host)?);
+    lines.push(timeout(&scene)?);
+    Ok(lines)
+}
+
+/// Things outside for the guest to reach for.
+struct Scene {
+    directory: PathBuf,
+    listener: TcpListener,
+    bystander: Child,
+    exe: PathBuf,
+}
+
+impl Scene {
+    fn new() -> Result<Scene, Failure> {
+        let directory = std::env::temp_dir().join(format!("mcp-doctor-{}", std::process::id()));
+        let fail = |e: std::io::Error| Failure::file(&directory, &e);
+        std::fs::create_dir(&directory).map_err(fail)?;
+        std::fs::write(directory.join("secret"), "secret").map_err(fail)?;
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(fail)?;
+        let exe = std::env::current_exe().map_err(fail)?;
+        let bystander = Command::new(&exe)
+            .args([GUEST, "sleep", "30"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(fail)?;
+        Ok(Scene {
+            directory,
+            listener,
+            bystander,
+            exe,
+        })
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.join(name).display().to_string()
+    }
+
+    /// The acts done outside: each must work, or its refusal inside would mean nothing.
+    fn outside(&self, acts: &[Vec<String>]) -> Result<Vec<Outcome>, Failure> {
+        let output = Command::new(&self.exe)
+            .arg(GUEST)
+            .args(joined(acts))
+            .env(CANARY, "1")
+            .output();
+        outcomes(&finished(&self.exe, output)?)
+    }
+
+    fn inside(&self, flags: &[&str], acts: &[Vec<String>]) -> Result<Output, Failure> {
+        let output = Command::new(&self.exe)
+            .arg("run")
+            .args(flags)
+            .arg("--")
+            .arg(&self.exe)
+            .arg(GUEST)
+            .args(joined(acts))
+            .env(CANARY, "1")
+            .stdin(Stdio::null())
+            .output();
+        finished(&self.exe, output)
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = self.bystander.kill();
+        let _ = self.bystander.wait();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn finished(exe: &Path, output: std::io::Result<Output>) -> Result<Output, Failure> {
+    output.map_err(|e| Failure::file(exe, &e))
+}
+
+fn joined(acts: &[Vec<String>]) -> Vec<String> {
+    acts.join(&"--then".to_owned())
+}
+
+fn outcomes(output: &Output) -> Result<Vec<Outcome>, Failure> {
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| {
+            serde_json::from_str(line)
+                .map_err(|e| Failure::Refused(format!("the guest answered nonsense: {e}")))
+        })
+        .collect()
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn trials(scene: &Scene) -> Vec<Trial> {
+    let trial = |control, what, act: &[&str]| Trial {
+        control,
+        what,
+        act: words(act),
+    };
+    let port = scene
+        .listener
+        .local_addr()
+        .map_or(0, |address| address.port());
+    let bystander = scene.bystander.id().to_string();
+    vec![
+        trial(
+            Control::Filesystem,
+            "read a file that was not granted",
+            &["read", &scene.path("secret")],
+        ),
+        trial(
+            Control::Filesystem,
+            "write where nothing was granted",
+            &["create", &scene.path("new")],
+        ),
+        trial(
+            Control::Network,
+            "reach a port of the host",
+            &["connect", &format!("127.0.0.1:{port}")],
+        ),
+        trial(
+            Control::ProcessIsolation,
+            "signal a process of yours",
+            &["kill", &bystander, "0"],
+        ),
+        trial(
+            Control::ProcessIsolation,
+            "read its environment",
+            &["environ", &bystander],
+        ),
+        trial(
+            Control::Environment,
+            "see a variable that was not named",
+            &["getenv", CANARY],
+        ),
+    ]
+}
+
+fn refusals(scene: &Scene) -> Result<Vec<Line>, Failure> {
+    let trials = trials(scene);
+    let acts: Vec<_> = trials.iter().map(|trial| trial.act.clone()).collect();
+    let outside = scene.outside(&acts)?;
+    // What was created outside must not be in the way.
+    let _ = std::fs::remove_file(scene.directory.join("new"));
+    let run = scene.inside(&[], &acts)?;
+    if run.status.code() != Some(0) {
+        let why = String::from_utf8_lossy(&run.stderr).trim().to_owned();
+        return Ok(vec![Line::new(
+            "sandbox",
+            Mark::Fails,
+            format!("does not start: {why}"),
+        )]);
+    }
+    let inside = outcomes(&run)?;
+    Ok(trials
+        .iter()
+        .zip(outside.iter().zip(&inside))
+        .map(|(t, (o, i))| verdict(t, o, i))
+        .collect())
+}
+
+fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
+    let topic = topic(trial.control);
+    let what = trial.what;
+    match (outside.ok, inside.ok) {
+        (true, false) => Line::new(
+            topic,
+            Mark::Holds,
+            format!("{what}: refused ({})", inside.answer()),
+        ),
+        (true, true) => Line::new(topic, Mark::Fails, format!("{what}: NOT refused")),
+        // Refused outside as well: the refusal inside proves nothing.
+        (false, _) => Line::new(
+            topic,
+            Mark::Less,
+            format!(
+                "{what}: not proved, refused outside too ({})",
+                outside.answer()
+            ),
+        ),
+    }
+}
+
+/// Read back from the kernel's own account of a process inside.
+fn privileges(scene: &Scene) -> Result<Line, Failure> {
+    let acts = [words(&["caps"]), words(&["nnp"]), words(&["uid"])];
+    let inside = outcomes(&scene.inside(&[], &acts)?)?;
+    let [caps, nnp, uid] = inside.as_slice() else {
+        return Ok(Line::new(
+            "privileges",
+            Mark::Fails,
+            "the sandbox does not start",
+        ));
+    };
+    let is_zero = |set: &str| {
+        set.split_whitespace()
+            .next_back()
+            .is_some_and(|bits| bits.bytes().all(|b| b == b'0'))
+    };
+    let no_caps = caps.ok && caps.detail.lines().count() == 5 && caps.detail.lines().all(is_zero);
+    let no_root = uid.ok && !uid.detail.split_whitespace().any(|id| id == "0");
+    let mark = if no_caps && no_root && nnp.detail.trim() == "1" {
+        Mark::Holds
+    } else {
+        Mark::Fails
+    };
+    let text = format!(
+        "uid {}, no_new_privs {}, capability sets all zero",
+        uid.detail.trim(),
+        nnp.detail.trim()
+    );
+    Ok(Line::new(
+        "privileges",
+        mark,
+        if mark == Mark::Holds {
+            text
+        } else {
+            format!("{inside:?}")
+        },
+    ))
+}
+
+struct Limit {
+    control: Control,
+    flag: [&'static str; 2],
+    act: Vec<String>,
+    /// Whether the outcome shows the limit to hold.
+    holds: fn(&Outcome) -> bool,
+}
+
+fn limits(scene: &Scene, _host: &HostFacts) -> Result<Vec<Line>, Failure> {
+    let refused = |outcome: &Outcome| !outcome.ok;
+    let limits = [
+        Limit {
+            control: Control::OpenFiles,
+            flag: ["--max-fds", "32"],
+            act: words(&["open-files", "64"]),
+            holds: refused,
+        },
+        Limit {
+            control: Control::Processes,
+            flag: ["--max-pids", "8"],
+            act: words(&["fork", "16"]),
+            holds: refused,
+        },
+        Limit {
+            control: Control::TmpSize,
+            flag: ["--max-tmp", "1M"],
+            act: words(&["tmp-fill", "/tmp", "4194304"]),
+            holds: refused,
+        },
+        Limit {
+            control: Control::FileSize,
+            flag: ["--max-file-size", "64K"],
+            act: words(&["write-big", "/tmp/big", "131072"]),
+            holds: refused,
+        },
+        Limit {
+            control: Control::Memory,
+            flag: ["--max-memory", "48M"],
+            act: words(&["alloc-shared", "134217728", "400"]),
+            holds: refused,
+        },
+    ];
+    let mut lines = Vec::new();
+    for limit in &limits {
+        let acts = [limit.act.clone()];
+        // Without the limit it must work, or stopping it would mean nothing.
+        let free = outcomes(&scene.inside(&["--quiet"], &acts)?)?;
+        let bound = scene.inside(&[&["--quiet"], &limit.flag[..]].concat(), &acts)?;
+        lines.push(limit_verdict(limit, &free, &bound)?);
+    }
+    Ok(lines)
+}
+
+fn limit_verdict(limit: &Limit, free: &[Outcome], bound: &Output) -> Result<Line, Failure> {
+    let topic = topic(limit.control);
+    let flag = limit.flag.join(" ");
+    let killed = bound.status.code() == Some(137);
+    let inside = outcomes(bound)?;
+    let stopped = killed || inside.first().is_some_and(limit.holds);
+    let how = match inside.first() {
+        _ if killed => "killed",
+        Some(outcome) => outcome.answer(),
+        None => "no answer",
+    };
+    Ok(
+        match (free.first().is_some_and(|outcome| outcome.ok), stopped) {
+            (true, true) => Line::new(topic, Mark::Holds, format!("{flag}: held ({how})")),
+            (true, false) => Line::new(topic, Mark::Fails, format!("{flag}: NOT held ({how})")),
+            (false, _) => Line::new(
+                topic,
+                Mark::Less,
+                format!("{flag}: not proved, fails without it too"),
+            ),
+        },
+    )
+}
+
+fn timeout(scene: &Scene) -> Result<Line, Failure> {
+    let acts = [words(&["ignore-term", "20"])];
+    let flags = ["--quiet", "--timeout", "100ms", "--grace", "50ms"];
+    let run = scene.inside(&flags, &acts)?;
+    Ok(match run.status.code() {
+        Some(124) => Line::new(
+            "timeout",
+            Mark::Holds,
+            "--timeout 100ms: a program that ignores SIGTERM was killed",
+        ),
+        code => Line::new(
+            "timeout",
+            Mark::Fails,
+            format!("--timeout 100ms: NOT held (exit {code:?})"),
+        ),
+    })
+}
