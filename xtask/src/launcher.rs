@@ -11,9 +11,9 @@ use crate::Result;
 /// The launcher that was named, or a fresh release build: a stale one must not pass for today's.
 pub fn locate(named: Option<&Path>) -> Result<PathBuf> {
     match named {
-        Some(path) => path
-            .canonicalize()
-            .map_err(|error| format!("--mcp {}: {error}", path.display()).into()),
+        Some(path) => {
+            path.canonicalize().map_err(|error| format!("--mcp {}: {error}", path.display()).into())
+        }
         None => build(),
     }
 }
@@ -36,9 +36,7 @@ fn build() -> Result<PathBuf> {
 
 /// Cargo says where: the path depends on target directory, target triple and profile.
 fn executable(messages: &str) -> Option<PathBuf> {
-    let messages = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut built = messages.filter(|message| message["target"]["name"] == "mcp");
     built.find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }

@@ -12,11 +12,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// Chores of this workspace that are more than one cargo command.
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    arg_required_else_help = true
-)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Args {
     #[command(subcommand)]
     verb: Verb,

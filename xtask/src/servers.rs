@@ -62,9 +62,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let launcher = launcher::locate(args.mcp.as_deref())?;
     let cache = args.dir.clone().unwrap_or_else(default_cache);
     let installed = install::install(&cache)?;
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let sandboxed = Setting::Sandboxed { launcher };
     let mut rows = Vec::new();
     for server in chosen(&args.servers) {
@@ -72,31 +70,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let run = |setting| runtime.block_on(bounded(server, &installed, setting));
         let bare = run(&Setting::Bare);
         let sandboxed = bare.is_ok().then(|| run(&sandboxed));
-        rows.push(Row {
-            server,
-            bare,
-            sandboxed,
-        });
+        rows.push(Row { server, bare, sandboxed });
     }
     Ok(print(&rows))
 }
 
 fn chosen(named: &[Server]) -> Vec<Server> {
-    if named.is_empty() {
-        Server::ALL.to_vec()
-    } else {
-        named.to_vec()
-    }
+    if named.is_empty() { Server::ALL.to_vec() } else { named.to_vec() }
 }
 
 fn default_cache() -> PathBuf {
     // Set by `cargo run`; a copy of this program that was started by hand uses the directory it is in.
     let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let workspace = package.as_deref().and_then(|path| path.parent());
-    workspace
-        .unwrap_or(".".as_ref())
-        .join("target")
-        .join("servers")
+    workspace.unwrap_or(".".as_ref()).join("target").join("servers")
 }
 
 async fn bounded(server: Server, installed: &Installed, setting: &Setting) -> Result<Run> {
@@ -112,20 +99,12 @@ async fn once(server: Server, installed: &Installed, setting: &Setting) -> Resul
     let session = Session::start(setting, &invocation).await?;
     let initialize = session.initialize;
     let outcome = match session.tools().await {
-        Ok(tools) => server
-            .exercise(&session, &scene, setting)
-            .await
-            .map(|calls| (tools, calls)),
+        Ok(tools) => server.exercise(&session, &scene, setting).await.map(|calls| (tools, calls)),
         Err(error) => Err(error),
     };
     let end = session.end().await?;
     match outcome {
-        Ok((tools, calls)) => Ok(Run {
-            tools,
-            initialize,
-            calls,
-            ended_by_itself: end.by_itself,
-        }),
+        Ok((tools, calls)) => Ok(Run { tools, initialize, calls, ended_by_itself: end.by_itself }),
         Err(error) => Err(format!("{error}{}", end.stderr_quoted()).into()),
     }
 }
@@ -139,10 +118,7 @@ impl Row {
             (Ok(_), None) => Some("was not run in the sandbox".into()),
             (Ok(bare), Some(Ok(sandboxed))) => {
                 if sandboxed.tools != bare.tools {
-                    Some(format!(
-                        "shows {} tools bare, {} sandboxed",
-                        bare.tools, sandboxed.tools
-                    ))
+                    Some(format!("shows {} tools bare, {} sandboxed", bare.tools, sandboxed.tools))
                 } else if bare.ended_by_itself && !sandboxed.ended_by_itself {
                     Some("bare it ends with its input, in the sandbox it had to be killed".into())
                 } else {
@@ -163,51 +139,24 @@ impl Row {
             or_dash(sandboxed.map(initialize)),
             or_dash(bare.map(initialize)),
             or_dash(sandboxed.map(|run| run.calls.clone())),
-            if self.fault().is_none() {
-                "ok"
-            } else {
-                "FAILED"
-            }
-            .into(),
+            if self.fault().is_none() { "ok" } else { "FAILED" }.into(),
         ]
     }
 }
 
 fn print(rows: &[Row]) -> ExitCode {
     let head = ["server", "tools", "initialize ms", "(bare)", "call", "ok"].map(String::from);
-    let lines: Vec<_> = std::iter::once(head)
-        .chain(rows.iter().map(Row::cells))
-        .collect();
-    let width = |column: usize| {
-        lines
-            .iter()
-            .map(|line| line[column].len())
-            .max()
-            .unwrap_or(0)
-    };
+    let lines: Vec<_> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
     let widths: [usize; 6] = std::array::from_fn(width);
     for line in &lines {
-        let cells = line
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:<width$}"));
+        let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
         println!("{}", cells.collect::<Vec<_>>().join(" | ").trim_end());
     }
-    let faults: Vec<_> = rows
-        .iter()
-        .filter_map(|row| Some((row.server, row.fault()?)))
-        .collect();
+    let faults: Vec<_> = rows.iter().filter_map(|row| Some((row.server, row.fault()?))).collect();
     for (server, fault) in &faults {
         println!("\n{}: {fault}", server.name());
     }
-    println!(
-        "\n{} passed, {} failed",
-        rows.len() - faults.len(),
-        faults.len()
-    );
-    if faults.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    println!("\n{} passed, {} failed", rows.len() - faults.len(), faults.len());
+    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -78,11 +78,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let entries = contenders::all(&args.command, &launcher)?;
     let ready: Vec<&Contender> = entries.iter().filter_map(Entry::ready).collect();
     let table = Table::new(&entries, measure(&ready, args)?);
-    let trees = if args.rss {
-        memory::of_sandboxes(&launcher)?
-    } else {
-        Vec::new()
-    };
+    let trees = if args.rss { memory::of_sandboxes(&launcher)? } else { Vec::new() };
 
     if args.json {
         let memory: Vec<_> = trees.iter().map(memory::Tree::to_json).collect();
@@ -94,16 +90,8 @@ fn run(args: &Args) -> Result<ExitCode> {
         });
         println!("{report:#}");
     } else {
-        let debug = if cfg!(debug_assertions) {
-            ", debug build of this program"
-        } else {
-            ""
-        };
-        println!(
-            "start-up of {}, {} rounds{debug}\n",
-            args.command.display(),
-            args.rounds
-        );
+        let debug = if cfg!(debug_assertions) { ", debug build of this program" } else { "" };
+        println!("start-up of {}, {} rounds{debug}\n", args.command.display(), args.rounds);
         print!("{table}");
         for tree in &trees {
             print!("\n{tree}");
@@ -128,10 +116,7 @@ fn measure(contenders: &[&Contender], args: &Args) -> Result<Vec<Summary>> {
             }
         }
     }
-    Ok(samples
-        .into_iter()
-        .map(|times: Vec<Duration>| Summary::of(times))
-        .collect())
+    Ok(samples.into_iter().map(|times: Vec<Duration>| Summary::of(times)).collect())
 }
 
 /// An assertion that could not be measured has failed: silence would read as success.

@@ -232,20 +232,14 @@ fn parse<T: FromStr<Err = ValueError>>(text: &str) -> Result<T, String> {
 }
 
 fn limit<T: FromStr<Err = ValueError>>(text: &str) -> Result<Limit<T>, String> {
-    if text == "none" {
-        Ok(Limit(None))
-    } else {
-        parse(text).map(|value| Limit(Some(value)))
-    }
+    if text == "none" { Ok(Limit(None)) } else { parse(text).map(|value| Limit(Some(value))) }
 }
 
 fn count(text: &str) -> Result<Limit<u32>, String> {
     if text == "none" {
         return Ok(Limit(None));
     }
-    text.parse()
-        .map(|value| Limit(Some(value)))
-        .map_err(|_| "expected a whole number".to_owned())
+    text.parse().map(|value| Limit(Some(value))).map_err(|_| "expected a whole number".to_owned())
 }
 
 fn millicores(text: &str) -> Result<Limit<Cores>, String> {

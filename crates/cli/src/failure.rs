@@ -27,10 +27,7 @@ impl Failure {
     }
 
     pub fn file(path: &std::path::Path, error: &std::io::Error) -> Failure {
-        Failure::File {
-            path: path.to_owned(),
-            why: error.to_string(),
-        }
+        Failure::File { path: path.to_owned(), why: error.to_string() }
     }
 }
 

@@ -33,12 +33,7 @@ pub fn file(path: &Path, kind: LayerKind) -> Result<Layer, Failure> {
     let bytes = read(path)?;
     let absolute = std::path::absolute(path).map_err(|e| Failure::file(path, &e))?;
     let base = absolute.parent().unwrap_or(Path::new("/")).to_owned();
-    let source = LayerSource {
-        kind,
-        path: path.to_owned(),
-        base,
-        home: paths::home(),
-    };
+    let source = LayerSource { kind, path: path.to_owned(), base, home: paths::home() };
     Ok(Layer::from_bytes(&bytes, source)?)
 }
 
@@ -147,10 +142,8 @@ fn env_file(path: &Path, layer: &mut LayerBuilder) -> Result<(), Failure> {
         let (name, value) = line
             .split_once('=')
             .ok_or_else(|| Failure::Usage(format!("{place}: expected NAME=VALUE")))?;
-        let name: EnvName = name
-            .trim()
-            .parse()
-            .map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
+        let name: EnvName =
+            name.trim().parse().map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
         layer.env_set(name, unquoted(value.trim()));
     }
     Ok(())

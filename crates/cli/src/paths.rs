@@ -30,7 +30,5 @@ fn directory(variable: &str, below_home: &str, windows: &str) -> Option<PathBuf>
 
 /// Relative values are against the XDG rules, and would depend on where one stands.
 fn absolute(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable)
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

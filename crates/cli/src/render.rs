@@ -9,15 +9,11 @@ pub struct Paint {
 
 impl Paint {
     pub fn stdout() -> Paint {
-        Paint {
-            on: wanted(io::stdout().is_terminal()),
-        }
+        Paint { on: wanted(io::stdout().is_terminal()) }
     }
 
     pub fn stderr() -> Paint {
-        Paint {
-            on: wanted(io::stderr().is_terminal()),
-        }
+        Paint { on: wanted(io::stderr().is_terminal()) }
     }
 
     pub fn good(self, text: &str) -> String {
@@ -41,11 +37,7 @@ impl Paint {
     }
 
     fn paint(self, code: &str, text: &str) -> String {
-        if self.on {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 

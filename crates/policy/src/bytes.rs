@@ -10,13 +10,8 @@ use serde::Serialize;
 use crate::ValueError;
 use crate::decimal::{Decimal, too_large};
 
-const UNITS: [(&str, u64); 5] = [
-    ("TiB", 1 << 40),
-    ("GiB", 1 << 30),
-    ("MiB", 1 << 20),
-    ("KiB", 1 << 10),
-    ("B", 1),
-];
+const UNITS: [(&str, u64); 5] =
+    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 const EXAMPLE: &str = "\"64 MiB\"";
 
@@ -67,9 +62,7 @@ impl FromStr for Bytes {
             )
         })?;
         let span = start..start + text.len();
-        let bytes = number
-            .times(factor)
-            .ok_or_else(|| too_large(span.clone(), "size"))?;
+        let bytes = number.times(factor).ok_or_else(|| too_large(span.clone(), "size"))?;
         if bytes == 0 && !number.is_zero() {
             return Err(ValueError::new(
                 span,
@@ -155,11 +148,7 @@ mod tests {
             ("٣M", 0..2, "expected a number in size"),
         ] {
             let error = written.parse::<Bytes>().unwrap_err();
-            assert_eq!(
-                (error.span, error.message.as_str()),
-                (span, message),
-                "{written}"
-            );
+            assert_eq!((error.span, error.message.as_str()), (span, message), "{written}");
         }
     }
 

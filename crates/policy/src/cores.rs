@@ -32,11 +32,9 @@ impl Cores {
         match value.trim().parse::<u32>() {
             Ok(0) => Err(ValueError::new(0..value.len(), "cpu cannot be zero", hint)),
             Ok(millicores) => Ok(Self { millicores }),
-            Err(_) => Err(ValueError::new(
-                0..value.len(),
-                "expected a whole number of millicores",
-                hint,
-            )),
+            Err(_) => {
+                Err(ValueError::new(0..value.len(), "expected a whole number of millicores", hint))
+            }
         }
     }
 }
@@ -51,11 +49,7 @@ impl FromStr for Cores {
         let text = text.trim_end();
         let hint = "write cores: 0.5 is half a core";
         if text.is_empty() {
-            return Err(ValueError::new(
-                0..value.len(),
-                "empty number of cores",
-                hint,
-            ));
+            return Err(ValueError::new(0..value.len(), "empty number of cores", hint));
         }
         let (number, rest) = Decimal::scan(text, "number of cores", EXAMPLE)
             .map_err(|error| error.shifted(start))?;
@@ -89,19 +83,13 @@ impl Cores {
         if part == 0 {
             return whole.to_string();
         }
-        format!("{whole}.{part:03}")
-            .trim_end_matches('0')
-            .to_owned()
+        format!("{whole}.{part:03}").trim_end_matches('0').to_owned()
     }
 }
 
 impl fmt::Display for Cores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let noun = if self.millicores == 1000 {
-            "core"
-        } else {
-            "cores"
-        };
+        let noun = if self.millicores == 1000 { "core" } else { "cores" };
         write!(f, "{} {noun}", self.number())
     }
 }
@@ -122,34 +110,19 @@ mod tests {
     fn files_count_cores_and_flags_count_millicores() {
         assert_eq!("0.5".parse(), Ok(Cores::from_millicores(500)));
         assert_eq!("2 cores".parse(), Ok(Cores::from_millicores(2000)));
-        assert_eq!(
-            Cores::parse_millicores("100"),
-            Ok(Cores::from_millicores(100))
-        );
+        assert_eq!(Cores::parse_millicores("100"), Ok(Cores::from_millicores(100)));
     }
 
     #[test]
     fn shows_and_serializes_cores() {
         assert_eq!(Cores::from_millicores(500).to_string(), "0.5 cores");
         assert_eq!(Cores::from_millicores(1000).to_string(), "1 core");
-        assert_eq!(
-            serde_json::to_string(&Cores::from_millicores(250)).unwrap(),
-            "0.25"
-        );
+        assert_eq!(serde_json::to_string(&Cores::from_millicores(250)).unwrap(), "0.25");
     }
 
     #[test]
     fn refuses_nonsense() {
-        for written in [
-            "",
-            "0",
-            "-1",
-            "NaN",
-            "0.0001",
-            "5e9",
-            "99999999999",
-            "1 cpu",
-        ] {
+        for written in ["", "0", "-1", "NaN", "0.0001", "5e9", "99999999999", "1 cpu"] {
             assert!(written.parse::<Cores>().is_err(), "{written}");
         }
         for written in ["", "0", "-1", "0.5", "half", "99999999999"] {

@@ -31,10 +31,7 @@ impl Decimal {
             ));
         }
         let digits = |text: &'a str| {
-            text.split_at(
-                text.find(|c: char| !c.is_ascii_digit())
-                    .unwrap_or(text.len()),
-            )
+            text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
         };
         let (whole, rest) = digits(text);
         let (fraction, rest) = match rest.strip_prefix('.') {
@@ -68,11 +65,7 @@ impl Decimal {
             digits => digits.parse().map_err(|_| too_large(0..written, what))?,
         };
         let fraction = &fraction[..fraction.len().min(MAX_FRACTION_DIGITS)];
-        let mut number = Self {
-            whole,
-            fraction: 0,
-            scale: 1,
-        };
+        let mut number = Self { whole, fraction: 0, scale: 1 };
         for digit in fraction.bytes() {
             // At most 18 digits: both stay below 10^18.
             number.fraction = number.fraction * 10 + u64::from(digit - b'0');
@@ -95,9 +88,5 @@ impl Decimal {
 }
 
 pub(crate) fn too_large(span: std::ops::Range<usize>, what: &str) -> ValueError {
-    ValueError::new(
-        span,
-        format!("this {what} is too large"),
-        "write \"none\" for no limit",
-    )
+    ValueError::new(span, format!("this {what} is too large"), "write \"none\" for no limit")
 }

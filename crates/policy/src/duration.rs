@@ -27,17 +27,13 @@ impl Duration {
     }
 
     pub const fn from_secs(seconds: u64) -> Self {
-        Self {
-            millis: seconds.saturating_mul(SECOND),
-        }
+        Self { millis: seconds.saturating_mul(SECOND) }
     }
 
     /// Part milliseconds are rounded up, so that a short time never becomes none at all.
     pub fn from_std(duration: std::time::Duration) -> Self {
         let millis = duration.as_nanos().div_ceil(1_000_000);
-        Self {
-            millis: u64::try_from(millis).unwrap_or(u64::MAX),
-        }
+        Self { millis: u64::try_from(millis).unwrap_or(u64::MAX) }
     }
 
     pub const fn as_std(self) -> std::time::Duration {
@@ -74,9 +70,7 @@ impl FromStr for Duration {
             let (number, rest) = Decimal::scan(&text[at..], "duration", EXAMPLE)
                 .map_err(|error| error.shifted(at))?;
             let unit_text = rest.trim_start_matches([' ', '\t']);
-            let unit_end = unit_text
-                .find(|c: char| !c.is_alphabetic())
-                .unwrap_or(unit_text.len());
+            let unit_end = unit_text.find(|c: char| !c.is_alphabetic()).unwrap_or(unit_text.len());
             let unit_at = text.len() - unit_text.len();
             let unit_span = unit_at..unit_at + unit_end;
             let unit = unit(&unit_text[..unit_end], unit_span.clone(), larger.is_some())?;
@@ -118,11 +112,7 @@ const HINT: &str = "use ms, s, m, h or d";
 
 fn unit(name: &str, span: std::ops::Range<usize>, is_later_part: bool) -> Result<u64, ValueError> {
     // A capital M is a month to some and a mega to others, so it is not taken for a minute.
-    let folded = if name == "M" {
-        name.to_owned()
-    } else {
-        name.to_ascii_lowercase()
-    };
+    let folded = if name == "M" { name.to_owned() } else { name.to_ascii_lowercase() };
     let unit = match folded.as_str() {
         "" if is_later_part => {
             return Err(ValueError::new(span, "missing unit in duration", HINT));
@@ -133,11 +123,7 @@ fn unit(name: &str, span: std::ops::Range<usize>, is_later_part: bool) -> Result
         "h" | "hr" | "hrs" | "hour" | "hours" => HOUR,
         "d" | "day" | "days" => DAY,
         _ => {
-            return Err(ValueError::new(
-                span,
-                format!("unknown unit {name:?} in duration"),
-                HINT,
-            ));
+            return Err(ValueError::new(span, format!("unknown unit {name:?} in duration"), HINT));
         }
     };
     Ok(unit)
@@ -150,13 +136,7 @@ impl fmt::Display for Duration {
             return f.write_str("0s");
         }
         let mut left = self.millis;
-        for (name, unit) in [
-            ("d", DAY),
-            ("h", HOUR),
-            ("m", MINUTE),
-            ("s", SECOND),
-            ("ms", 1),
-        ] {
+        for (name, unit) in [("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND), ("ms", 1)] {
             if left >= unit {
                 write!(f, "{}{name}", left / unit)?;
                 left %= unit;
@@ -194,11 +174,7 @@ mod tests {
             ("2 Days", 2 * DAY),
             ("0", 0),
         ] {
-            assert_eq!(
-                written.parse(),
-                Ok(Duration::from_millis(millis)),
-                "{written}"
-            );
+            assert_eq!(written.parse(), Ok(Duration::from_millis(millis)), "{written}");
         }
     }
 
@@ -207,42 +183,26 @@ mod tests {
         for (written, span, message) in [
             ("", 0..0, "empty duration"),
             ("5M", 1..2, "unknown unit \"M\" in duration"),
-            (
-                "5 fortnights",
-                2..12,
-                "unknown unit \"fortnights\" in duration",
-            ),
+            ("5 fortnights", 2..12, "unknown unit \"fortnights\" in duration"),
             ("-5s", 0..1, "a duration cannot be negative"),
             ("1m30", 4..4, "missing unit in duration"),
             ("30s1m", 4..5, "units are out of order in duration"),
             ("1s1s", 3..4, "units are out of order in duration"),
-            (
-                "0.0001s",
-                0..7,
-                "this duration is less than one millisecond",
-            ),
+            ("0.0001s", 0..7, "this duration is less than one millisecond"),
             ("999999999999999999d", 0..19, "this duration is too large"),
             ("inf", 0..1, "expected a number in duration"),
             ("1:30", 1..4, "unknown unit \":30\" in duration"),
         ] {
             let error = written.parse::<Duration>().unwrap_err();
-            assert_eq!(
-                (error.span, error.message.as_str()),
-                (span, message),
-                "{written}"
-            );
+            assert_eq!((error.span, error.message.as_str()), (span, message), "{written}");
         }
     }
 
     #[test]
     fn shows_the_human_form() {
-        for (millis, shown) in [
-            (0, "0s"),
-            (90_000, "1m30s"),
-            (500, "500ms"),
-            (1500, "1s500ms"),
-            (HOUR, "1h"),
-        ] {
+        for (millis, shown) in
+            [(0, "0s"), (90_000, "1m30s"), (500, "500ms"), (1500, "1s500ms"), (HOUR, "1h")]
+        {
             assert_eq!(Duration::from_millis(millis).to_string(), shown);
         }
     }
@@ -255,10 +215,7 @@ mod tests {
 
     #[test]
     fn a_microsecond_is_not_nothing() {
-        assert_eq!(
-            Duration::from_std(std::time::Duration::from_micros(1)).as_millis(),
-            1
-        );
+        assert_eq!(Duration::from_std(std::time::Duration::from_micros(1)).as_millis(), 1);
     }
 
     proptest! {

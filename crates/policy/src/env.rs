@@ -37,16 +37,9 @@ impl FromStr for EnvPattern {
 fn check(value: &str) -> Result<(), ValueError> {
     let hint = "write a name such as LANG";
     if value.is_empty() {
-        return Err(ValueError::new(
-            0..0,
-            "empty environment variable name",
-            hint,
-        ));
+        return Err(ValueError::new(0..0, "empty environment variable name", hint));
     }
-    match value
-        .char_indices()
-        .find(|(_, c)| *c == '=' || c.is_control())
-    {
+    match value.char_indices().find(|(_, c)| *c == '=' || c.is_control()) {
         None => Ok(()),
         Some((at, '=')) => Err(ValueError::new(
             at..at + 1,
@@ -55,10 +48,7 @@ fn check(value: &str) -> Result<(), ValueError> {
         )),
         Some((at, c)) => Err(ValueError::new(
             at..at + c.len_utf8(),
-            format!(
-                "control character {} in environment variable name",
-                c.escape_unicode()
-            ),
+            format!("control character {} in environment variable name", c.escape_unicode()),
             hint,
         )),
     }
@@ -85,10 +75,7 @@ fn glob(pattern: &str, name: &str) -> bool {
         return pattern == name;
     };
     let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let Some(mut left) = name
-        .strip_prefix(first)
-        .and_then(|name| name.strip_suffix(last))
-    else {
+    let Some(mut left) = name.strip_prefix(first).and_then(|name| name.strip_suffix(last)) else {
         return false;
     };
     for part in middle.split('*') {
@@ -165,11 +152,7 @@ mod tests {
             ("A**C", "AC", true),
             ("*a*a*a*a*b", &"a".repeat(10_000), false),
         ] {
-            assert_eq!(
-                pattern.parse::<EnvPattern>().unwrap().matches(name),
-                expected,
-                "{pattern}"
-            );
+            assert_eq!(pattern.parse::<EnvPattern>().unwrap().matches(name), expected, "{pattern}");
         }
     }
 

@@ -87,13 +87,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Details {
-            file,
-            position,
-            excerpt,
-            message,
-            hint,
-        } = &*self.0;
+        let Details { file, position, excerpt, message, hint } = &*self.0;
         if let Some(file) = file {
             write!(f, "{file}:")?;
             if let Some(Position { line, column }) = position {

@@ -22,9 +22,7 @@ impl Excerpt {
     pub fn new(text: &str, span: Range<usize>, masks: &[Range<usize>]) -> Self {
         let at = floor_char(text, span.start);
         let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = text[at..]
-            .find('\n')
-            .map_or(text.len(), |newline| at + newline);
+        let line_end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
         let line = text[line_start..line_end].trim_end_matches('\r');
 
         // A line may be a megabyte long; only this much of it can end up in the window.
@@ -36,11 +34,8 @@ impl Excerpt {
         let mut bad_end = 0;
         for (offset, c) in line[near.clone()].char_indices() {
             let here = line_start + near.start + offset;
-            let (c, width) = if masks.iter().any(|mask| mask.contains(&here)) {
-                ('*', 1)
-            } else {
-                printable(c)
-            };
+            let (c, width) =
+                if masks.iter().any(|mask| mask.contains(&here)) { ('*', 1) } else { printable(c) };
             if here >= at && (here < span.end || bad.is_none()) {
                 bad.get_or_insert(cells.len());
                 bad_end = cells.len() + 1;
@@ -99,11 +94,7 @@ impl Excerpt {
 pub(crate) fn printable_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if steers_terminal(c) {
-            out.extend(c.escape_unicode())
-        } else {
-            out.push(c)
-        }
+        if steers_terminal(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
     }
     out
 }

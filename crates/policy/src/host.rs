@@ -44,9 +44,7 @@ impl HostName {
 
     /// Whether this name is below `parent`, with at least one label more.
     fn is_below(&self, parent: &Self) -> bool {
-        self.0
-            .strip_suffix(parent.as_str())
-            .is_some_and(|rest| rest.ends_with('.'))
+        self.0.strip_suffix(parent.as_str()).is_some_and(|rest| rest.ends_with('.'))
     }
 }
 
@@ -56,16 +54,9 @@ impl FromStr for HostName {
     fn from_str(value: &str) -> Result<Self, ValueError> {
         let name = value.strip_suffix('.').unwrap_or(value);
         if name.is_empty() {
-            return Err(ValueError::new(
-                0..value.len(),
-                "empty host name",
-                NAME_HINT,
-            ));
+            return Err(ValueError::new(0..value.len(), "empty host name", NAME_HINT));
         }
-        if let Some((at, c)) = value
-            .char_indices()
-            .find(|(_, c)| !is_label_char(*c) && *c != '.')
-        {
+        if let Some((at, c)) = value.char_indices().find(|(_, c)| !is_label_char(*c) && *c != '.') {
             return Err(bad_character(at, c));
         }
         if name.len() > 253 {
@@ -110,18 +101,13 @@ fn bad_character(at: usize, c: char) -> ValueError {
             "paths cannot be restricted, only hosts and ports".to_owned(),
             "write the host and port only, such as api.example.com:443",
         ),
-        c if c.is_control() || c.is_whitespace() => (
-            format!("character {} cannot be in a host name", c.escape_unicode()),
-            "remove it",
-        ),
-        c if !c.is_ascii() => (
-            "host names are written in ASCII here".to_owned(),
-            "write the xn-- form of the name",
-        ),
-        c => (
-            format!("character {c:?} cannot be in a host name"),
-            NAME_HINT,
-        ),
+        c if c.is_control() || c.is_whitespace() => {
+            (format!("character {} cannot be in a host name", c.escape_unicode()), "remove it")
+        }
+        c if !c.is_ascii() => {
+            ("host names are written in ASCII here".to_owned(), "write the xn-- form of the name")
+        }
+        c => (format!("character {c:?} cannot be in a host name"), NAME_HINT),
     };
     ValueError::new(span, message, hint)
 }
@@ -144,9 +130,7 @@ fn check_label(label: &str) -> Result<(), ValueError> {
 fn looks_like_an_address(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     last.bytes().all(|b| b.is_ascii_digit())
-        || last
-            .strip_prefix("0x")
-            .is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))
+        || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 impl Host {
@@ -162,19 +146,13 @@ impl Host {
         }
         if let Some(name) = text.strip_prefix("*.") {
             let name = name.parse().map_err(|error: ValueError| error.shifted(2))?;
-            return Ok(Self::Name {
-                name,
-                wildcard: Wildcard::AnySubdomain,
-            });
+            return Ok(Self::Name { name, wildcard: Wildcard::AnySubdomain });
         }
         let address = text.split_once('/').map_or(text, |(address, _)| address);
         if address.parse::<IpAddr>().is_ok() {
             return Self::parse_ip(text);
         }
-        Ok(Self::Name {
-            name: text.parse()?,
-            wildcard: Wildcard::Exact,
-        })
+        Ok(Self::Name { name: text.parse()?, wildcard: Wildcard::Exact })
     }
 
     /// Reads an address, or a network with its prefix length.
@@ -196,17 +174,16 @@ impl Host {
         let width = if ip.is_ipv4() { 32 } else { 128 };
         let at = address.len() + 1;
         let is_number = !prefix.is_empty() && prefix.bytes().all(|b| b.is_ascii_digit());
-        let prefix = prefix
-            .parse::<u8>()
-            .ok()
-            .filter(|prefix| is_number && *prefix <= width)
-            .ok_or_else(|| {
-                ValueError::new(
-                    at..text.len(),
-                    "not a prefix length",
-                    format!("write a number from 0 to {width}"),
-                )
-            })?;
+        let prefix =
+            prefix.parse::<u8>().ok().filter(|prefix| is_number && *prefix <= width).ok_or_else(
+                || {
+                    ValueError::new(
+                        at..text.len(),
+                        "not a prefix length",
+                        format!("write a number from 0 to {width}"),
+                    )
+                },
+            )?;
         let network = masked(ip, prefix);
         if network != ip {
             return Err(ValueError::new(
@@ -233,14 +210,8 @@ impl Host {
 
     pub(crate) fn matches_name(&self, candidate: &HostName) -> bool {
         match self {
-            Self::Name {
-                name,
-                wildcard: Wildcard::Exact,
-            } => candidate == name,
-            Self::Name {
-                name,
-                wildcard: Wildcard::AnySubdomain,
-            } => candidate.is_below(name),
+            Self::Name { name, wildcard: Wildcard::Exact } => candidate == name,
+            Self::Name { name, wildcard: Wildcard::AnySubdomain } => candidate.is_below(name),
             Self::Address(_) | Self::Network { .. } => false,
         }
     }
@@ -259,22 +230,11 @@ impl Host {
     /// Whether everything `other` stands for is in this one too.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match other {
-            Self::Name {
-                name,
-                wildcard: Wildcard::Exact,
-            } => self.matches_name(name),
-            Self::Name {
-                name,
-                wildcard: Wildcard::AnySubdomain,
-            } => {
+            Self::Name { name, wildcard: Wildcard::Exact } => self.matches_name(name),
+            Self::Name { name, wildcard: Wildcard::AnySubdomain } => {
                 self == other
-                    || (matches!(
-                        self,
-                        Self::Name {
-                            wildcard: Wildcard::AnySubdomain,
-                            ..
-                        }
-                    ) && self.matches_name(name))
+                    || (matches!(self, Self::Name { wildcard: Wildcard::AnySubdomain, .. })
+                        && self.matches_name(name))
             }
             Self::Address(ip) => self.contains(*ip),
             Self::Network { ip, prefix } => {
@@ -288,15 +248,11 @@ impl Host {
 fn masked(ip: IpAddr, prefix: u8) -> IpAddr {
     match ip {
         IpAddr::V4(ip) => {
-            let mask = u32::MAX
-                .checked_shl(32 - u32::from(prefix.min(32)))
-                .unwrap_or(0);
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
             IpAddr::V4((ip.to_bits() & mask).into())
         }
         IpAddr::V6(ip) => {
-            let mask = u128::MAX
-                .checked_shl(128 - u32::from(prefix.min(128)))
-                .unwrap_or(0);
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix.min(128))).unwrap_or(0);
             IpAddr::V6((ip.to_bits() & mask).into())
         }
     }
@@ -312,24 +268,12 @@ impl fmt::Display for HostName {
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Name {
-                name,
-                wildcard: Wildcard::Exact,
-            } => write!(f, "{name}"),
-            Self::Name {
-                name,
-                wildcard: Wildcard::AnySubdomain,
-            } => write!(f, "*.{name}"),
+            Self::Name { name, wildcard: Wildcard::Exact } => write!(f, "{name}"),
+            Self::Name { name, wildcard: Wildcard::AnySubdomain } => write!(f, "*.{name}"),
             Self::Address(ip @ IpAddr::V4(_)) => write!(f, "{ip}"),
             Self::Address(ip @ IpAddr::V6(_)) => write!(f, "[{ip}]"),
-            Self::Network {
-                ip: ip @ IpAddr::V4(_),
-                prefix,
-            } => write!(f, "{ip}/{prefix}"),
-            Self::Network {
-                ip: ip @ IpAddr::V6(_),
-                prefix,
-            } => write!(f, "[{ip}/{prefix}]"),
+            Self::Network { ip: ip @ IpAddr::V4(_), prefix } => write!(f, "{ip}/{prefix}"),
+            Self::Network { ip: ip @ IpAddr::V6(_), prefix } => write!(f, "[{ip}/{prefix}]"),
         }
     }
 }

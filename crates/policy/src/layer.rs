@@ -146,14 +146,8 @@ impl LayerSource {
     fn too_large(&self, size: usize) -> Error {
         Error::in_file(
             self.shown_path(),
-            format!(
-                "this file has {}, too much for a policy",
-                Bytes(size as u64)
-            ),
-            format!(
-                "policy files have at most {}",
-                Bytes(MAX_POLICY_FILE as u64)
-            ),
+            format!("this file has {}, too much for a policy", Bytes(size as u64)),
+            format!("policy files have at most {}", Bytes(MAX_POLICY_FILE as u64)),
         )
     }
 }

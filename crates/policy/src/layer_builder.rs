@@ -26,33 +26,19 @@ pub struct LayerBuilder {
 impl LayerBuilder {
     pub(crate) fn command_line(base: PathBuf, home: Option<PathBuf>) -> Self {
         let layer = Layer::empty(LayerKind::CommandLine);
-        Self {
-            layer,
-            roots: PathRoots { base, home },
-            place: None,
-            error: None,
-        }
+        Self { layer, roots: PathRoots { base, home }, place: None, error: None }
     }
 
     pub(crate) fn manifest(place: String, base: PathBuf, home: Option<PathBuf>) -> Self {
         let layer = Layer::empty(LayerKind::Manifest);
         let place = Some(printable_text(&place));
-        Self {
-            layer,
-            roots: PathRoots { base, home },
-            place,
-            error: None,
-        }
+        Self { layer, roots: PathRoots { base, home }, place, error: None }
     }
 
     fn origin(&self, flag: &str) -> Origin {
         match &self.place {
-            Some(place) => Origin::Manifest {
-                place: place.clone(),
-            },
-            None => Origin::CommandLine {
-                flag: flag.to_owned(),
-            },
+            Some(place) => Origin::Manifest { place: place.clone() },
+            None => Origin::CommandLine { flag: flag.to_owned() },
         }
     }
 
@@ -240,15 +226,7 @@ impl LayerBuilder {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let Layer {
-            filesystem,
-            env,
-            network_mode,
-            allow,
-            unix,
-            listen,
-            ..
-        } = &self.layer;
+        let Layer { filesystem, env, network_mode, allow, unix, listen, .. } = &self.layer;
         for (verb, granted) in [("read", &filesystem.read), ("write", &filesystem.write)] {
             if let Some((_, denied)) = parse::contradiction(
                 granted.iter().map(|path| (&path.value, ())),
@@ -270,11 +248,7 @@ impl LayerBuilder {
             ));
         }
         let isolates = !(allow.is_empty() && unix.is_empty() && listen.is_empty());
-        if isolates
-            && network_mode
-                .as_ref()
-                .is_some_and(|mode| mode.value == NetworkMode::Host)
-        {
+        if isolates && network_mode.as_ref().is_some_and(|mode| mode.value == NetworkMode::Host) {
             return Err(Error::plain(
                 "the host's network is asked for together with network rules",
                 "with the host's network nothing is restricted: remove one of them",
@@ -299,12 +273,7 @@ mod tests {
     #[test]
     fn flags_become_a_layer() {
         let mut flags = Layer::command_line("/cwd", Some("/home/me".into()));
-        flags
-            .read("~/x")
-            .write("out")
-            .deny("**/.env")
-            .timeout(None)
-            .grace(Duration::from_secs(1));
+        flags.read("~/x").write("out").deny("**/.env").timeout(None).grace(Duration::from_secs(1));
         let layer = flags.build().unwrap();
         assert_eq!(layer.filesystem.read[0].value, PathBuf::from("/home/me/x"));
         assert_eq!(layer.filesystem.write[0].value, PathBuf::from("/cwd/out"));
@@ -318,27 +287,12 @@ mod tests {
         let name = || "A".parse::<EnvName>().unwrap();
         let cases: [(Setter, &str); 8] = [
             (|flags| flags.read(""), "--read: empty path; write ."),
-            (
-                |flags| flags.read("~/x"),
-                "--read: the home directory is not known",
-            ),
-            (
-                |flags| flags.memory(Some(Bytes(0))),
-                "--max-memory: memory cannot be zero",
-            ),
-            (
-                |flags| flags.open_files(Some(2)),
-                "--max-fds: open_files is too small",
-            ),
+            (|flags| flags.read("~/x"), "--read: the home directory is not known"),
+            (|flags| flags.memory(Some(Bytes(0))), "--max-memory: memory cannot be zero"),
+            (|flags| flags.open_files(Some(2)), "--max-fds: open_files is too small"),
             (|flags| flags.listen(0), "--listen: port 0"),
-            (
-                |flags| flags.write("a").deny("/cwd/a"),
-                "/cwd/a is given to both write and deny",
-            ),
-            (
-                |flags| flags.network_host().listen(1),
-                "the host's network is asked for together",
-            ),
+            (|flags| flags.write("a").deny("/cwd/a"), "/cwd/a is given to both write and deny"),
+            (|flags| flags.network_host().listen(1), "the host's network is asked for together"),
             (|flags| flags.allow_unix("a\0b"), "--allow-unix: NUL"),
         ];
         for (build, said) in cases {
@@ -346,9 +300,7 @@ mod tests {
             assert!(error.replace('\\', "/").contains(said), "{error}");
         }
         let error = refused(|flags| {
-            flags
-                .env_set(name(), "x")
-                .secret(name(), SecretRef::Command("y".into()))
+            flags.env_set(name(), "x").secret(name(), SecretRef::Command("y".into()))
         });
         assert!(error.contains("A is both set and a secret"), "{error}");
         assert!(refused(|flags| flags.env_set(name(), "x\0")).contains("--env: NUL"));

@@ -63,11 +63,7 @@ impl Limit {
 
     fn refuse_zero(self, is_zero: bool, hint: &str) -> Result<(), ValueError> {
         if is_zero {
-            return Err(ValueError::new(
-                0..0,
-                format!("{} cannot be zero", self.key()),
-                hint,
-            ));
+            return Err(ValueError::new(0..0, format!("{} cannot be zero", self.key()), hint));
         }
         Ok(())
     }

@@ -20,27 +20,17 @@ impl Policy {
     /// The effective policy. Layers count by their kind, whatever order they come in; among
     /// layers of one kind the later replaces the earlier.
     pub fn merge(layers: &[Layer], defaults: Defaults) -> Result<Self, Error> {
-        let mut people: Vec<&Layer> = layers
-            .iter()
-            .filter(|layer| layer.kind != LayerKind::Manifest)
-            .collect();
+        let mut people: Vec<&Layer> =
+            layers.iter().filter(|layer| layer.kind != LayerKind::Manifest).collect();
         people.sort_by_key(|layer| layer.kind);
-        let manifests = || {
-            layers
-                .iter()
-                .filter(|layer| layer.kind == LayerKind::Manifest)
-        };
+        let manifests = || layers.iter().filter(|layer| layer.kind == LayerKind::Manifest);
 
         let mut limits = defaults.limits;
-        people
-            .iter()
-            .for_each(|layer| replace_limits(&mut limits, &layer.limits));
+        people.iter().for_each(|layer| replace_limits(&mut limits, &layer.limits));
         manifests().for_each(|layer| tighten_limits(&mut limits, &layer.limits));
 
         let mut subprocess = Sourced::new(Subprocess::Allowed, Origin::Default);
-        people
-            .iter()
-            .for_each(|layer| replace(&mut subprocess, &layer.subprocess));
+        people.iter().for_each(|layer| replace(&mut subprocess, &layer.subprocess));
         for asked in manifests().filter_map(|layer| layer.subprocess.as_ref()) {
             if asked.value == Subprocess::Refused && subprocess.value == Subprocess::Allowed {
                 subprocess = asked.clone();
@@ -48,10 +38,7 @@ impl Policy {
         }
 
         let mut env = merge_env(&people);
-        let allow = defaults
-            .env_allow
-            .into_iter()
-            .map(|p| Sourced::new(p, Origin::Default));
+        let allow = defaults.env_allow.into_iter().map(|p| Sourced::new(p, Origin::Default));
         env.allow = union(allow.chain(env.allow));
 
         Ok(Self {
@@ -76,9 +63,7 @@ impl Policy {
 
 fn merge_network(people: &[&Layer]) -> Result<Network, Error> {
     let mut mode = Sourced::new(NetworkMode::Isolated, Origin::Default);
-    people
-        .iter()
-        .for_each(|layer| replace(&mut mode, &layer.network_mode));
+    people.iter().for_each(|layer| replace(&mut mode, &layer.network_mode));
     let network = Network {
         mode,
         allow: gather(people, |layer| &layer.allow),
@@ -88,20 +73,12 @@ fn merge_network(people: &[&Layer]) -> Result<Network, Error> {
     if network.mode.value == NetworkMode::Isolated {
         return Ok(network);
     }
-    let allow = network
-        .allow
-        .first()
-        .map(|rule| (format!("allow {}", rule.value), &rule.origin));
+    let allow = network.allow.first().map(|rule| (format!("allow {}", rule.value), &rule.origin));
     let unix = network.unix.first().map(|path| {
-        (
-            format!("unix {}", printable_text(&path.value.to_string_lossy())),
-            &path.origin,
-        )
+        (format!("unix {}", printable_text(&path.value.to_string_lossy())), &path.origin)
     });
-    let listen = network
-        .listen
-        .first()
-        .map(|port| (format!("listen {}", port.value), &port.origin));
+    let listen =
+        network.listen.first().map(|port| (format!("listen {}", port.value), &port.origin));
     match allow.or(unix).or(listen) {
         None => Ok(network),
         Some((rule, origin)) => Err(Error::plain(
@@ -141,9 +118,7 @@ fn gather<T: Clone + Eq + Hash>(
 /// In order, each value once, with the origin that said it first.
 fn union<T: Clone + Eq + Hash>(items: impl Iterator<Item = Sourced<T>>) -> Vec<Sourced<T>> {
     let mut seen = HashSet::new();
-    items
-        .filter(|item| seen.insert(item.value.clone()))
-        .collect()
+    items.filter(|item| seen.insert(item.value.clone())).collect()
 }
 
 fn replace<T: Clone>(slot: &mut Sourced<T>, said: &Option<Sourced<T>>) {

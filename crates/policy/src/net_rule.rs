@@ -70,8 +70,7 @@ impl Ports {
 impl NetRule {
     /// Whether the name part allows this host name, in any spelling. Ports are apart.
     pub fn matches_name(&self, name: &str) -> bool {
-        name.parse::<HostName>()
-            .is_ok_and(|name| self.host.matches_name(&name))
+        name.parse::<HostName>().is_ok_and(|name| self.host.matches_name(&name))
     }
 
     /// Whether the address part allows this address. A name rule says no.
@@ -115,11 +114,7 @@ impl FromStr for NetRule {
                 format!("write {value}:53, or {value}:* for every port"),
             ));
         }
-        Ok(Self {
-            protocol,
-            host,
-            ports,
-        })
+        Ok(Self { protocol, host, ports })
     }
 }
 
@@ -188,10 +183,7 @@ fn ports(text: &str) -> Result<Ports, ValueError> {
         ));
     }
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return refuse(
-            "not a port",
-            "write a number from 1 to 65535, or * for every port",
-        );
+        return refuse("not a port", "write a number from 1 to 65535, or * for every port");
     }
     match text.parse::<u16>() {
         Ok(0) => refuse("port 0 cannot be connected to", "write * for every port"),
@@ -214,10 +206,7 @@ fn url_instead_of_rule(value: &str, scheme_end: usize) -> ValueError {
         _ => "",
     };
     let meant = match host.parse::<NetRule>() {
-        Ok(NetRule {
-            ports: Ports::Default,
-            ..
-        }) => format!("{host}{port}"),
+        Ok(NetRule { ports: Ports::Default, .. }) => format!("{host}{port}"),
         Ok(rule) => rule.to_string(),
         Err(_) => "api.example.com:443".to_owned(),
     };

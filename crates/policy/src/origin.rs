@@ -42,16 +42,11 @@ mod tests {
 
     #[test]
     fn serializes_with_its_kind() {
-        let origin = Origin::PolicyFile {
-            place: "policy.toml:3".into(),
-        };
+        let origin = Origin::PolicyFile { place: "policy.toml:3".into() };
         assert_eq!(
             serde_json::to_string(&origin).unwrap(),
             r#"{"kind":"policy_file","place":"policy.toml:3"}"#
         );
-        assert_eq!(
-            serde_json::to_string(&Origin::Default).unwrap(),
-            r#"{"kind":"default"}"#
-        );
+        assert_eq!(serde_json::to_string(&Origin::Default).unwrap(), r#"{"kind":"default"}"#);
     }
 }

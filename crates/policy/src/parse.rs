@@ -37,15 +37,8 @@ const TABLES: [(&str, &[&str]); 5] = [
 pub(crate) fn layer(text: &str, from: LayerSource) -> Result<Layer, Error> {
     let mut source = TomlSource::new(text, from.shown_path());
     let root = source.parse()?;
-    let roots = PathRoots {
-        base: from.base.clone(),
-        home: from.home.clone(),
-    };
-    let schema = Schema {
-        source,
-        from,
-        roots,
-    };
+    let roots = PathRoots { base: from.base.clone(), home: from.home.clone() };
+    let schema = Schema { source, from, roots };
     let mut layer = Layer::empty(schema.from.kind);
 
     let names = TABLES.map(|(name, _)| name);
@@ -58,10 +51,7 @@ pub(crate) fn layer(text: &str, from: LayerSource) -> Result<Layer, Error> {
             }
             _ => return Err(schema.wrong_type(value, "a table", format!("write [{name}]"))),
         };
-        let keys = TABLES
-            .iter()
-            .find(|table| table.0 == name)
-            .map_or(&[][..], |table| table.1);
+        let keys = TABLES.iter().find(|table| table.0 == name).map_or(&[][..], |table| table.1);
         let entries = schema.entries(table, Some(name), keys)?;
         match name {
             "filesystem" => schema.filesystem(&entries, &mut layer)?,
@@ -101,16 +91,10 @@ impl<'a> Schema<'a> {
     ) -> Result<Vec<(&'t str, &'t Value<'a>)>, Error> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
-        if let Some((key, _)) = entries
-            .iter()
-            .find(|(key, _)| !known.contains(&&**key.get_ref()))
-        {
+        if let Some((key, _)) = entries.iter().find(|(key, _)| !known.contains(&&**key.get_ref())) {
             return Err(self.unknown_key(key, name, known));
         }
-        Ok(entries
-            .into_iter()
-            .map(|(key, value)| (&**key.get_ref(), value))
-            .collect())
+        Ok(entries.into_iter().map(|(key, value)| (&**key.get_ref(), value)).collect())
     }
 
     fn unknown_key(
@@ -146,11 +130,7 @@ impl<'a> Schema<'a> {
             "table" => "a table",
             _ => "a date",
         };
-        self.source.at(
-            value.span(),
-            format!("expected {expected}, found {found}"),
-            hint,
-        )
+        self.source.at(value.span(), format!("expected {expected}, found {found}"), hint)
     }
 
     fn said<T>(&self, value: T, at: usize) -> Sourced<T> {
@@ -176,10 +156,7 @@ impl<'a> Schema<'a> {
 
     fn string<'t>(&self, value: &'t Value<'a>) -> Result<&'t str, Error> {
         let hint = "put it in quotes";
-        value
-            .get_ref()
-            .as_str()
-            .ok_or_else(|| self.wrong_type(value, "a string", hint))
+        value.get_ref().as_str().ok_or_else(|| self.wrong_type(value, "a string", hint))
     }
 
     /// A list of strings, each read by `read`, with the place of each.
@@ -207,10 +184,7 @@ impl<'a> Schema<'a> {
     }
 
     fn sourced<T>(&self, items: Vec<(T, Range<usize>)>) -> Vec<Sourced<T>> {
-        items
-            .into_iter()
-            .map(|(value, span)| self.said(value, span.start))
-            .collect()
+        items.into_iter().map(|(value, span)| self.said(value, span.start)).collect()
     }
 
     fn path(&self, text: &str) -> Result<PathBuf, ValueError> {
@@ -291,8 +265,7 @@ impl<'a> Schema<'a> {
             .ok()
             .filter(|port| *port != 0)
             .ok_or_else(|| {
-                self.source
-                    .at(value.span(), "not a port", "write a number from 1 to 65535")
+                self.source.at(value.span(), "not a port", "write a number from 1 to 65535")
             })
     }
 

@@ -48,35 +48,20 @@ impl PathRoots {
     ) -> Result<(&'a Path, &'a Path), ValueError> {
         let bytes = path.as_os_str().as_encoded_bytes();
         if bytes.is_empty() {
-            return Err(ValueError::new(
-                0..0,
-                "empty path",
-                "write . for the directory itself",
-            ));
+            return Err(ValueError::new(0..0, "empty path", "write . for the directory itself"));
         }
         if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
-            return Err(ValueError::new(
-                at..at + 1,
-                "NUL character in path",
-                "remove it",
-            ));
+            return Err(ValueError::new(at..at + 1, "NUL character in path", "remove it"));
         }
         if let Ok(rest) = path.strip_prefix("~") {
             let home = self.home.as_deref().ok_or_else(|| {
-                ValueError::new(
-                    0..1,
-                    "the home directory is not known",
-                    "write the path in full",
-                )
+                ValueError::new(0..1, "the home directory is not known", "write the path in full")
             })?;
             return Ok((home, rest));
         }
         if tilde == Tilde::File && bytes[0] == b'~' {
             return Err(ValueError::new(
-                0..path
-                    .to_str()
-                    .and_then(|path| path.find(['/', '\\']))
-                    .unwrap_or(bytes.len()),
+                0..path.to_str().and_then(|path| path.find(['/', '\\'])).unwrap_or(bytes.len()),
                 "only one's own home can be written with \"~\"",
                 "write ~/…, or ./~… for a file of that name",
             ));
@@ -91,9 +76,7 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 pub(crate) fn is_glob(path: &OsStr) -> bool {
-    path.as_encoded_bytes()
-        .iter()
-        .any(|byte| b"*?[{".contains(byte))
+    path.as_encoded_bytes().iter().any(|byte| b"*?[{".contains(byte))
 }
 
 /// The directory with its glob characters in classes of their own, so that a project in
@@ -115,9 +98,7 @@ fn literal(directory: &Path) -> PathBuf {
 /// Whether `asked` is one of `granted` or below one of them. A path with `..` may lead
 /// anywhere, so it counts as below nothing.
 pub(crate) fn is_within(asked: &Path, granted: &std::collections::HashSet<&Path>) -> bool {
-    let climbs = asked
-        .components()
-        .any(|part| part == std::path::Component::ParentDir);
+    let climbs = asked.components().any(|part| part == std::path::Component::ParentDir);
     if climbs {
         return granted.contains(asked);
     }
@@ -131,10 +112,7 @@ mod tests {
     use super::*;
 
     fn roots() -> PathRoots {
-        PathRoots {
-            base: "/srv/[app]".into(),
-            home: Some("/home/me".into()),
-        }
+        PathRoots { base: "/srv/[app]".into(), home: Some("/home/me".into()) }
     }
 
     #[test]
@@ -146,10 +124,7 @@ mod tests {
             ("/etc//x/.", "/etc/x"),
             ("../up", "/srv/[app]/../up"),
         ] {
-            assert_eq!(
-                roots().resolve(Path::new(written), Tilde::File),
-                Ok(expected.into())
-            );
+            assert_eq!(roots().resolve(Path::new(written), Tilde::File), Ok(expected.into()));
         }
     }
 
@@ -157,14 +132,8 @@ mod tests {
     fn tilde_names_differ_between_file_and_shell() {
         let path = Path::new("~root/x");
         assert_eq!(roots().resolve(path, Tilde::File).unwrap_err().span, 0..5);
-        assert_eq!(
-            roots().resolve(path, Tilde::Shell),
-            Ok("/srv/[app]/~root/x".into())
-        );
-        let homeless = PathRoots {
-            home: None,
-            ..roots()
-        };
+        assert_eq!(roots().resolve(path, Tilde::Shell), Ok("/srv/[app]/~root/x".into()));
+        let homeless = PathRoots { home: None, ..roots() };
         assert!(homeless.resolve(Path::new("~/x"), Tilde::Shell).is_err());
     }
 
@@ -177,10 +146,7 @@ mod tests {
             ("~/.ssh/*", "/home/me/.ssh/*"),
             ("/etc/*.key", "/etc/*.key"),
         ] {
-            assert_eq!(
-                roots().resolve_deny(Path::new(written), Tilde::File),
-                Ok(expected.into())
-            );
+            assert_eq!(roots().resolve_deny(Path::new(written), Tilde::File), Ok(expected.into()));
         }
     }
 

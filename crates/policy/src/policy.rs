@@ -101,8 +101,10 @@ pub struct Env {
 
 /// serde refuses paths that are not UTF-8, and a report must not fail on a file's name.
 fn lossy<S: Serializer>(paths: &[Sourced<PathBuf>], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(paths.iter().map(|path| Sourced {
-        value: path.value.to_string_lossy(),
-        origin: path.origin.clone(),
-    }))
+    serializer.collect_seq(
+        paths.iter().map(|path| Sourced {
+            value: path.value.to_string_lossy(),
+            origin: path.origin.clone(),
+        }),
+    )
 }

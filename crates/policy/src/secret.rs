@@ -28,18 +28,13 @@ impl FromStr for SecretRef {
 
     fn from_str(value: &str) -> Result<Self, ValueError> {
         if let Some(name) = value.strip_prefix("env:") {
-            return name
-                .parse()
-                .map(Self::Env)
-                .map_err(|error| error.shifted("env:".len()));
+            return name.parse().map(Self::Env).map_err(|error| error.shifted("env:".len()));
         }
         let (kind, rest) = value.split_once(':').unwrap_or(("", value));
         match kind {
-            "file" | "cmd" if rest.is_empty() => Err(ValueError::new(
-                0..value.len(),
-                format!("nothing after \"{kind}:\""),
-                FORMS,
-            )),
+            "file" | "cmd" if rest.is_empty() => {
+                Err(ValueError::new(0..value.len(), format!("nothing after \"{kind}:\""), FORMS))
+            }
             "file" | "cmd" if rest.contains('\0') => Err(ValueError::new(
                 0..value.len(),
                 format!("NUL character after \"{kind}:\""),
@@ -80,15 +75,8 @@ mod tests {
 
     #[test]
     fn three_forms() {
-        for reference in [
-            "env:GITHUB_TOKEN",
-            "file:/run/secrets/token",
-            "cmd:pass show github",
-        ] {
-            assert_eq!(
-                reference.parse::<SecretRef>().unwrap().to_string(),
-                reference
-            );
+        for reference in ["env:GITHUB_TOKEN", "file:/run/secrets/token", "cmd:pass show github"] {
+            assert_eq!(reference.parse::<SecretRef>().unwrap().to_string(), reference);
         }
     }
 
@@ -97,10 +85,7 @@ mod tests {
         for literal in ["ghp_hunter2", "hunter2:hunter2", "https://hunter2@host"] {
             let error = literal.parse::<SecretRef>().unwrap_err().to_string();
             assert!(!error.contains("hunter2"), "{error}");
-            assert!(
-                error.contains("env:NAME, file:PATH or cmd:COMMAND"),
-                "{error}"
-            );
+            assert!(error.contains("env:NAME, file:PATH or cmd:COMMAND"), "{error}");
         }
     }
 

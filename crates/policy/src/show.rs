@@ -26,60 +26,37 @@ impl Policy {
 
         if network.mode.value == NetworkMode::Isolated {
             page.0.push_str("\n[network]\n");
-            let rules = network
-                .allow
-                .iter()
-                .map(|r| (Some(quoted(&r.value.to_string())), &r.origin));
+            let rules =
+                network.allow.iter().map(|r| (Some(quoted(&r.value.to_string())), &r.origin));
             page.list("allow", rules);
             page.paths("unix", &network.unix);
             page.list(
                 "listen",
-                network
-                    .listen
-                    .iter()
-                    .map(|p| (Some(p.value.to_string()), &p.origin)),
+                network.listen.iter().map(|p| (Some(p.value.to_string()), &p.origin)),
             );
         }
 
         page.0.push_str("\n[process]\n");
         let subprocess = &self.process.subprocess;
-        page.value(
-            "subprocess",
-            subprocess.value == Subprocess::Allowed,
-            &subprocess.origin,
-        );
+        page.value("subprocess", subprocess.value == Subprocess::Allowed, &subprocess.origin);
 
         page.0.push_str("\n[limits]\n");
         let limits = &self.limits;
         page.limit("memory", &limits.memory);
-        let cpu = limits
-            .cpu
-            .value
-            .map_or_else(|| quoted("none"), |cores| cores.number());
+        let cpu = limits.cpu.value.map_or_else(|| quoted("none"), |cores| cores.number());
         page.value("cpu", cpu, &limits.cpu.origin);
         page.limit("cpu_time", &limits.cpu_time);
         page.count("processes", &limits.processes);
         page.count("open_files", &limits.open_files);
         page.limit("file_size", &limits.file_size);
-        page.value(
-            "tmp_size",
-            quoted(&limits.tmp_size.value.to_string()),
-            &limits.tmp_size.origin,
-        );
+        page.value("tmp_size", quoted(&limits.tmp_size.value.to_string()), &limits.tmp_size.origin);
         page.limit("address_space", &limits.address_space);
         page.limit("timeout", &limits.timeout);
-        page.value(
-            "grace",
-            quoted(&limits.grace.value.to_string()),
-            &limits.grace.origin,
-        );
+        page.value("grace", quoted(&limits.grace.value.to_string()), &limits.grace.origin);
 
         page.0.push_str("\n[env]\n");
         let allow = self.env.allow.iter();
-        page.list(
-            "allow",
-            allow.map(|p| (Some(quoted(p.value.as_str())), &p.origin)),
-        );
+        page.list("allow", allow.map(|p| (Some(quoted(p.value.as_str())), &p.origin)));
         if !self.env.set.is_empty() {
             page.0.push_str("\n[env.set]\n");
             for (name, value) in &self.env.set {
@@ -108,17 +85,12 @@ impl Page {
     }
 
     fn limit<T: Display>(&mut self, key: &str, limit: &Sourced<Option<T>>) {
-        let value = limit
-            .value
-            .as_ref()
-            .map_or_else(|| "none".to_owned(), T::to_string);
+        let value = limit.value.as_ref().map_or_else(|| "none".to_owned(), T::to_string);
         self.value(key, quoted(&value), &limit.origin);
     }
 
     fn count(&mut self, key: &str, limit: &Sourced<Option<u32>>) {
-        let value = limit
-            .value
-            .map_or_else(|| quoted("none"), |count| count.to_string());
+        let value = limit.value.map_or_else(|| quoted("none"), |count| count.to_string());
         self.value(key, value, &limit.origin);
     }
 
@@ -139,9 +111,7 @@ impl Page {
     }
 
     fn list<'o>(&mut self, key: &str, items: impl Iterator<Item = (Option<String>, &'o Origin)>) {
-        let mut items = items
-            .filter_map(|(item, origin)| Some((item?, origin)))
-            .peekable();
+        let mut items = items.filter_map(|(item, origin)| Some((item?, origin))).peekable();
         if items.peek().is_none() {
             let _ = writeln!(self.0, "{key} = []");
             return;
@@ -155,11 +125,7 @@ impl Page {
 
     /// TOML is UTF-8, file names need not be. Said, so that nobody takes the page for all.
     fn unwritable(&mut self, what: &str) {
-        let _ = writeln!(
-            self.0,
-            "# also, but not writable in TOML: {}",
-            comment(what)
-        );
+        let _ = writeln!(self.0, "# also, but not writable in TOML: {}", comment(what));
     }
 }
 
@@ -173,18 +139,12 @@ fn reference_text(reference: &SecretRef) -> Option<String> {
 
 /// One line, whatever is in it: a comment must not end early and become policy.
 fn comment(text: &str) -> String {
-    text.chars()
-        .map(|c| if steers_terminal(c) { '\u{FFFD}' } else { c })
-        .collect()
+    text.chars().map(|c| if steers_terminal(c) { '\u{FFFD}' } else { c }).collect()
 }
 
 fn key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.chars().all(is_bare) {
-        name.to_owned()
-    } else {
-        quoted(name)
-    }
+    if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { quoted(name) }
 }
 
 /// A TOML basic string.

@@ -58,14 +58,7 @@ mod tests {
 
     #[test]
     fn slips_are_recognised() {
-        let known = [
-            "memory",
-            "cpu",
-            "cpu_time",
-            "processes",
-            "open_files",
-            "timeout",
-        ];
+        let known = ["memory", "cpu", "cpu_time", "processes", "open_files", "timeout"];
         for (word, expected) in [
             ("memroy", Some("memory")),
             ("Memory", Some("memory")),

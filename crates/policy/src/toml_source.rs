@@ -21,15 +21,8 @@ pub(crate) struct TomlSource<'a> {
 impl<'a> TomlSource<'a> {
     pub fn new(text: &'a str, file: String) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let line_starts = std::iter::once(0)
-            .chain(newlines.map(|(at, _)| at + 1))
-            .collect();
-        Self {
-            text,
-            file,
-            line_starts,
-            masks: Vec::new(),
-        }
+        let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
+        Self { text, file, line_starts, masks: Vec::new() }
     }
 
     /// Reads the syntax; from here on literal secrets are masked in excerpts.
@@ -46,12 +39,8 @@ impl<'a> TomlSource<'a> {
         let at = floor_char(self.text, span.end.max(span.start));
         if self.text[..at].to_ascii_lowercase().contains("secret") {
             let line = self.line_starts[self.line_index(span.start)];
-            let end = self.text[line..]
-                .find('\n')
-                .map_or(self.text.len(), |end| line + end);
-            let value = self.text[line..end]
-                .find('=')
-                .map_or(line, |equals| line + equals + 1);
+            let end = self.text[line..].find('\n').map_or(self.text.len(), |end| line + end);
+            let value = self.text[line..end].find('=').map_or(line, |equals| line + equals + 1);
             self.masks.push(value..end);
         }
         let (message, hint) = match error.message() {
@@ -62,9 +51,7 @@ impl<'a> TomlSource<'a> {
     }
 
     fn line_index(&self, at: usize) -> usize {
-        self.line_starts
-            .partition_point(|start| *start <= at)
-            .saturating_sub(1)
+        self.line_starts.partition_point(|start| *start <= at).saturating_sub(1)
     }
 
     pub fn line(&self, at: usize) -> usize {
@@ -80,10 +67,7 @@ impl<'a> TomlSource<'a> {
     ) -> Error {
         let index = self.line_index(span.start);
         let line = &self.text[self.line_starts[index]..floor_char(self.text, span.start)];
-        let position = Position {
-            line: index + 1,
-            column: line.chars().count() + 1,
-        };
+        let position = Position { line: index + 1, column: line.chars().count() + 1 };
         let excerpt = Excerpt::new(self.text, span, &self.masks);
         Error::in_file(self.file.clone(), message, hint).at(position, Some(excerpt))
     }
@@ -129,9 +113,7 @@ fn mask_secrets(table: &DeTable<'_>, secrecy: Secrecy, masks: &mut Vec<Range<usi
 fn mask_value(value: &Spanned<DeValue<'_>>, secrecy: Secrecy, masks: &mut Vec<Range<usize>>) {
     match value.get_ref() {
         DeValue::Table(table) => mask_secrets(table, secrecy, masks),
-        DeValue::Array(items) => items
-            .iter()
-            .for_each(|item| mask_value(item, secrecy, masks)),
+        DeValue::Array(items) => items.iter().for_each(|item| mask_value(item, secrecy, masks)),
         DeValue::String(text) if text.parse::<SecretRef>().is_ok() => {}
         _ if secrecy == Secrecy::Secret => masks.push(value.span()),
         _ => {}

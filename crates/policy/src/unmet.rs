@@ -14,10 +14,7 @@ use crate::policy::{NetworkMode, Policy, Sourced, Subprocess};
 /// One line for each wish that the policy does not grant: what, who asked, and the flag that
 /// would grant it. Wishes are a manifest's, and a person's own that a denial takes away.
 pub fn asked_but_not_granted(layers: &[Layer], policy: &Policy) -> Vec<String> {
-    let mut unmet = Unmet {
-        policy,
-        lines: Vec::new(),
-    };
+    let mut unmet = Unmet { policy, lines: Vec::new() };
     for layer in layers {
         unmet.paths(layer);
         if layer.kind == LayerKind::Manifest {
@@ -36,17 +33,13 @@ struct Unmet<'a> {
 
 impl Unmet<'_> {
     fn note<T>(&mut self, what: impl Display, asked: &Sourced<T>, remedy: impl Display) {
-        self.lines
-            .push(format!("{what} (asked by {}): {remedy}", asked.origin));
+        self.lines.push(format!("{what} (asked by {}): {remedy}", asked.origin));
     }
 
     fn paths(&mut self, layer: &Layer) {
         let policy = self.policy;
         let write = values(&policy.filesystem.write);
-        let read: HashSet<&Path> = values(&policy.filesystem.read)
-            .union(&write)
-            .copied()
-            .collect();
+        let read: HashSet<&Path> = values(&policy.filesystem.read).union(&write).copied().collect();
         let denied = values(&policy.filesystem.deny);
         let asked = [
             ("read", &layer.filesystem.read, read, "--read"),
@@ -73,42 +66,22 @@ impl Unmet<'_> {
         if network.mode.value == NetworkMode::Host {
             return;
         }
-        if let Some(mode) = layer
-            .network_mode
-            .as_ref()
-            .filter(|m| m.value == NetworkMode::Host)
-        {
+        if let Some(mode) = layer.network_mode.as_ref().filter(|m| m.value == NetworkMode::Host) {
             self.note("the host's network", mode, "give it with --network host");
         }
         for rule in &layer.allow {
-            if !network
-                .allow
-                .iter()
-                .any(|granted| granted.value.covers(&rule.value))
-            {
+            if !network.allow.iter().any(|granted| granted.value.covers(&rule.value)) {
                 let remedy = format!("give it with --allow-net {}", rule.value);
                 self.note(format_args!("connect to {}", rule.value), rule, remedy);
             }
         }
         let sockets = values(&network.unix);
-        for path in layer
-            .unix
-            .iter()
-            .filter(|path| !is_within(&path.value, &sockets))
-        {
+        for path in layer.unix.iter().filter(|path| !is_within(&path.value, &sockets)) {
             let shown = printable_text(&path.value.to_string_lossy());
-            self.note(
-                format_args!("connect to {shown}"),
-                path,
-                "give it with --allow-unix",
-            );
+            self.note(format_args!("connect to {shown}"), path, "give it with --allow-unix");
         }
         for port in &layer.listen {
-            if network
-                .listen
-                .iter()
-                .all(|granted| granted.value != port.value)
-            {
+            if network.listen.iter().all(|granted| granted.value != port.value) {
                 let remedy = format!("give it with --listen {}", port.value);
                 self.note(format_args!("listen on port {}", port.value), port, remedy);
             }
@@ -123,10 +96,7 @@ impl Unmet<'_> {
                 || env.allow.iter().any(|pattern| pattern.value.matches(name))
         };
         for pattern in &layer.env.allow {
-            let granted = env
-                .allow
-                .iter()
-                .any(|granted| granted.value == pattern.value);
+            let granted = env.allow.iter().any(|granted| granted.value == pattern.value);
             if !granted && !has(pattern.value.as_str()) {
                 let remedy = format!("give it with --env {}", pattern.value);
                 self.note(format_args!("variable {}", pattern.value), pattern, remedy);
@@ -136,12 +106,7 @@ impl Unmet<'_> {
             let remedy = format!("give it with --env {name}=…");
             self.note(format_args!("variable {name}"), value, remedy);
         }
-        for (name, reference) in layer
-            .env
-            .secrets
-            .iter()
-            .filter(|(name, _)| !has(name.as_str()))
-        {
+        for (name, reference) in layer.env.secrets.iter().filter(|(name, _)| !has(name.as_str())) {
             let remedy = format!("give it with --secret {name}=…");
             self.note(format_args!("secret {name}"), reference, remedy);
         }
@@ -155,28 +120,16 @@ impl Unmet<'_> {
         self.limit(Limit::Processes, &asked.processes, &given.processes);
         self.limit(Limit::OpenFiles, &asked.open_files, &given.open_files);
         self.limit(Limit::FileSize, &asked.file_size, &given.file_size);
-        self.limit(
-            Limit::AddressSpace,
-            &asked.address_space,
-            &given.address_space,
-        );
+        self.limit(Limit::AddressSpace, &asked.address_space, &given.address_space);
         self.limit(Limit::Timeout, &asked.timeout, &given.timeout);
-        self.limit(
-            Limit::TmpSize,
-            &optional(&asked.tmp_size),
-            &some(&given.tmp_size),
-        );
+        self.limit(Limit::TmpSize, &optional(&asked.tmp_size), &some(&given.tmp_size));
         self.limit(Limit::Grace, &optional(&asked.grace), &some(&given.grace));
         if let Some(asked) = &layer.subprocess
             && asked.value == Subprocess::Allowed
             && self.policy.process.subprocess.value == Subprocess::Refused
         {
             let origin = self.policy.process.subprocess.origin.clone();
-            self.note(
-                "start processes",
-                asked,
-                format_args!("refused by {origin}"),
-            );
+            self.note("start processes", asked, format_args!("refused by {origin}"));
         }
     }
 
@@ -194,11 +147,7 @@ impl Unmet<'_> {
             Some(value) => format!("{} {value}", limit.key()),
             None => format!("{} without limit", limit.key()),
         };
-        let remedy = format!(
-            "{most} is given ({}), more with {}",
-            given.origin,
-            limit.flag()
-        );
+        let remedy = format!("{most} is given ({}), more with {}", given.origin, limit.flag());
         self.note(what, asked, remedy);
     }
 }

@@ -22,11 +22,7 @@ impl ValueError {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
-        Self {
-            message: message.into(),
-            span,
-            hint: hint.into(),
-        }
+        Self { message: message.into(), span, hint: hint.into() }
     }
 
     /// Moves the span when the bad value is a part of a longer one.
@@ -62,10 +58,7 @@ mod tests {
     fn caret_is_under_the_bad_part_only() {
         let value = "64Q";
         let error = value.parse::<Bytes>().unwrap_err();
-        assert_eq!(
-            error.render(value),
-            "  64Q\n    ^ use B, KiB, MiB, GiB, TiB (or K, M, G, T)"
-        );
+        assert_eq!(error.render(value), "  64Q\n    ^ use B, KiB, MiB, GiB, TiB (or K, M, G, T)");
     }
 
     #[test]

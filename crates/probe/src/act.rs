@@ -51,27 +51,18 @@ pub(crate) struct Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Failure {
-            errno: errno::name(&error),
-            detail: error.to_string(),
-        }
+        Failure { errno: errno::name(&error), detail: error.to_string() }
     }
 }
 
 impl Failure {
     /// A failure that still has something to show, such as how far it came.
     pub fn after(error: &io::Error, detail: impl Into<String>) -> Self {
-        Failure {
-            errno: errno::name(error),
-            detail: detail.into(),
-        }
+        Failure { errno: errno::name(error), detail: detail.into() }
     }
 
     pub fn usage(detail: impl Into<String>) -> Self {
-        Failure {
-            errno: USAGE.into(),
-            detail: detail.into(),
-        }
+        Failure { errno: USAGE.into(), detail: detail.into() }
     }
 }
 
@@ -96,9 +87,7 @@ impl Act {
         let mut words = words.into_iter().map(Into::into).peekable();
         let mut acts = Vec::new();
         loop {
-            let name = words
-                .next()
-                .ok_or_else(|| UsageError("an act is missing".into()))?;
+            let name = words.next().ok_or_else(|| UsageError("an act is missing".into()))?;
             let spec = ACTS
                 .iter()
                 .find(|spec| name == spec.name)
@@ -137,22 +126,12 @@ impl Act {
 
 fn check_count(spec: &Spec, count: usize) -> Result<(), UsageError> {
     let words: Vec<&str> = spec.usage.split_whitespace().collect();
-    let needed = words
-        .iter()
-        .filter(|word| !word.starts_with('[') && !word.ends_with('…'))
-        .count();
-    let most = if spec.usage.ends_with('…') {
-        usize::MAX
-    } else {
-        words.len()
-    };
+    let needed = words.iter().filter(|word| !word.starts_with('[') && !word.ends_with('…')).count();
+    let most = if spec.usage.ends_with('…') { usize::MAX } else { words.len() };
     if (needed..=most).contains(&count) {
         Ok(())
     } else {
-        Err(UsageError(format!(
-            "usage: mcp-probe {} {}",
-            spec.name, spec.usage
-        )))
+        Err(UsageError(format!("usage: mcp-probe {} {}", spec.name, spec.usage)))
     }
 }
 
@@ -183,8 +162,7 @@ impl<'a> Args<'a> {
     }
 
     pub fn text_or(&self, index: usize, default: &'static str) -> Cow<'a, str> {
-        self.get(index)
-            .map_or(Cow::Borrowed(default), OsStr::to_string_lossy)
+        self.get(index).map_or(Cow::Borrowed(default), OsStr::to_string_lossy)
     }
 
     pub fn rest(&self, from: usize) -> &'a [OsString] {
@@ -203,11 +181,7 @@ impl<'a> Args<'a> {
     }
 
     pub fn number_or(&self, index: usize, default: u64) -> Result<u64, Failure> {
-        if self.get(index).is_some() {
-            self.number(index)
-        } else {
-            Ok(default)
-        }
+        if self.get(index).is_some() { self.number(index) } else { Ok(default) }
     }
 
     /// A number that is used as a count, size or file descriptor.
@@ -224,9 +198,7 @@ impl<'a> Args<'a> {
     }
 
     pub fn millis_or(&self, index: usize, default: u64) -> Result<std::time::Duration, Failure> {
-        Ok(std::time::Duration::from_millis(
-            self.number_or(index, default)?,
-        ))
+        Ok(std::time::Duration::from_millis(self.number_or(index, default)?))
     }
 }
 

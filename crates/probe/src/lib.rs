@@ -29,11 +29,5 @@ pub fn run(act: &Act) -> Outcome {
         Ok(detail) => (true, None, detail),
         Err(failure) => (false, Some(failure.errno), failure.detail),
     };
-    Outcome {
-        act: act.name().to_owned(),
-        arg: act.argument_text(),
-        ok,
-        errno,
-        detail,
-    }
+    Outcome { act: act.name().to_owned(), arg: act.argument_text(), ok, errno, detail }
 }

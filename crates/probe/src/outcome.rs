@@ -24,11 +24,7 @@ impl Outcome {
         push_quoted(&mut line, &self.act);
         line.push_str(",\"arg\":");
         push_quoted(&mut line, &self.arg);
-        line.push_str(if self.ok {
-            ",\"ok\":true"
-        } else {
-            ",\"ok\":false"
-        });
+        line.push_str(if self.ok { ",\"ok\":true" } else { ",\"ok\":false" });
         if let Some(errno) = &self.errno {
             line.push_str(",\"errno\":");
             push_quoted(&mut line, errno);

@@ -41,11 +41,7 @@ pub(crate) fn raw(nr: u64, registers: [u64; 6]) -> io::Result<u64> {
     // statement and whose buffers are as long as the call fills; numbers typed by a person for
     // the `syscall` act can break this process only, and that act exists to make any call.
     let answer = unsafe { libc::syscall(nr.cast_signed(), a, b, c, d, e, f) };
-    if answer == -1 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(answer.cast_unsigned())
-    }
+    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(answer.cast_unsigned()) }
 }
 
 /// `int 0x80` with no arguments: the 32-bit table, which a filter blind to the architecture
@@ -159,10 +155,7 @@ impl Pages {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let pages = Pages {
-            start: start.cast(),
-            length,
-        };
+        let pages = Pages { start: start.cast(), length };
         for offset in (0..length).step_by(4096) {
             // SAFETY: `offset` is below the length of the mapping made above; the write is
             // volatile because nobody reads it and it must happen all the same.

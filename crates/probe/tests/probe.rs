@@ -43,19 +43,13 @@ fn command<S: AsRef<OsStr>>(words: &[S]) -> Command {
 fn lines(words: &[&str]) -> Vec<String> {
     let output = command(words).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{words:?}: {output:?}");
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 /// Asserts that the last act works, and gives its detail as JSON shows it.
 fn works(words: &[&str]) -> String {
     let lines = lines(words);
-    let last = lines
-        .last()
-        .unwrap_or_else(|| panic!("{words:?} printed nothing"));
+    let last = lines.last().unwrap_or_else(|| panic!("{words:?} printed nothing"));
     assert!(last.contains("\"ok\":true"), "{words:?}: {last}");
     let (_, detail) = last.split_once("\"detail\":\"").unwrap();
     detail.trim_end_matches("\"}").to_owned()
@@ -63,10 +57,7 @@ fn works(words: &[&str]) -> String {
 
 fn fails(words: &[&str], errno: &str) {
     let last = lines(words).pop().unwrap();
-    assert!(
-        last.contains(&format!("\"ok\":false,\"errno\":\"{errno}\"")),
-        "{words:?}: {last}"
-    );
+    assert!(last.contains(&format!("\"ok\":false,\"errno\":\"{errno}\"")), "{words:?}: {last}");
 }
 
 /// Asserts that each act works or that this kernel does not have it.
@@ -145,10 +136,7 @@ fn unix_sockets() {
 
 #[test]
 fn other_processes() {
-    let mut other = command(&["sleep", "20"])
-        .env("CANARY", "seen")
-        .spawn()
-        .unwrap();
+    let mut other = command(&["sleep", "20"]).env("CANARY", "seen").spawn().unwrap();
     let pid = other.id().to_string();
     // /proc shows the old image until the exec is done.
     while !lines(&["environ", &pid]).concat().contains("CANARY=seen") {
@@ -234,17 +222,9 @@ fn lifetimes() {
     }
     works(&["ignore-term", "0.05"]);
     assert_eq!(command(&["exit", "7"]).status().unwrap().code(), Some(7));
-    let killed = command(&["signal-self", "15"])
-        .stdout(Stdio::null())
-        .status()
-        .unwrap();
-    assert_eq!(
-        std::os::unix::process::ExitStatusExt::signal(&killed),
-        Some(15)
-    );
-    let exec = command(&["exec", "/bin/echo", "--then", "x"])
-        .output()
-        .unwrap();
+    let killed = command(&["signal-self", "15"]).stdout(Stdio::null()).status().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&killed), Some(15));
+    let exec = command(&["exec", "/bin/echo", "--then", "x"]).output().unwrap();
     assert_eq!(exec.stdout, b"--then x\n");
     let probe = env!("CARGO_BIN_EXE_mcp-probe");
     works(&["memfd-exec", probe, "cwd"]);
@@ -262,10 +242,7 @@ fn namespaces() {
     for act in ["unshare", "enter"] {
         works_where_the_kernel_has_it(&[act, "user,mnt,uts,net,ipc"]);
     }
-    if !lines(&["unshare", "user,mnt,uts"])
-        .concat()
-        .contains("\"ok\":true")
-    {
+    if !lines(&["unshare", "user,mnt,uts"]).concat().contains("\"ok\":true") {
         println!("SKIP: no user namespaces");
         return;
     }
@@ -295,49 +272,25 @@ fn kernel_parts() {
         &["userfaultfd"],
         &["personality", "0xffffffff"],
         &["keyctl-read"],
-        &[
-            "join-session",
-            "--then",
-            "add-key",
-            &own,
-            "x",
-            "session",
-            "--then",
-            "keyctl-read",
-            &own,
-        ],
+        &["join-session", "--then", "add-key", &own, "x", "session", "--then", "keyctl-read", &own],
         &["int80", "20"],
         &["syscall", "0x40000027"],
     ] {
         works_where_the_kernel_has_it(words);
     }
-    works(&[
-        "syscall",
-        if cfg!(target_arch = "x86_64") {
-            "39"
-        } else {
-            "172"
-        },
-    ]);
+    works(&["syscall", if cfg!(target_arch = "x86_64") { "39" } else { "172" }]);
 }
 
 #[test]
 fn plain_text_is_not_json() {
     let output = command(&["write-stdout", "hello", "--then", "write-stderr", "there"]);
     let output = { output }.output().unwrap();
-    assert_eq!(
-        (&output.stdout[..], &output.stderr[..]),
-        (&b"hello"[..], &b"there"[..])
-    );
+    assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"hello"[..], &b"there"[..]));
 }
 
 #[test]
 fn usage_errors_leave_with_2() {
     for words in [&["fly"][..], &["read"], &["kill", "x", "9"]] {
-        assert_eq!(
-            command(words).output().unwrap().status.code(),
-            Some(2),
-            "{words:?}"
-        );
+        assert_eq!(command(words).output().unwrap().status.code(), Some(2), "{words:?}");
     }
 }

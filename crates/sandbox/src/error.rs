@@ -35,19 +35,11 @@ pub enum Error {
     #[error("{path}: {why}", path = path.display())]
     NotExecutable { path: PathBuf, why: String },
     #[error("{flag} {path}: {why}", path = path.display())]
-    Grant {
-        flag: String,
-        path: PathBuf,
-        why: String,
-    },
+    Grant { flag: String, path: PathBuf, why: String },
     #[error("{what}: {why}")]
     Input { what: String, why: String },
     #[error("file descriptor {fd} is {kind}, which would be a way out of the sandbox; {remedy}")]
-    Descriptor {
-        fd: i32,
-        kind: String,
-        remedy: String,
-    },
+    Descriptor { fd: i32, kind: String, remedy: String },
     #[error("could not set up the sandbox: {0}")]
     Setup(SetupFailure),
     #[error("{0}")]

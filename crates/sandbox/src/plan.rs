@@ -26,17 +26,11 @@ impl Intent {
     }
 
     pub fn partial(by: impl Into<String>, missing: impl Into<String>) -> Self {
-        Intent::Partial {
-            by: by.into(),
-            missing: missing.into(),
-        }
+        Intent::Partial { by: by.into(), missing: missing.into() }
     }
 
     pub fn unavailable(why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Intent::Unavailable {
-            why: why.into(),
-            remedy: remedy.into(),
-        }
+        Intent::Unavailable { why: why.into(), remedy: remedy.into() }
     }
 
     pub fn is_gap(&self) -> bool {
@@ -63,10 +57,7 @@ pub struct Plan {
 impl Plan {
     /// Controls that were asked for and will not, or not wholly, be enforced.
     pub fn gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
-        self.controls
-            .iter()
-            .filter(|(_, intent)| intent.is_gap())
-            .map(|(c, i)| (*c, i))
+        self.controls.iter().filter(|(_, intent)| intent.is_gap()).map(|(c, i)| (*c, i))
     }
 
     /// Gaps that stop a run under the default fallback.

@@ -105,14 +105,7 @@ impl Report {
             .iter()
             .map(|(control, intent)| (*control, status(plan, *control, intent, &answers)))
             .collect();
-        Report {
-            version: VERSION,
-            command,
-            controls,
-            ending,
-            exit_code,
-            usage,
-        }
+        Report { version: VERSION, command, controls, ending, exit_code, usage }
     }
 }
 
@@ -145,15 +138,8 @@ fn status(
         }
     }
     if missing.is_empty() {
-        Status::Enforced {
-            by: by.clone(),
-            seen,
-        }
+        Status::Enforced { by: by.clone(), seen }
     } else {
-        Status::Partial {
-            by: by.clone(),
-            missing: missing.join("; "),
-            seen,
-        }
+        Status::Partial { by: by.clone(), missing: missing.join("; "), seen }
     }
 }

@@ -22,13 +22,8 @@ pub enum Server {
 }
 
 impl Server {
-    pub const ALL: [Self; 5] = [
-        Self::Everything,
-        Self::Filesystem,
-        Self::Memory,
-        Self::Time,
-        Self::Git,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Everything, Self::Filesystem, Self::Memory, Self::Time, Self::Git];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -75,9 +70,7 @@ impl Server {
             }
             Self::Git => {
                 make_repository(&granted)?;
-                invocation
-                    .arguments
-                    .extend(["--repository".into(), granted.clone().into()]);
+                invocation.arguments.extend(["--repository".into(), granted.clone().into()]);
                 invocation.read.push(granted);
             }
         }
@@ -94,9 +87,7 @@ impl Server {
         let granted = scene.granted();
         match self {
             Self::Everything => {
-                session
-                    .call("echo", json!({ "message": "hello" }), "hello")
-                    .await?;
+                session.call("echo", json!({ "message": "hello" }), "hello").await?;
                 Ok("echo".into())
             }
             Self::Filesystem => filesystem(session, scene, setting).await,
@@ -104,32 +95,20 @@ impl Server {
                 let entity = json!({
                     "name": "sandbox", "entityType": "thing", "observations": ["remembers"],
                 });
-                session
-                    .call(
-                        "create_entities",
-                        json!({ "entities": [entity] }),
-                        "sandbox",
-                    )
-                    .await?;
+                session.call("create_entities", json!({ "entities": [entity] }), "sandbox").await?;
                 session.call("read_graph", json!({}), "remembers").await?;
                 on_host(&granted.join("memory.json"), "remembers")?;
                 Ok("create_entities, read_graph".into())
             }
             Self::Time => {
                 let zone = "Europe/Berlin";
-                session
-                    .call("get_current_time", json!({ "timezone": zone }), zone)
-                    .await?;
+                session.call("get_current_time", json!({ "timezone": zone }), zone).await?;
                 Ok("get_current_time".into())
             }
             Self::Git => {
                 let repository = json!({ "repo_path": granted });
-                session
-                    .call("git_status", repository.clone(), "untracked.txt")
-                    .await?;
-                session
-                    .call("git_log", repository, "the first commit")
-                    .await?;
+                session.call("git_status", repository.clone(), "untracked.txt").await?;
+                session.call("git_log", repository, "the first commit").await?;
                 Ok("git_status, git_log".into())
             }
         }
@@ -137,17 +116,10 @@ impl Server {
 }
 
 async fn filesystem(session: &Session, scene: &Scene, setting: &Setting) -> Result<String> {
-    let (file, content) = (
-        scene.granted().join("note.txt"),
-        "written through the sandbox",
-    );
+    let (file, content) = (scene.granted().join("note.txt"), "written through the sandbox");
     let text = json!({ "path": file, "content": content });
-    session
-        .call("write_file", text, "Successfully wrote")
-        .await?;
-    session
-        .call("read_file", json!({ "path": file }), content)
-        .await?;
+    session.call("write_file", text, "Successfully wrote").await?;
+    session.call("read_file", json!({ "path": file }), content).await?;
     on_host(&file, content)?;
     let secret = json!({ "path": scene.secret() });
     match setting {
@@ -173,20 +145,12 @@ async fn filesystem(session: &Session, scene: &Scene, setting: &Setting) -> Resu
 fn on_host(file: &Path, expected: &str) -> Result<()> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     if !text.contains(expected) {
-        return Err(format!(
-            "{} on the host: no {expected:?} in {text:?}",
-            file.display()
-        )
-        .into());
+        return Err(format!("{} on the host: no {expected:?} in {text:?}", file.display()).into());
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        let ours = file
-            .parent()
-            .map(fs::metadata)
-            .transpose()?
-            .map(|it| it.uid());
+        let ours = file.parent().map(fs::metadata).transpose()?.map(|it| it.uid());
         let owner = fs::metadata(file)?.uid();
         if ours.is_some_and(|ours| ours != owner) {
             return Err(format!("{} belongs to uid {owner}", file.display()).into());
@@ -199,9 +163,7 @@ fn make_repository(dir: &Path) -> Result<()> {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
         // The user's own configuration (hooks, signing, templates) is not under test.
-        command
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         command.args(["-c", "user.name=xtask", "-c", "user.email=xtask@localhost"]);
         install::succeed(command.arg("-C").arg(dir).args(arguments))
     };

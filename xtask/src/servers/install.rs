@@ -25,10 +25,7 @@ const REQUIREMENTS: &str = include_str!("../../servers/requirements.txt");
 const NEEDED: [(&[&str], &str); 4] = [
     (&["node", "--version"], "node (Debian: nodejs)"),
     (&["npm", "--version"], "npm (Debian: npm)"),
-    (
-        &["python3", "-c", "import ensurepip, venv"],
-        "python3 with venv (Debian: python3-venv)",
-    ),
+    (&["python3", "-c", "import ensurepip, venv"], "python3 with venv (Debian: python3-venv)"),
     (&["git", "--version"], "git (Debian: git)"),
 ];
 
@@ -63,15 +60,8 @@ pub fn install(cache: &Path) -> Result<Installed> {
     // Two checks at once must not install over each other; the lock ends with this function.
     let lock = File::create(cache.join("lock"))?;
     lock.lock()?;
-    let installed = Installed {
-        node: cache.join("node"),
-        python: cache.join("python"),
-    };
-    unless_stamped(
-        &installed.node,
-        &[PACKAGE_LOCK, &said_by("node", "--version")?],
-        install_node,
-    )?;
+    let installed = Installed { node: cache.join("node"), python: cache.join("python") };
+    unless_stamped(&installed.node, &[PACKAGE_LOCK, &said_by("node", "--version")?], install_node)?;
     // A virtual environment links to the interpreter that made it.
     let python = said_by("python3", "--version")?;
     unless_stamped(&installed.python, &[REQUIREMENTS, &python], install_python)?;
@@ -82,22 +72,13 @@ fn check_machine() -> Result<()> {
     let works = |words: &[&str]| match words.split_first() {
         Some((program, arguments)) => {
             let mut command = Command::new(program);
-            command
-                .args(arguments)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null());
-            command
-                .stderr(Stdio::null())
-                .status()
-                .is_ok_and(|status| status.success())
+            command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+            command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
         }
         None => false,
     };
-    let missing: Vec<_> = NEEDED
-        .iter()
-        .filter(|(words, _)| !works(words))
-        .map(|&(_, source)| source)
-        .collect();
+    let missing: Vec<_> =
+        NEEDED.iter().filter(|(words, _)| !works(words)).map(|&(_, source)| source).collect();
     if missing.is_empty() {
         Ok(())
     } else {

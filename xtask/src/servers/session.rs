@@ -52,14 +52,11 @@ impl Invocation {
                 let mut command = Command::new(launcher);
                 command.arg("run");
                 let grants = |flag, paths: &[PathBuf]| {
-                    let words = paths
-                        .iter()
-                        .flat_map(move |path| [OsString::from(flag), path.into()]);
+                    let words =
+                        paths.iter().flat_map(move |path| [OsString::from(flag), path.into()]);
                     words.collect::<Vec<_>>()
                 };
-                command
-                    .args(grants("--read", &self.read))
-                    .args(grants("--write", &self.write));
+                command.args(grants("--read", &self.read)).args(grants("--write", &self.write));
                 for (name, value) in &self.environment {
                     let mut pair = OsString::from(name);
                     pair.push("=");
@@ -71,10 +68,7 @@ impl Invocation {
             }
         };
         // kill_on_drop: a run given up on must not leave a server behind.
-        command
-            .args(&self.arguments)
-            .current_dir(&self.directory)
-            .kill_on_drop(true);
+        command.args(&self.arguments).current_dir(&self.directory).kill_on_drop(true);
         command
     }
 }
@@ -110,21 +104,14 @@ impl Session {
             .map_err(|error| format!("{shown}: {error}"))?;
         let stderr = tokio::spawn(collect(stderr));
         match timeout(INITIALIZE_LIMIT, ().serve(transport)).await {
-            Ok(Ok(service)) => Ok(Self {
-                service,
-                stderr,
-                initialize: start.elapsed(),
-            }),
+            Ok(Ok(service)) => Ok(Self { service, stderr, initialize: start.elapsed() }),
             Ok(Err(error)) => {
                 Err(format!("initialize: {error}{}", quoted(&rest(stderr).await)).into())
             }
             Err(_) => {
                 let limit = INITIALIZE_LIMIT.as_secs();
-                Err(format!(
-                    "no answer to initialize in {limit} s{}",
-                    quoted(&rest(stderr).await)
-                )
-                .into())
+                Err(format!("no answer to initialize in {limit} s{}", quoted(&rest(stderr).await))
+                    .into())
             }
         }
     }
@@ -149,10 +136,7 @@ impl Session {
             Ok(Ok(result)) => {
                 let texts = result.content.iter().filter_map(|block| block.as_text());
                 Ok(Answer {
-                    text: texts
-                        .map(|it| it.text.as_str())
-                        .collect::<Vec<_>>()
-                        .join("\n"),
+                    text: texts.map(|it| it.text.as_str()).collect::<Vec<_>>().join("\n"),
                     is_error: result.is_error.unwrap_or(false),
                 })
             }
@@ -181,10 +165,7 @@ impl Session {
             Err(_) => return Err("the server does not end, not even when killed".into()),
         };
         let by_itself = start.elapsed() < KILLED_AFTER;
-        Ok(End {
-            by_itself,
-            stderr: rest(self.stderr).await,
-        })
+        Ok(End { by_itself, stderr: rest(self.stderr).await })
     }
 }
 
@@ -213,15 +194,8 @@ async fn rest(stderr: JoinHandle<String>) -> String {
 
 fn quoted(stderr: &str) -> String {
     let stderr = stderr.trim_end();
-    let start = stderr
-        .char_indices()
-        .rev()
-        .nth(STDERR_SHOWN)
-        .map_or(0, |(index, _)| index);
-    stderr[start..]
-        .lines()
-        .map(|line| format!("\n    | {line}"))
-        .collect()
+    let start = stderr.char_indices().rev().nth(STDERR_SHOWN).map_or(0, |(index, _)| index);
+    stderr[start..].lines().map(|line| format!("\n    | {line}")).collect()
 }
 
 #[cfg(test)]
@@ -240,9 +214,7 @@ mod tests {
         let command = invocation.command(setting);
         let command = command.as_std();
         let words = std::iter::once(command.get_program()).chain(command.get_args());
-        words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
     #[test]

@@ -34,10 +34,7 @@ impl Entry {
     /// Tries the command once, because a sandbox that fails at start-up is fast.
     fn try_out(name: &'static str, words: &[OsString]) -> Result<Self> {
         Ok(match failure(words) {
-            None => Self::Ready(Contender {
-                name,
-                spawn: sys::Spawn::new(words)?,
-            }),
+            None => Self::Ready(Contender { name, spawn: sys::Spawn::new(words)? }),
             Some(why) => Self::Skipped { name, why },
         })
     }
@@ -56,10 +53,7 @@ impl Contender {
 /// `release/mcp` in the target directory that this program was built in.
 pub fn default_launcher() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
-    let target = own
-        .parent()
-        .and_then(Path::parent)
-        .ok_or("this program has no directory")?;
+    let target = own.parent().and_then(Path::parent).ok_or("this program has no directory")?;
     Ok(target.join("release").join("mcp"))
 }
 
@@ -115,35 +109,21 @@ pub fn bubblewrap(command: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
     }
     add(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"].map(OsStr::new));
     add(&["--tmpfs", "/home/x", "--chdir", "/", "--clearenv"].map(OsStr::new));
-    add(&[
-        "--setenv",
-        "PATH",
-        "/usr/bin:/bin",
-        "--setenv",
-        "HOME",
-        "/home/x",
-        "--",
-    ]
-    .map(OsStr::new));
+    add(&["--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/home/x", "--"].map(OsStr::new));
     words.extend(command);
     words
 }
 
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|dir| dir.join(program))
-        .find(|file| file.is_file())
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
 /// Why a command does not succeed, if it does not.
 pub fn failure(words: &[OsString]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
     match command.output() {
         Ok(output) if output.status.success() => None,
         Ok(output) => {
@@ -170,11 +150,7 @@ mod tests {
     #[test]
     fn a_failing_command_says_why() {
         assert_eq!(failure(&["/bin/true".into()]), None);
-        let why = failure(&[
-            "/bin/sh".into(),
-            "-c".into(),
-            "echo no luck >&2; exit 3".into(),
-        ]);
+        let why = failure(&["/bin/sh".into(), "-c".into(), "echo no luck >&2; exit 3".into()]);
         assert_eq!(why.as_deref(), Some("exit status: 3: no luck"));
         assert!(failure(&["/does/not/exist".into()]).is_some());
     }

@@ -61,10 +61,7 @@ impl Tree {
     fn of(sandbox: &'static str, words: &[OsString]) -> Result<Self> {
         let (program, arguments) = words.split_first().ok_or("empty command line")?;
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
         let outcome = match command.spawn() {
             Err(error) => Err(format!("{}: {error}", program.display())),
             Ok(mut child) => {
@@ -104,10 +101,7 @@ fn settled(child: &mut Child) -> Result<Option<Vec<Process>>> {
 fn processes() -> Vec<Process> {
     let status = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("status")).ok();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(status)
-        .filter_map(|text| Process::parse(&text))
-        .collect()
+    entries.filter_map(status).filter_map(|text| Process::parse(&text)).collect()
 }
 
 fn descendants(root: u32, all: &[Process]) -> Vec<Process> {
@@ -126,27 +120,15 @@ impl fmt::Display for Tree {
             Err(why) => return writeln!(out, "memory of {}: skipped: {why}", self.sandbox),
             Ok(processes) => processes,
         };
-        writeln!(
-            out,
-            "memory of {}: {} processes",
-            self.sandbox,
-            processes.len()
-        )?;
+        writeln!(out, "memory of {}: {} processes", self.sandbox, processes.len())?;
         for (index, process) in processes.iter().enumerate() {
             let role = match (index, process.name.as_str()) {
                 (0, _) => "launcher",
                 (_, "sleep") => "command",
                 _ => "init",
             };
-            let Process {
-                resident,
-                anonymous,
-                ..
-            } = process;
-            writeln!(
-                out,
-                "  {role:<10}VmRSS {resident:>6} KiB   RssAnon {anonymous:>6} KiB"
-            )?;
+            let Process { resident, anonymous, .. } = process;
+            writeln!(out, "  {role:<10}VmRSS {resident:>6} KiB   RssAnon {anonymous:>6} KiB")?;
         }
         Ok(())
     }
@@ -157,26 +139,15 @@ mod tests {
     use super::*;
 
     fn process(pid: u32, parent: u32) -> Process {
-        Process {
-            pid,
-            parent,
-            name: "x".into(),
-            resident: 1,
-            anonymous: 1,
-        }
+        Process { pid, parent, name: "x".into(), resident: 1, anonymous: 1 }
     }
 
     #[test]
     fn status_is_parsed() {
         let status =
             "Name:\tmcp\nState:\tS\nPid:\t7\nPPid:\t1\nVmRSS:\t   1234 kB\nRssAnon:\t  56 kB\n";
-        let expected = Process {
-            pid: 7,
-            parent: 1,
-            name: "mcp".into(),
-            resident: 1234,
-            anonymous: 56,
-        };
+        let expected =
+            Process { pid: 7, parent: 1, name: "mcp".into(), resident: 1234, anonymous: 56 };
         assert_eq!(Process::parse(status), Some(expected));
     }
 
@@ -187,13 +158,7 @@ mod tests {
 
     #[test]
     fn the_tree_is_the_launcher_and_all_below_it() {
-        let all = [
-            process(1, 0),
-            process(5, 1),
-            process(6, 5),
-            process(7, 6),
-            process(8, 1),
-        ];
+        let all = [process(1, 0), process(5, 1), process(6, 5), process(7, 6), process(8, 1)];
         let pids: Vec<_> = descendants(5, &all).iter().map(|it| it.pid).collect();
         assert_eq!(pids, [5, 6, 7]);
     }

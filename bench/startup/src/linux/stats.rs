@@ -21,17 +21,10 @@ impl Summary {
         let at = |part: f64| {
             // Nearest rank; a benchmark has at least one round.
             let rank = (part * times.len() as f64).ceil() as usize;
-            let time = times
-                .get(rank.saturating_sub(1))
-                .copied()
-                .unwrap_or_default();
+            let time = times.get(rank.saturating_sub(1)).copied().unwrap_or_default();
             time.as_secs_f64() * 1e3
         };
-        Self {
-            median: at(0.5),
-            p10: at(0.1),
-            p90: at(0.9),
-        }
+        Self { median: at(0.5), p10: at(0.1), p90: at(0.9) }
     }
 }
 
@@ -48,14 +41,10 @@ impl Table {
     pub fn new(entries: &[Entry], summaries: Vec<Summary>) -> Self {
         let mut summaries = summaries.into_iter();
         let row = |entry: &Entry| match entry {
-            Entry::Ready(contender) => summaries.next().map(|it| Row {
-                name: contender.name,
-                outcome: Ok(it),
-            }),
-            Entry::Skipped { name, why } => Some(Row {
-                name,
-                outcome: Err(why.clone()),
-            }),
+            Entry::Ready(contender) => {
+                summaries.next().map(|it| Row { name: contender.name, outcome: Ok(it) })
+            }
+            Entry::Skipped { name, why } => Some(Row { name, outcome: Err(why.clone()) }),
         };
         Self(entries.iter().filter_map(row).collect())
     }
@@ -148,62 +137,30 @@ mod tests {
     use super::*;
 
     fn row(name: &'static str, median: f64) -> Row {
-        Row {
-            name,
-            outcome: Ok(Summary {
-                median,
-                p10: median,
-                p90: median,
-            }),
-        }
+        Row { name, outcome: Ok(Summary { median, p10: median, p90: median }) }
     }
 
     #[test]
     fn percentiles_are_nearest_rank() {
         let summary = Summary::of((1..=10).rev().map(Duration::from_millis).collect());
-        assert_eq!(
-            summary,
-            Summary {
-                median: 5.0,
-                p10: 1.0,
-                p90: 9.0
-            }
-        );
+        assert_eq!(summary, Summary { median: 5.0, p10: 1.0, p90: 9.0 });
         let one = Summary::of(vec![Duration::from_millis(3)]);
-        assert_eq!(
-            one,
-            Summary {
-                median: 3.0,
-                p10: 3.0,
-                p90: 3.0
-            }
-        );
+        assert_eq!(one, Summary { median: 3.0, p10: 3.0, p90: 3.0 });
     }
 
     #[test]
     fn ratios_compare_overheads_not_totals() {
-        let table = Table(vec![
-            row("bare", 1.0),
-            row("bubblewrap", 5.0),
-            row("mcp", 3.0),
-        ]);
+        let table = Table(vec![row("bare", 1.0), row("bubblewrap", 5.0), row("mcp", 3.0)]);
         assert_eq!(table.ratio_of("mcp"), Some(0.5));
         assert_eq!(table.ratio_of("floor"), None);
     }
 
     #[test]
     fn a_skipped_row_has_its_reason_and_no_ratio() {
-        let skipped = Row {
-            name: "bubblewrap",
-            outcome: Err("not installed".into()),
-        };
+        let skipped = Row { name: "bubblewrap", outcome: Err("not installed".into()) };
         let table = Table(vec![row("bare", 1.0), skipped, row("mcp", 3.0)]);
         assert_eq!(table.ratio_of("mcp"), None);
-        assert!(
-            table
-                .to_string()
-                .contains("bubblewrap    skipped: not installed")
-        );
+        assert!(table.to_string().contains("bubblewrap    skipped: not installed"));
         assert_eq!(table.to_json()[1]["skipped"], "not installed");
     }
 

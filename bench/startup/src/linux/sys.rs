@@ -31,15 +31,9 @@ impl CStrings {
             .map(|string| CString::new(string.into_vec()))
             .collect::<Result<Vec<_>, _>>()?;
         // A CString keeps its bytes on the heap, so the pointers stay good when `owned` moves.
-        let mut pointers: Vec<_> = owned
-            .iter()
-            .map(|string| string.as_ptr().cast_mut())
-            .collect();
+        let mut pointers: Vec<_> = owned.iter().map(|string| string.as_ptr().cast_mut()).collect();
         pointers.push(ptr::null_mut());
-        Ok(Self {
-            pointers,
-            _owned: owned,
-        })
+        Ok(Self { pointers, _owned: owned })
     }
 
     fn environment() -> io::Result<Self> {
@@ -74,16 +68,8 @@ impl Spawn {
         // SAFETY: `actions` is live and exclusively borrowed for the call.
         check(unsafe { libc::posix_spawn_file_actions_init(&raw mut *actions) })?;
         // From here on Drop destroys the actions.
-        let mut spawn = Self {
-            words,
-            environment,
-            actions,
-        };
-        for (fd, flags) in [
-            (0, libc::O_RDONLY),
-            (1, libc::O_WRONLY),
-            (2, libc::O_WRONLY),
-        ] {
+        let mut spawn = Self { words, environment, actions };
+        for (fd, flags) in [(0, libc::O_RDONLY), (1, libc::O_WRONLY), (2, libc::O_WRONLY)] {
             // A terminal would make the launcher build a pty, which the others do not.
             // SAFETY: the actions are initialised; the path is a literal that libc copies.
             check(unsafe {
@@ -116,10 +102,7 @@ impl Spawn {
             )
         })?;
         let exit_code = wait(pid)?;
-        Ok(Run {
-            took: start.elapsed(),
-            exit_code,
-        })
+        Ok(Run { took: start.elapsed(), exit_code })
     }
 }
 
@@ -152,11 +135,7 @@ fn spawn_in_namespaces(command: &OsStr) -> io::Result<libc::pid_t> {
     // SAFETY: without CLONE_VM this is a fork: the child has its own copy of `program`, `words`
     // and `environment`, and this process has one thread. The child only calls execve and _exit.
     let pid = unsafe {
-        libc::syscall(
-            libc::SYS_clone3,
-            &raw const arguments,
-            size_of::<libc::clone_args>(),
-        )
+        libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>())
     };
     match pid {
         -1 => Err(io::Error::last_os_error()),
@@ -185,11 +164,7 @@ fn wait(pid: libc::pid_t) -> io::Result<Option<i32>> {
 
 /// The posix_spawn family returns the error instead of setting errno.
 fn check(error: libc::c_int) -> io::Result<()> {
-    if error == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::from_raw_os_error(error))
-    }
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
 #[cfg(test)]
@@ -210,11 +185,6 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_an_error() {
-        assert!(
-            Spawn::new(&["/does/not/exist".into()])
-                .unwrap()
-                .run()
-                .is_err()
-        );
+        assert!(Spawn::new(&["/does/not/exist".into()]).unwrap().run().is_err());
     }
 }

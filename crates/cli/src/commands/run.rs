@@ -23,34 +23,16 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
         )));
     }
     if args.command.is_empty() {
-        return Err(Failure::Usage(
-            "no command; give one after --: mcp run -- COMMAND".to_owned(),
-        ));
+        return Err(Failure::Usage("no command; give one after --: mcp run -- COMMAND".to_owned()));
     }
     let policy = layers::effective(&args.permissions, Defaults::run())?;
     let home = args.home.as_deref().map(kept_home).transpose()?;
-    let wish = Wish {
-        policy,
-        command: args.command.clone(),
-        cwd: args.cwd.clone(),
-        home,
-    };
+    let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
     let request = platform::resolve(wish)?;
-    let facts = if args.explain {
-        platform::probe_host()?
-    } else {
-        platform::assume_host()?
-    };
+    let facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
     let plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
-        print!(
-            "{}",
-            if args.json {
-                to_json(&plan) + "\n"
-            } else {
-                explain(&plan)
-            }
-        );
+        print!("{}", if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
         return Ok(0);
     }
     settle_gaps(&plan, &request.policy, &args)?;
@@ -76,20 +58,9 @@ fn create(path: &Path) -> Result<File, Failure> {
 }
 
 fn not_started(plan: &Plan, request: &Request, error: &mcp_sandbox::Error) -> Report {
-    let command = request
-        .argv
-        .iter()
-        .map(|a| a.to_string_lossy().into_owned())
-        .collect();
+    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let ending = Ending::NotStarted(error.to_string());
-    Report::new(
-        plan,
-        &[],
-        command,
-        ending,
-        error.exit_code(),
-        Usage::default(),
-    )
+    Report::new(plan, &[], command, ending, error.exit_code(), Usage::default())
 }
 
 fn kept_home(name: &str) -> Result<std::path::PathBuf, Failure> {
@@ -111,15 +82,10 @@ fn make_private(directory: &Path) -> std::io::Result<()> {
 
 /// Fail closed, degrade in the open: boundaries stop the run, limits are told.
 fn settle_gaps(plan: &Plan, policy: &Policy, args: &Run) -> Result<(), Failure> {
-    let stopping: Vec<(Control, &Intent)> = if args.strict {
-        plan.gaps().collect()
-    } else {
-        plan.boundary_gaps().collect()
-    };
+    let stopping: Vec<(Control, &Intent)> =
+        if args.strict { plan.gaps().collect() } else { plan.boundary_gaps().collect() };
     if !stopping.is_empty() {
-        let list = stopping
-            .iter()
-            .map(|(control, intent)| sentence(*control, intent));
+        let list = stopping.iter().map(|(control, intent)| sentence(*control, intent));
         let list = list.collect::<Vec<_>>().join("\n     ");
         match args.fallback {
             _ if args.strict => {
@@ -207,9 +173,7 @@ fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
             ));
         }
         (Ending::Timeout, _, Some(limit)) => {
-            render::say(&format!(
-                "killed: timeout {limit} reached; raise with --timeout"
-            ));
+            render::say(&format!("killed: timeout {limit} reached; raise with --timeout"));
         }
         (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
         _ => {}
@@ -255,18 +219,10 @@ fn explain(plan: &Plan) -> String {
         text += &match intent {
             Intent::Enforce { by } => format!("  {} {name} {by}\n", paint.good("[✓]")),
             Intent::Partial { by, missing } => {
-                format!(
-                    "  {} {name} {by}\n      {:<18} {missing}\n",
-                    paint.warn("[!]"),
-                    ""
-                )
+                format!("  {} {name} {by}\n      {:<18} {missing}\n", paint.warn("[!]"), "")
             }
             Intent::Unavailable { why, remedy } => {
-                format!(
-                    "  {} {name} {why}\n      {:<18} {remedy}\n",
-                    paint.bad("[⚠]"),
-                    ""
-                )
+                format!("  {} {name} {why}\n      {:<18} {remedy}\n", paint.bad("[⚠]"), "")
             }
             Intent::NotRequested => format!("  {} {name} not asked for\n", paint.faint("[ ]")),
         };

@@ -24,32 +24,21 @@ fn command_that_cannot_be_executed() {
     for path in [file.as_path(), scratch.path()] {
         let finished = Run::new().read(scratch.path()).command(&[path]).run();
         finished.has_no_panic().code_is(126);
-        assert!(
-            finished.stderr.contains(path.to_str().unwrap()),
-            "{finished}"
-        );
+        assert!(finished.stderr.contains(path.to_str().unwrap()), "{finished}");
     }
     let garbage = scratch.script("garbage", "\u{1}\u{2}not a program");
-    Run::new()
-        .command(&[garbage])
-        .run()
-        .has_no_panic()
-        .code_is(126);
+    Run::new().command(&[garbage]).run().has_no_panic().code_is(126);
 }
 
 #[test]
 fn scripts() {
     require!("userns");
     let scratch = Scratch::new();
-    for (name, line) in [
-        ("plain", "#!/bin/sh"),
-        ("by-env", "#!/usr/bin/env sh"),
-        ("flag", "#!/bin/sh -e"),
-    ] {
+    for (name, line) in
+        [("plain", "#!/bin/sh"), ("by-env", "#!/usr/bin/env sh"), ("flag", "#!/bin/sh -e")]
+    {
         let script = scratch.script(name, &format!("{line}\necho ran \"$@\"\n"));
-        let finished = Run::new()
-            .command(&[script.as_os_str(), "a b".as_ref()])
-            .run();
+        let finished = Run::new().command(&[script.as_os_str(), "a b".as_ref()]).run();
         finished.code_is(0);
         assert_eq!(finished.text(), "ran a b\n", "{line}");
     }
@@ -57,10 +46,7 @@ fn scripts() {
     let finished = Run::new().command(&[orphan]).run();
     finished.has_no_panic();
     assert!([126, 127].contains(&finished.code), "{finished}");
-    assert!(
-        finished.stderr.contains("/no/such/interpreter"),
-        "{finished}"
-    );
+    assert!(finished.stderr.contains("/no/such/interpreter"), "{finished}");
 }
 
 #[test]
@@ -80,10 +66,7 @@ fn grant_that_does_not_exist() {
         for flag in ["--read", "--write"] {
             let finished = Run::new().flag(flag).arg(&path).probe(&["cwd"]).run();
             finished.is_clear_error();
-            assert!(
-                finished.stderr.contains(path.to_str().unwrap()),
-                "{finished}"
-            );
+            assert!(finished.stderr.contains(path.to_str().unwrap()), "{finished}");
             assert!(finished.outcomes.is_empty(), "it ran: {finished}");
         }
     }
@@ -138,18 +121,8 @@ fn senseless_policies() {
     }
     let binary = scratch.join("binary");
     fs::write(&binary, b"\xff\xfe\0\0").unwrap();
-    Run::new()
-        .flag("--policy")
-        .arg(&binary)
-        .probe(&["cwd"])
-        .run()
-        .is_clear_error();
-    Run::new()
-        .flag("--policy")
-        .arg(scratch.path())
-        .probe(&["cwd"])
-        .run()
-        .is_clear_error();
+    Run::new().flag("--policy").arg(&binary).probe(&["cwd"]).run().is_clear_error();
+    Run::new().flag("--policy").arg(scratch.path()).probe(&["cwd"]).run().is_clear_error();
 }
 
 #[test]

@@ -6,13 +6,8 @@ use crate::require;
 use crate::support::{Finished, Preparation, Run, Scratch, allowed, is_root, mcp_path, probe_path};
 
 /// The variables that say where a user's files are.
-const PLACES: [&str; 5] = [
-    "HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-];
+const PLACES: [&str; 5] =
+    ["HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 
 #[test]
 fn closed_standard_streams() {
@@ -26,15 +21,8 @@ fn closed_standard_streams() {
         }
         let finished = run.probe(&["create".as_ref(), proof.as_os_str()]).run();
         finished.has_no_panic();
-        assert!(
-            [0, 125].contains(&finished.code),
-            "closed {closed:?}: {finished}"
-        );
-        assert_eq!(
-            proof.exists(),
-            finished.code == 0,
-            "closed {closed:?}: {finished}"
-        );
+        assert!([0, 125].contains(&finished.code), "closed {closed:?}: {finished}");
+        assert_eq!(proof.exists(), finished.code == 0, "closed {closed:?}: {finished}");
     }
 }
 
@@ -43,20 +31,12 @@ fn no_home() {
     require!("userns");
     let run = || {
         let mut run = Run::new().without_env("HOME");
-        for name in [
-            "XDG_CONFIG_HOME",
-            "XDG_CACHE_HOME",
-            "XDG_DATA_HOME",
-            "XDG_STATE_HOME",
-        ] {
+        for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"] {
             run = run.without_env(name);
         }
         run
     };
-    assert_eq!(
-        allowed(run().probe(&["getenv", "HOME"])).detail,
-        "/home/mcp"
-    );
+    assert_eq!(allowed(run().probe(&["getenv", "HOME"])).detail, "/home/mcp");
     for home in ["", "relative", "/no/such/home"] {
         allowed(run().env("HOME", home).probe(&["cwd"]));
     }
@@ -93,10 +73,7 @@ fn twenty_open_files() {
     require!("userns");
     let scratch = Scratch::new();
     let file = scratch.file("file", "content");
-    let run = Run::new()
-        .prepare(Preparation::OpenFiles(20))
-        .read(&file)
-        .write(scratch.path());
+    let run = Run::new().prepare(Preparation::OpenFiles(20)).read(&file).write(scratch.path());
     let finished = run.probe(&["read".as_ref(), file.as_os_str()]).run();
     finished.has_no_panic();
     match finished.code {
@@ -113,17 +90,8 @@ fn with_tmp(second: &[&str]) -> Finished {
         return Finished::new(0, Vec::new(), b"");
     }
     let [mcp, probe] = programs.map(PathBuf::into_os_string);
-    let inner = [
-        mcp,
-        "run".into(),
-        "--".into(),
-        probe,
-        "create".into(),
-        "/tmp/works".into(),
-    ];
-    let run = PLACES
-        .into_iter()
-        .fold(Run::bare(), |run, name| run.without_env(name));
+    let inner = [mcp, "run".into(), "--".into(), probe, "create".into(), "/tmp/works".into()];
+    let run = PLACES.into_iter().fold(Run::bare(), |run, name| run.without_env(name));
     run.env("TMPDIR", "/tmp")
         .probe(&["enter", if is_root() { "mnt" } else { "user,mnt" }])
         .probe(&["mount", "/tmp", "65536"])

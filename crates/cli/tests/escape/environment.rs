@@ -61,10 +61,7 @@ fn unnamed_variables_do_not_get_in() {
     }
     let names = allowed(launcher_with_secret().probe(&["env"]));
     for name in names.lines() {
-        assert!(
-            HARMLESS.contains(&name) || name.starts_with("LC_"),
-            "{name} got in"
-        );
+        assert!(HARMLESS.contains(&name) || name.starts_with("LC_"), "{name} got in");
     }
 }
 
@@ -72,12 +69,7 @@ fn unnamed_variables_do_not_get_in() {
 fn programs_find_what_they_need() {
     require!("userns");
     for name in ["PATH", "HOME"] {
-        assert!(
-            !allowed(Run::new().probe(&["getenv", name]))
-                .detail
-                .is_empty(),
-            "{name}"
-        );
+        assert!(!allowed(Run::new().probe(&["getenv", name])).detail.is_empty(), "{name}");
     }
     let language = Run::new().env("LANG", "C.UTF-8").probe(&["getenv", "LANG"]);
     assert_eq!(allowed(language).detail, "C.UTF-8");
@@ -86,10 +78,7 @@ fn programs_find_what_they_need() {
 #[test]
 fn environment_of_init_is_out_of_reach() {
     require!("userns");
-    let own = |run: Run| {
-        run.env("MCP_TEST_SECRET", CANARY)
-            .probe(&["environ", "self"])
-    };
+    let own = |run: Run| run.env("MCP_TEST_SECRET", CANARY).probe(&["environ", "self"]);
     assert!(allowed(own(Run::bare())).detail.contains(CANARY));
     assert!(!allowed(own(Run::new())).detail.contains(CANARY));
     blocked(launcher_with_secret().probe(&["environ", "1"]), NO_PROCESS);
@@ -99,16 +88,10 @@ fn environment_of_init_is_out_of_reach() {
 fn no_process_inside_holds_the_launchers_environment() {
     require!("userns");
     let script = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; true";
-    let bare = Run::bare()
-        .env("MCP_TEST_SECRET", CANARY)
-        .shell("cat /proc/self/environ")
-        .run();
+    let bare = Run::bare().env("MCP_TEST_SECRET", CANARY).shell("cat /proc/self/environ").run();
     assert!(bare.text().contains(CANARY), "{bare}");
     let inside = launcher_with_secret().shell(script).run();
-    assert!(
-        !inside.stdout.is_empty() && !inside.text().contains(CANARY),
-        "{inside}"
-    );
+    assert!(!inside.stdout.is_empty() && !inside.text().contains(CANARY), "{inside}");
 }
 
 #[test]
@@ -116,16 +99,10 @@ fn named_variables_get_in() {
     require!("userns");
     let value = |run: Run, name: &str| allowed(run.probe(&["getenv", name])).detail;
     let run = || launcher_with_secret().flag("--env");
-    assert_eq!(
-        value(run().arg("MCP_TEST_SECRET"), "MCP_TEST_SECRET"),
-        CANARY
-    );
+    assert_eq!(value(run().arg("MCP_TEST_SECRET"), "MCP_TEST_SECRET"), CANARY);
     assert_eq!(value(run().arg("NEW=a=b c"), "NEW"), "a=b c");
     assert_eq!(value(run().arg("EMPTY="), "EMPTY"), "");
-    let unset = run()
-        .arg("MCP_TEST_NOT_SET")
-        .probe(&["getenv", "MCP_TEST_NOT_SET"])
-        .run();
+    let unset = run().arg("MCP_TEST_NOT_SET").probe(&["getenv", "MCP_TEST_NOT_SET"]).run();
     unset.has_no_panic();
     assert!(unset.outcomes.iter().all(|outcome| !outcome.ok), "{unset}");
 }
@@ -136,17 +113,10 @@ fn variables_from_a_file_get_in() {
     let scratch = Scratch::new();
     let file = scratch.file("env", "# a comment\n\nONE=1\nTWO=two words\nTHREE=a=b\n");
     for (name, value) in [("ONE", "1"), ("TWO", "two words"), ("THREE", "a=b")] {
-        let run = Run::new()
-            .flag("--env-file")
-            .arg(&file)
-            .probe(&["getenv", name]);
+        let run = Run::new().flag("--env-file").arg(&file).probe(&["getenv", name]);
         assert_eq!(allowed(run).detail, value);
     }
-    let missing = Run::new()
-        .flag("--env-file")
-        .arg(scratch.join("none"))
-        .probe(&["cwd"])
-        .run();
+    let missing = Run::new().flag("--env-file").arg(scratch.join("none")).probe(&["cwd"]).run();
     missing.is_clear_error();
     assert!(missing.stderr.contains("none"), "{missing}");
 }
@@ -173,21 +143,10 @@ fn secrets_get_in_and_show_up_nowhere_else() {
     for secret in secrets(&scratch) {
         let run = || launcher_with_secret().flag("--secret").arg(&secret);
         let report = scratch.join("report.json");
-        let reported = run()
-            .flag("--report")
-            .arg(&report)
-            .probe(&["getenv", "TOKEN"])
-            .run();
-        assert_eq!(
-            reported.last(&secret).detail,
-            CANARY,
-            "{secret}\n{reported}"
-        );
+        let reported = run().flag("--report").arg(&report).probe(&["getenv", "TOKEN"]).run();
+        assert_eq!(reported.last(&secret).detail, CANARY, "{secret}\n{reported}");
         has_no_secret(&reported);
-        assert!(
-            !fs::read_to_string(&report).unwrap().contains(CANARY),
-            "in the report: {secret}"
-        );
+        assert!(!fs::read_to_string(&report).unwrap().contains(CANARY), "in the report: {secret}");
         for format in [&["--explain"][..], &["--explain", "--json"]] {
             let mut run = run();
             for flag in format {
@@ -234,11 +193,7 @@ fn secrets_that_cannot_be_had_are_errors() {
         format!("T=cmd:exit 3 # {marker}"),
         format!("T=vault:{marker}"),
     ] {
-        let finished = Run::new()
-            .flag("--secret")
-            .arg(&reference)
-            .probe(&["cwd"])
-            .run();
+        let finished = Run::new().flag("--secret").arg(&reference).probe(&["cwd"]).run();
         finished.is_clear_error();
         assert!(finished.outcomes.is_empty(), "it ran: {finished}");
     }

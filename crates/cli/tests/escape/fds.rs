@@ -12,11 +12,7 @@ use crate::require;
 use crate::support::{Finished, Preparation, Run, Scratch, allowed};
 
 fn path_only(path: &Path) -> File {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_PATH)
-        .open(path)
-        .unwrap()
+    OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).unwrap()
 }
 
 #[test]
@@ -32,9 +28,7 @@ fn inherited_descriptors_are_closed() {
         allowed(run.probe(&["fds"])).detail
     };
     let numbers = |text: &str| -> Vec<u32> {
-        text.lines()
-            .map(|line| line.split(' ').next().unwrap().parse().unwrap())
-            .collect()
+        text.lines().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect()
     };
     let bare = numbers(&act(Run::bare()));
     assert!((3..=20).all(|number| bare.contains(&number)), "{bare:?}");
@@ -48,19 +42,13 @@ fn read_only_file_cannot_be_reopened_for_writing() {
     let scratch = Scratch::new();
     let path = scratch.file("input", "original");
     let run = |run: Run, words: &[&str]| {
-        run.stdin(File::open(&path).unwrap())
-            .probe(words)
-            .run()
-            .last("reopen")
-            .clone()
+        run.stdin(File::open(&path).unwrap()).probe(words).run().last("reopen").clone()
     };
     assert_eq!(run(Run::new(), &["stdin-read"]).detail, "8");
     assert!(run(Run::new(), &["reopen", "0", "r"]).ok);
-    for words in [
-        &["reopen", "0", "w"][..],
-        &["reopen", "0", "rw"],
-        &["reopen-write", "0", "HACKED"],
-    ] {
+    for words in
+        [&["reopen", "0", "w"][..], &["reopen", "0", "rw"], &["reopen-write", "0", "HACKED"]]
+    {
         let attack = run(Run::new(), words);
         assert!(!attack.ok, "{words:?}: {attack:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "original");
@@ -104,10 +92,7 @@ fn output_files_are_shared_as_with_a_plain_command() {
         file.write_all(b"0").unwrap();
         for word in ["1", "2"] {
             let run = if bare { Run::bare() } else { Run::new() };
-            run.stdout(file.try_clone().unwrap())
-                .command(&["printf", word])
-                .run()
-                .code_is(0);
+            run.stdout(file.try_clone().unwrap()).command(&["printf", word]).run().code_is(0);
         }
         file.write_all(b"3").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "0123", "bare: {bare}");
@@ -115,11 +100,7 @@ fn output_files_are_shared_as_with_a_plain_command() {
     let path = scratch.file("appended", "0");
     for word in ["1", "2"] {
         let file = OpenOptions::new().append(true).open(&path).unwrap();
-        Run::new()
-            .stdout(file)
-            .command(&["printf", word])
-            .run()
-            .code_is(0);
+        Run::new().stdout(file).command(&["printf", word]).run().code_is(0);
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "012");
 }
@@ -129,9 +110,7 @@ fn write_only_file_is_written_by_stderr_too() {
     require!("userns");
     let scratch = Scratch::new();
     let path = scratch.join("errors");
-    let run = Run::new()
-        .stderr(File::create(&path).unwrap())
-        .flag("--quiet");
+    let run = Run::new().stderr(File::create(&path).unwrap()).flag("--quiet");
     run.probe(&["write-stderr", "problem"]).run().code_is(0);
     assert_eq!(fs::read_to_string(&path).unwrap(), "problem");
 }
@@ -143,10 +122,7 @@ fn pipes_and_null_pass_as_they_are() {
     assert_eq!(outcome.field("0")[..2], ["pipe", "r"]);
     assert_eq!(outcome.field("1")[..2], ["pipe", "w"]);
     assert_eq!(outcome.field("2")[..2], ["pipe", "w"]);
-    assert_eq!(
-        allowed(Run::new().input("hello").probe(&["stdin-read"])).detail,
-        "5"
-    );
+    assert_eq!(allowed(Run::new().input("hello").probe(&["stdin-read"])).detail, "5");
     let null = allowed(Run::new().probe(&["fds"]));
     assert_eq!(null.field("0")[0], "device");
     assert_eq!(allowed(Run::new().probe(&["stdin-read"])).detail, "0");
@@ -159,10 +135,7 @@ fn unix_stream_sockets_pass() {
     ours.write_all(b"question").unwrap();
     ours.shutdown(Shutdown::Write).unwrap();
     let run = Run::new().stdin(OwnedFd::from(theirs.try_clone().unwrap()));
-    run.stdout(OwnedFd::from(theirs))
-        .command(&["cat"])
-        .run()
-        .code_is(0);
+    run.stdout(OwnedFd::from(theirs)).command(&["cat"]).run().code_is(0);
     let mut answer = String::new();
     ours.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "question");
@@ -181,10 +154,7 @@ fn tcp_sockets_are_relayed() {
     ours.write_all(b"question").unwrap();
     ours.shutdown(Shutdown::Write).unwrap();
     let run = Run::new().stdin(OwnedFd::from(theirs.try_clone().unwrap()));
-    run.stdout(OwnedFd::from(theirs))
-        .command(&["cat"])
-        .run()
-        .code_is(0);
+    run.stdout(OwnedFd::from(theirs)).command(&["cat"]).run().code_is(0);
     let mut answer = String::new();
     ours.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "question");
@@ -238,10 +208,7 @@ fn path_descriptors_are_turned_away() {
     let scratch = Scratch::new();
     let secret = scratch.file("secret", "canary");
     let bare = Run::bare().stdin(path_only(&secret));
-    assert_eq!(
-        allowed(bare.probe(&["read", "/proc/self/fd/0"])).detail,
-        "canary"
-    );
+    assert_eq!(allowed(bare.probe(&["read", "/proc/self/fd/0"])).detail, "canary");
     for number in 0..=2 {
         is_turned_away(&path_only(&secret), number);
         is_turned_away(&path_only(scratch.path()), number);

@@ -32,11 +32,7 @@ fn keys_in_the_users_home_are_not_there() {
     let key = home.file(".ssh/id_rsa", "PRIVATE KEY");
     refused(read(&key).env("HOME", home.path()), read_bare(&key), ABSENT);
     let by_tilde = ["sh", "-c", "cat ~/.ssh/id_rsa"];
-    Run::bare()
-        .env("HOME", home.path())
-        .command(&by_tilde)
-        .run()
-        .code_is(0);
+    Run::bare().env("HOME", home.path()).command(&by_tilde).run().code_is(0);
     let inside = Run::new().env("HOME", home.path()).command(&by_tilde).run();
     assert_ne!(inside.code, 0, "{inside}");
     assert!(!inside.text().contains("PRIVATE"), "{inside}");
@@ -53,11 +49,7 @@ fn symlink_in_a_grant_does_not_lead_out() {
     let relative = grant.join("relative");
     symlink("../outside/secret", &relative).unwrap();
     for link in [&link, &relative] {
-        refused(
-            read(link).read(&grant),
-            read(link).read(&grant).read(&secret),
-            ABSENT,
-        );
+        refused(read(link).read(&grant), read(link).read(&grant).read(&secret), ABSENT);
         blocked(read(link).write(&grant), ABSENT);
     }
 }
@@ -87,11 +79,7 @@ fn dot_dot_does_not_lead_out() {
     let path = grant.join("../secret");
     refused(read(&path).read(&grant), read_bare(&path), ABSENT);
     let relative = Path::new("../secret");
-    refused(
-        read(relative).read(&grant).cwd(&grant),
-        read_bare(relative).cwd(&grant),
-        ABSENT,
-    );
+    refused(read(relative).read(&grant).cwd(&grant), read_bare(relative).cwd(&grant), ABSENT);
 }
 
 #[test]
@@ -102,11 +90,7 @@ fn hard_link_does_not_bring_a_file_in() {
     let shown = scratch.file("read-only/file", "canary");
     let grant = scratch.dir("grant");
     let act = |run: Run, file: &Path| {
-        run.probe(&[
-            "hardlink".as_ref(),
-            file.as_os_str(),
-            grant.join("link").as_os_str(),
-        ])
+        run.probe(&["hardlink".as_ref(), file.as_os_str(), grant.join("link").as_os_str()])
     };
     blocked(act(Run::new().write(&grant), &outside), ABSENT);
     let read_only = shown.parent().unwrap();
@@ -136,18 +120,12 @@ fn root_of_the_launcher_does_not_lead_out() {
     let secret = scratch.file("secret", "canary");
     let script = r#"read pid; exec "$0" read "/proc/$pid/root$1""#;
     let words = |run: Run| {
-        run.command(&["sh", "-c", script])
-            .command(&[probe_path(), secret.clone()])
-            .open_input()
+        run.command(&["sh", "-c", script]).command(&[probe_path(), secret.clone()]).open_input()
     };
     let attempt = |run: Run, own: bool| {
         use std::io::Write;
         let mut live = words(run).spawn();
-        let pid = if own {
-            "self".to_owned()
-        } else {
-            live.pid().to_string()
-        };
+        let pid = if own { "self".to_owned() } else { live.pid().to_string() };
         writeln!(live.stdin(), "{pid}").unwrap();
         live.wait()
     };
@@ -187,11 +165,7 @@ fn read_grant_keeps_its_modes_and_names() {
     let grant = file.parent().unwrap();
     let (file, new) = (file.to_str().unwrap(), grant.join("new"));
     let new = new.to_str().unwrap();
-    for words in [
-        &["chmod", file, "777"][..],
-        &["rename", file, new],
-        &["symlink", "x", new],
-    ] {
+    for words in [&["chmod", file, "777"][..], &["rename", file, new], &["symlink", "x", new]] {
         blocked(Run::new().read(grant).probe(words), READ_ONLY);
     }
     allowed(Run::new().write(grant).probe(&["chmod", file, "700"]));
@@ -202,27 +176,16 @@ fn read_grant_keeps_its_modes_and_names() {
 fn system_is_read_only() {
     require!("userns");
     allowed(Run::new().probe(&["create", "/tmp/mcp-escape-test"]));
-    for dir in [
-        "/", "/etc", "/usr", "/usr/bin", "/usr/lib", "/bin", "/dev", "/proc", "/var", "/home",
-    ] {
+    for dir in
+        ["/", "/etc", "/usr", "/usr/bin", "/usr/lib", "/bin", "/dev", "/proc", "/var", "/home"]
+    {
         let path = format!("{}/mcp-escape-test", dir.trim_end_matches('/'));
-        blocked(
-            Run::new().probe(&["create", &path]),
-            &["EROFS", "EACCES", "EPERM", "ENOENT"],
-        );
+        blocked(Run::new().probe(&["create", &path]), &["EROFS", "EACCES", "EPERM", "ENOENT"]);
         assert!(!Path::new(&path).exists(), "{path} was made on the host");
     }
     allowed(Run::new().probe(&["write", "/dev/null"]));
-    for path in [
-        "/etc/passwd",
-        "/etc/hosts",
-        "/usr/bin/env",
-        "/proc/sys/kernel/core_pattern",
-    ] {
-        blocked(
-            Run::new().probe(&["write", path, ""]),
-            &["EROFS", "EACCES", "EPERM", "ENOENT"],
-        );
+    for path in ["/etc/passwd", "/etc/hosts", "/usr/bin/env", "/proc/sys/kernel/core_pattern"] {
+        blocked(Run::new().probe(&["write", path, ""]), &["EROFS", "EACCES", "EPERM", "ENOENT"]);
     }
 }
 
@@ -230,10 +193,7 @@ fn system_is_read_only() {
 fn system_is_there_and_secrets_of_it_are_not() {
     require!("userns");
     for dir in ["/usr/bin", "/bin", "/etc", "/dev"] {
-        assert!(
-            !allowed(Run::new().probe(&["list", dir])).detail.is_empty(),
-            "{dir}"
-        );
+        assert!(!allowed(Run::new().probe(&["list", dir])).detail.is_empty(), "{dir}");
     }
     for path in [
         "/etc/shadow",
@@ -249,11 +209,7 @@ fn system_is_there_and_secrets_of_it_are_not() {
         "/sys/kernel/security",
     ] {
         if fs::metadata(path).is_ok() {
-            refused(
-                Run::new().probe(&["stat", path]),
-                Run::bare().probe(&["stat", path]),
-                ABSENT,
-            );
+            refused(Run::new().probe(&["stat", path]), Run::bare().probe(&["stat", path]), ABSENT);
         }
     }
 }
@@ -274,25 +230,12 @@ fn tmp_is_private() {
 fn home_is_ephemeral_unless_named() {
     require!("userns");
     let home = Scratch::new();
-    let run = || {
-        Run::new()
-            .env("HOME", home.path())
-            .env("XDG_DATA_HOME", home.join("data"))
-    };
-    assert_eq!(
-        allowed(run().probe(&["getenv", "HOME"])).detail,
-        "/home/mcp"
-    );
+    let run = || Run::new().env("HOME", home.path()).env("XDG_DATA_HOME", home.join("data"));
+    assert_eq!(allowed(run().probe(&["getenv", "HOME"])).detail, "/home/mcp");
     allowed(run().probe(&["create", "/home/mcp/note"]));
     blocked(run().probe(&["read", "/home/mcp/note"]), ABSENT);
     let named = || run().flag("--home").arg("server-a");
     allowed(named().probe(&["create", "/home/mcp/note"]));
     allowed(named().probe(&["read", "/home/mcp/note"]));
-    blocked(
-        run()
-            .flag("--home")
-            .arg("server-b")
-            .probe(&["read", "/home/mcp/note"]),
-        ABSENT,
-    );
+    blocked(run().flag("--home").arg("server-b").probe(&["read", "/home/mcp/note"]), ABSENT);
 }

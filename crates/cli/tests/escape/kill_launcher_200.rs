@@ -60,10 +60,7 @@ fn marked(marker: &str) -> Vec<u32> {
         let content = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
         String::from_utf8_lossy(&content).contains(marker)
     };
-    processes()
-        .into_keys()
-        .filter(|pid| holds(*pid, "cmdline") || holds(*pid, "environ"))
-        .collect()
+    processes().into_keys().filter(|pid| holds(*pid, "cmdline") || holds(*pid, "environ")).collect()
 }
 
 fn mounts() -> Vec<String> {
@@ -76,32 +73,20 @@ fn nothing_stays_behind() {
     require!("userns");
     let scratch = Scratch::new();
     let marker = format!("mcp-escape-marker-{}", std::process::id());
-    let names = [
-        "HOME",
-        "TMPDIR",
-        "XDG_CACHE_HOME",
-        "XDG_RUNTIME_DIR",
-        "XDG_DATA_HOME",
-        "XDG_STATE_HOME",
-    ];
+    let names =
+        ["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_STATE_HOME"];
     for name in names {
         scratch.dir(name);
     }
     let (files, table) = (scratch.tree(), mounts());
-    let mut seed = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_nanos() as u64
-        | 1;
+    let mut seed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
     let mut caught_inside = 0;
     for round in 0..ROUNDS {
         let mut run = Run::new().env("MCP_TEST_MARKER", &marker);
         for name in names {
             run = run.env(name, scratch.join(name));
         }
-        let live = run
-            .command(&["sh", "-c", "sleep 600 & sleep 601", &marker])
-            .spawn();
+        let live = run.command(&["sh", "-c", "sleep 600 & sleep 601", &marker]).spawn();
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
@@ -120,19 +105,10 @@ fn nothing_stays_behind() {
             alive(&family).is_empty() && marked(&marker).is_empty()
         });
         let left = (alive(&family), marked(&marker));
-        assert!(
-            gone,
-            "round {round}, killed after {delay:?}: processes remain: {left:?}"
-        );
+        assert!(gone, "round {round}, killed after {delay:?}: processes remain: {left:?}");
     }
-    assert!(
-        caught_inside > 0,
-        "no round caught a sandbox alive: the test proves nothing"
-    );
-    let new: Vec<_> = mounts()
-        .into_iter()
-        .filter(|line| !table.contains(line))
-        .collect();
+    assert!(caught_inside > 0, "no round caught a sandbox alive: the test proves nothing");
+    let new: Vec<_> = mounts().into_iter().filter(|line| !table.contains(line)).collect();
     assert!(new.is_empty(), "mounts remain: {new:#?}");
     assert_eq!(scratch.tree(), files, "files remain");
 }
@@ -141,14 +117,9 @@ fn nothing_stays_behind() {
 fn marker_is_found_while_the_run_lives() {
     require!("userns");
     let marker = format!("mcp-escape-control-{}", std::process::id());
-    let live = Run::new()
-        .command(&["sh", "-c", "echo ready; sleep 600", &marker])
-        .spawn();
+    let live = Run::new().command(&["sh", "-c", "echo ready; sleep 600", &marker]).spawn();
     live.await_output("ready");
-    assert!(
-        marked(&marker).len() >= 2,
-        "the search finds nothing, so its silence means nothing"
-    );
+    assert!(marked(&marker).len() >= 2, "the search finds nothing, so its silence means nothing");
     assert!(!descendants(live.pid()).is_empty());
     live.signal(libc::SIGKILL);
     live.wait();

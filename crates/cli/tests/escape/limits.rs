@@ -15,11 +15,7 @@ fn rlimits(run: Run) -> Outcome {
 
 fn soft(outcome: &Outcome, name: &str) -> u64 {
     let value = outcome.field(name)[0];
-    if value == "unlimited" {
-        u64::MAX
-    } else {
-        value.parse().unwrap()
-    }
+    if value == "unlimited" { u64::MAX } else { value.parse().unwrap() }
 }
 
 #[test]
@@ -37,10 +33,7 @@ fn limits_are_seen_inside() {
 fn limits_cannot_be_raised() {
     require!("userns");
     let run = || limited("--max-fds", "50");
-    run()
-        .shell("ulimit -n 40 && test $(ulimit -n) = 40")
-        .run()
-        .code_is(0);
+    run().shell("ulimit -n 40 && test $(ulimit -n) = 40").run().code_is(0);
     let raised = run().shell("ulimit -n 60").run();
     assert_ne!(raised.code, 0, "{raised}");
 }
@@ -78,11 +71,7 @@ fn file_size() {
     allowed(act(Run::new()));
     let finished = act(limited("--max-file-size", "1M")).run();
     let outcome = finished.last("write-big");
-    assert_eq!(
-        (outcome.errno(), outcome.detail.as_str()),
-        ("EFBIG", "1048576"),
-        "{finished}"
-    );
+    assert_eq!((outcome.errno(), outcome.detail.as_str()), ("EFBIG", "1048576"), "{finished}");
 }
 
 #[test]
@@ -90,10 +79,7 @@ fn processor_time() {
     require!("userns");
     allowed(limited("--max-cpu-time", "5s").probe(&["spin", "0.1"]));
     let finished = limited("--max-cpu-time", "1s").probe(&["spin", "30"]).run();
-    assert!(
-        [128 + libc::SIGXCPU, 137].contains(&finished.code),
-        "{finished}"
-    );
+    assert!([128 + libc::SIGXCPU, 137].contains(&finished.code), "{finished}");
 }
 
 #[test]
@@ -122,9 +108,7 @@ fn processes_are_counted_per_sandbox() {
     require!("userns");
     let holders: Vec<_> = (0..3)
         .map(|_| {
-            limited("--max-pids", "20")
-                .shell("sleep 30 & sleep 30 & echo ready; wait")
-                .spawn()
+            limited("--max-pids", "20").shell("sleep 30 & sleep 30 & echo ready; wait").spawn()
         })
         .collect();
     for holder in &holders {
@@ -156,10 +140,7 @@ fn fork_bomb_ends() {
 fn killed_for_memory(run: Run) {
     let finished = run.run();
     assert_eq!(finished.code, 137, "{finished}");
-    let said = finished
-        .stderr
-        .lines()
-        .any(|line| line.starts_with("mcp: killed: memory limit"));
+    let said = finished.stderr.lines().any(|line| line.starts_with("mcp: killed: memory limit"));
     assert!(said, "{finished}");
 }
 
@@ -168,14 +149,9 @@ fn private_memory() {
     require!("userns");
     allowed(limited("--max-memory", "128M").probe(&["alloc", "33554432", "500"]));
     allowed(Run::new().probe(&["alloc", "209715200", "500"]));
-    let finished = limited("--max-memory", "64M")
-        .probe(&["alloc", "209715200", "30000"])
-        .run();
+    let finished = limited("--max-memory", "64M").probe(&["alloc", "209715200", "30000"]).run();
     // Either the kernel refuses the allocation or the watchdog ends the run.
-    let refused = finished
-        .outcomes
-        .last()
-        .is_some_and(|outcome| outcome.errno() == "ENOMEM");
+    let refused = finished.outcomes.last().is_some_and(|outcome| outcome.errno() == "ENOMEM");
     assert!(refused || finished.code == 137, "{finished}");
 }
 
@@ -206,9 +182,7 @@ fn memory_of_daemons() {
     let script =
         r#"setsid "$0" alloc 41943040 30000 & setsid "$0" alloc 41943040 30000 & sleep 20"#;
     let probe = crate::support::probe_path();
-    let run = limited("--max-memory", "64M")
-        .read(&probe)
-        .command(&["sh", "-c", script]);
+    let run = limited("--max-memory", "64M").read(&probe).command(&["sh", "-c", script]);
     killed_for_memory(run.command(&[probe]));
 }
 
@@ -227,9 +201,8 @@ fn temporary_files() {
 fn no_other_place_holds_more() {
     require!("userns");
     for dir in ["/home/mcp", "/dev/shm", "/var/tmp", "/run"] {
-        let finished = limited("--max-tmp", "4M")
-            .probe(&["tmp-fill", dir, &(1200 * MIB).to_string()])
-            .run();
+        let finished =
+            limited("--max-tmp", "4M").probe(&["tmp-fill", dir, &(1200 * MIB).to_string()]).run();
         let ended = finished.code == 137 || finished.outcomes.iter().all(|outcome| !outcome.ok);
         assert!(ended, "{dir} took it all: {finished}");
     }

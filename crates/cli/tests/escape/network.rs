@@ -15,11 +15,7 @@ fn host_tcp_port_is_out_of_reach() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let words = ["connect", &address];
-    refused(
-        Run::new().probe(&words),
-        Run::bare().probe(&words),
-        UNREACHABLE,
-    );
+    refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
     allowed(Run::new().flag("--network").arg("host").probe(&words));
 }
 
@@ -42,29 +38,20 @@ fn host_tcp_port_is_out_of_reach_over_ipv6() {
     let listener = TcpListener::bind("[::1]:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let words = ["connect6", &address];
-    refused(
-        Run::new().probe(&words),
-        Run::bare().probe(&words),
-        UNREACHABLE,
-    );
+    refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
 }
 
 #[test]
 fn host_udp_port_is_out_of_reach() {
     require!("userns");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let address = socket.local_addr().unwrap().to_string();
     let mut buffer = [0; 64];
     allowed(Run::bare().probe(&["udp-send", &address, "control"]));
     assert_eq!(socket.recv(&mut buffer).unwrap(), 7);
     // Sending into one's own empty loopback is no error; only the receiver can tell.
-    Run::new()
-        .probe(&["udp-send", &address, "attack"])
-        .run()
-        .code_is(0);
+    Run::new().probe(&["udp-send", &address, "attack"]).run().code_is(0);
     allowed(Run::bare().probe(&["udp-send", &address, "after"]));
     let count = socket.recv(&mut buffer).unwrap();
     assert_eq!(&buffer[..count], b"after");
@@ -74,12 +61,7 @@ fn host_udp_port_is_out_of_reach() {
 fn other_networks_are_unreachable() {
     require!("userns");
     allowed(Run::new().probe(&["listen", "0"]));
-    for address in [
-        "192.0.2.1:80",
-        "1.1.1.1:53",
-        "169.254.169.254:80",
-        "10.0.0.1:22",
-    ] {
+    for address in ["192.0.2.1:80", "1.1.1.1:53", "169.254.169.254:80", "10.0.0.1:22"] {
         blocked(Run::new().probe(&["connect", address]), UNREACHABLE);
     }
     blocked(Run::new().probe(&["udp-send", "1.1.1.1:53"]), UNREACHABLE);
@@ -89,11 +71,7 @@ fn other_networks_are_unreachable() {
 fn only_loopback_exists_and_is_up() {
     require!("userns");
     let interfaces = allowed(Run::new().probe(&["net-ifaces"]));
-    assert_eq!(
-        interfaces.field("lo"),
-        ["up", "127.0.0.1"],
-        "{interfaces:?}"
-    );
+    assert_eq!(interfaces.field("lo"), ["up", "127.0.0.1"], "{interfaces:?}");
     for line in interfaces.lines() {
         let (name, rest) = line.split_once(' ').unwrap();
         assert!(name == "lo" || rest.starts_with("down"), "{line}");
@@ -115,11 +93,7 @@ fn low_ports_are_free_inside() {
 #[test]
 fn names_do_not_leave() {
     require!("userns");
-    assert!(
-        allowed(Run::new().probe(&["resolve", "localhost"]))
-            .detail
-            .contains("127.0.0.1")
-    );
+    assert!(allowed(Run::new().probe(&["resolve", "localhost"])).detail.contains("127.0.0.1"));
     let outcome = Run::new().probe(&["resolve", "leak.example.com"]).run();
     assert!(!outcome.last("resolve").ok, "{outcome}");
 }
@@ -132,15 +106,10 @@ fn host_abstract_sockets_are_out_of_reach() {
     let _listener = UnixListener::bind_addr(&stream).unwrap();
     let datagram = SocketAddr::from_abstract_name(format!("{name}-d")).unwrap();
     let _receiver = UnixDatagram::bind_addr(&datagram).unwrap();
-    for words in [
-        ["unix-abstract", &format!("{name}-s")],
-        ["abstract-dgram-send", &format!("{name}-d")],
-    ] {
-        refused(
-            Run::new().probe(&words),
-            Run::bare().probe(&words),
-            UNREACHABLE,
-        );
+    for words in
+        [["unix-abstract", &format!("{name}-s")], ["abstract-dgram-send", &format!("{name}-d")]]
+    {
+        refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
     }
 }
 
@@ -158,12 +127,6 @@ fn host_unix_socket_is_not_there() {
 fn host_network_has_the_hosts_interfaces_only_when_asked() {
     require!("userns");
     let bare = allowed(Run::bare().probe(&["net-ifaces"])).detail;
-    let host = allowed(
-        Run::new()
-            .flag("--network")
-            .arg("host")
-            .probe(&["net-ifaces"]),
-    )
-    .detail;
+    let host = allowed(Run::new().flag("--network").arg("host").probe(&["net-ifaces"])).detail;
     assert_eq!(bare, host);
 }

@@ -15,10 +15,7 @@ fn host_name_is_its_own() {
 fn session_is_its_own() {
     require!("userns");
     let field = |text: &str, name: &str| -> i64 {
-        let word = text
-            .split(' ')
-            .find_map(|word| word.strip_prefix(name))
-            .unwrap();
+        let word = text.split(' ').find_map(|word| word.strip_prefix(name)).unwrap();
         word.parse().unwrap()
     };
     let inside = allowed(Run::new().probe(&["session"])).detail;
@@ -34,30 +31,17 @@ fn there_is_no_terminal_without_one() {
     let finished = Run::new().probe(&["tty"]).run();
     let outcome = finished.last("tty");
     let expected = [ABSENT, &["ENXIO", "EIO"]].concat();
-    assert!(
-        !outcome.ok && expected.contains(&outcome.errno()),
-        "{finished}"
-    );
+    assert!(!outcome.ok && expected.contains(&outcome.errno()), "{finished}");
 }
 
 #[test]
 fn every_namespace_is_its_own() {
     require!("userns");
     let kinds = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
-    let script = format!(
-        "for n in {}; do readlink /proc/self/ns/$n; done",
-        kinds.join(" ")
-    );
-    let (bare, inside) = (
-        Run::bare().shell(&script).run(),
-        Run::new().shell(&script).run(),
-    );
+    let script = format!("for n in {}; do readlink /proc/self/ns/$n; done", kinds.join(" "));
+    let (bare, inside) = (Run::bare().shell(&script).run(), Run::new().shell(&script).run());
     let (bare, inside) = (bare.text(), inside.text());
-    assert_eq!(
-        (bare.lines().count(), inside.lines().count()),
-        (7, 7),
-        "{bare}\n{inside}"
-    );
+    assert_eq!((bare.lines().count(), inside.lines().count()), (7, 7), "{bare}\n{inside}");
     for (outside, inside) in bare.lines().zip(inside.lines()) {
         assert_ne!(outside, inside);
     }
@@ -70,17 +54,9 @@ fn keys_of_the_session_are_out_of_reach() {
     let with_key = |run: Run| {
         let mut words = vec!["exec".into()];
         words.extend(run.words());
-        Run::bare()
-            .probe(&["join-session"])
-            .probe(&["add-key", &name, "canary"])
-            .probe(&words)
+        Run::bare().probe(&["join-session"]).probe(&["add-key", &name, "canary"]).probe(&words)
     };
-    let act = |run: Run| {
-        with_key(
-            run.command(&[probe_path()])
-                .command(&["keyctl-read", &name]),
-        )
-    };
+    let act = |run: Run| with_key(run.command(&[probe_path()]).command(&["keyctl-read", &name]));
     assert_eq!(allowed(act(Run::bare())).detail, "canary");
     let inside = act(Run::new()).run();
     let outcome = inside.last("keyctl-read");

@@ -23,10 +23,7 @@ fn every_capability_set_is_empty() {
 fn new_privileges_are_off() {
     require!("userns");
     assert_eq!(allowed(Run::new().probe(&["nnp"])).detail, "1");
-    assert_eq!(
-        allowed(Run::new().probe(&["status-field", "NoNewPrivs"])).detail,
-        "1"
-    );
+    assert_eq!(allowed(Run::new().probe(&["status-field", "NoNewPrivs"])).detail, "1");
 }
 
 #[test]
@@ -37,10 +34,7 @@ fn user_is_the_caller_and_never_root() {
     assert!(ids.iter().all(|id| *id != 0 && *id == ids[0]), "{ids:?}");
     let groups = allowed(Run::new().probe(&["gids"])).detail;
     if is_root() {
-        assert!(
-            groups.split(' ').all(|group| group != "0"),
-            "groups {groups}"
-        );
+        assert!(groups.split(' ').all(|group| group != "0"), "groups {groups}");
     } else {
         assert_eq!(ids[0], euid());
     }
@@ -52,36 +46,16 @@ fn mounts_cannot_be_changed() {
     let scratch = Scratch::new();
     let dir = scratch.path().to_str().unwrap();
     let own = || Run::bare().probe(&["enter", "user,mnt,uts"]);
-    refused(
-        Run::new().probe(&["mount", "/tmp"]),
-        own().probe(&["mount", dir]),
-        FORBIDDEN,
-    );
+    refused(Run::new().probe(&["mount", "/tmp"]), own().probe(&["mount", dir]), FORBIDDEN);
     let mounted = || own().probe(&["mount", dir]);
-    refused(
-        Run::new().probe(&["umount", "/proc"]),
-        mounted().probe(&["umount", dir]),
-        FORBIDDEN,
-    );
-    allowed(
-        mounted()
-            .probe(&["remount-ro", dir])
-            .probe(&["remount-rw", dir]),
-    );
+    refused(Run::new().probe(&["umount", "/proc"]), mounted().probe(&["umount", dir]), FORBIDDEN);
+    allowed(mounted().probe(&["remount-ro", dir]).probe(&["remount-rw", dir]));
     for path in ["/", "/usr", "/etc", "/proc/sys"] {
         blocked(Run::new().probe(&["remount-rw", path]), FORBIDDEN);
         blocked(Run::new().probe(&["umount", path]), FORBIDDEN);
     }
-    refused(
-        Run::new().probe(&["pivot", "/tmp"]),
-        own().probe(&["pivot", dir]),
-        FORBIDDEN,
-    );
-    refused(
-        Run::new().probe(&["chroot", "/tmp"]),
-        own().probe(&["chroot", dir]),
-        FORBIDDEN,
-    );
+    refused(Run::new().probe(&["pivot", "/tmp"]), own().probe(&["pivot", dir]), FORBIDDEN);
+    refused(Run::new().probe(&["chroot", "/tmp"]), own().probe(&["chroot", dir]), FORBIDDEN);
 }
 
 #[test]
@@ -98,10 +72,7 @@ fn devices_cannot_be_made() {
     allowed(Run::new().probe(&["mknod", "/tmp/pipe", "p"]));
     for (major, minor) in [("1", "1"), ("1", "3"), ("8", "0")] {
         let kind = if major == "8" { "b" } else { "c" };
-        blocked(
-            Run::new().probe(&["mknod", "/tmp/node", kind, major, minor]),
-            FORBIDDEN,
-        );
+        blocked(Run::new().probe(&["mknod", "/tmp/node", kind, major, minor]), FORBIDDEN);
     }
 }
 
@@ -149,13 +120,8 @@ fn set_uid_program_gives_nothing() {
         );
         return;
     }
-    let inside = Run::new()
-        .read(scratch.path())
-        .command(&[program.as_os_str(), "uid".as_ref()]);
+    let inside = Run::new().read(scratch.path()).command(&[program.as_os_str(), "uid".as_ref()]);
     let inside = allowed(inside).detail;
     let ids: Vec<_> = inside.split(' ').collect();
-    assert!(
-        ids[0] != "0" && ids.iter().all(|id| *id == ids[0]),
-        "{ids:?}"
-    );
+    assert!(ids[0] != "0" && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
 }

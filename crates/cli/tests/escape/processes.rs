@@ -7,16 +7,11 @@ use crate::support::{
 
 /// A process on the host, started by the test.
 fn victim() -> (Live, String) {
-    let victim = Run::bare()
-        .env("CANARY", "seen")
-        .probe(&["sleep", "600"])
-        .spawn();
+    let victim = Run::bare().env("CANARY", "seen").probe(&["sleep", "600"]).spawn();
     let pid = victim.pid().to_string();
     let environ = format!("/proc/{pid}/environ");
     let ready = eventually(PATIENCE, || {
-        std::fs::read_to_string(&environ)
-            .unwrap_or_default()
-            .contains("CANARY")
+        std::fs::read_to_string(&environ).unwrap_or_default().contains("CANARY")
     });
     assert!(ready, "the victim never started");
     (victim, pid)
@@ -26,11 +21,7 @@ fn victim() -> (Live, String) {
 fn host_processes_are_not_listed() {
     require!("userns");
     let (_victim, pid) = victim();
-    assert!(
-        allowed(Run::bare().probe(&["proc-list"]))
-            .lines()
-            .contains(&pid.as_str())
-    );
+    assert!(allowed(Run::bare().probe(&["proc-list"])).lines().contains(&pid.as_str()));
     let inside = allowed(Run::new().probe(&["proc-list"]));
     assert!(inside.lines().len() <= 3, "{inside:?}");
     assert!(!inside.lines().contains(&pid.as_str()), "{inside:?}");
@@ -49,11 +40,7 @@ fn host_processes_cannot_be_touched() {
         &["proc-cwd", &pid],
         &["prlimit", &pid],
     ] {
-        refused(
-            Run::new().probe(words),
-            Run::bare().probe(words),
-            NO_PROCESS,
-        );
+        refused(Run::new().probe(words), Run::bare().probe(words), NO_PROCESS);
     }
 }
 
@@ -61,17 +48,10 @@ fn host_processes_cannot_be_touched() {
 fn host_processes_cannot_be_traced() {
     require!("userns", "ptrace");
     let (_victim, pid) = victim();
-    for words in [
-        &["ptrace", &pid][..],
-        &["vm-read", &pid],
-        &["mem", &pid],
-        &["pidfd-getfd", &pid, "0"],
-    ] {
-        refused(
-            Run::new().probe(words),
-            Run::bare().probe(words),
-            NO_PROCESS,
-        );
+    for words in
+        [&["ptrace", &pid][..], &["vm-read", &pid], &["mem", &pid], &["pidfd-getfd", &pid, "0"]]
+    {
+        refused(Run::new().probe(words), Run::bare().probe(words), NO_PROCESS);
     }
 }
 
@@ -111,11 +91,7 @@ fn init_cannot_be_looked_into() {
             &["EACCES", "EPERM", "ENOENT", "ESRCH"],
         );
     }
-    for words in [
-        &["ptrace", "1"][..],
-        &["vm-read", "1"],
-        &["pidfd-getfd", "1", "0"],
-    ] {
+    for words in [&["ptrace", "1"][..], &["vm-read", "1"], &["pidfd-getfd", "1", "0"]] {
         blocked(Run::new().probe(words), FORBIDDEN);
     }
 }
@@ -137,9 +113,7 @@ fn orphans_are_reaped() {
 fn programs_may_have_children() {
     require!("userns");
     assert_eq!(allowed(Run::new().probe(&["fork", "5"])).detail, "5");
-    let finished = Run::new()
-        .shell("echo one | cat; (sleep 0.1; echo two) & wait")
-        .run();
+    let finished = Run::new().shell("echo one | cat; (sleep 0.1; echo two) & wait").run();
     finished.code_is(0);
     assert_eq!(finished.text(), "one\ntwo\n");
 }

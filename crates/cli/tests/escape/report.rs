@@ -16,9 +16,7 @@ fn report(run: Run) -> (Finished, Value) {
 }
 
 fn status<'a>(report: &'a Value, control: &str) -> &'a str {
-    report["controls"][control]["status"]
-        .as_str()
-        .unwrap_or("missing")
+    report["controls"][control]["status"].as_str().unwrap_or("missing")
 }
 
 #[test]
@@ -49,16 +47,8 @@ fn report_is_written_when_the_run_fails() {
     require!("userns");
     let scratch = Scratch::new();
     let file = scratch.join("report.json");
-    let run = Run::new()
-        .flag("--report")
-        .arg(&file)
-        .flag("--timeout")
-        .arg("300ms");
-    run.flag("--grace")
-        .arg("100ms")
-        .probe(&["sleep", "50"])
-        .run()
-        .code_is(124);
+    let run = Run::new().flag("--report").arg(&file).flag("--timeout").arg("300ms");
+    run.flag("--grace").arg("100ms").probe(&["sleep", "50"]).run().code_is(124);
     let value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert!(value["controls"].is_object(), "{value:#}");
 }
@@ -71,21 +61,15 @@ fn report_is_out_of_reach_of_the_program() {
     let text = file.to_str().unwrap().to_owned();
     let run = Run::new().flag("--report").arg(&file);
     let finished = run.probe(&["write", &text]).probe(&["create", &text]).run();
-    assert!(
-        finished.outcomes.iter().all(|outcome| !outcome.ok),
-        "{finished}"
-    );
+    assert!(finished.outcomes.iter().all(|outcome| !outcome.ok), "{finished}");
     assert!(serde_json::from_str::<Value>(&fs::read_to_string(&file).unwrap()).is_ok());
 }
 
 #[test]
 fn report_that_cannot_be_written_is_an_error() {
     require!("userns");
-    let finished = Run::new()
-        .flag("--report")
-        .arg("/no/such/dir/report.json")
-        .probe(&["cwd"])
-        .run();
+    let finished =
+        Run::new().flag("--report").arg("/no/such/dir/report.json").probe(&["cwd"]).run();
     finished.has_no_panic();
     assert_ne!(finished.code, 0, "{finished}");
     assert!(finished.stderr.contains("/no/such/dir"), "{finished}");
@@ -102,16 +86,10 @@ fn explain_shows_the_plan_and_runs_nothing() {
     };
     let text = run().run();
     text.code_is(0);
-    assert!(
-        text.text().contains(scratch.path().to_str().unwrap()),
-        "{text}"
-    );
+    assert!(text.text().contains(scratch.path().to_str().unwrap()), "{text}");
     let json = run().flag("--json").run();
     json.code_is(0);
-    assert!(
-        serde_json::from_slice::<Value>(&json.stdout).is_ok(),
-        "{json}"
-    );
+    assert!(serde_json::from_slice::<Value>(&json.stdout).is_ok(), "{json}");
     assert!(!proof.exists(), "it ran");
 }
 

@@ -10,9 +10,7 @@ use crate::support::{Live, PATIENCE, Pty, Run, Scratch, eventually, mcp_path, pr
 /// leader of a session ends, the kernel resets its terminal, and there is nothing left to look at.
 fn below_a_shell(run: &Run, rest: &str) -> Run {
     let script = format!("\"$@\"; echo code-$?.; {rest}");
-    Run::bare()
-        .command(&["sh", "-c", &script, "sh"])
-        .command(&run.words())
+    Run::bare().command(&["sh", "-c", &script, "sh"]).command(&run.words())
 }
 
 /// Waits for the end; a wrong exit code shows the screen.
@@ -40,9 +38,7 @@ fn controlling_terminal_is_the_sandboxs_own() {
     require!("userns");
     for run in [Run::bare(), Run::new()] {
         let pty = Pty::new();
-        pty.on(run.shell("echo by-tty-$((1+1)) >/dev/tty"))
-            .run()
-            .code_is(0);
+        pty.on(run.shell("echo by-tty-$((1+1)) >/dev/tty")).run().code_is(0);
         pty.expect("by-tty-2");
     }
 }
@@ -52,12 +48,8 @@ fn characters_cannot_be_typed_into_the_users_terminal() {
     require!("userns");
     let typed = |run: Run| {
         let pty = Pty::new();
-        let run = run
-            .probe(&["tiocsti", "0", "X"])
-            .probe(&["tiocsti", "1", "X"]);
-        let live = pty
-            .on(below_a_shell(&run, "read -r line; echo \"[$line]\""))
-            .spawn();
+        let run = run.probe(&["tiocsti", "0", "X"]).probe(&["tiocsti", "1", "X"]);
+        let live = pty.on(below_a_shell(&run, "read -r line; echo \"[$line]\"")).spawn();
         pty.expect("code-0.");
         pty.type_in("\n");
         live.wait().code_is(0);
@@ -77,9 +69,7 @@ fn interactive_shell_has_job_control() {
     require!("userns");
     for run in [Run::bare(), Run::new()] {
         let pty = Pty::new();
-        let live = pty
-            .on(run.flag("--env").arg("PS1=$ ").command(&["sh", "-i"]))
-            .spawn();
+        let live = pty.on(run.flag("--env").arg("PS1=$ ").command(&["sh", "-i"])).spawn();
         pty.type_in("set -m; echo mode-$-\n");
         pty.type_in("sleep 60 & echo in-$((40+2))\n");
         pty.expect("in-42");
@@ -117,9 +107,7 @@ fn interrupt_key_ends_the_foreground() {
     require!("userns");
     for run in [Run::bare(), Run::new()] {
         let pty = Pty::new();
-        let live = pty
-            .on(run.shell("echo ready-$((1+1)); exec sleep 600"))
-            .spawn();
+        let live = pty.on(run.shell("echo ready-$((1+1)); exec sleep 600")).spawn();
         pty.expect("ready-2");
         pty.type_in("\x03");
         ends(live, &pty, 128 + libc::SIGINT);
@@ -131,9 +119,7 @@ fn end_of_file_key_ends_the_input() {
     require!("userns");
     for run in [Run::bare(), Run::new()] {
         let pty = Pty::new();
-        let live = pty
-            .on(run.shell("echo ready-$((1+1)); cat; echo done-$((2+2))"))
-            .spawn();
+        let live = pty.on(run.shell("echo ready-$((1+1)); cat; echo done-$((2+2))")).spawn();
         pty.expect("ready-2");
         pty.type_in("line\n\x04");
         live.wait().code_is(0);
@@ -159,31 +145,15 @@ fn stop_key_stops_the_launcher_and_it_continues() {
             words.extend([mcp_path().into(), "run".into(), "--".into()]);
         }
         words.extend(["sh", "-c", script].map(Into::into));
-        let live = pty
-            .on(Run::bare().command(&[probe_path()]).command(&words))
-            .spawn();
+        let live = pty.on(Run::bare().command(&[probe_path()]).command(&words)).spawn();
         pty.expect("ready-2");
         pty.type_in("\x1a");
         let seen = |text: &str| eventually(PATIENCE, || events(&path).contains(text));
-        assert!(
-            seen("stopped"),
-            "sandboxed {sandboxed}: {}\n{}",
-            events(&path),
-            pty.screen()
-        );
+        assert!(seen("stopped"), "sandboxed {sandboxed}: {}\n{}", events(&path), pty.screen());
         fs::write(scratch.join("events.fg"), "").unwrap();
-        assert!(
-            seen("continued"),
-            "sandboxed {sandboxed}: {}",
-            events(&path)
-        );
+        assert!(seen("continued"), "sandboxed {sandboxed}: {}", events(&path));
         pty.type_in("word\n");
-        assert!(
-            seen("exited 6"),
-            "sandboxed {sandboxed}: {}\n{}",
-            events(&path),
-            pty.screen()
-        );
+        assert!(seen("exited 6"), "sandboxed {sandboxed}: {}\n{}", events(&path), pty.screen());
         pty.expect("got-word");
         live.wait();
     }
@@ -214,11 +184,7 @@ fn modes_of_the_terminal_are_restored() {
         let live = pty.on(below_a_shell(&run, "read -r line")).spawn();
         pty.expect("ready-2");
         if let Some(signal) = signal {
-            assert_ne!(
-                pty.modes(),
-                before,
-                "the terminal is not raw, so this proves nothing"
-            );
+            assert_ne!(pty.modes(), before, "the terminal is not raw, so this proves nothing");
             live.signal_children(signal);
         }
         pty.expect(&format!("code-{code}."));
@@ -246,9 +212,7 @@ fn only_stderr_is_a_terminal() {
     require!("userns");
     let act = |run: Run, pty: &Pty| run.input("").stderr(pty.end());
     let pty = Pty::new();
-    let run = act(Run::new(), &pty)
-        .probe(&["write-stderr", "a problem"])
-        .probe(&["fds"]);
+    let run = act(Run::new(), &pty).probe(&["write-stderr", "a problem"]).probe(&["fds"]);
     let finished = run.probe(&["tiocsti", "2", "X"]).run();
     finished.code_is(0);
     pty.expect("a problem");
@@ -263,11 +227,7 @@ fn only_stderr_is_a_terminal() {
 fn only_stdout_is_a_terminal() {
     require!("userns");
     let pty = Pty::new();
-    Run::new()
-        .input("typed")
-        .stdout(pty.end())
-        .shell("cat; echo; test -t 1 && echo tty-$?")
-        .run();
+    Run::new().input("typed").stdout(pty.end()).shell("cat; echo; test -t 1 && echo tty-$?").run();
     pty.expect("typed");
     pty.expect("tty-0");
 }

@@ -7,11 +7,7 @@ use crate::require;
 use crate::support::{Run, Scratch, allowed, heart_beats, heart_stops};
 
 fn timed(timeout: &str) -> Run {
-    Run::new()
-        .flag("--timeout")
-        .arg(timeout)
-        .flag("--grace")
-        .arg("300ms")
+    Run::new().flag("--timeout").arg(timeout).flag("--grace").arg("300ms")
 }
 
 #[test]
@@ -20,10 +16,7 @@ fn timeout() {
     allowed(timed("30s").probe(&["sleep", "0.1"]));
     let finished = timed("500ms").probe(&["sleep", "50"]).run();
     finished.code_is(124);
-    let said = finished
-        .stderr
-        .lines()
-        .any(|line| line.starts_with("mcp: killed: timeout"));
+    let said = finished.stderr.lines().any(|line| line.starts_with("mcp: killed: timeout"));
     assert!(said, "{finished}");
 }
 
@@ -31,11 +24,7 @@ fn timeout() {
 fn timeout_lets_a_program_clean_up() {
     require!("userns");
     let script = "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done";
-    let run = Run::new()
-        .flag("--timeout")
-        .arg("1s")
-        .flag("--grace")
-        .arg("20s");
+    let run = Run::new().flag("--timeout").arg("1s").flag("--grace").arg("20s");
     let finished = run.shell(script).run();
     finished.code_is(124);
     assert!(finished.text().contains("cleaned"), "{finished}");
@@ -76,9 +65,7 @@ fn daemons_die_with_the_run() {
         .code_is(0);
     heart_beats(&control.path);
     let heart = Heart::new();
-    let run = heart
-        .in_run(Run::new())
-        .probe(&["daemonize", "60", heart.text()]);
+    let run = heart.in_run(Run::new()).probe(&["daemonize", "60", heart.text()]);
     run.probe(&["sleep", "0.5"]).run().code_is(0);
     heart_stops(&heart.path);
 }
@@ -87,9 +74,7 @@ fn daemons_die_with_the_run() {
 fn daemons_die_with_the_timeout() {
     require!("userns");
     let heart = Heart::new();
-    let run = heart
-        .in_run(timed("700ms"))
-        .probe(&["daemonize", "60", heart.text()]);
+    let run = heart.in_run(timed("700ms")).probe(&["daemonize", "60", heart.text()]);
     run.probe(&["sleep", "50"]).run().code_is(124);
     heart_stops(&heart.path);
 }
@@ -98,9 +83,7 @@ fn daemons_die_with_the_timeout() {
 fn those_who_ignore_sigterm_die() {
     require!("userns");
     let heart = Heart::new();
-    let run = heart
-        .in_run(timed("700ms"))
-        .probe(&["ignore-term", "60", heart.text()]);
+    let run = heart.in_run(timed("700ms")).probe(&["ignore-term", "60", heart.text()]);
     run.run().code_is(124);
     heart_stops(&heart.path);
 }
@@ -111,10 +94,7 @@ fn a_session_of_its_own_is_no_escape() {
     let heart = Heart::new();
     let script = r#"setsid "$0" loop-heartbeat "$1" 20 & sleep 50"#;
     let probe = crate::support::probe_path();
-    let run = heart
-        .in_run(timed("700ms"))
-        .read(&probe)
-        .command(&["sh", "-c", script]);
+    let run = heart.in_run(timed("700ms")).read(&probe).command(&["sh", "-c", script]);
     run.command(&[probe, heart.path.clone()]).run().code_is(124);
     heart_stops(&heart.path);
 }
@@ -123,15 +103,9 @@ fn a_session_of_its_own_is_no_escape() {
 fn the_stopped_die() {
     require!("userns");
     timed("700ms").probe(&["stop-self"]).run().code_is(124);
-    timed("700ms")
-        .shell("sh -c 'kill -STOP $$' & sleep 50")
-        .run()
-        .code_is(124);
+    timed("700ms").shell("sh -c 'kill -STOP $$' & sleep 50").run().code_is(124);
     // A stopped process that nobody waits for must not keep the run alive either.
-    Run::new()
-        .shell("sh -c 'kill -STOP $$' & sleep 0.2")
-        .run()
-        .code_is(0);
+    Run::new().shell("sh -c 'kill -STOP $$' & sleep 0.2").run().code_is(0);
 }
 
 #[test]
@@ -142,9 +116,7 @@ fn killing_the_launcher_kills_everything() {
         let run = heart.in_run(Run::new());
         let run = match act {
             "loop" => run.probe(&["loop-heartbeat", heart.text(), "20"]),
-            "daemon" => run
-                .probe(&["daemonize", "60", heart.text()])
-                .probe(&["sleep", "50"]),
+            "daemon" => run.probe(&["daemonize", "60", heart.text()]).probe(&["sleep", "50"]),
             _ => run.probe(&["ignore-term", "60", heart.text()]),
         };
         let live = run.spawn();
@@ -195,10 +167,7 @@ fn signals_end_a_program_that_does_not_care() {
 fn stopping_and_continuing_the_launcher() {
     require!("userns");
     let heart = Heart::new();
-    let live = heart
-        .in_run(Run::new())
-        .probe(&["loop-heartbeat", heart.text(), "20"])
-        .spawn();
+    let live = heart.in_run(Run::new()).probe(&["loop-heartbeat", heart.text(), "20"]).spawn();
     heart_beats(&heart.path);
     live.signal(libc::SIGTSTP);
     std::thread::sleep(Duration::from_millis(200));
@@ -216,17 +185,9 @@ fn exit_codes_pass_through() {
             run.probe(&["exit", &code.to_string()]).run().code_is(code);
         }
     }
-    for signal in [
-        libc::SIGKILL,
-        libc::SIGTERM,
-        libc::SIGSEGV,
-        libc::SIGABRT,
-        libc::SIGUSR1,
-    ] {
+    for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGSEGV, libc::SIGABRT, libc::SIGUSR1] {
         for run in [Run::bare(), Run::new()] {
-            run.probe(&["signal-self", &signal.to_string()])
-                .run()
-                .code_is(128 + signal);
+            run.probe(&["signal-self", &signal.to_string()]).run().code_is(128 + signal);
         }
     }
 }
@@ -236,17 +197,10 @@ fn signal_dispositions_are_those_of_a_plain_command() {
     require!("userns");
     // A Rust program ignores SIGPIPE; what it starts must not inherit that.
     let sets = |run: Run| -> Vec<u64> {
-        let finished = run
-            .shell("grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status")
-            .run();
+        let finished = run.shell("grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status").run();
         let set = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
         // The real-time signals belong to the C library.
-        finished
-            .text()
-            .lines()
-            .filter_map(set)
-            .map(|set| set & 0x7fff_ffff)
-            .collect()
+        finished.text().lines().filter_map(set).map(|set| set & 0x7fff_ffff).collect()
     };
     assert_eq!(sets(Run::bare()), sets(Run::new()));
     let pipe = Run::new().shell("yes | head -n 1").run();
@@ -257,10 +211,7 @@ fn signal_dispositions_are_those_of_a_plain_command() {
 #[test]
 fn output_is_the_childs_alone() {
     require!("userns");
-    let finished = Run::new()
-        .input("in\n")
-        .shell("cat; echo out; echo err >&2")
-        .run();
+    let finished = Run::new().input("in\n").shell("cat; echo out; echo err >&2").run();
     finished.code_is(0);
     assert_eq!(finished.text(), "in\nout\n");
     assert!(finished.stderr.contains("err"), "{finished}");

@@ -17,10 +17,7 @@ impl Outcome {
         Some(Outcome {
             act: value.get("act")?.as_str()?.to_owned(),
             ok: value.get("ok")?.as_bool()?,
-            errno: value
-                .get("errno")
-                .and_then(|errno| errno.as_str())
-                .map(str::to_owned),
+            errno: value.get("errno").and_then(|errno| errno.as_str()).map(str::to_owned),
             detail: value.get("detail")?.as_str()?.to_owned(),
         })
     }
@@ -58,12 +55,7 @@ impl Finished {
     pub fn new(code: i32, stdout: Vec<u8>, stderr: &[u8]) -> Finished {
         let text = String::from_utf8_lossy(&stdout);
         let outcomes = text.lines().filter_map(Outcome::parse).collect();
-        Finished {
-            code,
-            outcomes,
-            stderr: String::from_utf8_lossy(stderr).into_owned(),
-            stdout,
-        }
+        Finished { code, outcomes, stderr: String::from_utf8_lossy(stderr).into_owned(), stdout }
     }
 
     pub fn text(&self) -> String {
@@ -73,9 +65,7 @@ impl Finished {
     /// The last outcome; a run that printed none has failed as a test.
     #[track_caller]
     pub fn last(&self, shown: &str) -> &Outcome {
-        self.outcomes
-            .last()
-            .unwrap_or_else(|| panic!("the probe said nothing: {shown}\n{self}"))
+        self.outcomes.last().unwrap_or_else(|| panic!("the probe said nothing: {shown}\n{self}"))
     }
 
     /// The outcome of the only act with this name.
@@ -97,10 +87,7 @@ impl Finished {
     #[track_caller]
     pub fn is_clear_error(&self) -> &Finished {
         self.has_no_panic();
-        assert!(
-            [2, 125].contains(&self.code),
-            "exit code of a clear error\n{self}"
-        );
+        assert!([2, 125].contains(&self.code), "exit code of a clear error\n{self}");
         assert!(self.stderr.trim().len() > 10, "says nothing\n{self}");
         self
     }

@@ -18,10 +18,8 @@ struct Stream {
 
 impl Stream {
     fn drain(source: Option<impl Read + Send + 'static>) -> Stream {
-        let stream = Stream {
-            buffer: Buffer::default(),
-            ended: Arc::new(Mutex::new(source.is_none())),
-        };
+        let stream =
+            Stream { buffer: Buffer::default(), ended: Arc::new(Mutex::new(source.is_none())) };
         let (buffer, ended) = (stream.buffer.clone(), stream.ended.clone());
         if let Some(mut source) = source {
             std::thread::spawn(move || {
@@ -67,15 +65,7 @@ impl Live {
         }
         let stdout = Stream::drain(child.stdout.take());
         let stderr = Stream::drain(child.stderr.take());
-        Live {
-            child,
-            status: None,
-            stdout,
-            stderr,
-            limit,
-            shown,
-            _home: home,
-        }
+        Live { child, status: None, stdout, stderr, limit, shown, _home: home }
     }
 
     pub fn pid(&self) -> u32 {
@@ -104,15 +94,9 @@ impl Live {
     /// Waits until stdout holds the text.
     #[track_caller]
     pub fn await_output(&self, text: &str) {
-        let seen = eventually(self.limit, || {
-            String::from_utf8_lossy(&self.stdout.bytes()).contains(text)
-        });
-        assert!(
-            seen,
-            "never said {text:?}: {}\n{}",
-            self.shown,
-            self.so_far()
-        );
+        let seen =
+            eventually(self.limit, || String::from_utf8_lossy(&self.stdout.bytes()).contains(text));
+        assert!(seen, "never said {text:?}: {}\n{}", self.shown, self.so_far());
     }
 
     fn so_far(&self) -> Finished {
@@ -127,27 +111,15 @@ impl Live {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(
-                Instant::now() < end,
-                "does not end: {}\n{}",
-                self.shown,
-                self.so_far()
-            );
+            assert!(Instant::now() < end, "does not end: {}\n{}", self.shown, self.so_far());
             std::thread::sleep(Duration::from_millis(3));
         };
         self.status = Some(status);
         let closed = eventually(Duration::from_secs(10), || {
             *self.stdout.ended.lock().unwrap() && *self.stderr.ended.lock().unwrap()
         });
-        assert!(
-            closed,
-            "something still holds the output of {}\n{}",
-            self.shown,
-            self.so_far()
-        );
-        let code = status
-            .code()
-            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        assert!(closed, "something still holds the output of {}\n{}", self.shown, self.so_far());
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         Finished::new(code, self.stdout.bytes(), &self.stderr.bytes())
     }
 }

@@ -32,14 +32,8 @@ pub const FORBIDDEN: &[&str] = &["EPERM", "EACCES", "ENOSYS", "EINVAL"];
 /// What a process out of sight answers.
 pub const NO_PROCESS: &[&str] = &["ESRCH", "ENOENT", "EPERM", "EACCES", "ENOSYS"];
 /// What an address out of reach answers.
-pub const UNREACHABLE: &[&str] = &[
-    "ECONNREFUSED",
-    "ENETUNREACH",
-    "EHOSTUNREACH",
-    "EADDRNOTAVAIL",
-    "EACCES",
-    "EPERM",
-];
+pub const UNREACHABLE: &[&str] =
+    &["ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "EACCES", "EPERM"];
 
 /// Returns from the test when the machine lacks something, saying so; with the name in
 /// `MCP_REQUIRE` that is a failure instead.
@@ -78,10 +72,7 @@ pub fn blocked(attack: Run, errnos: &[&str]) {
     let finished = attack.run();
     let outcome = finished.last(&shown);
     assert!(!outcome.ok, "should be refused: {shown}\n{finished}");
-    assert!(
-        errnos.contains(&outcome.errno()),
-        "{shown}\nnone of {errnos:?}\n{finished}"
-    );
+    assert!(errnos.contains(&outcome.errno()), "{shown}\nnone of {errnos:?}\n{finished}");
 }
 
 /// Polls until something holds; whether it did within `limit`.
@@ -106,10 +97,7 @@ fn size(path: &Path) -> u64 {
 #[track_caller]
 pub fn heart_beats(path: &Path) {
     let before = size(path);
-    assert!(
-        eventually(PATIENCE, || size(path) > before + 2),
-        "no heartbeat in {path:?}"
-    );
+    assert!(eventually(PATIENCE, || size(path) > before + 2), "no heartbeat in {path:?}");
 }
 
 /// Asserts that a heartbeat file, which has grown, stops growing.

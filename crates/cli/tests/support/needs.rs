@@ -17,9 +17,7 @@ pub fn available(feature: &str) -> bool {
         "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
         "ptrace" => yama(),
         "keyring" => keyring(),
-        "ipv6" => std::net::TcpListener::bind("[::1]:0")
-            .err()
-            .map(|error| error.to_string()),
+        "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
         other => panic!("no feature is named {other}"),
     };
     let Some(reason) = missing else { return true };
@@ -36,9 +34,7 @@ fn user_namespaces() -> Option<String> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     MISSING
         .get_or_init(|| {
-            let finished = Run::bare()
-                .probe(&["unshare", "user,mnt,pid,net,ipc,uts,cgroup"])
-                .run();
+            let finished = Run::bare().probe(&["unshare", "user,mnt,pid,net,ipc,uts,cgroup"]).run();
             let outcome = finished.last("unshare");
             (!outcome.ok).then(|| format!("unshare: {}", outcome.detail))
         })

@@ -27,11 +27,7 @@ impl Pty {
                 target.lock().unwrap().extend_from_slice(&chunk[..count]);
             }
         });
-        Pty {
-            master,
-            slave,
-            screen,
-        }
+        Pty { master, slave, screen }
     }
 
     /// One more descriptor of the terminal, for a program's fd 0, 1 or 2.
@@ -71,10 +67,6 @@ impl Pty {
     #[track_caller]
     pub fn expect(&self, text: &str) {
         let seen = eventually(PATIENCE, || self.screen().contains(text));
-        assert!(
-            seen,
-            "the terminal never showed {text:?}, but\n{}",
-            self.screen()
-        );
+        assert!(seen, "the terminal never showed {text:?}, but\n{}", self.screen());
     }
 }

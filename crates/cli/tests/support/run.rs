@@ -18,11 +18,7 @@ pub fn mcp_path() -> PathBuf {
 pub fn probe_path() -> PathBuf {
     let path = std::env::var_os("MCP_PROBE_BIN")
         .map_or_else(|| mcp_path().with_file_name("mcp-probe"), PathBuf::from);
-    assert!(
-        path.exists(),
-        "{} is missing: run `cargo build -p mcp-probe`",
-        path.display()
-    );
+    assert!(path.exists(), "{} is missing: run `cargo build -p mcp-probe`", path.display());
     path
 }
 
@@ -65,10 +61,7 @@ impl Run {
 
     /// The same command without a sandbox: the control.
     pub fn bare() -> Run {
-        Run {
-            bare: true,
-            ..Run::new()
-        }
+        Run { bare: true, ..Run::new() }
     }
 
     pub fn flag(self, flag: &str) -> Run {
@@ -96,15 +89,13 @@ impl Run {
         } else {
             self.command.push("--then".into());
         }
-        self.command
-            .extend(words.iter().map(|word| word.as_ref().to_owned()));
+        self.command.extend(words.iter().map(|word| word.as_ref().to_owned()));
         self
     }
 
     /// Any other command.
     pub fn command<S: AsRef<OsStr>>(mut self, words: &[S]) -> Run {
-        self.command
-            .extend(words.iter().map(|word| word.as_ref().to_owned()));
+        self.command.extend(words.iter().map(|word| word.as_ref().to_owned()));
         self
     }
 
@@ -114,8 +105,7 @@ impl Run {
 
     /// Sets a variable of the launcher (or of the bare command).
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Run {
-        self.environment
-            .push((name.into(), Some(value.as_ref().to_owned())));
+        self.environment.push((name.into(), Some(value.as_ref().to_owned())));
         self
     }
 
@@ -203,9 +193,7 @@ impl Run {
         command.stdout(self.stdout.take().unwrap_or_else(Stdio::piped));
         command.stderr(self.stderr.take().unwrap_or_else(Stdio::piped));
         sys::prepare(&mut command, std::mem::take(&mut self.preparations));
-        let child = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {shown}: {error}"));
+        let child = command.spawn().unwrap_or_else(|error| panic!("cannot start {shown}: {error}"));
         Live::new(child, bytes, self.limit, shown, Some(home))
     }
 
@@ -236,11 +224,7 @@ impl Run {
 
 impl fmt::Display for Run {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text: Vec<_> = self
-            .words()
-            .iter()
-            .map(|word| word.display().to_string())
-            .collect();
+        let text: Vec<_> = self.words().iter().map(|word| word.display().to_string()).collect();
         let text = text.join(" ");
         // Thousands of flags are one of the tests; their echo helps nobody.
         match text.char_indices().nth(2000) {

@@ -40,10 +40,7 @@ impl Preparation {
                 Preparation::Inherit(fd, number) => libc::dup2(fd.as_raw_fd(), *number),
                 Preparation::Close(fd) => libc::close(*fd),
                 Preparation::OpenFiles(count) => {
-                    let limit = libc::rlimit {
-                        rlim_cur: *count,
-                        rlim_max: *count,
-                    };
+                    let limit = libc::rlimit { rlim_cur: *count, rlim_max: *count };
                     libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit)
                 }
                 Preparation::RemoveDir(path) => libc::rmdir(path.as_ptr()),
@@ -58,11 +55,7 @@ impl Preparation {
                 }
             }
         };
-        if answer == -1 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
+        if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
@@ -91,12 +84,7 @@ pub fn kill(pid: u32, signal: i32) {
 /// A new terminal: its master, and the slave that programs use.
 pub fn open_terminal(rows: u16, columns: u16) -> (OwnedFd, OwnedFd) {
     let (mut master, mut slave) = (-1, -1);
-    let size = libc::winsize {
-        ws_row: rows,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: both out-pointers are live locals; no name and no settings are asked for.
     let answer = unsafe {
         libc::openpty(
@@ -118,12 +106,7 @@ pub fn open_terminal(rows: u16, columns: u16) -> (OwnedFd, OwnedFd) {
 }
 
 pub fn resize(terminal: &impl AsRawFd, rows: u16, columns: u16) {
-    let size = libc::winsize {
-        ws_row: rows,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the ioctl reads one winsize, a live local.
     let answer = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
     assert_eq!(answer, 0, "TIOCSWINSZ: {}", io::Error::last_os_error());
@@ -137,11 +120,5 @@ pub fn modes(terminal: &impl AsRawFd) -> (u32, u32, u32, u32, Vec<u8>) {
     let answer = unsafe { libc::tcgetattr(terminal.as_raw_fd(), &raw mut settings) };
     assert_eq!(answer, 0, "tcgetattr: {}", io::Error::last_os_error());
     let characters = settings.c_cc.to_vec();
-    (
-        settings.c_iflag,
-        settings.c_oflag,
-        settings.c_cflag,
-        settings.c_lflag,
-        characters,
-    )
+    (settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag, characters)
 }

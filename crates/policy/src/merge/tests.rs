@@ -10,12 +10,8 @@ fn layer(kind: LayerKind, text: &str) -> Layer {
         LayerKind::PolicyFile => "policy.toml",
         LayerKind::CommandLine => "flags",
     };
-    let source = LayerSource {
-        kind,
-        path: path.into(),
-        base: "/base".into(),
-        home: Some("/home".into()),
-    };
+    let source =
+        LayerSource { kind, path: path.into(), base: "/base".into(), home: Some("/home".into()) };
     Layer::from_toml(text, source).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -37,18 +33,8 @@ fn defaults_are_the_documented_ones() {
     assert_eq!(run.limits.cpu.value, None);
     assert_eq!(run.network.mode.value, NetworkMode::Isolated);
     assert_eq!(run.process.subprocess.value, Subprocess::Allowed);
-    assert!(
-        run.env
-            .allow
-            .iter()
-            .any(|pattern| pattern.value.matches("LC_ALL"))
-    );
-    assert!(
-        !run.env
-            .allow
-            .iter()
-            .any(|pattern| pattern.value.matches("GITHUB_TOKEN"))
-    );
+    assert!(run.env.allow.iter().any(|pattern| pattern.value.matches("LC_ALL")));
+    assert!(!run.env.allow.iter().any(|pattern| pattern.value.matches("GITHUB_TOKEN")));
     let exec = Policy::merge(&[], Defaults::exec()).unwrap();
     assert_eq!(exec.limits.timeout.value, Some(Duration::from_secs(120)));
 }
@@ -77,12 +63,7 @@ fn later_layers_replace_values_and_add_to_lists_whatever_the_order_given() {
         .filesystem
         .read
         .iter()
-        .map(|path| {
-            (
-                path.value.to_string_lossy().replace('\\', "/"),
-                path.origin.to_string(),
-            )
-        })
+        .map(|path| (path.value.to_string_lossy().replace('\\', "/"), path.origin.to_string()))
         .collect();
     let expected = [
         ("/c", "config.toml:2"),
@@ -90,10 +71,7 @@ fn later_layers_replace_values_and_add_to_lists_whatever_the_order_given() {
         ("/p", "policy.toml:3"),
         ("/cwd/x", "--read"),
     ];
-    assert_eq!(
-        read,
-        expected.map(|(path, origin)| (path.to_owned(), origin.to_owned()))
-    );
+    assert_eq!(read, expected.map(|(path, origin)| (path.to_owned(), origin.to_owned())));
     assert_eq!(policy.filesystem.deny.len(), 1);
 }
 
@@ -146,10 +124,7 @@ fn a_manifest_can_be_stricter() {
         "limits.memory = '64M'\nlimits.timeout = '1m'\nlimits.tmp_size = '1M'\nlimits.grace = 0\n\
          process.subprocess = false\nfilesystem.deny = ['**/.env']",
     );
-    let person = layer(
-        PolicyFile,
-        "process.subprocess = true\nlimits.memory = '1G'",
-    );
+    let person = layer(PolicyFile, "process.subprocess = true\nlimits.memory = '1G'");
     let policy = merge(&[asked, person]);
     assert_eq!(policy.limits.memory.value, Some(Bytes::mib(64)));
     assert_eq!(policy.limits.memory.origin.to_string(), "manifest.toml:1");
@@ -162,23 +137,17 @@ fn a_manifest_can_be_stricter() {
 
 #[test]
 fn host_network_contradicts_rules_of_other_layers() {
-    let layers = [
-        layer(UserConfig, "network = 'host'"),
-        layer(PolicyFile, "network.allow = ['x.org']"),
-    ];
-    let error = Policy::merge(&layers, Defaults::run())
-        .unwrap_err()
-        .to_string();
+    let layers =
+        [layer(UserConfig, "network = 'host'"), layer(PolicyFile, "network.allow = ['x.org']")];
+    let error = Policy::merge(&layers, Defaults::run()).unwrap_err().to_string();
     assert_eq!(
         error,
         "the host's network (config.toml:1) contradicts \"allow x.org\" (policy.toml:1); \
          with the host's network nothing is restricted: remove one of them"
     );
     // What a manifest asks for is no contradiction, and is met.
-    let layers = [
-        layer(UserConfig, "network = 'host'"),
-        layer(Manifest, "network.allow = ['x.org']"),
-    ];
+    let layers =
+        [layer(UserConfig, "network = 'host'"), layer(Manifest, "network.allow = ['x.org']")];
     let policy = merge(&layers);
     assert_eq!(policy.network.mode.value, NetworkMode::Host);
     assert!(asked_but_not_granted(&layers, &policy).is_empty());
@@ -218,11 +187,6 @@ fn a_denial_that_takes_a_persons_own_grant_away_is_told() {
         layer(PolicyFile, "filesystem.write = ['/d/x']"),
     ];
     let policy = merge(&layers);
-    let unmet = asked_but_not_granted(&layers, &policy)
-        .join("\n")
-        .replace('\\', "/");
-    assert_eq!(
-        unmet,
-        "write /d/x (asked by policy.toml:1): denied by config.toml:1"
-    );
+    let unmet = asked_but_not_granted(&layers, &policy).join("\n").replace('\\', "/");
+    assert_eq!(unmet, "write /d/x (asked by policy.toml:1): denied by config.toml:1");
 }

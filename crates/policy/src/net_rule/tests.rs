@@ -4,8 +4,7 @@ use super::*;
 use crate::host::Wildcard;
 
 fn rule(text: &str) -> NetRule {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 #[test]
@@ -90,11 +89,7 @@ fn refusals_point_at_the_bad_part_and_say_the_remedy() {
         assert!(error.to_string().contains(said), "{written}: {error}");
         assert_eq!(error.span, span, "{written}: {error}");
     }
-    assert!(
-        format!("{}.org", "a".repeat(64))
-            .parse::<NetRule>()
-            .is_err()
-    );
+    assert!(format!("{}.org", "a".repeat(64)).parse::<NetRule>().is_err());
     assert!("a.".repeat(130).parse::<NetRule>().is_err());
 }
 
@@ -109,13 +104,9 @@ fn names_match_by_label() {
     let below = rule("*.example.com");
     assert!(below.matches_name("a.example.com"));
     assert!(below.matches_name("a.b.example.com"));
-    for name in [
-        "example.com",
-        "notexample.com",
-        ".example.com",
-        "a\0.example.com",
-        "x..example.com",
-    ] {
+    for name in
+        ["example.com", "notexample.com", ".example.com", "a\0.example.com", "x..example.com"]
+    {
         assert!(!below.matches_name(name), "{name:?}");
     }
     assert!(!rule("127.0.0.1").matches_name("127.0.0.1"));
@@ -151,27 +142,16 @@ fn wider_rules_cover_narrower_ones() {
         ("10.0.0.0/8:1", "10.1.2.3:1", true),
         ("udp://10.0.0.0/8:1", "10.1.2.3:1", false),
     ] {
-        assert_eq!(
-            rule(wide).covers(&rule(narrow)),
-            expected,
-            "{wide} covers {narrow}"
-        );
+        assert_eq!(rule(wide).covers(&rule(narrow)), expected, "{wide} covers {narrow}");
     }
 }
 
 fn any_host() -> impl Strategy<Value = Host> {
-    let name = (
-        "[a-z][a-z0-9_]{0,8}(\\.[a-z]([a-z0-9-]{0,8}[a-z0-9])?){0,3}",
-        any::<bool>(),
-    );
+    let name = ("[a-z][a-z0-9_]{0,8}(\\.[a-z]([a-z0-9-]{0,8}[a-z0-9])?){0,3}", any::<bool>());
     prop_oneof![
         name.prop_map(|(name, wild)| Host::Name {
             name: name.parse().unwrap(),
-            wildcard: if wild {
-                Wildcard::AnySubdomain
-            } else {
-                Wildcard::Exact
-            },
+            wildcard: if wild { Wildcard::AnySubdomain } else { Wildcard::Exact },
         }),
         (any::<IpAddr>(), 0u8..=128).prop_filter_map("network", |(ip, prefix)| {
             let prefix = if ip.is_ipv4() { prefix / 4 } else { prefix };
@@ -192,22 +172,10 @@ fn any_host() -> impl Strategy<Value = Host> {
 }
 
 fn any_rule() -> impl Strategy<Value = NetRule> {
-    let ports = prop_oneof![
-        Just(Ports::Default),
-        Just(Ports::Any),
-        (1u16..).prop_map(Ports::One),
-    ];
+    let ports = prop_oneof![Just(Ports::Default), Just(Ports::Any), (1u16..).prop_map(Ports::One),];
     (any::<bool>(), any_host(), ports).prop_map(|(tcp, host, ports)| {
-        let protocol = if tcp || ports == Ports::Default {
-            Protocol::Tcp
-        } else {
-            Protocol::Udp
-        };
-        NetRule {
-            protocol,
-            host,
-            ports,
-        }
+        let protocol = if tcp || ports == Ports::Default { Protocol::Tcp } else { Protocol::Udp };
+        NetRule { protocol, host, ports }
     })
 }
 

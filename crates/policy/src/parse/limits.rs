@@ -55,13 +55,9 @@ impl<'a> Schema<'a> {
     ) -> Result<Option<Sourced<T>>, Error> {
         if value.get_ref().as_str() == Some("none") {
             let message = format!("{} cannot be \"none\"", limit.key());
-            return Err(self
-                .source
-                .at(value.span(), message, format!("write {}", T::EXAMPLE)));
+            return Err(self.source.at(value.span(), message, format!("write {}", T::EXAMPLE)));
         }
-        Ok(Some(
-            self.said(self.limit_value(limit, value)?, value.span().start),
-        ))
+        Ok(Some(self.said(self.limit_value(limit, value)?, value.span().start)))
     }
 
     fn limit_value<T: LimitText>(&self, limit: Limit, value: &Value<'a>) -> Result<T, Error> {
@@ -70,10 +66,7 @@ impl<'a> Schema<'a> {
             DeValue::Float(number) => number.as_str().into(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().into(),
             DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix())
-                .map_or_else(
-                    |_| number.as_str().into(),
-                    |number| number.to_string().into(),
-                ),
+                .map_or_else(|_| number.as_str().into(), |number| number.to_string().into()),
             _ => {
                 let hint = format!("write {} = {}", limit.key(), T::EXAMPLE);
                 return Err(self.wrong_type(value, T::NOUN, hint));
@@ -120,11 +113,7 @@ impl LimitText for u32 {
     const EXAMPLE: &'static str = "64";
     fn read(text: &str) -> Result<Self, ValueError> {
         let refuse = |message: &str| {
-            Err(ValueError::new(
-                0..text.len(),
-                message,
-                "write a number such as 64, or \"none\"",
-            ))
+            Err(ValueError::new(0..text.len(), message, "write a number such as 64, or \"none\""))
         };
         if text.starts_with('-') {
             return refuse("this cannot be negative");

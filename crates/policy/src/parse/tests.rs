@@ -19,9 +19,7 @@ fn read(text: &str) -> Layer {
 }
 
 fn refused(text: &str) -> String {
-    Layer::from_toml(text, source())
-        .expect_err(text)
-        .to_string()
+    Layer::from_toml(text, source()).expect_err(text).to_string()
 }
 
 #[test]
@@ -56,14 +54,9 @@ secrets = { GITHUB_TOKEN = "env:GITHUB_TOKEN", KEY = "file:~/key" }
 "#,
     );
     let paths = |list: &[crate::Sourced<std::path::PathBuf>]| -> Vec<String> {
-        list.iter()
-            .map(|p| p.value.to_string_lossy().replace('\\', "/"))
-            .collect()
+        list.iter().map(|p| p.value.to_string_lossy().replace('\\', "/")).collect()
     };
-    assert_eq!(
-        paths(&layer.filesystem.read),
-        ["/usr/share/dict", "/home/me/notes"]
-    );
+    assert_eq!(paths(&layer.filesystem.read), ["/usr/share/dict", "/home/me/notes"]);
     assert_eq!(paths(&layer.filesystem.write), ["/srv/app/data"]);
     assert_eq!(paths(&layer.filesystem.deny), ["**/.env", "**/.git/hooks"]);
     assert_eq!(layer.filesystem.read[0].origin.to_string(), "policy.toml:3");
@@ -73,10 +66,7 @@ secrets = { GITHUB_TOKEN = "env:GITHUB_TOKEN", KEY = "file:~/key" }
     let limits = layer.limits;
     assert_eq!(limits.memory.unwrap().value, Some(Bytes::mib(256)));
     assert_eq!(limits.cpu.unwrap().value, Some(Cores::from_millicores(500)));
-    assert_eq!(
-        limits.timeout.unwrap().value,
-        Some(Duration::from_secs(300))
-    );
+    assert_eq!(limits.timeout.unwrap().value, Some(Duration::from_secs(300)));
     assert_eq!(limits.grace.unwrap().value, Duration::from_secs(5));
     assert_eq!(limits.address_space.unwrap().value, None);
     assert_eq!(limits.processes.unwrap().value, Some(64));
@@ -87,10 +77,7 @@ secrets = { GITHUB_TOKEN = "env:GITHUB_TOKEN", KEY = "file:~/key" }
 
 #[test]
 fn host_network_is_a_word() {
-    assert_eq!(
-        read("network = 'host'").network_mode.unwrap().value,
-        NetworkMode::Host
-    );
+    assert_eq!(read("network = 'host'").network_mode.unwrap().value, NetworkMode::Host);
     assert!(refused("network = 'open'").contains("unknown network mode"));
 }
 
@@ -129,10 +116,7 @@ fn nonsense_is_refused() {
     for (text, said) in [
         ("[limits]\nmemory = 0", "memory cannot be zero"),
         ("[limits]\nmemory = -1", "cannot be negative"),
-        (
-            "[limits]\nmemory = true",
-            "expected a size, found true or false",
-        ),
+        ("[limits]\nmemory = true", "expected a size, found true or false"),
         ("[limits]\nmemory = ''", "empty size"),
         ("[limits]\nmemory = 99999999999999999999", "too large"),
         ("[limits]\ntimeout = '0s'", "timeout cannot be zero"),
@@ -150,26 +134,14 @@ fn nonsense_is_refused() {
         ("[limits]\ngrace = 'none'", "grace cannot be \"none\""),
         ("[[limits]]\nmemory = 1", "expected a table, found a list"),
         ("limits = 5", "expected a table"),
-        (
-            "[filesystem]\nread = '/x'",
-            "expected a list, found a string",
-        ),
-        (
-            "[filesystem]\nread = [5]",
-            "expected a string, found a whole number",
-        ),
+        ("[filesystem]\nread = '/x'", "expected a list, found a string"),
+        ("[filesystem]\nread = [5]", "expected a string, found a whole number"),
         ("[filesystem]\nread = ['']", "empty path"),
         ("[filesystem]\nread = [\"a\\u0000b\"]", "NUL character"),
         ("[filesystem]\nread = ['~bob/x']", "only one's own home"),
         ("[filesystem]\nread = ['/a']\nread = ['/b']", "given twice"),
-        (
-            "[filesystem]\nwrite = ['./a']\ndeny = ['a/']",
-            "in both write and deny",
-        ),
-        (
-            "[filesystem]\nread = ['./a']\ndeny = ['a/']",
-            "in both read and deny",
-        ),
+        ("[filesystem]\nwrite = ['./a']\ndeny = ['a/']", "in both write and deny"),
+        ("[filesystem]\nread = ['./a']\ndeny = ['a/']", "in both read and deny"),
         ("[network]\nlisten = [0]", "not a port"),
         ("[network]\nlisten = [65536]", "not a port"),
         ("[network]\nlisten = ['80']", "expected a port number"),
@@ -177,10 +149,7 @@ fn nonsense_is_refused() {
         ("[env]\nallow = ['A=B']", "names have no \"=\""),
         ("[env.set]\n'' = 'x'", "empty environment variable name"),
         ("[env.set]\nPORT = 80", "put it in quotes"),
-        (
-            "[env]\nset = { A = 'x' }\nsecrets = { A = 'env:A' }",
-            "in both set and secrets",
-        ),
+        ("[env]\nset = { A = 'x' }\nsecrets = { A = 'env:A' }", "in both set and secrets"),
         ("[limits\nmemory = 1", "policy.toml:1:8:"),
         ("date = 2020-01-01", "unknown key \"date\""),
         ("process = 2020-01-01", "found a date"),
@@ -228,10 +197,7 @@ fn literal_secrets_never_reach_an_error_message() {
 
 #[test]
 fn home_must_be_known_for_tilde() {
-    let homeless = LayerSource {
-        home: None,
-        ..source()
-    };
+    let homeless = LayerSource { home: None, ..source() };
     let error = Layer::from_toml("[filesystem]\nread = ['~/x']", homeless).unwrap_err();
     assert_eq!(error.message(), "the home directory is not known");
     assert_eq!((error.line(), error.column()), (Some(2), Some(10)));
@@ -245,13 +211,7 @@ fn origins_are_short_below_home() {
         ..source()
     };
     let layer = Layer::from_toml("[limits]\n\nmemory = 1", config).unwrap();
-    let origin = layer
-        .limits
-        .memory
-        .unwrap()
-        .origin
-        .to_string()
-        .replace('\\', "/");
+    let origin = layer.limits.memory.unwrap().origin.to_string().replace('\\', "/");
     assert_eq!(origin, "~/.config/mcp/config.toml:3");
 }
 

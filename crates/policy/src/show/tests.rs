@@ -45,14 +45,8 @@ fn shows_values_with_their_origins() {
         .cpu(Some(crate::Cores::from_millicores(500)))
         .no_subprocess()
         .env_set("MODE".parse().unwrap(), "a \"b\"\n")
-        .secret(
-            "TOKEN".parse().unwrap(),
-            SecretRef::Command("pass show x".into()),
-        );
-    let defaults = Defaults {
-        env_allow: vec!["LC_*".parse().unwrap()],
-        ..Defaults::run()
-    };
+        .secret("TOKEN".parse().unwrap(), SecretRef::Command("pass show x".into()));
+    let defaults = Defaults { env_allow: vec!["LC_*".parse().unwrap()], ..Defaults::run() };
     let policy = Policy::merge(&[flags.build().unwrap()], defaults).unwrap();
     assert_eq!(
         policy.to_toml(),
@@ -99,30 +93,22 @@ MODE = "a \"b\"\n" # --env
 TOKEN = "cmd:pass show x" # --secret
 "#
     );
-    assert_eq!(
-        values(&reread(&policy))["limits"],
-        values(&policy)["limits"]
-    );
+    assert_eq!(values(&reread(&policy))["limits"], values(&policy)["limits"]);
 }
 
 #[test]
 fn host_network_round_trips() {
     let layer = Layer::from_toml("network = 'host'", source()).unwrap();
     let policy = Policy::merge(&[layer], Defaults::run()).unwrap();
-    assert!(
-        policy
-            .to_toml()
-            .starts_with("network = \"host\" # shown.toml:1\n")
-    );
+    assert!(policy.to_toml().starts_with("network = \"host\" # shown.toml:1\n"));
     assert_eq!(values(&reread(&policy)), values(&policy));
 }
 
 #[test]
 fn a_comment_cannot_become_policy() {
     let mut policy = Policy::merge(&[], Defaults::run()).unwrap();
-    policy.limits.memory.origin = Origin::PolicyFile {
-        place: "x\nnetwork = 'host'\r\u{202E}".into(),
-    };
+    policy.limits.memory.origin =
+        Origin::PolicyFile { place: "x\nnetwork = 'host'\r\u{202E}".into() };
     assert!(!policy.to_toml().contains("\nnetwork = 'host'"));
     reread(&policy);
 }
@@ -135,15 +121,8 @@ fn paths_that_are_not_utf8_are_mentioned_and_serialized() {
     flags.read(std::ffi::OsStr::from_bytes(b"/odd\xff\n"));
     let policy = Policy::merge(&[flags.build().unwrap()], Defaults::run()).unwrap();
     let shown = policy.to_toml();
-    assert!(
-        shown.contains("# also, but not writable in TOML: /odd\u{FFFD}\u{FFFD}\n"),
-        "{shown}"
-    );
-    assert!(
-        serde_json::to_string(&policy)
-            .unwrap()
-            .contains("/odd\u{FFFD}\\n")
-    );
+    assert!(shown.contains("# also, but not writable in TOML: /odd\u{FFFD}\u{FFFD}\n"), "{shown}");
+    assert!(serde_json::to_string(&policy).unwrap().contains("/odd\u{FFFD}\\n"));
     reread(&policy);
 }
 

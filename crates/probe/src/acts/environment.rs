@@ -7,9 +7,8 @@ use crate::act::{Args, Said};
 
 /// The names of the variables, sorted, one per line; never their values.
 pub(crate) fn names(_: Args<'_>) -> Said {
-    let mut names: Vec<_> = std::env::vars_os()
-        .map(|(name, _)| name.to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<_> =
+        std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     Ok(names.join("\n"))
 }
@@ -50,8 +49,6 @@ pub(crate) fn write_stderr(args: Args<'_>) -> Said {
 
 /// Seconds since 1970.
 pub(crate) fn time(_: Args<'_>) -> Said {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(since.as_secs().to_string())
 }

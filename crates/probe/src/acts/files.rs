@@ -13,28 +13,20 @@ const TEXT: &str = "mcp-probe\n";
 
 pub(crate) fn read(args: Args<'_>) -> Said {
     let mut content = Vec::new();
-    fs::File::open(args.path(0))?
-        .take(SHOWN)
-        .read_to_end(&mut content)?;
+    fs::File::open(args.path(0))?.take(SHOWN).read_to_end(&mut content)?;
     Ok(String::from_utf8_lossy(&content).into_owned())
 }
 
 /// Appends to a file that exists.
 pub(crate) fn write(args: Args<'_>) -> Said {
     let text = args.text_or(1, TEXT);
-    OpenOptions::new()
-        .append(true)
-        .open(args.path(0))?
-        .write_all(text.as_bytes())?;
+    OpenOptions::new().append(true).open(args.path(0))?.write_all(text.as_bytes())?;
     Ok(format!("{} bytes", text.len()))
 }
 
 pub(crate) fn create(args: Args<'_>) -> Said {
     let text = args.text_or(1, TEXT);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(args.path(0))?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(args.path(0))?;
     file.write_all(text.as_bytes())?;
     Ok(format!("{} bytes", text.len()))
 }
@@ -62,11 +54,7 @@ pub(crate) fn stat(args: Args<'_>) -> Said {
     } else {
         "other"
     };
-    Ok(format!(
-        "kind={kind} size={}{}",
-        metadata.len(),
-        ownership(&metadata)
-    ))
+    Ok(format!("kind={kind} size={}{}", metadata.len(), ownership(&metadata)))
 }
 
 #[cfg(unix)]
@@ -129,11 +117,8 @@ pub(crate) fn fill(args: Args<'_>) -> Said {
     let mut result = Ok(());
     while written < total && result.is_ok() {
         let path = args.path(0).join(format!("mcp-probe-fill-{}", made.len()));
-        result = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .and_then(|mut file| {
+        result =
+            OpenOptions::new().write(true).create_new(true).open(&path).and_then(|mut file| {
                 made.push(path);
                 pour(&mut file, CHUNK.min(total - written), &mut written)
             });

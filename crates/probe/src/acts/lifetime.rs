@@ -16,10 +16,7 @@ pub(crate) fn sleep(args: Args<'_>) -> Said {
 
 /// Adds a byte to a file again and again, for ever: a file that stops growing is a dead process.
 pub(crate) fn heartbeat(args: Args<'_>) -> Said {
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(args.path(0))?;
+    let mut file = OpenOptions::new().append(true).create(true).open(args.path(0))?;
     loop {
         file.write_all(b".")?;
         std::thread::sleep(args.millis_or(1, 20)?);

@@ -35,11 +35,7 @@ const fn act(
     usage: &'static str,
     perform: for<'a> fn(Args<'a>) -> Said,
 ) -> Spec {
-    Spec {
-        name,
-        usage,
-        perform,
-    }
+    Spec { name, usage, perform }
 }
 
 pub(crate) const ACTS: &[Spec] = &[
@@ -56,11 +52,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("write-big", "PATH BYTES", files::write_big),
     act("tmp-fill", "DIR BYTES", files::fill),
     act("chmod", "PATH MODE(octal)", linux!(inodes::chmod)),
-    act(
-        "mknod",
-        "PATH [c|b|p] [MAJOR] [MINOR]",
-        linux!(inodes::mknod),
-    ),
+    act("mknod", "PATH [c|b|p] [MAJOR] [MINOR]", linux!(inodes::mknod)),
     act("open-mode", "PATH MODE(octal)", linux!(inodes::open_mode)),
     act("open-by-handle", "PATH", linux!(inodes::open_by_handle)),
     act("connect", "HOST:PORT", network::connect),
@@ -71,11 +63,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("fastopen", "ADDR:PORT", linux!(sockets::fastopen)),
     act("unix-connect", "PATH", linux!(sockets::unix_connect)),
     act("unix-abstract", "NAME", linux!(sockets::unix_abstract)),
-    act(
-        "abstract-dgram-send",
-        "NAME",
-        linux!(sockets::abstract_dgram_send),
-    ),
+    act("abstract-dgram-send", "NAME", linux!(sockets::abstract_dgram_send)),
     act("socket", "FAMILY TYPE PROTOCOL", linux!(sockets::socket)),
     act("net-ifaces", "", linux!(sockets::interfaces)),
     act("kill", "PID SIGNAL", linux!(processes::kill)),
@@ -100,11 +88,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("sethostname", "[NAME]", linux!(identity::set_hostname)),
     act("fds", "", linux!(descriptors::list)),
     act("reopen", "FD r|w|rw", linux!(descriptors::reopen)),
-    act(
-        "reopen-write",
-        "FD [TEXT]",
-        linux!(descriptors::reopen_write),
-    ),
+    act("reopen-write", "FD [TEXT]", linux!(descriptors::reopen_write)),
     act("openat", "DIRFD PATH", linux!(descriptors::openat)),
     act("tty", "", linux!(descriptors::tty)),
     act("isatty", "FD", linux!(descriptors::isatty)),
@@ -114,16 +98,8 @@ pub(crate) const ACTS: &[Spec] = &[
     act("rlimits", "", linux!(limits::list)),
     act("memfd", "BYTES [HOLD-MS]", linux!(limits::memfd)),
     act("alloc", "BYTES [HOLD-MS]", resources::alloc),
-    act(
-        "alloc-shared",
-        "BYTES [HOLD-MS]",
-        linux!(limits::alloc_shared),
-    ),
-    act(
-        "fork-alloc",
-        "N BYTES [HOLD-MS]",
-        linux!(limits::fork_alloc),
-    ),
+    act("alloc-shared", "BYTES [HOLD-MS]", linux!(limits::alloc_shared)),
+    act("fork-alloc", "N BYTES [HOLD-MS]", linux!(limits::fork_alloc)),
     act("fork", "N [HOLD-MS]", linux!(limits::fork)),
     act("threads", "N [HOLD-MS]", resources::threads),
     act("open-files", "N", resources::open_files),
@@ -133,11 +109,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("exit", "N", lifetime::exit),
     act("exec", "PATH ARGS…", lifetime::exec),
     act("daemonize", "SECONDS [HEARTBEAT]", linux!(jobs::daemonize)),
-    act(
-        "ignore-term",
-        "SECONDS [HEARTBEAT]",
-        linux!(jobs::ignore_term),
-    ),
+    act("ignore-term", "SECONDS [HEARTBEAT]", linux!(jobs::ignore_term)),
     act("stop-self", "", linux!(jobs::stop_self)),
     act("signal-self", "SIGNAL", linux!(jobs::signal_self)),
     act("job", "EVENTS COMMAND ARGS…", linux!(jobs::job)),
@@ -154,22 +126,14 @@ pub(crate) const ACTS: &[Spec] = &[
     act("clone3-user", "", linux!(namespaces::clone3_user)),
     act("setns", "PATH", linux!(namespaces::setns)),
     act("io-uring", "", linux!(kernel::io_uring)),
-    act(
-        "add-key",
-        "NAME VALUE [session|user|process]",
-        linux!(keys::add),
-    ),
+    act("add-key", "NAME VALUE [session|user|process]", linux!(keys::add)),
     act("join-session", "", linux!(keys::join_session)),
     act("keyctl-read", "[NAME]", linux!(keys::read)),
     act("bpf", "", linux!(kernel::bpf)),
     act("perf", "", linux!(kernel::perf)),
     act("userfaultfd", "", linux!(kernel::userfaultfd)),
     act("personality", "N", linux!(kernel::personality)),
-    act(
-        "syscall",
-        "NR [A0] [A1] [A2] [A3] [A4] [A5]",
-        linux!(kernel::syscall),
-    ),
+    act("syscall", "NR [A0] [A1] [A2] [A3] [A4] [A5]", linux!(kernel::syscall)),
     act("int80", "NR", linux!(kernel::int80)),
     act("env", "", environment::names),
     act("getenv", "NAME", environment::value),

@@ -36,11 +36,7 @@ pub(crate) fn udp_send(args: Args<'_>) -> Said {
         .into_iter()
         .next()
         .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
-    let local = if target.is_ipv4() {
-        "0.0.0.0:0"
-    } else {
-        "[::]:0"
-    };
+    let local = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let sent = UdpSocket::bind(local)?.send_to(args.text_or(1, "mcp-probe").as_bytes(), target)?;
     Ok(format!("{sent} bytes"))
 }
@@ -69,13 +65,8 @@ pub(crate) fn resolve(args: Args<'_>) -> Said {
 
 pub(crate) fn look_up(text: &str) -> Result<Vec<SocketAddr>, Failure> {
     // A resolver's error has no number of its own; "no such name" must not look like a broken disk.
-    text.to_socket_addrs()
-        .map(Iterator::collect)
-        .map_err(|error| match error.raw_os_error() {
-            Some(_) => error.into(),
-            None => Failure {
-                errno: "EAI".into(),
-                detail: error.to_string(),
-            },
-        })
+    text.to_socket_addrs().map(Iterator::collect).map_err(|error| match error.raw_os_error() {
+        Some(_) => error.into(),
+        None => Failure { errno: "EAI".into(), detail: error.to_string() },
+    })
 }

@@ -13,9 +13,7 @@ const PAGE: usize = 4096;
 pub(crate) fn alloc(args: Args<'_>) -> Said {
     let bytes = args.count(0)?;
     let mut memory: Vec<u8> = Vec::new();
-    memory
-        .try_reserve_exact(bytes)
-        .map_err(|_| out_of_memory())?;
+    memory.try_reserve_exact(bytes).map_err(|_| out_of_memory())?;
     memory.resize(bytes, 0);
     for page in memory.chunks_mut(PAGE) {
         page[0] = 1;
@@ -46,10 +44,7 @@ pub(crate) fn threads(args: Args<'_>) -> Said {
         let body = move || {
             let _ = released.recv();
         };
-        match std::thread::Builder::new()
-            .stack_size(64 * 1024)
-            .spawn(body)
-        {
+        match std::thread::Builder::new().stack_size(64 * 1024).spawn(body) {
             Ok(thread) => alive.push((release, thread)),
             Err(error) => {
                 refusal = Some(error);
@@ -101,10 +96,7 @@ fn processor_time() -> io::Result<Duration> {
     let mut time = [0u64; 2];
     call(
         libc::SYS_clock_gettime,
-        &mut [
-            Arg::Num(libc::CLOCK_PROCESS_CPUTIME_ID as u64),
-            Arg::Words(&mut time),
-        ],
+        &mut [Arg::Num(libc::CLOCK_PROCESS_CPUTIME_ID as u64), Arg::Words(&mut time)],
     )?;
     let [seconds, nanoseconds] = time;
     Ok(Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds))
@@ -113,7 +105,5 @@ fn processor_time() -> io::Result<Duration> {
 #[cfg(not(target_os = "linux"))]
 fn processor_time() -> io::Result<Duration> {
     use std::time::{SystemTime, UNIX_EPOCH};
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_err(io::Error::other)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)
 }

@@ -51,10 +51,7 @@ struct Trouble {
 
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Trouble {
-        Trouble {
-            part: String::new(),
-            error,
-        }
+        Trouble { part: String::new(), error }
     }
 }
 
@@ -91,14 +88,7 @@ pub fn init(
         Ok(pid) => init::reap(sandbox, pid),
         Err(error) => {
             let execute = plan.steps.len().saturating_sub(1);
-            fail(
-                &sandbox.channel,
-                execute,
-                Trouble {
-                    part: "fork".to_owned(),
-                    error,
-                },
-            )
+            fail(&sandbox.channel, execute, Trouble { part: "fork".to_owned(), error })
         }
     }
 }
@@ -125,9 +115,7 @@ impl Sandbox<'_> {
                 Step::Limit { resource, value } => limit(*resource, *value).map_err(Trouble::from),
                 Step::Descriptors { stdio } => {
                     self.announce(&mut seen);
-                    self.descriptors(stdio)
-                        .map(|()| confirmed())
-                        .map_err(Trouble::from)
+                    self.descriptors(stdio).map(|()| confirmed()).map_err(Trouble::from)
                 }
                 Step::Execute { program, cwd } => {
                     // The channel stands at its own number now, and everything else is closed.
@@ -144,33 +132,19 @@ impl Sandbox<'_> {
     }
 
     fn announce(&self, seen: &mut Vec<(usize, Seen)>) {
-        let all: Vec<_> = self
-            .seen
-            .iter()
-            .cloned()
-            .chain(std::mem::take(seen))
-            .collect();
+        let all: Vec<_> = self.seen.iter().cloned().chain(std::mem::take(seen)).collect();
         for answers in all.chunks(ANSWERS) {
             tell(&self.channel, &ToLauncher::Done(answers.to_vec()));
         }
         let proc: Vec<_> = self.proc.iter().map(AsFd::as_fd).collect();
-        if self
-            .channel
-            .send_with(&ToLauncher::Executing, &proc)
-            .is_err()
-        {
+        if self.channel.send_with(&ToLauncher::Executing, &proc).is_err() {
             sys::exit_now(125);
         }
     }
 
     fn init_step(&mut self, step: &Step) -> Result<Seen, Trouble> {
         match step {
-            Step::MapIds {
-                uid,
-                gid,
-                outside_uid,
-                ..
-            } => {
+            Step::MapIds { uid, gid, outside_uid, .. } => {
                 return Ok(self.map_ids(*uid, *gid, *outside_uid)?);
             }
             Step::DieWithLauncher => self.die_with_launcher()?,
@@ -197,13 +171,8 @@ impl Sandbox<'_> {
             Step::Directory { at } => self.root()?.directory(at)?,
             Step::Link { at, to } => self.root()?.link(at, to)?,
             Step::Text { at, text } => self.root()?.text(at, text)?,
-            Step::Bind {
-                from,
-                at,
-                kind,
-                access,
-                owner,
-            } => {
+            Step::Show { path, kind } => self.root()?.show(path, *kind)?,
+            Step::Bind { from, at, kind, access, owner } => {
                 self.root()?.bind(from, at, *kind, *access)?;
                 if *owner == Owner::CallerMapped && self.prepared.unmapped.contains(from) {
                     let mut text = format!("files of root stay closed in {}", from.display());
@@ -223,8 +192,7 @@ impl Sandbox<'_> {
             Step::Terminal => {
                 let pair = terminal::Pair::open()?;
                 terminal::copy_settings(&pair.slave, &self.request.stdio);
-                self.channel
-                    .send_with(&ToLauncher::Terminal, &[pair.master.as_fd()])?;
+                self.channel.send_with(&ToLauncher::Terminal, &[pair.master.as_fd()])?;
                 self.terminal = Some(pair.slave);
             }
             Step::DropPrivileges => return Ok(drop_privileges()?),
@@ -258,9 +226,7 @@ impl Sandbox<'_> {
         };
         sys::become_user(uid, gid, groups)?;
         let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
-        Ok(Seen::Confirmed(format!(
-            "uid {real}, effective {effective}"
-        )))
+        Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")))
     }
 
     /// The parent's pid is 0 from in here, so whether it died before the first call shows only
@@ -268,10 +234,7 @@ impl Sandbox<'_> {
     fn die_with_launcher(&self) -> io::Result<()> {
         process::set_parent_process_death_signal(Some(Signal::KILL))?;
         let mut fds = [PollFd::new(&self.channel, PollFlags::IN)];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut fds, Some(&now))?;
         if fds[0].revents().contains(PollFlags::HUP) {
             sys::exit_now(125);
@@ -282,19 +245,10 @@ impl Sandbox<'_> {
     /// The strings for execve, made before the launcher's own environment is overwritten.
     fn compose(&mut self) -> io::Result<()> {
         let request = self.request;
-        self.argv = request
-            .argv
-            .iter()
-            .map(|a| sys::c_string(a))
-            .collect::<Result<_, _>>()?;
-        let public = request
-            .env
-            .iter()
-            .map(|(name, value)| sys::c_variable(name, value));
-        let secret = request
-            .secrets
-            .iter()
-            .map(|(name, value)| sys::c_variable(name, value.reveal()));
+        self.argv = request.argv.iter().map(|a| sys::c_string(a)).collect::<Result<_, _>>()?;
+        let public = request.env.iter().map(|(name, value)| sys::c_variable(name, value));
+        let secret =
+            request.secrets.iter().map(|(name, value)| sys::c_variable(name, value.reveal()));
         self.env = public.chain(secret).collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -337,10 +291,7 @@ impl Sandbox<'_> {
     /// Returns only what went wrong.
     fn execute(&self, program: &Path, cwd: &Path) -> Trouble {
         if let Err(error) = process::chdir(cwd) {
-            return Trouble {
-                part: format!("chdir to {}", cwd.display()),
-                error: error.into(),
-            };
+            return Trouble { part: format!("chdir to {}", cwd.display()), error: error.into() };
         }
         let program = match sys::c_string(program.as_os_str()) {
             Ok(program) => program,
@@ -423,9 +374,7 @@ fn drop_privileges() -> io::Result<Seen> {
     if left != 0 || !rustix::thread::no_new_privs()? {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
-    Ok(Seen::Confirmed(
-        "capabilities 0 in every set, no_new_privs 1".to_owned(),
-    ))
+    Ok(Seen::Confirmed("capabilities 0 in every set, no_new_privs 1".to_owned()))
 }
 
 /// Sets both values, so that the program cannot raise it again. A hard limit that is already
@@ -440,23 +389,11 @@ fn limit(resource: Resource, value: u64) -> io::Result<Seen> {
         Resource::FileSize => process::Resource::Fsize,
         Resource::Core => process::Resource::Core,
     };
-    let value = process::getrlimit(which)
-        .maximum
-        .map_or(value, |hard| hard.min(value));
+    let value = process::getrlimit(which).maximum.map_or(value, |hard| hard.min(value));
     // The first second over the soft limit is a signal that a program may handle; the hard
     // limit then kills.
-    let hard = if resource == Resource::Cpu {
-        value.saturating_add(1)
-    } else {
-        value
-    };
-    process::setrlimit(
-        which,
-        Rlimit {
-            current: Some(value),
-            maximum: Some(hard),
-        },
-    )?;
+    let hard = if resource == Resource::Cpu { value.saturating_add(1) } else { value };
+    process::setrlimit(which, Rlimit { current: Some(value), maximum: Some(hard) })?;
     match process::getrlimit(which).current {
         Some(now) if now <= value => Ok(Seen::Confirmed(format!("{resource} {now}"))),
         _ => Err(io::Error::from_raw_os_error(libc::ERANGE)),

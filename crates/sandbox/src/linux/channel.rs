@@ -87,12 +87,8 @@ pub const LONGEST_TEXT: usize = 300;
 
 impl Channel {
     pub fn pair() -> io::Result<(Channel, Channel)> {
-        let (a, b) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (a, b) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         Ok((Channel(a), Channel(b)))
     }
 
@@ -111,12 +107,7 @@ impl Channel {
         if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        sendmsg(
-            &self.0,
-            &[IoSlice::new(&bytes)],
-            &mut ancillary,
-            SendFlags::NOSIGNAL,
-        )?;
+        sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 

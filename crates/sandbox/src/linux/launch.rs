@@ -31,10 +31,7 @@ pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
     match try_run(plan, request) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, request, failed)),
-        Err(Trouble::Io(source)) => Err(Error::Io {
-            doing: "run the sandbox".to_owned(),
-            source,
-        }),
+        Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
 
@@ -44,11 +41,7 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let map = OwnerMap::for_plan(plan)?;
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
-    let prepared = Prepared {
-        trees,
-        stdio,
-        unmapped,
-    };
+    let prepared = Prepared { trees, stdio, unmapped };
 
     let (namespaces, index) = namespaces(plan);
     let (pid, pidfd) = match sys::clone_process(namespaces) {
@@ -59,20 +52,12 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
         Err(e) => {
             let errno = e.raw_os_error().unwrap_or(libc::EIO);
-            let failed = Failed {
-                step: index,
-                errno,
-                part: String::new(),
-            };
+            let failed = Failed { step: index, errno, part: String::new() };
             return Err(Trouble::Step(failed));
         }
     };
     drop((theirs, prepared));
-    let init = Init {
-        pid,
-        pidfd,
-        channel: ours,
-    };
+    let init = Init { pid, pidfd, channel: ours };
     if let Some(map) = &map {
         map.write_for(pid)?;
         init.channel.send(&ToInit::Mapped)?;
@@ -83,20 +68,9 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
     evidence.extend(own_evidence(plan, &ended.ending, &ended.usage));
-    let command = request
-        .argv
-        .iter()
-        .map(|a| a.to_string_lossy().into_owned())
-        .collect();
+    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let code = exit_code(&ended.ending);
-    Ok(Report::new(
-        plan,
-        &evidence,
-        command,
-        ended.ending,
-        code,
-        ended.usage,
-    ))
+    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
 }
 
 fn exit_code(ending: &Ending) -> u8 {
@@ -110,14 +84,10 @@ fn exit_code(ending: &Ending) -> u8 {
 }
 
 fn namespaces(plan: &Plan) -> (u64, usize) {
-    let found = plan
-        .steps
-        .iter()
-        .enumerate()
-        .find_map(|(index, planned)| match planned.step {
-            Step::Namespaces { network } => Some((index, network)),
-            _ => None,
-        });
+    let found = plan.steps.iter().enumerate().find_map(|(index, planned)| match planned.step {
+        Step::Namespaces { network } => Some((index, network)),
+        _ => None,
+    });
     match found {
         Some((index, NetworkNamespace::Host)) => (NAMESPACES as u64, index),
         Some((index, NetworkNamespace::Own)) => ((NAMESPACES | libc::CLONE_NEWNET) as u64, index),
@@ -126,11 +96,7 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
 }
 
 fn limits(plan: &Plan) -> Limits {
-    let mut limits = Limits {
-        timeout: None,
-        grace: std::time::Duration::ZERO,
-        memory: None,
-    };
+    let mut limits = Limits { timeout: None, grace: std::time::Duration::ZERO, memory: None };
     for planned in &plan.steps {
         match &planned.step {
             Step::Timeout { after, grace } => {
@@ -153,6 +119,7 @@ fn own_evidence(plan: &Plan, ending: &Ending, usage: &Usage) -> Vec<Evidence> {
             Step::Namespaces { .. } => Answer::Confirmed(String::new()),
             Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
             Step::WatchMemory { .. } => match usage.max_tree_memory_bytes {
+                Some(0) => Answer::Confirmed("ended before the first look".to_owned()),
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => continue,
             },
@@ -212,13 +179,7 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
         return Ok((trees, unmapped));
     };
     for (step, planned) in plan.steps.iter().enumerate() {
-        let Step::Bind {
-            from,
-            access,
-            owner: Owner::CallerMapped,
-            ..
-        } = &planned.step
-        else {
+        let Step::Bind { from, access, owner: Owner::CallerMapped, .. } = &planned.step else {
             continue;
         };
         let tree = match mapped_tree(from, *access, map) {
@@ -249,11 +210,7 @@ fn mapped_tree(
 
 fn at_step(step: usize, error: &io::Error) -> Trouble {
     let errno = error.raw_os_error().unwrap_or(libc::EIO);
-    Trouble::Step(Failed {
-        step,
-        errno,
-        part: String::new(),
-    })
+    Trouble::Step(Failed { step, errno, part: String::new() })
 }
 
 /// Root's stand-in: the ids of the sandbox, and a user namespace that maps root's files to it.
@@ -269,12 +226,9 @@ impl OwnerMap {
     /// `None` for an ordinary user, who needs no stand-in.
     fn for_plan(plan: &Plan) -> io::Result<Option<OwnerMap>> {
         let ids = plan.steps.iter().find_map(|planned| match planned.step {
-            Step::MapIds {
-                uid,
-                gid,
-                outside_uid,
-                outside_gid,
-            } if uid != outside_uid => Some((uid, gid, outside_uid, outside_gid)),
+            Step::MapIds { uid, gid, outside_uid, outside_gid } if uid != outside_uid => {
+                Some((uid, gid, outside_uid, outside_gid))
+            }
             _ => None,
         });
         let Some((uid, gid, outside_uid, outside_gid)) = ids else {
@@ -282,25 +236,13 @@ impl OwnerMap {
         };
         let map = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
         let namespace = user_namespace(&map(outside_uid), &map(outside_gid))?;
-        Ok(Some(OwnerMap {
-            namespace,
-            uid,
-            gid,
-            outside_uid,
-            outside_gid,
-        }))
+        Ok(Some(OwnerMap { namespace, uid, gid, outside_uid, outside_gid }))
     }
 
     fn write_for(&self, pid: i32) -> io::Result<()> {
         let line = |inside: u32, outside: u32| format!("{inside} {outside} 1");
-        fs::write(
-            format!("/proc/{pid}/gid_map"),
-            line(self.gid, self.outside_gid),
-        )?;
-        fs::write(
-            format!("/proc/{pid}/uid_map"),
-            line(self.uid, self.outside_uid),
-        )
+        fs::write(format!("/proc/{pid}/gid_map"), line(self.gid, self.outside_gid))?;
+        fs::write(format!("/proc/{pid}/uid_map"), line(self.uid, self.outside_uid))
     }
 }
 

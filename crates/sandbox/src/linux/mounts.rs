@@ -56,19 +56,11 @@ impl Root {
         let inodes = (scratch.0 / 4096).max(1024) + SKELETON_INODES + 8 * places as u64;
         let top = file_system(
             "tmpfs",
-            &[
-                ("mode", "0755"),
-                ("size", &size),
-                ("nr_inodes", &inodes.to_string()),
-            ],
+            &[("mode", "0755"), ("size", &size), ("nr_inodes", &inodes.to_string())],
             MountAttrFlags::MOUNT_ATTR_NODEV,
         )?;
         move_onto(&top, CWD, STAGING.as_ref())?;
-        Ok(Root {
-            top,
-            parent: None,
-            prepared,
-        })
+        Ok(Root { top, parent: None, prepared })
     }
 
     pub fn directory(&mut self, at: &Path) -> io::Result<()> {
@@ -90,6 +82,14 @@ impl Root {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
         io::Write::write_all(&mut std::fs::File::from(file), text.as_bytes())
+    }
+
+    /// Shows a piece of the system at its own place.
+    pub fn show(&mut self, path: &Path, kind: PlaceKind) -> io::Result<()> {
+        let tree = clone_tree(CWD, path)?;
+        restrict(&tree, Access::ReadOnly, None)?;
+        self.attach(&tree, path, kind)?;
+        confirm_read_only(&tree)
     }
 
     /// Shows a host path at `at`.
@@ -202,11 +202,7 @@ impl Root {
         let (parent, name) = self.parent(at)?;
         move_onto(tree, parent, name)?;
         // What was opened there before is now below the mount.
-        if self
-            .parent
-            .as_ref()
-            .is_some_and(|(cached, _)| cached.starts_with(at))
-        {
+        if self.parent.as_ref().is_some_and(|(cached, _)| cached.starts_with(at)) {
             self.parent = None;
         }
         Ok(())
@@ -234,11 +230,7 @@ impl Root {
         let (Some(path), Some(name)) = (at.parent(), at.file_name()) else {
             return Err(Errno::INVAL.into());
         };
-        if self
-            .parent
-            .as_ref()
-            .is_none_or(|(cached, _)| cached != path)
-        {
+        if self.parent.as_ref().is_none_or(|(cached, _)| cached != path) {
             let fd = match beneath(&self.top, path) {
                 Err(Errno::NOENT) => {
                     self.place(path, PlaceKind::Directory)?;
@@ -257,11 +249,7 @@ impl Root {
 
 fn beneath(top: &OwnedFd, at: &Path) -> rustix::io::Result<OwnedFd> {
     let inside = at.strip_prefix("/").unwrap_or(at);
-    let inside = if inside.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        inside
-    };
+    let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
     fs::openat2(
         top,
         inside,
@@ -275,12 +263,16 @@ fn beneath(top: &OwnedFd, at: &Path) -> rustix::io::Result<OwnedFd> {
 /// whose id map the tree shall have.
 pub fn host_tree(from: &Path, access: Access, map: Option<&OwnedFd>) -> io::Result<OwnedFd> {
     let tree = clone_tree(&open_host(from)?, Path::new(""))?;
+    restrict(&tree, access, map)?;
+    Ok(tree)
+}
+
+fn restrict(tree: &OwnedFd, access: Access, map: Option<&OwnedFd>) -> io::Result<()> {
     let mut flags = sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
     if access == Access::ReadOnly {
         flags |= sys::ATTR_READ_ONLY;
     }
-    sys::set_tree_attributes(tree.as_fd(), flags, sys::Depth::Tree, map.map(AsFd::as_fd))?;
-    Ok(tree)
+    sys::set_tree_attributes(tree.as_fd(), flags, sys::Depth::Tree, map.map(AsFd::as_fd))
 }
 
 /// The path was made canonical when the request was: a symlink in it now is a race.
@@ -311,13 +303,7 @@ fn clone_tree(directory: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
 
 /// Mounts onto a name in a directory; a symlink there is not followed.
 fn move_onto(tree: &OwnedFd, directory: impl AsFd, name: &OsStr) -> io::Result<()> {
-    Ok(move_mount(
-        tree,
-        "",
-        directory,
-        name,
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
-    )?)
+    Ok(move_mount(tree, "", directory, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
 fn file_system(name: &str, options: &[(&str, &str)], flags: MountAttrFlags) -> io::Result<OwnedFd> {
@@ -326,18 +312,10 @@ fn file_system(name: &str, options: &[(&str, &str)], flags: MountAttrFlags) -> i
         fsconfig_set_string(&context, *key, *value)?;
     }
     fsconfig_create(&context)?;
-    Ok(fsmount(
-        &context,
-        FsMountFlags::FSMOUNT_CLOEXEC,
-        flags | MountAttrFlags::MOUNT_ATTR_NOSUID,
-    )?)
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags | MountAttrFlags::MOUNT_ATTR_NOSUID)?)
 }
 
 fn confirm_read_only(mount: &OwnedFd) -> io::Result<()> {
     let flags = fs::fstatvfs(mount)?.f_flag;
-    if flags.contains(fs::StatVfsMountFlags::RDONLY) {
-        Ok(())
-    } else {
-        Err(Errno::ROFS.into())
-    }
+    if flags.contains(fs::StatVfsMountFlags::RDONLY) { Ok(()) } else { Err(Errno::ROFS.into()) }
 }

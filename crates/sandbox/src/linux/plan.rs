@@ -28,74 +28,35 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     };
     let isolated = network == NetworkNamespace::Own;
 
-    let mut rests = vec![
-        Control::Filesystem,
-        Control::ProcessIsolation,
-        Control::TreeKill,
-    ];
+    let mut rests = vec![Control::Filesystem, Control::ProcessIsolation, Control::TreeKill];
     if isolated {
         rests.push(Control::Network);
     }
     steps.push(Step::Namespaces { network }, &rests);
 
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
-        (
-            ROOT_BECOMES,
-            ROOT_BECOMES,
-            ROOT_BECOMES_OUTSIDE,
-            ROOT_BECOMES_OUTSIDE,
-        )
+        (ROOT_BECOMES, ROOT_BECOMES, ROOT_BECOMES_OUTSIDE, ROOT_BECOMES_OUTSIDE)
     } else {
-        (
-            facts.caller.uid,
-            facts.caller.gid,
-            facts.caller.uid,
-            facts.caller.gid,
-        )
+        (facts.caller.uid, facts.caller.gid, facts.caller.uid, facts.caller.gid)
     };
-    steps.push(
-        Step::MapIds {
-            uid,
-            gid,
-            outside_uid,
-            outside_gid,
-        },
-        &[Control::Privileges],
-    );
+    steps.push(Step::MapIds { uid, gid, outside_uid, outside_gid }, &[Control::Privileges]);
     steps.push(Step::DieWithLauncher, &[Control::TreeKill]);
-    steps.push(
-        Step::HideMemory,
-        &[Control::ProcessIsolation, Control::Environment],
-    );
+    steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
     steps.push(Step::NewSession, &[Control::ProcessIsolation]);
     steps.push(Step::NewKeyring, &[Control::ProcessIsolation]);
-    steps.push(
-        Step::Hostname {
-            name: view::HOSTNAME,
-        },
-        &[],
-    );
+    steps.push(Step::Hostname { name: view::HOSTNAME }, &[]);
     if isolated {
         steps.push(Step::Loopback, &[Control::Network]);
     }
 
     for (fd, stdio) in (0..).zip(&request.stdio) {
         if let Stdio::ReadOnlyFile(path) = stdio {
-            steps.push(
-                Step::Reopen {
-                    fd,
-                    path: path.clone(),
-                },
-                &[Control::Descriptors],
-            );
+            steps.push(Step::Reopen { fd, path: path.clone() }, &[Control::Descriptors]);
         }
     }
 
     let scratch = request.policy.limits.tmp_size.value;
-    steps.push(
-        Step::NewRoot { scratch },
-        &[Control::Filesystem, Control::TmpSize],
-    );
+    steps.push(Step::NewRoot { scratch }, &[Control::Filesystem, Control::TmpSize]);
     for step in view::steps(request, facts, uid, gid) {
         let rests: &[Control] = match step {
             Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
@@ -112,23 +73,12 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
 
     limits(request, &mut steps);
 
+    steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
     steps.push(
-        Step::Descriptors {
-            stdio: request.stdio.clone(),
-        },
-        &[Control::Descriptors],
-    );
-    steps.push(
-        Step::Execute {
-            program: request.program.clone(),
-            cwd: request.cwd.clone(),
-        },
+        Step::Execute { program: request.program.clone(), cwd: request.cwd.clone() },
         &[Control::Environment],
     );
-    Plan {
-        controls,
-        steps: steps.0,
-    }
+    Plan { controls, steps: steps.0 }
 }
 
 #[derive(Default)]
@@ -136,10 +86,7 @@ struct Steps(Vec<Planned>);
 
 impl Steps {
     fn push(&mut self, step: Step, for_controls: &[Control]) {
-        self.0.push(Planned {
-            step,
-            for_controls: for_controls.to_vec(),
-        });
+        self.0.push(Planned { step, for_controls: for_controls.to_vec() });
     }
 
     fn limit(&mut self, resource: Resource, value: u64, for_controls: &[Control]) {
@@ -150,21 +97,10 @@ impl Steps {
 fn limits(request: &Request, steps: &mut Steps) {
     let limits = &request.policy.limits;
     if let Some(after) = limits.timeout.value {
-        steps.push(
-            Step::Timeout {
-                after,
-                grace: limits.grace.value,
-            },
-            &[Control::Timeout],
-        );
+        steps.push(Step::Timeout { after, grace: limits.grace.value }, &[Control::Timeout]);
     }
     if let Some(Bytes(limit)) = limits.memory.value {
-        steps.push(
-            Step::WatchMemory {
-                limit: Bytes(limit),
-            },
-            &[Control::Memory],
-        );
+        steps.push(Step::WatchMemory { limit: Bytes(limit) }, &[Control::Memory]);
         steps.limit(Resource::Data, limit, &[Control::Memory]);
     }
     if let Some(time) = limits.cpu_time.value {
@@ -172,11 +108,7 @@ fn limits(request: &Request, steps: &mut Steps) {
     }
     if let Some(count) = limits.processes.value {
         // The sandbox's init has the same user and is counted as well.
-        steps.limit(
-            Resource::Processes,
-            u64::from(count) + 1,
-            &[Control::Processes],
-        );
+        steps.limit(Resource::Processes, u64::from(count) + 1, &[Control::Processes]);
     }
     if let Some(count) = limits.open_files.value {
         steps.limit(Resource::OpenFiles, u64::from(count), &[Control::OpenFiles]);
@@ -198,10 +130,7 @@ fn whole_seconds(time: Duration) -> u64 {
 }
 
 fn controls(request: &Request, facts: &HostFacts) -> BTreeMap<Control, Intent> {
-    Control::ALL
-        .into_iter()
-        .map(|control| (control, intent(control, request, facts)))
-        .collect()
+    Control::ALL.into_iter().map(|control| (control, intent(control, request, facts))).collect()
 }
 
 fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
@@ -303,9 +232,7 @@ fn processes(request: &Request, facts: &HostFacts) -> Intent {
 }
 
 fn kernel_at_least(release: &str, major: u32, minor: u32) -> bool {
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(str::parse::<u32>);
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(have_major)), Some(Ok(have_minor))) => (have_major, have_minor) >= (major, minor),
         _ => false,

@@ -19,20 +19,13 @@ pub fn assume() -> HostFacts {
         system: "Linux".to_owned(),
         kernel: name.release().to_string_lossy().into_owned(),
         architecture: name.machine().to_string_lossy().into_owned(),
-        caller: Caller {
-            uid: getuid().as_raw(),
-            gid: getgid().as_raw(),
-        },
+        caller: Caller { uid: getuid().as_raw(), gid: getgid().as_raw() },
         namespaces: Fact::Assumed,
         private_root: Fact::Assumed,
         mapped_trees: Fact::Assumed,
         seccomp: Fact::Assumed,
         landlock_abi: 0,
-        cgroup: CgroupFacts {
-            mount: None,
-            controllers: Vec::new(),
-            delegated: Fact::Assumed,
-        },
+        cgroup: CgroupFacts { mount: None, controllers: Vec::new(), delegated: Fact::Assumed },
         entries: entries(),
     }
 }
@@ -74,9 +67,7 @@ pub fn probe() -> HostFacts {
 fn attempt(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> Fact {
     match try_in_child(namespaces, act) {
         Ok(0) => Fact::Works,
-        Ok(errno) => Fact::Fails {
-            why: io::Error::from_raw_os_error(errno).to_string(),
-        },
+        Ok(errno) => Fact::Fails { why: io::Error::from_raw_os_error(errno).to_string() },
         Err(e) => Fact::Fails { why: e.to_string() },
     }
 }
@@ -125,11 +116,7 @@ fn map_to(caller: Caller) -> io::Result<OwnedFd> {
 }
 
 fn entries() -> Vec<SystemEntry> {
-    view::SYSTEM
-        .iter()
-        .chain(&view::ETC)
-        .filter_map(|path| entry(Path::new(path)))
-        .collect()
+    view::SYSTEM.iter().chain(&view::ETC).filter_map(|path| entry(Path::new(path))).collect()
 }
 
 fn entry(path: &Path) -> Option<SystemEntry> {
@@ -143,10 +130,7 @@ fn entry(path: &Path) -> Option<SystemEntry> {
     } else {
         return None;
     };
-    Some(SystemEntry {
-        path: path.to_owned(),
-        kind,
-    })
+    Some(SystemEntry { path: path.to_owned(), kind })
 }
 
 fn cgroup() -> CgroupFacts {
@@ -155,14 +139,8 @@ fn cgroup() -> CgroupFacts {
     let mount = cgroup2_mount(&mountinfo);
     let own = membership.lines().find_map(|line| line.strip_prefix("0::"));
     let (Some(mount), Some(own)) = (mount, own) else {
-        let delegated = Fact::Fails {
-            why: "cgroup v2 is not mounted".to_owned(),
-        };
-        return CgroupFacts {
-            mount: None,
-            controllers: Vec::new(),
-            delegated,
-        };
+        let delegated = Fact::Fails { why: "cgroup v2 is not mounted".to_owned() };
+        return CgroupFacts { mount: None, controllers: Vec::new(), delegated };
     };
     let own = mount.join(own.trim_start_matches('/'));
     let controllers = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
@@ -172,19 +150,13 @@ fn cgroup() -> CgroupFacts {
         Err(e) => Fact::Fails { why: e.to_string() },
     };
     let controllers = controllers.split_whitespace().map(str::to_owned).collect();
-    CgroupFacts {
-        mount: Some(mount),
-        controllers,
-        delegated,
-    }
+    CgroupFacts { mount: Some(mount), controllers, delegated }
 }
 
 fn cgroup2_mount(mountinfo: &str) -> Option<PathBuf> {
     mountinfo.lines().find_map(|line| {
         let (left, right) = line.split_once(" - ")?;
-        right
-            .starts_with("cgroup2 ")
-            .then(|| left.split(' ').nth(4).map(PathBuf::from))?
+        right.starts_with("cgroup2 ").then(|| left.split(' ').nth(4).map(PathBuf::from))?
     })
 }
 
@@ -197,13 +169,7 @@ mod tests {
         let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
                       40 31 0:37 / /sys/fs/cgroup/systemd rw shared:9 - cgroup cgroup rw,name=systemd\n\
                       41 31 0:38 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n";
-        assert_eq!(
-            cgroup2_mount(hybrid),
-            Some(PathBuf::from("/sys/fs/cgroup/unified"))
-        );
-        assert_eq!(
-            cgroup2_mount("22 27 0:21 / /proc rw - proc proc rw\n"),
-            None
-        );
+        assert_eq!(cgroup2_mount(hybrid), Some(PathBuf::from("/sys/fs/cgroup/unified")));
+        assert_eq!(cgroup2_mount("22 27 0:21 / /proc rw - proc proc rw\n"), None);
     }
 }

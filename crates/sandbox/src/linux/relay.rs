@@ -19,11 +19,7 @@ pub struct Relay {
 
 impl Relay {
     pub fn new(from: OwnedFd, to: OwnedFd) -> Relay {
-        Relay {
-            from: Some(from),
-            to: Some(to),
-            buffer: Vec::new(),
-        }
+        Relay { from: Some(from), to: Some(to), buffer: Vec::new() }
     }
 
     /// The descriptor to wait for now and what for; none when the relay has ended.
@@ -123,8 +119,5 @@ impl Pipe {
 
 pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
-    Ok(rustix::fs::fcntl_setfl(
-        fd,
-        flags | rustix::fs::OFlags::NONBLOCK,
-    )?)
+    Ok(rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?)
 }

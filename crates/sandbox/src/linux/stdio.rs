@@ -57,10 +57,7 @@ fn kind(number: i32) -> Result<Stdio, Error> {
             }
         }
         FileType::Directory => Err(refuse("a directory", "use a pipe, a file or /dev/null")),
-        _ => Err(refuse(
-            "of an unknown kind",
-            "use a pipe, a file or /dev/null",
-        )),
+        _ => Err(refuse("of an unknown kind", "use a pipe, a file or /dev/null")),
     }
 }
 
@@ -86,9 +83,5 @@ fn path_of(fd: BorrowedFd<'_>) -> Option<PathBuf> {
 fn socket(fd: BorrowedFd<'_>) -> Stdio {
     let unix = sockopt::socket_domain(fd) == Ok(AddressFamily::UNIX);
     let stream = sockopt::socket_type(fd) == Ok(SocketType::STREAM);
-    if unix && stream {
-        Stdio::Direct
-    } else {
-        Stdio::Relayed
-    }
+    if unix && stream { Stdio::Direct } else { Stdio::Relayed }
 }

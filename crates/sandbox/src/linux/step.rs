@@ -102,6 +102,12 @@ pub enum Step {
         at: PathBuf,
         text: String,
     },
+    /// A piece of the system, read-only. Only root can change what stands at its path.
+    Show {
+        path: PathBuf,
+        kind: PlaceKind,
+    },
+    /// Something of the user's.
     Bind {
         from: PathBuf,
         at: PathBuf,
@@ -163,14 +169,9 @@ impl Step {
             Step::Directory { .. } => "make directory",
             Step::Link { .. } => "make link",
             Step::Text { .. } => "write",
-            Step::Bind {
-                access: Access::ReadOnly,
-                ..
-            } => "show read-only",
-            Step::Bind {
-                access: Access::ReadWrite,
-                ..
-            } => "show writable",
+            Step::Show { .. } => "show read-only",
+            Step::Bind { access: Access::ReadOnly, .. } => "show read-only",
+            Step::Bind { access: Access::ReadWrite, .. } => "show writable",
             Step::Scratch { .. } => "make temporary",
             Step::Devices => "make /dev",
             Step::Proc { .. } => "mount /proc",
@@ -191,34 +192,25 @@ impl Step {
             },
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
-            Step::MapIds {
-                uid,
-                gid,
-                outside_uid,
-                outside_gid,
-            } => {
+            Step::MapIds { uid, gid, outside_uid, outside_gid } => {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
             Step::Hostname { name } => (*name).to_owned(),
             Step::Reopen { fd, path } => format!("{} for descriptor {fd}", path.display()),
-            Step::Directory { at } | Step::Text { at, .. } => at.display().to_string(),
+            Step::Directory { at } | Step::Text { at, .. } | Step::Show { path: at, .. } => {
+                at.display().to_string()
+            }
             Step::Link { at, to } => format!("{} -> {}", at.display(), to.display()),
             Step::Bind { from, at, .. } if from == at => at.display().to_string(),
             Step::Bind { from, at, .. } => format!("{} at {}", from.display(), at.display()),
             Step::NewRoot { scratch } => format!("with {scratch} of temporary space"),
             Step::Scratch { places } => {
-                let places: Vec<_> = places
-                    .iter()
-                    .map(|(at, _)| at.display().to_string())
-                    .collect();
+                let places: Vec<_> =
+                    places.iter().map(|(at, _)| at.display().to_string()).collect();
                 places.join(" ")
             }
             Step::Proc { hidden, read_only } => {
-                format!(
-                    "without {}; {} read-only",
-                    hidden.join(" "),
-                    read_only.join(" ")
-                )
+                format!("without {}; {} read-only", hidden.join(" "), read_only.join(" "))
             }
             Step::Limit { resource, value } => format!("{resource} {value}"),
             Step::Descriptors { stdio } => {
@@ -245,11 +237,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operand = self.operand();
         f.write_str(self.verb())?;
-        if operand.is_empty() {
-            Ok(())
-        } else {
-            write!(f, " {operand}")
-        }
+        if operand.is_empty() { Ok(()) } else { write!(f, " {operand}") }
     }
 }
 

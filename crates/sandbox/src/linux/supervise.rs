@@ -130,15 +130,8 @@ impl Supervisor {
             usage.max_process_resident_bytes = waited.max_resident_bytes;
         }
         // Init was killed from outside, and the command with it.
-        let ending = self
-            .ending
-            .take()
-            .unwrap_or(Ending::Signaled(libc::SIGKILL));
-        Ok(Ended {
-            ending,
-            evidence: self.evidence,
-            usage,
-        })
+        let ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
+        Ok(Ended { ending, evidence: self.evidence, usage })
     }
 
     fn turn(&mut self) -> Result<Option<End>, Trouble> {
@@ -181,19 +174,12 @@ impl Supervisor {
         ];
         let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
         let keys = self.keys.iter().filter(|_| engaged);
-        for (fd, flags) in keys
-            .chain(&self.inputs)
-            .chain(&self.outputs)
-            .filter_map(Relay::wants)
-        {
+        for (fd, flags) in keys.chain(&self.inputs).chain(&self.outputs).filter_map(Relay::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
         let pause = self.next_deadline().map(|deadline| {
             let pause = deadline.saturating_duration_since(Instant::now());
-            Timespec {
-                tv_sec: pause.as_secs() as i64,
-                tv_nsec: i64::from(pause.subsec_nanos()),
-            }
+            Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
         });
         match poll(&mut fds, pause.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -212,13 +198,7 @@ impl Supervisor {
 
     fn message(&mut self) -> io::Result<Option<(ToLauncher, Option<OwnedFd>)>> {
         let mut fds = [PollFd::new(&self.init.channel, PollFlags::IN)];
-        poll(
-            &mut fds,
-            Some(&Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-        )?;
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
         if !fds[0].revents().contains(PollFlags::IN) {
             return Ok(None);
         }
@@ -236,7 +216,7 @@ impl Supervisor {
                 if let (Some(proc), Some(limit)) = (fd, self.limits.memory) {
                     self.watch = Some(MemoryWatch::new(proc, limit));
                 }
-                self.look_at = self.watch.is_some().then_some(now);
+                self.look_at = self.watch.as_ref().map(|watch| now + watch.first_pause());
                 if let Some(user) = &mut self.user {
                     user.engage();
                 }
@@ -262,19 +242,12 @@ impl Supervisor {
         if self.stdio[0] == Stdio::Terminal {
             self.keys = Some(Relay::new(user.fd.try_clone()?, master.try_clone()?));
         }
-        self.outputs
-            .push(Relay::new(master.try_clone()?, user.fd.try_clone()?));
+        self.outputs.push(Relay::new(master.try_clone()?, user.fd.try_clone()?));
         self.master = Some(master);
         Ok(())
     }
 
-    fn signal(
-        &mut self,
-        sys::Arrived {
-            signal,
-            from_kernel,
-        }: sys::Arrived,
-    ) {
+    fn signal(&mut self, sys::Arrived { signal, from_kernel }: sys::Arrived) {
         match signal {
             libc::SIGCHLD | libc::SIGTTOU => {}
             libc::SIGWINCH => {
@@ -367,10 +340,7 @@ impl Supervisor {
 
     fn init_is_gone(&self) -> bool {
         let mut fds = [PollFd::new(&self.init.pidfd, PollFlags::IN)];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut fds, Some(&now)).is_ok() && !fds[0].revents().is_empty()
     }
 
@@ -392,10 +362,7 @@ impl Supervisor {
                 .filter(|(_, flags)| *flags == PollFlags::OUT)
                 .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
                 .collect();
-            let tick = Timespec {
-                tv_sec: 0,
-                tv_nsec: 50_000_000,
-            };
+            let tick = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
             if poll(&mut fds, Some(&tick)).is_err() {
                 return;
             }

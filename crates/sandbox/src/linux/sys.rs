@@ -10,11 +10,7 @@ use std::ptr;
 use std::time::Duration;
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 /// Which side of a clone this is.
@@ -42,10 +38,7 @@ pub fn clone_process(flags: u64) -> io::Result<Cloned> {
         pid => {
             // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Cloned::Parent {
-                pid: pid as i32,
-                pidfd,
-            })
+            Ok(Cloned::Parent { pid: pid as i32, pidfd })
         }
     }
 }
@@ -100,12 +93,7 @@ pub fn set_tree_attributes(
     map: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
     let attributes = libc::mount_attr {
-        attr_set: set
-            | if map.is_some() {
-                libc::MOUNT_ATTR_IDMAP
-            } else {
-                0
-            },
+        attr_set: set | if map.is_some() { libc::MOUNT_ATTR_IDMAP } else { 0 },
         attr_clr: 0,
         propagation: libc::MS_PRIVATE,
         userns_fd: map.map_or(0, |fd| fd.as_raw_fd() as u64),
@@ -129,11 +117,7 @@ pub fn join_new_keyring() -> io::Result<()> {
     const KEYCTL_JOIN_SESSION_KEYRING: libc::c_long = 1;
     // SAFETY: a null name asks for an anonymous keyring; no memory is touched.
     check(unsafe {
-        libc::syscall(
-            libc::SYS_keyctl,
-            KEYCTL_JOIN_SESSION_KEYRING,
-            ptr::null::<libc::c_char>(),
-        )
+        libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>())
     })?;
     Ok(())
 }
@@ -220,10 +204,7 @@ impl Signals {
             let fd = check(
                 libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK).into(),
             )?;
-            Ok(Signals {
-                fd: OwnedFd::from_raw_fd(fd as RawFd),
-                before,
-            })
+            Ok(Signals { fd: OwnedFd::from_raw_fd(fd as RawFd), before })
         }
     }
 
@@ -234,10 +215,9 @@ impl Signals {
         // SAFETY: info outlives the call and has room for size bytes.
         let read = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
         match check(read as libc::c_long) {
-            Ok(_) => Ok(Some(Arrived {
-                signal: info.ssi_signo as i32,
-                from_kernel: info.ssi_code > 0,
-            })),
+            Ok(_) => {
+                Ok(Some(Arrived { signal: info.ssi_signo as i32, from_kernel: info.ssi_code > 0 }))
+            }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(e) => Err(e),
         }
@@ -297,10 +277,7 @@ fn wait(pid: i32, options: i32) -> io::Result<Option<Waited>> {
     // SAFETY: rusage is plain data; both out-pointers live until the call returns.
     let (pid, usage) = unsafe {
         let mut usage: libc::rusage = mem::zeroed();
-        (
-            libc::wait4(pid, &raw mut status, options, &raw mut usage),
-            usage,
-        )
+        (libc::wait4(pid, &raw mut status, options, &raw mut usage), usage)
     };
     if check(pid.into())? == 0 {
         return Ok(None);
@@ -404,25 +381,15 @@ pub fn drop_all_capabilities() -> io::Result<()> {
         }
     }
     // SAFETY: PR_CAP_AMBIENT_CLEAR_ALL takes no further arguments.
-    let ambient = unsafe {
-        libc::prctl(
-            libc::PR_CAP_AMBIENT,
-            libc::PR_CAP_AMBIENT_CLEAR_ALL,
-            0,
-            0,
-            0,
-        )
-    };
+    let ambient =
+        unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
     check(ambient.into())?;
     #[repr(C)]
     struct Header {
         version: u32,
         pid: i32,
     }
-    let header = Header {
-        version: 0x2008_0522,
-        pid: 0,
-    };
+    let header = Header { version: 0x2008_0522, pid: 0 };
     let empty = [0u32; 6];
     // SAFETY: version 3 of the interface reads two triples of u32, which is what empty is.
     check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, empty.as_ptr()) })?;
@@ -437,10 +404,7 @@ pub fn capabilities_left() -> io::Result<u64> {
         version: u32,
         pid: i32,
     }
-    let header = Header {
-        version: 0x2008_0522,
-        pid: 0,
-    };
+    let header = Header { version: 0x2008_0522, pid: 0 };
     let mut sets = [0u32; 6];
     // SAFETY: version 3 of the interface writes two triples of u32, which is what sets is.
     check(unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) })?;
@@ -453,11 +417,7 @@ pub fn become_user(uid: u32, gid: u32, groups: Groups) -> io::Result<()> {
     // SAFETY: setgroups with a length of zero reads nothing; the others take numbers.
     unsafe {
         if groups == Groups::Drop {
-            check(libc::syscall(
-                libc::SYS_setgroups,
-                0,
-                ptr::null::<libc::gid_t>(),
-            ))?;
+            check(libc::syscall(libc::SYS_setgroups, 0, ptr::null::<libc::gid_t>()))?;
         }
         check(libc::syscall(libc::SYS_setresgid, gid, gid, gid))?;
         check(libc::syscall(libc::SYS_setresuid, uid, uid, uid))?;
@@ -495,10 +455,7 @@ pub fn own(fd: RawFd) -> OwnedFd {
 /// Points the descriptors below `end` at /dev/null inside, so that this process holds no end of
 /// a pipe that belongs to the command.
 pub fn let_go_below(end: RawFd) -> io::Result<()> {
-    let nothing = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/null")?;
+    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     for fd in 0..end {
         place_descriptor(nothing.as_fd(), fd)?;
     }
@@ -521,18 +478,10 @@ pub fn refuse_getppid() -> io::Result<bool> {
         step(RETURN, 0, 0, REFUSE),
         step(RETURN, 0, 0, ALLOW),
     ];
-    let program = libc::sock_fprog {
-        len: filter.len() as u16,
-        filter: filter.as_mut_ptr(),
-    };
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     // SAFETY: program and the filter it points to outlive the call.
     check(unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            SECCOMP_SET_MODE_FILTER,
-            0,
-            &raw const program,
-        )
+        libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &raw const program)
     })?;
     // SAFETY: getppid has no arguments.
     let refused = check(unsafe { libc::syscall(libc::SYS_getppid) });

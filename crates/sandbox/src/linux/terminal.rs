@@ -52,10 +52,7 @@ pub fn copy_settings(slave: &OwnedFd, stdio: &[Stdio; 3]) {
 }
 
 fn user_terminal(stdio: &[Stdio; 3]) -> Option<BorrowedFd<'static>> {
-    (0..)
-        .zip(stdio)
-        .find(|(_, kind)| **kind == Stdio::Terminal)
-        .map(|(fd, _)| standard(fd))
+    (0..).zip(stdio).find(|(_, kind)| **kind == Stdio::Terminal).map(|(fd, _)| standard(fd))
 }
 
 /// The user's terminal, as the launcher uses it while the command runs.
@@ -73,11 +70,7 @@ impl UserTerminal {
             return Ok(None);
         };
         let fd = reopen(user)?;
-        Ok(Some(UserTerminal {
-            fd,
-            reads: stdio[0] == Stdio::Terminal,
-            saved: None,
-        }))
+        Ok(Some(UserTerminal { fd, reads: stdio[0] == Stdio::Terminal, saved: None }))
     }
 
     /// Takes the keyboard, if the command is to read it and this job is in the foreground.

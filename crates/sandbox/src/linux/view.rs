@@ -9,19 +9,11 @@ use crate::linux::step::{Access, Owner, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
 /// Shown read-only, or made again where they are symlinks (merged /usr).
-pub const SYSTEM: [&str; 8] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc/alternatives",
-];
+pub const SYSTEM: [&str; 8] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"];
 
 /// Pieces of /etc that programs need and that tell nothing of the user or the host's secrets.
-pub const ETC: [&str; 17] = [
+pub const ETC: [&str; 15] = [
     "/etc/crypto-policies",
     "/etc/fonts",
     "/etc/java-11-openjdk",
@@ -37,20 +29,12 @@ pub const ETC: [&str; 17] = [
     "/etc/services",
     "/etc/ssl",
     "/etc/static",
-    "/etc/terminfo",
-    "/etc/timezone",
 ];
 
 /// Parts of /proc that speak of the whole machine or act on it. All are guarded by
 /// permissions too; hiding them does not depend on those being right.
-pub const PROC_HIDDEN: [&str; 6] = [
-    "kcore",
-    "keys",
-    "key-users",
-    "kmsg",
-    "sysrq-trigger",
-    "timer_list",
-];
+pub const PROC_HIDDEN: [&str; 6] =
+    ["kcore", "keys", "key-users", "kmsg", "sysrq-trigger", "timer_list"];
 pub const PROC_READ_ONLY: [&str; 4] = ["bus", "fs", "irq", "sys"];
 
 pub const HOSTNAME: &str = "mcp";
@@ -60,34 +44,19 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     let mut steps = Vec::new();
     for entry in &facts.entries {
         steps.push(match &entry.kind {
-            EntryKind::Symlink(to) => Step::Link {
-                at: entry.path.clone(),
-                to: to.clone(),
-            },
+            EntryKind::Symlink(to) => Step::Link { at: entry.path.clone(), to: to.clone() },
             EntryKind::Directory => show(&entry.path, PlaceKind::Directory),
             EntryKind::File => show(&entry.path, PlaceKind::File),
         });
     }
     for (at, text) in texts(uid, gid) {
-        steps.push(Step::Text {
-            at: PathBuf::from(at),
-            text,
-        });
+        steps.push(Step::Text { at: PathBuf::from(at), text });
     }
     steps.push(Step::Devices);
-    steps.push(Step::Scratch {
-        places: scratch(&request.home),
-    });
-    steps.push(Step::Link {
-        at: "/var/tmp".into(),
-        to: "/tmp".into(),
-    });
+    steps.push(Step::Scratch { places: scratch(&request.home) });
+    steps.push(Step::Link { at: "/var/tmp".into(), to: "/tmp".into() });
     steps.push(Step::Directory { at: "/run".into() });
-    let owner = if facts.caller.is_root() {
-        Owner::CallerMapped
-    } else {
-        Owner::AsOnHost
-    };
+    let owner = if facts.caller.is_root() { Owner::CallerMapped } else { Owner::AsOnHost };
     if let Home::Kept(from) = &request.home {
         steps.push(Step::Bind {
             from: from.clone(),
@@ -103,49 +72,27 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
             facts.entries.iter().any(|e| at.starts_with(&e.path)) || at.starts_with(path)
         };
         if !binds.keys().any(|bind| exists(bind)) {
-            steps.push(Step::Link {
-                at: at.clone(),
-                to: to.clone(),
-            });
+            steps.push(Step::Link { at: at.clone(), to: to.clone() });
         }
     }
     for (path, (kind, access)) in binds {
-        steps.push(Step::Bind {
-            from: path.clone(),
-            at: path,
-            kind,
-            access,
-            owner,
-        });
+        steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
     }
-    steps.push(Step::Proc {
-        hidden: PROC_HIDDEN.to_vec(),
-        read_only: PROC_READ_ONLY.to_vec(),
-    });
+    steps.push(Step::Proc { hidden: PROC_HIDDEN.to_vec(), read_only: PROC_READ_ONLY.to_vec() });
     steps
 }
 
 /// Whether `path` can be reached inside, at the same place as outside.
 pub fn is_visible(path: &Path, request: &Request, facts: &HostFacts) -> bool {
-    let system = facts
-        .entries
-        .iter()
-        .any(|entry| path.starts_with(&entry.path));
-    system
-        || binds(request, facts)
-            .keys()
-            .any(|bind| path.starts_with(bind))
+    let system = facts.entries.iter().any(|entry| path.starts_with(&entry.path));
+    system || binds(request, facts).keys().any(|bind| path.starts_with(bind))
 }
 
 /// Grants and shown pieces as binds. Write wins over read, and what an ancestor already gives
 /// is left out: a further grant must never take something away.
 fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, Access)> {
     let mut wanted: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
-    let read = request
-        .shown
-        .iter()
-        .chain(&request.read)
-        .map(|place| (place, Access::ReadOnly));
+    let read = request.shown.iter().chain(&request.read).map(|place| (place, Access::ReadOnly));
     let write = request.write.iter().map(|place| (place, Access::ReadWrite));
     for (Place { path, kind }, access) in read.chain(write) {
         let entry = wanted.entry(path.clone()).or_insert((*kind, access));
@@ -153,11 +100,7 @@ fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, 
     }
     let mut kept: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
     for (path, (kind, access)) in wanted {
-        let given = path
-            .ancestors()
-            .skip(1)
-            .find_map(|a| kept.get(a))
-            .map(|(_, access)| *access);
+        let given = path.ancestors().skip(1).find_map(|a| kept.get(a)).map(|(_, access)| *access);
         let system = facts
             .entries
             .iter()
@@ -172,13 +115,7 @@ fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, 
 }
 
 fn show(path: &Path, kind: PlaceKind) -> Step {
-    Step::Bind {
-        from: path.to_owned(),
-        at: path.to_owned(),
-        kind,
-        access: Access::ReadOnly,
-        owner: Owner::AsOnHost,
-    }
+    Step::Show { path: path.to_owned(), kind }
 }
 
 fn scratch(home: &Home) -> Vec<(PathBuf, u32)> {
@@ -189,7 +126,7 @@ fn scratch(home: &Home) -> Vec<(PathBuf, u32)> {
     places
 }
 
-fn texts(uid: u32, gid: u32) -> [(&'static str, String); 5] {
+fn texts(uid: u32, gid: u32) -> [(&'static str, String); 4] {
     [
         (
             "/etc/passwd",
@@ -199,15 +136,8 @@ fn texts(uid: u32, gid: u32) -> [(&'static str, String); 5] {
                  nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
             ),
         ),
-        (
-            "/etc/group",
-            format!("root:x:0:\nmcp:x:{gid}:\nnogroup:x:65534:\n"),
-        ),
-        (
-            "/etc/hosts",
-            format!("127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n"),
-        ),
-        ("/etc/hostname", format!("{HOSTNAME}\n")),
+        ("/etc/group", format!("root:x:0:\nmcp:x:{gid}:\nnogroup:x:65534:\n")),
+        ("/etc/hosts", format!("127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n")),
         // No LDAP, no systemd, no D-Bus: none of them is inside.
         (
             "/etc/nsswitch.conf",

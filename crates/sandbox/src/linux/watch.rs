@@ -32,11 +32,12 @@ pub enum Found {
 impl MemoryWatch {
     /// `proc` is the sandbox's own /proc: it lists the processes of the tree and no others.
     pub fn new(proc: OwnedFd, limit: u64) -> MemoryWatch {
-        MemoryWatch {
-            proc,
-            limit,
-            peak: 0,
-        }
+        MemoryWatch { proc, limit, peak: 0 }
+    }
+
+    /// Nothing can have passed the limit before this.
+    pub fn first_pause(&self) -> Duration {
+        pause(self.limit)
     }
 
     pub fn look(&mut self) -> Found {
@@ -52,9 +53,7 @@ impl MemoryWatch {
         }
         let rest = self.limit - bytes;
         let pause = Duration::from_secs_f64(rest as f64 / BYTES_PER_SECOND as f64);
-        Found::Within {
-            look_again: pause.clamp(SHORTEST, LONGEST),
-        }
+        Found::Within { look_again: pause.clamp(SHORTEST, LONGEST) }
     }
 
     fn processes(&self) -> Vec<String> {
@@ -103,6 +102,11 @@ impl MemoryWatch {
         text.truncate(length);
         String::from_utf8(text).ok()
     }
+}
+
+/// How long the fastest hog would need for this much.
+fn pause(bytes: u64) -> Duration {
+    Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64).clamp(SHORTEST, LONGEST)
 }
 
 fn kibibytes(text: &str, field: &str) -> u64 {

@@ -7,12 +7,8 @@
 use std::path::{Path, PathBuf};
 
 /// Trees that hold many tools which refer to each other by absolute path.
-const WHOLE: [&str; 4] = [
-    "/nix/store",
-    "/gnu/store",
-    "/home/linuxbrew/.linuxbrew",
-    "/opt/homebrew",
-];
+const WHOLE: [&str; 4] =
+    ["/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew", "/opt/homebrew"];
 
 /// What must be shown so that the program at `file` (without symlinks in its path, but perhaps a
 /// symlink itself) can run: a directory around it, or the file alone.
@@ -36,11 +32,7 @@ pub fn surroundings(file: &Path, home: Option<&Path>) -> Vec<PathBuf> {
         shown.extend(python_libraries(&prefix));
         return shown;
     }
-    if in_home && !looks_like_prefix(&prefix) {
-        vec![file.to_owned()]
-    } else {
-        vec![prefix]
-    }
+    if in_home && !looks_like_prefix(&prefix) { vec![file.to_owned()] } else { vec![prefix] }
 }
 
 fn prefix(file: &Path) -> Option<PathBuf> {
@@ -52,14 +44,9 @@ fn prefix(file: &Path) -> Option<PathBuf> {
 
 /// `…/node_modules` of a project, for programs that npm linked into it.
 fn outermost_modules(file: &Path) -> Option<PathBuf> {
-    let outermost = file
-        .ancestors()
-        .filter(|a| a.ends_with("node_modules"))
-        .last()?;
+    let outermost = file.ancestors().filter(|a| a.ends_with("node_modules")).last()?;
     // A global install: the prefix holds node itself and is found by its own rule.
-    let global = outermost
-        .parent()
-        .is_some_and(|parent| parent.ends_with("lib"));
+    let global = outermost.parent().is_some_and(|parent| parent.ends_with("lib"));
     if global {
         let prefix = outermost.parent()?.parent()?;
         return (prefix != Path::new("/") && looks_like_prefix(prefix)).then(|| prefix.to_owned());

@@ -36,10 +36,7 @@ pub struct Located {
 }
 
 pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Error> {
-    let mut found = Located {
-        program: find(command, search)?,
-        ..Located::default()
-    };
+    let mut found = Located { program: find(command, search)?, ..Located::default() };
     let mut file = found.program.clone();
     for _ in 0..MOST_INTERPRETERS {
         let real = found.add(&file, search)?;
@@ -54,10 +51,8 @@ pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Error> {
 impl Located {
     /// Adds a program, every symlink on the way to it, and what is around each.
     fn add(&mut self, file: &Path, search: &Search<'_>) -> Result<PathBuf, Error> {
-        let walked = walk(file).map_err(|e| Error::NotExecutable {
-            path: file.to_owned(),
-            why: e.to_string(),
-        })?;
+        let walked = walk(file)
+            .map_err(|e| Error::NotExecutable { path: file.to_owned(), why: e.to_string() })?;
         if let Some(directory) = file.parent() {
             push_new(&mut self.directories, directory.to_owned());
         }
@@ -91,19 +86,14 @@ fn push_new(list: &mut Vec<PathBuf>, path: PathBuf) {
 fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
     let name = command.to_string_lossy().into_owned();
     if command.is_empty() {
-        return Err(Error::NotFound {
-            command: "\"\"".to_owned(),
-        });
+        return Err(Error::NotFound { command: "\"\"".to_owned() });
     }
     if command.as_bytes().contains(&b'/') {
         let path = search.cwd.join(command);
         return match executable(&path) {
             Ok(()) => Ok(real_program(path, search)),
             Err(Why::Missing) => Err(Error::NotFound { command: name }),
-            Err(Why::Not(why)) => Err(Error::NotExecutable {
-                path,
-                why: why.to_owned(),
-            }),
+            Err(Why::Not(why)) => Err(Error::NotExecutable { path, why: why.to_owned() }),
         };
     }
     let mut refused = None;
@@ -113,10 +103,7 @@ fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
             Ok(()) => return Ok(real_program(path, search)),
             Err(Why::Missing) => {}
             Err(Why::Not(why)) => {
-                refused.get_or_insert(Error::NotExecutable {
-                    path,
-                    why: why.to_owned(),
-                });
+                refused.get_or_insert(Error::NotExecutable { path, why: why.to_owned() });
             }
         }
     }
@@ -150,11 +137,7 @@ fn executable(path: &Path) -> Result<(), Why> {
 /// The program of a `#!` line; for `env`, the program that env would start.
 fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
     let mut head = Vec::new();
-    fs::File::open(script)
-        .ok()?
-        .take(256)
-        .read_to_end(&mut head)
-        .ok()?;
+    fs::File::open(script).ok()?.take(256).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?;
     let line = line.split(|byte| *byte == b'\n').next()?;
     let mut words = line

@@ -25,33 +25,18 @@ const FILE_VARIABLES: [&str; 5] = [
 ];
 
 /// Always on PATH inside.
-const SYSTEM_PATH: [&str; 6] = [
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
-];
+const SYSTEM_PATH: [&str; 6] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
-    let Wish {
-        policy,
-        command,
-        cwd,
-        home,
-    } = wish;
-    let host_home = std::env::var_os("HOME")
-        .map(PathBuf::from)
-        .filter(|home| home.is_absolute());
+    let Wish { policy, command, cwd, home } = wish;
+    let host_home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let mut links = Vec::new();
     let read = grants(&policy.filesystem.read, "read", &mut links)?;
     let write = grants(&policy.filesystem.write, "write", &mut links)?;
 
-    let program = command.first().ok_or(Error::NotFound {
-        command: String::new(),
-    })?;
+    let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let host_path: Vec<PathBuf> = std::env::var_os("PATH")
         .map(|path| std::env::split_paths(&path).collect())
         .unwrap_or_else(|| SYSTEM_PATH.iter().map(PathBuf::from).collect());
@@ -67,10 +52,7 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
 
     let mut shown = Vec::new();
     for path in &located.shown {
-        shown.push(place(path).map_err(|why| Error::NotExecutable {
-            path: path.clone(),
-            why,
-        })?);
+        shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
     }
     links.extend(located.links.iter().cloned());
     let mut env = environment(&policy);
@@ -123,20 +105,12 @@ fn grants(
     links: &mut Vec<Link>,
 ) -> Result<Vec<Place>, Error> {
     let mut places = Vec::new();
-    for Sourced {
-        value: path,
-        origin,
-    } in paths
-    {
+    for Sourced { value: path, origin } in paths {
         let flag = match origin {
             Origin::CommandLine { .. } => format!("--{key}"),
             place => format!("{place}: {key}"),
         };
-        let refuse = |why: String| Error::Grant {
-            flag: flag.clone(),
-            path: path.clone(),
-            why,
-        };
+        let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
         let walked = walk(path).map_err(|e| refuse(reason(&e)))?;
         for forbidden in ["/proc", "/dev"] {
             if walked.real.starts_with(forbidden) {
@@ -167,9 +141,7 @@ fn reason(error: &std::io::Error) -> String {
 }
 
 fn place(path: &Path) -> Result<Place, String> {
-    let kind = fs::symlink_metadata(path)
-        .map_err(|e| reason(&e))?
-        .file_type();
+    let kind = fs::symlink_metadata(path).map_err(|e| reason(&e))?.file_type();
     let kind = if kind.is_dir() {
         PlaceKind::Directory
     } else if kind.is_file() {
@@ -179,10 +151,7 @@ fn place(path: &Path) -> Result<Place, String> {
     } else {
         return Err("is neither a file nor a directory".to_owned());
     };
-    Ok(Place {
-        path: path.to_owned(),
-        kind,
-    })
+    Ok(Place { path: path.to_owned(), kind })
 }
 
 /// Shows a file that is there; one that is not is the program's own problem.
@@ -198,7 +167,8 @@ fn show_path(path: &Path, shown: &mut Vec<Place>, links: &mut Vec<Link>) {
 fn show_variables(env: &[(OsString, OsString)], shown: &mut Vec<Place>, links: &mut Vec<Link>) {
     for (name, value) in env {
         let path = Path::new(value);
-        if FILE_VARIABLES.iter().any(|known| name == known) && path.is_absolute() {
+        let shown_anyway = ["/etc/ssl", "/etc/pki", "/usr"].iter().any(|s| path.starts_with(s));
+        if FILE_VARIABLES.iter().any(|known| name == known) && path.is_absolute() && !shown_anyway {
             show_path(path, shown, links);
         }
     }
@@ -214,16 +184,9 @@ fn environment(policy: &Policy) -> Vec<(OsString, OsString)> {
         let Some(name) = name.to_str() else {
             return false;
         };
-        !taken(name)
-            && policy
-                .env
-                .allow
-                .iter()
-                .any(|allow| allow.value.matches(name))
+        !taken(name) && policy.env.allow.iter().any(|allow| allow.value.matches(name))
     });
-    let given = set
-        .iter()
-        .map(|(name, value)| (name.as_ref().into(), value.value.clone().into()));
+    let given = set.iter().map(|(name, value)| (name.as_ref().into(), value.value.clone().into()));
     inherited.chain(given).collect()
 }
 
@@ -234,15 +197,8 @@ fn inner_path(
 ) -> OsString {
     let mut directories: Vec<&Path> = Vec::new();
     let system = SYSTEM_PATH.map(Path::new);
-    let wanted = located
-        .directories
-        .iter()
-        .chain(host_path)
-        .map(PathBuf::as_path);
-    for directory in wanted
-        .filter(|d| is_visible(d) && !d.starts_with("/usr"))
-        .chain(system)
-    {
+    let wanted = located.directories.iter().chain(host_path).map(PathBuf::as_path);
+    for directory in wanted.filter(|d| is_visible(d) && !d.starts_with("/usr")).chain(system) {
         if directory.is_absolute() && !directories.contains(&directory) {
             directories.push(directory);
         }
@@ -259,16 +215,10 @@ fn start_directory(
 ) -> Result<PathBuf, Error> {
     let Some(asked) = asked else {
         let seen = is_visible(current) && current.is_dir();
-        return Ok(if seen {
-            current.to_owned()
-        } else {
-            HOME.into()
-        });
+        return Ok(if seen { current.to_owned() } else { HOME.into() });
     };
     let path = current.join(&asked);
-    let inside = ["/tmp", HOME, "/usr"]
-        .iter()
-        .any(|own| path.starts_with(own));
+    let inside = ["/tmp", HOME, "/usr"].iter().any(|own| path.starts_with(own));
     let linked = links.iter().any(|link| path.starts_with(&link.at));
     if inside || linked || is_visible(&path) {
         return Ok(path);
@@ -283,19 +233,13 @@ fn start_directory(
 fn secrets(policy: &Policy) -> Result<Vec<(OsString, Secret)>, Error> {
     let mut secrets = Vec::new();
     for (name, reference) in &policy.env.secrets {
-        let bad = |why: String| Error::Input {
-            what: format!("secret {name}"),
-            why,
-        };
+        let bad = |why: String| Error::Input { what: format!("secret {name}"), why };
         let value = fetch(&reference.value).map_err(bad)?;
         if value.is_empty() {
             return Err(bad(format!("{} gave an empty value", reference.value)));
         }
         if value.as_bytes().contains(&0) {
-            return Err(bad(format!(
-                "the value of {} contains a NUL byte",
-                reference.value
-            )));
+            return Err(bad(format!("the value of {} contains a NUL byte", reference.value)));
         }
         secrets.push((OsString::from(name.as_ref()), Secret::new(value)));
     }

@@ -21,17 +21,11 @@ pub fn behind(
     let name = file.file_name()?;
     let versions = root.join("versions");
     if versions.is_dir() {
-        let tool = root
-            .file_name()?
-            .to_string_lossy()
-            .trim_start_matches('.')
-            .to_owned();
+        let tool = root.file_name()?.to_string_lossy().trim_start_matches('.').to_owned();
         return env_manager(root, &versions, &tool, name, cwd, variable);
     }
     let installs = root.join("installs");
-    installs
-        .is_dir()
-        .then(|| tool_versions(&installs, file, name, cwd))?
+    installs.is_dir().then(|| tool_versions(&installs, file, name, cwd))?
 }
 
 /// pyenv and its kin: `versions/X/bin/NAME`, X from `PYENV_VERSION`, `.python-version` or `version`.
@@ -59,11 +53,7 @@ fn env_manager(
         .filter(|version| !version.is_empty())
         .find_map(|version| {
             let exact = versions.join(version).join("bin").join(name);
-            if exact.is_file() {
-                Some(exact)
-            } else {
-                greatest(versions, version, name)
-            }
+            if exact.is_file() { Some(exact) } else { greatest(versions, version, name) }
         })
         .or_else(|| greatest(versions, "", name))
 }
@@ -80,10 +70,7 @@ fn tool_versions(installs: &Path, shim: &Path, name: &OsStr, cwd: &Path) -> Opti
         .collect();
     let mut tools: Vec<PathBuf> = match named.is_empty() {
         false => named.iter().map(|tool| installs.join(tool)).collect(),
-        true => fs::read_dir(installs)
-            .ok()?
-            .filter_map(|e| Some(e.ok()?.path()))
-            .collect(),
+        true => fs::read_dir(installs).ok()?.filter_map(|e| Some(e.ok()?.path())).collect(),
     };
     tools.sort();
     tools.iter().find_map(|tool| {
@@ -93,16 +80,13 @@ fn tool_versions(installs: &Path, shim: &Path, name: &OsStr, cwd: &Path) -> Opti
             (words.next() == Some(&tool_name)).then(|| words.next().map(str::to_owned))?
         });
         let exact = version.map(|version| tool.join(version).join("bin").join(name));
-        exact
-            .filter(|path| path.is_file())
-            .or_else(|| greatest(tool, "", name))
+        exact.filter(|path| path.is_file()).or_else(|| greatest(tool, "", name))
     })
 }
 
 /// The contents of the nearest file of that name, from `cwd` upwards.
 fn nearest(cwd: &Path, name: &str) -> Option<String> {
-    cwd.ancestors()
-        .find_map(|directory| fs::read_to_string(directory.join(name)).ok())
+    cwd.ancestors().find_map(|directory| fs::read_to_string(directory.join(name)).ok())
 }
 
 /// The program in the greatest version below `versions` that starts with `wanted`.
@@ -124,8 +108,5 @@ fn greatest(versions: &Path, wanted: &str, name: &OsStr) -> Option<PathBuf> {
 }
 
 fn numbers(version: &str) -> Vec<u64> {
-    version
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|part| part.parse().ok())
-        .collect()
+    version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }

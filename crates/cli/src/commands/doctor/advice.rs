@@ -35,11 +35,7 @@ pub fn recommendations(host: &HostFacts, enforced: bool) -> Vec<String> {
 /// The settings that are known to refuse user namespaces, and are set here.
 fn namespace_settings() -> Vec<String> {
     let known = [
-        (
-            "/proc/sys/user/max_user_namespaces",
-            "0",
-            "sysctl -w user.max_user_namespaces=15000",
-        ),
+        ("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
         (
             "/proc/sys/kernel/unprivileged_userns_clone",
             "0",

@@ -33,11 +33,7 @@ pub struct Line {
 
 impl Line {
     pub fn new(topic: impl Into<String>, mark: Mark, text: impl Into<String>) -> Line {
-        Line {
-            topic: topic.into(),
-            mark,
-            text: text.into(),
-        }
+        Line { topic: topic.into(), mark, text: text.into() }
     }
 }
 
@@ -56,23 +52,14 @@ pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     let controls = trial::controls(&host)?;
     let default_policy_enforced = controls.iter().all(|line| line.mark != Mark::Fails);
     let recommendations = advice::recommendations(&host, default_policy_enforced);
-    let diagnosis = Diagnosis {
-        host,
-        mechanisms,
-        controls,
-        recommendations,
-        default_policy_enforced,
-    };
+    let diagnosis =
+        Diagnosis { host, mechanisms, controls, recommendations, default_policy_enforced };
     if args.json {
         println!("{}", to_json(&diagnosis));
     } else {
         print!("{}", text(&diagnosis));
     }
-    Ok(if diagnosis.default_policy_enforced {
-        0
-    } else {
-        1
-    })
+    Ok(if diagnosis.default_policy_enforced { 0 } else { 1 })
 }
 
 fn mechanisms(host: &HostFacts) -> Vec<Line> {
@@ -92,11 +79,7 @@ fn mechanisms(host: &HostFacts) -> Vec<Line> {
             &host.namespaces,
             "user, mount, pid, net, ipc, uts and cgroup in one step, without privilege",
         ),
-        needed(
-            "private root",
-            &host.private_root,
-            "pivot_root with a /proc and /dev of its own",
-        ),
+        needed("private root", &host.private_root, "pivot_root with a /proc and /dev of its own"),
     ];
     if host.caller.is_root() {
         lines.push(match &host.mapped_trees {
@@ -117,11 +100,7 @@ fn mechanisms(host: &HostFacts) -> Vec<Line> {
     )));
     lines.push(match host.landlock_abi {
         0 => Line::new("landlock", Mark::Less, "not offered by this kernel"),
-        abi => unused(Line::new(
-            "landlock",
-            Mark::Less,
-            format!("version {abi} offered"),
-        )),
+        abi => unused(Line::new("landlock", Mark::Less, format!("version {abi} offered"))),
     });
     lines.push(cgroup(host));
     lines
@@ -157,12 +136,7 @@ fn text(diagnosis: &Diagnosis) -> String {
     let mut text = String::new();
     let mut section = |title: &str, lines: &[Line]| {
         text += &format!("{}\n", paint.strong(title));
-        for Line {
-            topic,
-            mark,
-            text: what,
-        } in lines
-        {
+        for Line { topic, mark, text: what } in lines {
             let mark = match mark {
                 Mark::Holds => paint.good("[✓]"),
                 Mark::Less => paint.warn("[!]"),
@@ -171,14 +145,8 @@ fn text(diagnosis: &Diagnosis) -> String {
             text += &format!("{mark} {topic:<18} {what}\n");
         }
     };
-    section(
-        "This machine, each mechanism tried in a throw-away process",
-        &diagnosis.mechanisms,
-    );
-    section(
-        "The default policy, each act tried outside and inside a sandbox",
-        &diagnosis.controls,
-    );
+    section("This machine, each mechanism tried in a throw-away process", &diagnosis.mechanisms);
+    section("The default policy, each act tried outside and inside a sandbox", &diagnosis.controls);
     text += &format!("{}\n", paint.strong("Recommendation"));
     for recommendation in &diagnosis.recommendations {
         text += &format!("  {recommendation}\n");

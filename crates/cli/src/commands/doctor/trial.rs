@@ -67,12 +67,7 @@ impl Scene {
             .stdout(Stdio::null())
             .spawn()
             .map_err(fail)?;
-        Ok(Scene {
-            directory,
-            listener,
-            bystander,
-            exe,
-        })
+        Ok(Scene { directory, listener, bystander, exe })
     }
 
     fn path(&self, name: &str) -> String {
@@ -81,11 +76,8 @@ impl Scene {
 
     /// The acts done outside: each must work, or its refusal inside would mean nothing.
     fn outside(&self, acts: &[Vec<String>]) -> Result<Vec<Outcome>, Failure> {
-        let output = Command::new(&self.exe)
-            .arg(GUEST)
-            .args(joined(acts))
-            .env(CANARY, "1")
-            .output();
+        let output =
+            Command::new(&self.exe).arg(GUEST).args(joined(acts)).env(CANARY, "1").output();
         outcomes(&finished(&self.exe, output)?)
     }
 
@@ -135,15 +127,8 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 fn trials(scene: &Scene) -> Vec<Trial> {
-    let trial = |control, what, act: &[&str]| Trial {
-        control,
-        what,
-        act: words(act),
-    };
-    let port = scene
-        .listener
-        .local_addr()
-        .map_or(0, |address| address.port());
+    let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act) };
+    let port = scene.listener.local_addr().map_or(0, |address| address.port());
     let bystander = scene.bystander.id().to_string();
     vec![
         trial(
@@ -161,21 +146,9 @@ fn trials(scene: &Scene) -> Vec<Trial> {
             "reach a port of the host",
             &["connect", &format!("127.0.0.1:{port}")],
         ),
-        trial(
-            Control::ProcessIsolation,
-            "signal a process of yours",
-            &["kill", &bystander, "0"],
-        ),
-        trial(
-            Control::ProcessIsolation,
-            "read its environment",
-            &["environ", &bystander],
-        ),
-        trial(
-            Control::Environment,
-            "see a variable that was not named",
-            &["getenv", CANARY],
-        ),
+        trial(Control::ProcessIsolation, "signal a process of yours", &["kill", &bystander, "0"]),
+        trial(Control::ProcessIsolation, "read its environment", &["environ", &bystander]),
+        trial(Control::Environment, "see a variable that was not named", &["getenv", CANARY]),
     ]
 }
 
@@ -188,38 +161,25 @@ fn refusals(scene: &Scene) -> Result<Vec<Line>, Failure> {
     let run = scene.inside(&[], &acts)?;
     if run.status.code() != Some(0) {
         let why = String::from_utf8_lossy(&run.stderr).trim().to_owned();
-        return Ok(vec![Line::new(
-            "sandbox",
-            Mark::Fails,
-            format!("does not start: {why}"),
-        )]);
+        return Ok(vec![Line::new("sandbox", Mark::Fails, format!("does not start: {why}"))]);
     }
     let inside = outcomes(&run)?;
-    Ok(trials
-        .iter()
-        .zip(outside.iter().zip(&inside))
-        .map(|(t, (o, i))| verdict(t, o, i))
-        .collect())
+    Ok(trials.iter().zip(outside.iter().zip(&inside)).map(|(t, (o, i))| verdict(t, o, i)).collect())
 }
 
 fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
     let topic = topic(trial.control);
     let what = trial.what;
     match (outside.ok, inside.ok) {
-        (true, false) => Line::new(
-            topic,
-            Mark::Holds,
-            format!("{what}: refused ({})", inside.answer()),
-        ),
+        (true, false) => {
+            Line::new(topic, Mark::Holds, format!("{what}: refused ({})", inside.answer()))
+        }
         (true, true) => Line::new(topic, Mark::Fails, format!("{what}: NOT refused")),
         // Refused outside as well: the refusal inside proves nothing.
         (false, _) => Line::new(
             topic,
             Mark::Less,
-            format!(
-                "{what}: not proved, refused outside too ({})",
-                outside.answer()
-            ),
+            format!("{what}: not proved, refused outside too ({})", outside.answer()),
         ),
     }
 }
@@ -229,24 +189,15 @@ fn privileges(scene: &Scene) -> Result<Line, Failure> {
     let acts = [words(&["caps"]), words(&["nnp"]), words(&["uid"])];
     let inside = outcomes(&scene.inside(&[], &acts)?)?;
     let [caps, nnp, uid] = inside.as_slice() else {
-        return Ok(Line::new(
-            "privileges",
-            Mark::Fails,
-            "the sandbox does not start",
-        ));
+        return Ok(Line::new("privileges", Mark::Fails, "the sandbox does not start"));
     };
     let is_zero = |set: &str| {
-        set.split_whitespace()
-            .next_back()
-            .is_some_and(|bits| bits.bytes().all(|b| b == b'0'))
+        set.split_whitespace().next_back().is_some_and(|bits| bits.bytes().all(|b| b == b'0'))
     };
     let no_caps = caps.ok && caps.detail.lines().count() == 5 && caps.detail.lines().all(is_zero);
     let no_root = uid.ok && !uid.detail.split_whitespace().any(|id| id == "0");
-    let mark = if no_caps && no_root && nnp.detail.trim() == "1" {
-        Mark::Holds
-    } else {
-        Mark::Fails
-    };
+    let mark =
+        if no_caps && no_root && nnp.detail.trim() == "1" { Mark::Holds } else { Mark::Fails };
     let text = format!(
         "uid {}, no_new_privs {}, capability sets all zero",
         uid.detail.trim(),
@@ -255,11 +206,7 @@ fn privileges(scene: &Scene) -> Result<Line, Failure> {
     Ok(Line::new(
         "privileges",
         mark,
-        if mark == Mark::Holds {
-            text
-        } else {
-            format!("{inside:?}")
-        },
+        if mark == Mark::Holds { text } else { format!("{inside:?}") },
     ))
 }
 
@@ -327,17 +274,13 @@ fn limit_verdict(limit: &Limit, free: &[Outcome], bound: &Output) -> Result<Line
         Some(outcome) => outcome.answer(),
         None => "no answer",
     };
-    Ok(
-        match (free.first().is_some_and(|outcome| outcome.ok), stopped) {
-            (true, true) => Line::new(topic, Mark::Holds, format!("{flag}: held ({how})")),
-            (true, false) => Line::new(topic, Mark::Fails, format!("{flag}: NOT held ({how})")),
-            (false, _) => Line::new(
-                topic,
-                Mark::Less,
-                format!("{flag}: not proved, fails without it too"),
-            ),
-        },
-    )
+    Ok(match (free.first().is_some_and(|outcome| outcome.ok), stopped) {
+        (true, true) => Line::new(topic, Mark::Holds, format!("{flag}: held ({how})")),
+        (true, false) => Line::new(topic, Mark::Fails, format!("{flag}: NOT held ({how})")),
+        (false, _) => {
+            Line::new(topic, Mark::Less, format!("{flag}: not proved, fails without it too"))
+        }
+    })
 }
 
 fn timeout(scene: &Scene) -> Result<Line, Failure> {
@@ -350,10 +293,8 @@ fn timeout(scene: &Scene) -> Result<Line, Failure> {
             Mark::Holds,
             "--timeout 100ms: a program that ignores SIGTERM was killed",
         ),
-        code => Line::new(
-            "timeout",
-            Mark::Fails,
-            format!("--timeout 100ms: NOT held (exit {code:?})"),
-        ),
+        code => {
+            Line::new("timeout", Mark::Fails, format!("--timeout 100ms: NOT held (exit {code:?})"))
+        }
     })
 }

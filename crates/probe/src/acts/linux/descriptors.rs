@@ -12,21 +12,14 @@ use super::{c_string, command};
 pub(crate) fn list(_: Args<'_>) -> Said {
     let mut numbers: Vec<u64> = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
-        numbers.extend(
-            entry?
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse::<u64>().ok()),
-        );
+        numbers.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u64>().ok()));
     }
     numbers.sort_unstable();
     let mut lines = Vec::new();
     for fd in numbers {
         // The descriptor of the listing itself is closed by now.
-        let Ok(flags) = call(
-            libc::SYS_fcntl,
-            &mut [Arg::Num(fd), Arg::Num(libc::F_GETFL as u64)],
-        ) else {
+        let Ok(flags) = call(libc::SYS_fcntl, &mut [Arg::Num(fd), Arg::Num(libc::F_GETFL as u64)])
+        else {
             continue;
         };
         let link = fs::read_link(format!("/proc/self/fd/{fd}"))?;
@@ -49,11 +42,7 @@ fn access(flags: u64) -> &'static str {
 fn kind(fd: u64, link: &str) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     let Ok(metadata) = fs::metadata(format!("/proc/self/fd/{fd}")) else {
-        return if link.starts_with("socket:") {
-            socket_family(fd)
-        } else {
-            "unknown"
-        };
+        return if link.starts_with("socket:") { socket_family(fd) } else { "unknown" };
     };
     let kind = metadata.file_type();
     if kind.is_fifo() {
@@ -96,10 +85,7 @@ fn socket_family(fd: u64) -> &'static str {
 fn terminal_settings(fd: u64) -> io::Result<u64> {
     let mut settings = [0u8; 256];
     let command = command!(TCGETS);
-    call(
-        libc::SYS_ioctl,
-        &mut [Arg::Num(fd), command, Arg::Bytes(&mut settings)],
-    )
+    call(libc::SYS_ioctl, &mut [Arg::Num(fd), command, Arg::Bytes(&mut settings)])
 }
 
 fn open_again(args: Args<'_>, read: bool, write: bool) -> io::Result<fs::File> {
@@ -128,19 +114,13 @@ pub(crate) fn reopen_write(args: Args<'_>) -> Said {
 pub(crate) fn openat(args: Args<'_>) -> Said {
     let path = c_string(args.path(1))?;
     let flags = Arg::Num((libc::O_RDONLY | libc::O_CLOEXEC) as u64);
-    let fd = call(
-        libc::SYS_openat,
-        &mut [Arg::Num(args.number(0)?), Arg::Text(&path), flags],
-    )?;
+    let fd = call(libc::SYS_openat, &mut [Arg::Num(args.number(0)?), Arg::Text(&path), flags])?;
     call(libc::SYS_close, &mut [Arg::Num(fd)])?;
     Ok("opened".into())
 }
 
 pub(crate) fn tty(_: Args<'_>) -> Said {
-    fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/tty")?;
+    fs::OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     Ok("opened".into())
 }
 
@@ -153,10 +133,7 @@ pub(crate) fn isatty(args: Args<'_>) -> Said {
 pub(crate) fn window_size(args: Args<'_>) -> Said {
     let mut size = [0u8; 8];
     let command = command!(TIOCGWINSZ);
-    call(
-        libc::SYS_ioctl,
-        &mut [Arg::Num(args.number(0)?), command, Arg::Bytes(&mut size)],
-    )?;
+    call(libc::SYS_ioctl, &mut [Arg::Num(args.number(0)?), command, Arg::Bytes(&mut size)])?;
     let [rows, columns] = [[size[0], size[1]], [size[2], size[3]]].map(u16::from_ne_bytes);
     Ok(format!("{rows} {columns}"))
 }
@@ -165,14 +142,7 @@ pub(crate) fn window_size(args: Args<'_>) -> Said {
 pub(crate) fn tiocsti(args: Args<'_>) -> Said {
     let mut character = [args.text(1).bytes().next().unwrap_or(b'!')];
     let command = command!(TIOCSTI);
-    call(
-        libc::SYS_ioctl,
-        &mut [
-            Arg::Num(args.number(0)?),
-            command,
-            Arg::Bytes(&mut character),
-        ],
-    )?;
+    call(libc::SYS_ioctl, &mut [Arg::Num(args.number(0)?), command, Arg::Bytes(&mut character)])?;
     Ok("typed".into())
 }
 
@@ -182,11 +152,7 @@ pub(crate) fn ioctl(args: Args<'_>) -> Said {
     buffer[0] = b'!';
     let answer = call(
         libc::SYS_ioctl,
-        &mut [
-            Arg::Num(args.number(0)?),
-            Arg::Num(args.number(1)?),
-            Arg::Bytes(&mut buffer),
-        ],
+        &mut [Arg::Num(args.number(0)?), Arg::Num(args.number(1)?), Arg::Bytes(&mut buffer)],
     )?;
     Ok(answer.to_string())
 }

@@ -16,12 +16,7 @@ pub(crate) fn caps(_: Args<'_>) -> Said {
     let sets: Vec<_> = status
         .lines()
         .filter(|line| line.starts_with("Cap"))
-        .map(|line| {
-            line.split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-                .replace(':', "")
-        })
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ").replace(':', ""))
         .collect();
     Ok(sets.join("\n"))
 }
@@ -46,11 +41,7 @@ pub(crate) fn uid(_: Args<'_>) -> Said {
     let (mut real, mut effective, mut saved) = ([0u64], [0u64], [0u64]);
     call(
         libc::SYS_getresuid,
-        &mut [
-            Arg::Words(&mut real),
-            Arg::Words(&mut effective),
-            Arg::Words(&mut saved),
-        ],
+        &mut [Arg::Words(&mut real), Arg::Words(&mut effective), Arg::Words(&mut saved)],
     )?;
     // The kernel fills four bytes each.
     let [real, effective, saved] =
@@ -68,10 +59,8 @@ pub(crate) fn gids(_: Args<'_>) -> Said {
     const MOST: usize = 65536;
     let gid = call(libc::SYS_getgid, &mut [])?;
     let mut groups = vec![0u8; MOST * 4];
-    let count = call(
-        libc::SYS_getgroups,
-        &mut [Arg::Num(MOST as u64), Arg::Bytes(&mut groups)],
-    )? as usize;
+    let count =
+        call(libc::SYS_getgroups, &mut [Arg::Num(MOST as u64), Arg::Bytes(&mut groups)])? as usize;
     let mut text = vec![gid.to_string()];
     for group in groups.chunks_exact(4).take(count) {
         text.push(u32::from_ne_bytes([group[0], group[1], group[2], group[3]]).to_string());
@@ -87,32 +76,20 @@ pub(crate) fn session(_: Args<'_>) -> Said {
     let fields: Vec<&str> = after.split_whitespace().collect();
     let field = |index: usize| fields.get(index).copied().unwrap_or("?");
     let pid = std::process::id();
-    Ok(format!(
-        "pid={pid} ppid={} pgid={} sid={} tpgid={}",
-        field(1),
-        field(2),
-        field(3),
-        field(5)
-    ))
+    Ok(format!("pid={pid} ppid={} pgid={} sid={} tpgid={}", field(1), field(2), field(3), field(5)))
 }
 
 pub(crate) fn hostname(_: Args<'_>) -> Said {
     const FIELD: usize = 65;
     let mut names = [0u8; FIELD * 6];
     call(libc::SYS_uname, &mut [Arg::Bytes(&mut names)])?;
-    let node = names[FIELD..2 * FIELD]
-        .split(|byte| *byte == 0)
-        .next()
-        .unwrap_or_default();
+    let node = names[FIELD..2 * FIELD].split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(node).into_owned())
 }
 
 pub(crate) fn set_hostname(args: Args<'_>) -> Said {
     let mut name = args.text_or(0, "mcp-probe").into_owned().into_bytes();
     let length = name.len() as u64;
-    call(
-        libc::SYS_sethostname,
-        &mut [Arg::Bytes(&mut name), Arg::Num(length)],
-    )?;
+    call(libc::SYS_sethostname, &mut [Arg::Bytes(&mut name), Arg::Num(length)])?;
     Ok("set".into())
 }

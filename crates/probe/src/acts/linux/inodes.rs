@@ -13,10 +13,7 @@ fn octal(args: Args<'_>, index: usize) -> Result<u64, Failure> {
 pub(crate) fn chmod(args: Args<'_>) -> Said {
     let path = c_string(args.path(0))?;
     let mode = octal(args, 1)?;
-    call(
-        libc::SYS_fchmodat,
-        &mut [Arg::Num(AT_FDCWD), Arg::Text(&path), Arg::Num(mode)],
-    )?;
+    call(libc::SYS_fchmodat, &mut [Arg::Num(AT_FDCWD), Arg::Text(&path), Arg::Num(mode)])?;
     Ok(format!("{mode:o}"))
 }
 
@@ -27,12 +24,7 @@ pub(crate) fn open_mode(args: Args<'_>) -> Said {
     let mode = octal(args, 1)?;
     let fd = call(
         libc::SYS_openat,
-        &mut [
-            Arg::Num(AT_FDCWD),
-            Arg::Text(&path),
-            Arg::Num(flags),
-            Arg::Num(mode),
-        ],
+        &mut [Arg::Num(AT_FDCWD), Arg::Text(&path), Arg::Num(flags), Arg::Num(mode)],
     )?;
     call(libc::SYS_close, &mut [Arg::Num(fd)])?;
     Ok(format!("{mode:o}"))
@@ -48,11 +40,7 @@ pub(crate) fn mknod(args: Args<'_>) -> Said {
         other => return Err(Failure::usage(format!("no kind of node is named {other}"))),
     };
     let (major, minor) = (args.number_or(2, 1)?, args.number_or(3, 3)?);
-    let device = if kind == libc::S_IFIFO {
-        0
-    } else {
-        (major << 8) | minor
-    };
+    let device = if kind == libc::S_IFIFO { 0 } else { (major << 8) | minor };
     call(
         libc::SYS_mknodat,
         &mut [

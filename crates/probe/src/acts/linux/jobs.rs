@@ -74,9 +74,7 @@ pub(crate) fn job(args: Args<'_>) -> Said {
         let _ = call(libc::SYS_setpgid, &mut [Arg::Num(0), Arg::Num(0)]);
         let _ = hand_terminal_to(own);
         sys::restore(libc::SIGTTOU);
-        let error = std::process::Command::new(args.path(1))
-            .args(args.rest(2))
-            .exec();
+        let error = std::process::Command::new(args.path(1)).args(args.rest(2)).exec();
         eprintln!("mcp-probe: {}: {error}", args.text(1));
         127
     })?;
@@ -104,10 +102,7 @@ pub(crate) fn job(args: Args<'_>) -> Said {
             await_foreground(events)?;
             hand_terminal_to(u64::from(job))?;
             let group = (-i64::from(job)).cast_unsigned();
-            call(
-                libc::SYS_kill,
-                &mut [Arg::Num(group), Arg::Num(libc::SIGCONT as u64)],
-            )?;
+            call(libc::SYS_kill, &mut [Arg::Num(group), Arg::Num(libc::SIGCONT as u64)])?;
         }
     }
 }
@@ -124,10 +119,7 @@ fn await_foreground(events: &Path) -> io::Result<()> {
 fn hand_terminal_to(group: u64) -> io::Result<u64> {
     let mut group = [group as u32].map(u32::to_ne_bytes);
     let command = command!(TIOCSPGRP);
-    call(
-        libc::SYS_ioctl,
-        &mut [Arg::Num(0), command, Arg::Bytes(&mut group[0])],
-    )
+    call(libc::SYS_ioctl, &mut [Arg::Num(0), command, Arg::Bytes(&mut group[0])])
 }
 
 /// Copies a program into an anonymous file and becomes it: no path, so no rule on paths sees it.
@@ -138,17 +130,10 @@ pub(crate) fn memfd_exec(args: Args<'_>) -> Said {
     let mut rest = program.as_mut_slice();
     while !rest.is_empty() {
         let length = rest.len() as u64;
-        let count = call(
-            libc::SYS_write,
-            &mut [Arg::Num(fd), Arg::Bytes(rest), Arg::Num(length)],
-        )?;
+        let count = call(libc::SYS_write, &mut [Arg::Num(fd), Arg::Bytes(rest), Arg::Num(length)])?;
         rest = &mut rest[count as usize..];
     }
-    let words: Vec<_> = args
-        .rest(0)
-        .iter()
-        .map(c_string)
-        .collect::<Result<_, Failure>>()?;
+    let words: Vec<_> = args.rest(0).iter().map(c_string).collect::<Result<_, Failure>>()?;
     let mut argv: Vec<u64> = words.iter().map(|word| word.as_ptr() as u64).collect();
     argv.push(0);
     let empty = c_string("")?;

@@ -13,10 +13,7 @@ fn open_and_close(answer: io::Result<u64>) -> Said {
 pub(crate) fn io_uring(_: Args<'_>) -> Said {
     let mut parameters = [0u64; 15];
     let entries = Arg::Num(4);
-    open_and_close(call(
-        libc::SYS_io_uring_setup,
-        &mut [entries, Arg::Words(&mut parameters)],
-    ))
+    open_and_close(call(libc::SYS_io_uring_setup, &mut [entries, Arg::Words(&mut parameters)]))
 }
 
 /// Makes an array map of one element.
@@ -29,11 +26,7 @@ pub(crate) fn bpf(_: Args<'_>) -> Said {
     }
     open_and_close(call(
         libc::SYS_bpf,
-        &mut [
-            Arg::Num(MAP_CREATE),
-            Arg::Bytes(&mut attributes),
-            Arg::Num(128),
-        ],
+        &mut [Arg::Num(MAP_CREATE), Arg::Bytes(&mut attributes), Arg::Num(128)],
     ))
 }
 

@@ -15,11 +15,8 @@ const fn special(id: i64) -> u64 {
     id.cast_unsigned()
 }
 
-const RINGS: [(&str, u64); 3] = [
-    ("process", special(-2)),
-    ("session", special(-3)),
-    ("user", special(-4)),
-];
+const RINGS: [(&str, u64); 3] =
+    [("process", special(-2)), ("session", special(-3)), ("user", special(-4))];
 
 /// Gives the probe a new, empty session keyring that goes with its last process.
 pub(crate) fn join_session(_: Args<'_>) -> Said {
@@ -65,10 +62,7 @@ pub(crate) fn read(args: Args<'_>) -> Said {
             Arg::Num(256),
         ])?;
         text.truncate((length as usize).saturating_sub(1).min(256));
-        lines.push(format!(
-            "{name} {serial} {}",
-            String::from_utf8_lossy(&text)
-        ));
+        lines.push(format!("{name} {serial} {}", String::from_utf8_lossy(&text)));
     }
     Ok(lines.join("\n"))
 }
@@ -86,12 +80,8 @@ fn read_key(name: &str) -> Said {
     };
     let serial = search(RINGS[1].1).or_else(|_| search(RINGS[2].1))?;
     let mut value = vec![0u8; 4096];
-    let length = keyctl(&mut [
-        Arg::Num(READ),
-        Arg::Num(serial),
-        Arg::Bytes(&mut value),
-        Arg::Num(4096),
-    ])?;
+    let length =
+        keyctl(&mut [Arg::Num(READ), Arg::Num(serial), Arg::Bytes(&mut value), Arg::Num(4096)])?;
     value.truncate(length as usize);
     Ok(String::from_utf8_lossy(&value).into_owned())
 }

@@ -33,12 +33,7 @@ pub(crate) fn list(_: Args<'_>) -> Said {
         let mut limit = [0u64; 2];
         call(
             libc::SYS_prlimit64,
-            &mut [
-                Arg::Num(0),
-                Arg::Num(resource),
-                Arg::Null,
-                Arg::Words(&mut limit),
-            ],
+            &mut [Arg::Num(0), Arg::Num(resource), Arg::Null, Arg::Words(&mut limit)],
         )?;
         let [soft, hard] = limit.map(|value| match value {
             u64::MAX => "unlimited".to_owned(),
@@ -66,10 +61,7 @@ pub(crate) fn memfd(args: Args<'_>) -> Said {
     let mut result = Ok(());
     while written < bytes {
         let length = chunk.len().min(bytes - written) as u64;
-        match call(
-            libc::SYS_write,
-            &mut [Arg::Num(fd), Arg::Bytes(&mut chunk), Arg::Num(length)],
-        ) {
+        match call(libc::SYS_write, &mut [Arg::Num(fd), Arg::Bytes(&mut chunk), Arg::Num(length)]) {
             Ok(count) => written += count as usize,
             Err(error) => {
                 result = Err(Failure::after(&error, written.to_string()));
@@ -92,27 +84,17 @@ struct Brood {
 impl Brood {
     fn new() -> io::Result<Brood> {
         let (reader, writer) = io::pipe()?;
-        Ok(Brood {
-            children: Vec::new(),
-            reader,
-            writer,
-        })
+        Ok(Brood { children: Vec::new(), reader, writer })
     }
 
     fn add(&mut self, first: impl FnOnce()) -> io::Result<()> {
         use std::os::fd::AsRawFd;
-        let (reader, writer) = (
-            self.reader.as_raw_fd() as u64,
-            self.writer.as_raw_fd() as u64,
-        );
+        let (reader, writer) = (self.reader.as_raw_fd() as u64, self.writer.as_raw_fd() as u64);
         let child = sys::fork(move || {
             let _ = call(libc::SYS_close, &mut [Arg::Num(writer)]);
             first();
             let buffer = &mut [0u8];
-            let _ = call(
-                libc::SYS_read,
-                &mut [Arg::Num(reader), Arg::Bytes(buffer), Arg::Num(1)],
-            );
+            let _ = call(libc::SYS_read, &mut [Arg::Num(reader), Arg::Bytes(buffer), Arg::Num(1)]);
             0
         })?;
         self.children.push(child);

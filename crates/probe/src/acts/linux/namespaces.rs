@@ -29,10 +29,9 @@ fn flags(args: Args<'_>) -> Result<u64, Failure> {
 fn aside(body: impl FnOnce() -> io::Result<u64>) -> Said {
     let child = sys::fork(|| match body() {
         Ok(_) => 0,
-        Err(error) => error
-            .raw_os_error()
-            .and_then(|number| u8::try_from(number).ok())
-            .unwrap_or(255),
+        Err(error) => {
+            error.raw_os_error().and_then(|number| u8::try_from(number).ok()).unwrap_or(255)
+        }
     })?;
     match sys::wait(child, 0)? {
         Change::Exited(0) => Ok("done".into()),
@@ -77,13 +76,7 @@ fn mount_call(
     let text = |text| Option::map_or(text, Arg::Null, Arg::Text);
     call(
         libc::SYS_mount,
-        &mut [
-            text(source),
-            Arg::Text(target),
-            text(kind),
-            Arg::Num(flags),
-            text(data),
-        ],
+        &mut [text(source), Arg::Text(target), text(kind), Arg::Num(flags), text(data)],
     )
 }
 
@@ -101,10 +94,7 @@ pub(crate) fn mount(args: Args<'_>) -> Said {
 
 pub(crate) fn umount(args: Args<'_>) -> Said {
     let target = c_string(args.path(0))?;
-    call(
-        libc::SYS_umount2,
-        &mut [Arg::Text(&target), Arg::Num(libc::MNT_DETACH as u64)],
-    )?;
+    call(libc::SYS_umount2, &mut [Arg::Text(&target), Arg::Num(libc::MNT_DETACH as u64)])?;
     Ok("unmounted".into())
 }
 
@@ -118,13 +108,7 @@ pub(crate) fn remount_ro(args: Args<'_>) -> Said {
 
 fn remount(args: Args<'_>, mode: u64) -> Said {
     let target = c_string(args.path(0))?;
-    mount_call(
-        None,
-        &target,
-        None,
-        libc::MS_REMOUNT | libc::MS_BIND | mode,
-        None,
-    )?;
+    mount_call(None, &target, None, libc::MS_REMOUNT | libc::MS_BIND | mode, None)?;
     Ok("remounted".into())
 }
 
@@ -133,10 +117,7 @@ pub(crate) fn pivot(args: Args<'_>) -> Said {
     let dir = c_string(args.text_or(0, "/tmp").as_ref())?;
     let kind = c_string("tmpfs")?;
     mount_call(Some(&kind), &dir, Some(&kind), 0, None)?;
-    call(
-        libc::SYS_pivot_root,
-        &mut [Arg::Text(&dir), Arg::Text(&dir)],
-    )?;
+    call(libc::SYS_pivot_root, &mut [Arg::Text(&dir), Arg::Text(&dir)])?;
     Ok("pivoted".into())
 }
 
@@ -156,12 +137,7 @@ pub(crate) fn clone3_user(_: Args<'_>) -> Said {
     let mut clone_args = [0u64; 8];
     clone_args[0] = libc::CLONE_NEWUSER as u64;
     clone_args[4] = libc::SIGCHLD as u64;
-    clone(|| {
-        call(
-            libc::SYS_clone3,
-            &mut [Arg::Words(&mut clone_args), Arg::Num(64)],
-        )
-    })
+    clone(|| call(libc::SYS_clone3, &mut [Arg::Words(&mut clone_args), Arg::Num(64)]))
 }
 
 /// The raw clones below return twice: the second time in a child that must end at once.

@@ -13,10 +13,7 @@ fn proc_path(args: Args<'_>, file: &str) -> PathBuf {
 }
 
 pub(crate) fn kill(args: Args<'_>) -> Said {
-    call(
-        libc::SYS_kill,
-        &mut [Arg::Num(args.number(0)?), Arg::Num(args.number(1)?)],
-    )?;
+    call(libc::SYS_kill, &mut [Arg::Num(args.number(0)?), Arg::Num(args.number(1)?)])?;
     Ok("sent".into())
 }
 
@@ -24,10 +21,7 @@ pub(crate) fn kill(args: Args<'_>) -> Said {
 pub(crate) fn ptrace(args: Args<'_>) -> Said {
     let pid = args.number(0)?;
     let request = |request: u64| {
-        call(
-            libc::SYS_ptrace,
-            &mut [Arg::Num(request), Arg::Num(pid), Arg::Null, Arg::Null],
-        )
+        call(libc::SYS_ptrace, &mut [Arg::Num(request), Arg::Num(pid), Arg::Null, Arg::Null])
     };
     request(libc::PTRACE_ATTACH as u64)?;
     wait(u32::try_from(pid).unwrap_or_default(), libc::__WALL)?;
@@ -43,11 +37,7 @@ pub(crate) fn vm_read(args: Args<'_>) -> Said {
     let maps = fs::read_to_string(proc_path(args, "maps")).unwrap_or_default();
     let first = maps
         .lines()
-        .filter(|line| {
-            line.split_whitespace()
-                .nth(1)
-                .is_some_and(|mode| mode.starts_with('r'))
-        })
+        .filter(|line| line.split_whitespace().nth(1).is_some_and(|mode| mode.starts_with('r')))
         .find_map(|line| u64::from_str_radix(line.split('-').next()?, 16).ok());
     let mut buffer = [0u8; 8];
     let mut local = [buffer.as_mut_ptr() as u64, 8];
@@ -68,14 +58,9 @@ pub(crate) fn vm_read(args: Args<'_>) -> Said {
 
 /// Takes a copy of another process's descriptor.
 pub(crate) fn pidfd_getfd(args: Args<'_>) -> Said {
-    let pidfd = call(
-        libc::SYS_pidfd_open,
-        &mut [Arg::Num(args.number(0)?), Arg::Num(0)],
-    )?;
-    let taken = call(
-        libc::SYS_pidfd_getfd,
-        &mut [Arg::Num(pidfd), Arg::Num(args.number(1)?), Arg::Num(0)],
-    );
+    let pidfd = call(libc::SYS_pidfd_open, &mut [Arg::Num(args.number(0)?), Arg::Num(0)])?;
+    let taken =
+        call(libc::SYS_pidfd_getfd, &mut [Arg::Num(pidfd), Arg::Num(args.number(1)?), Arg::Num(0)]);
     call(libc::SYS_close, &mut [Arg::Num(pidfd)])?;
     call(libc::SYS_close, &mut [Arg::Num(taken?)])?;
     Ok("taken".into())
@@ -108,16 +93,11 @@ pub(crate) fn cmdline(args: Args<'_>) -> Said {
 
 fn strings(path: &std::path::Path) -> Said {
     let content = fs::read(path)?;
-    Ok(String::from_utf8_lossy(&content)
-        .trim_end_matches('\0')
-        .replace('\0', "\n"))
+    Ok(String::from_utf8_lossy(&content).trim_end_matches('\0').replace('\0', "\n"))
 }
 
 pub(crate) fn mem(args: Args<'_>) -> Said {
-    File::options()
-        .read(true)
-        .write(true)
-        .open(proc_path(args, "mem"))?;
+    File::options().read(true).write(true).open(proc_path(args, "mem"))?;
     Ok("opened".into())
 }
 
@@ -137,12 +117,7 @@ pub(crate) fn cwd(args: Args<'_>) -> Said {
 pub(crate) fn list(_: Args<'_>) -> Said {
     let mut pids: Vec<u32> = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        pids.extend(
-            entry?
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse::<u32>().ok()),
-        );
+        pids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
     }
     if pids.is_empty() {
         let nothing = io::Error::from(io::ErrorKind::NotFound);

@@ -31,11 +31,7 @@ pub(crate) fn abstract_dgram_send(args: Args<'_>) -> Said {
 pub(crate) fn socket(args: Args<'_>) -> Said {
     let fd = call(
         libc::SYS_socket,
-        &mut [
-            Arg::Num(args.number(0)?),
-            Arg::Num(args.number(1)?),
-            Arg::Num(args.number(2)?),
-        ],
+        &mut [Arg::Num(args.number(0)?), Arg::Num(args.number(1)?), Arg::Num(args.number(2)?)],
     )?;
     call(libc::SYS_close, &mut [Arg::Num(fd)])?;
     Ok("made".into())
@@ -86,10 +82,7 @@ pub(crate) fn interfaces(_: Args<'_>) -> Said {
                 std::net::Ipv4Addr::new(answer[20], answer[21], answer[22], answer[23]).to_string()
             },
         );
-        lines.push(format!(
-            "{name} {} {address}",
-            if up { "up" } else { "down" }
-        ));
+        lines.push(format!("{name} {} {address}", if up { "up" } else { "down" }));
     }
     if let Ok(table) = fs::read_to_string("/proc/self/net/if_inet6") {
         for line in table.lines() {
@@ -108,9 +101,6 @@ fn ask(socket: &impl AsRawFd, command: Arg<'_>, name: &str) -> Result<[u8; 40], 
     let length = name.len().min(15);
     request[..length].copy_from_slice(&name.as_bytes()[..length]);
     let fd = Arg::Num(socket.as_raw_fd() as u64);
-    call(
-        libc::SYS_ioctl,
-        &mut [fd, command, Arg::Bytes(&mut request)],
-    )?;
+    call(libc::SYS_ioctl, &mut [fd, command, Arg::Bytes(&mut request)])?;
     Ok(request)
 }
