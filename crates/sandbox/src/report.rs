@@ -98,8 +98,14 @@ impl Report {
         exit_code: u8,
         usage: Usage,
     ) -> Self {
-        let answers: BTreeMap<usize, &Answer> =
-            evidence.iter().map(|e| (e.step, &e.answer)).collect();
+        let mut answers: BTreeMap<usize, &Answer> = BTreeMap::new();
+        for Evidence { step, answer } in evidence {
+            let kept = answers.entry(*step).or_insert(answer);
+            // Nothing that is said later makes up for what is missing.
+            if !matches!(kept, Answer::Less(_)) {
+                *kept = answer;
+            }
+        }
         let controls = plan
             .controls
             .iter()
@@ -122,10 +128,16 @@ fn status(
         Intent::Partial { by, missing } => (by, vec![missing.clone()]),
     };
     let mut seen = Vec::new();
-    for (index, planned) in plan.steps.iter().enumerate() {
-        if !planned.for_controls.contains(&control) {
-            continue;
-        }
+    let mut rests = plan
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, planned)| planned.for_controls.contains(&control))
+        .peekable();
+    if rests.peek().is_none() {
+        return Status::Unavailable { why: "the plan has no step for it".to_owned() };
+    }
+    for (index, planned) in rests {
         match answers.get(&index) {
             None => {
                 return Status::Unavailable {

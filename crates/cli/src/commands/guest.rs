@@ -2,8 +2,12 @@
 
 use std::process::ExitCode;
 
+use super::demo;
+
 /// The first argument of a guest. Not a verb: it is no interface for people.
 pub const GUEST: &str = "__guest";
+/// The guest that is a whole MCP server; any other word is an act of the probe.
+pub const SERVER: &str = "server";
 
 /// Acts as a guest when called as one.
 pub fn dispatch() -> Option<ExitCode> {
@@ -12,6 +16,9 @@ pub fn dispatch() -> Option<ExitCode> {
         return None;
     }
     let words: Vec<String> = args.filter_map(|word| word.into_string().ok()).collect();
+    if words == [SERVER] {
+        return Some(demo::server::serve());
+    }
     Some(match mcp_probe::Act::parse(&words) {
         Ok(acts) => {
             for act in &acts {

@@ -162,7 +162,12 @@ impl Sandbox<'_> {
                 other => other?,
             },
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes())?,
-            Step::Loopback => sys::interface_up(c"lo")?,
+            Step::Loopback => {
+                sys::interface_up(c"lo")?;
+                // Its own network, so every port of it may be its own; where /proc/sys is
+                // read-only, a server must do with the high ones.
+                let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+            }
             Step::Reopen { fd, path } => self.reopen(*fd, path)?,
             Step::NewRoot { scratch } => {
                 let trees = std::mem::take(&mut self.prepared.trees);

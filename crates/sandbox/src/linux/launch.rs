@@ -46,7 +46,8 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let (namespaces, index) = namespaces(plan);
     let (pid, pidfd) = match sys::clone_process(namespaces) {
         Ok(sys::Cloned::Child) => {
-            drop(ours);
+            // A copy of the other end would keep a pipe open that the launcher has closed.
+            drop((ours, relays, map));
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),

@@ -33,6 +33,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
         rests.push(Control::Network);
     }
     steps.push(Step::Namespaces { network }, &rests);
+    watches(request, &mut steps);
 
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
         (ROOT_BECOMES, ROOT_BECOMES, ROOT_BECOMES_OUTSIDE, ROOT_BECOMES_OUTSIDE)
@@ -94,13 +95,20 @@ impl Steps {
     }
 }
 
-fn limits(request: &Request, steps: &mut Steps) {
+/// The limits that the launcher keeps itself.
+fn watches(request: &Request, steps: &mut Steps) {
     let limits = &request.policy.limits;
     if let Some(after) = limits.timeout.value {
         steps.push(Step::Timeout { after, grace: limits.grace.value }, &[Control::Timeout]);
     }
+    if let Some(limit) = limits.memory.value {
+        steps.push(Step::WatchMemory { limit }, &[Control::Memory]);
+    }
+}
+
+fn limits(request: &Request, steps: &mut Steps) {
+    let limits = &request.policy.limits;
     if let Some(Bytes(limit)) = limits.memory.value {
-        steps.push(Step::WatchMemory { limit: Bytes(limit) }, &[Control::Memory]);
         steps.limit(Resource::Data, limit, &[Control::Memory]);
     }
     if let Some(time) = limits.cpu_time.value {
@@ -242,6 +250,8 @@ fn kernel_at_least(release: &str, major: u32, minor: u32) -> bool {
 fn rests_on_namespaces(control: Control, request: &Request) -> bool {
     match control {
         Control::Network => request.policy.network.mode.value == NetworkMode::Isolated,
+        Control::Processes => request.policy.limits.processes.value.is_some(),
+        Control::Timeout => request.policy.limits.timeout.value.is_some(),
         Control::Filesystem
         | Control::ProcessIsolation
         | Control::Privileges
@@ -258,3 +268,6 @@ fn missing(facts: &HostFacts) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
 //! What a sandboxed program sees of the system: which pieces are shown, which texts are
 //! written, how grants become binds. Pure; which pieces exist comes from the host facts.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
-use crate::host::{EntryKind, HostFacts};
+use crate::host::{EntryKind, HostFacts, SystemEntry};
 use crate::linux::step::{Access, Owner, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
@@ -39,6 +39,9 @@ pub const PROC_READ_ONLY: [&str; 4] = ["bus", "fs", "irq", "sys"];
 
 pub const HOSTNAME: &str = "mcp";
 
+/// A link to /tmp, unless something is to be placed below it.
+const VAR_TMP: &str = "/var/tmp";
+
 /// The steps that fill a new root, parents before children.
 pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -52,12 +55,17 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     for (at, text) in texts(uid, gid) {
         steps.push(Step::Text { at: PathBuf::from(at), text });
     }
+    let binds = binds(request, facts);
+    let scratch = scratch(request, &binds);
+    let links = links(request, facts, &binds, &scratch);
     steps.push(Step::Devices);
-    steps.push(Step::Scratch { places: scratch(&request.home) });
-    steps.push(Step::Link { at: "/var/tmp".into(), to: "/tmp".into() });
+    steps.push(Step::Scratch { places: scratch });
     steps.push(Step::Directory { at: "/run".into() });
-    let owner = if facts.caller.is_root() { Owner::CallerMapped } else { Owner::AsOnHost };
-    if let Home::Kept(from) = &request.home {
+    let owner =
+        if facts.caller.is_root() { Owner::CallerMapped } else { Owner::AsOnHost };
+    if let Home::Kept(from) = &request.home
+        && !binds.contains_key(Path::new(HOME))
+    {
         steps.push(Step::Bind {
             from: from.clone(),
             at: HOME.into(),
@@ -66,15 +74,7 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
             owner,
         });
     }
-    let binds = binds(request, facts);
-    for Link { at, to } in &request.links {
-        let exists = |path: &Path| {
-            facts.entries.iter().any(|e| at.starts_with(&e.path)) || at.starts_with(path)
-        };
-        if !binds.keys().any(|bind| exists(bind)) {
-            steps.push(Step::Link { at: at.clone(), to: to.clone() });
-        }
-    }
+    steps.extend(links.into_iter().map(|Link { at, to }| Step::Link { at, to }));
     for (path, (kind, access)) in binds {
         steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
     }
@@ -91,37 +91,93 @@ pub fn is_visible(path: &Path, request: &Request, facts: &HostFacts) -> bool {
 /// Grants and shown pieces as binds. Write wins over read, and what an ancestor already gives
 /// is left out: a further grant must never take something away.
 fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, Access)> {
-    let mut wanted: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
-    let read = request.shown.iter().chain(&request.read).map(|place| (place, Access::ReadOnly));
+    let in_system = |place: &&Place| {
+        let shows = |entry: &SystemEntry| !matches!(entry.kind, EntryKind::Symlink(_));
+        facts.entries.iter().any(|entry| shows(entry) && place.path.starts_with(&entry.path))
+    };
+    // The system is shown with the host's owners: what only root may read in it stays closed to
+    // root's stand-in, unless it was granted.
+    let shown = request.shown.iter().filter(|place| !in_system(place));
+    let read = request.read.iter().filter(|place| facts.caller.is_root() || !in_system(place));
+    let read_only = shown.chain(read).map(|place| (place, Access::ReadOnly));
     let write = request.write.iter().map(|place| (place, Access::ReadWrite));
-    for (Place { path, kind }, access) in read.chain(write) {
+    let mut wanted: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
+    for (Place { path, kind }, access) in read_only.chain(write) {
         let entry = wanted.entry(path.clone()).or_insert((*kind, access));
         entry.1 = entry.1.max(access);
     }
     let mut kept: BTreeMap<PathBuf, (PlaceKind, Access)> = BTreeMap::new();
     for (path, (kind, access)) in wanted {
         let given = path.ancestors().skip(1).find_map(|a| kept.get(a)).map(|(_, access)| *access);
-        let system = facts
-            .entries
-            .iter()
-            .any(|entry| entry.kind == EntryKind::Directory && path.starts_with(&entry.path));
-        let redundant =
-            given.is_some_and(|given| given >= access) || (system && access == Access::ReadOnly);
-        if !redundant {
+        if given.is_none_or(|given| given < access) {
             kept.insert(path, (kind, access));
         }
     }
     kept
 }
 
+/// The links on the way to shown places, where nothing shown holds them already.
+fn links(
+    request: &Request,
+    facts: &HostFacts,
+    binds: &BTreeMap<PathBuf, (PlaceKind, Access)>,
+    scratch: &[(PathBuf, u32)],
+) -> BTreeSet<Link> {
+    let there = |at: &Path| {
+        let system = facts.entries.iter().any(|entry| at.starts_with(&entry.path));
+        system || binds.keys().any(|bind| at.starts_with(bind))
+    };
+    let own: Vec<&Path> =
+        scratch.iter().map(|(at, _)| at.as_path()).chain(["/run", VAR_TMP].map(Path::new)).collect();
+    let mut links = BTreeSet::new();
+    for Link { at, to } in &request.links {
+        if !own.iter().any(|own| own.starts_with(at)) {
+            links.insert(Link { at: at.clone(), to: to.clone() });
+            continue;
+        }
+        // As on hosts where /home leads to /var/home: it has to be a directory in here, so what
+        // is needed of it is linked one level below.
+        let target = lexical(&at.parent().unwrap_or(at).join(to));
+        let needed = binds.keys().chain(request.links.iter().map(|link| &link.at));
+        let names = needed.filter_map(|path| path.strip_prefix(&target).ok()?.iter().next());
+        links.extend(names.map(|name| Link { at: at.join(name), to: target.join(name) }));
+    }
+    let var_tmp = Link { at: VAR_TMP.into(), to: "/tmp".into() };
+    if !scratch.iter().any(|(at, _)| *at == var_tmp.at) {
+        links.insert(var_tmp);
+    }
+    links.retain(|link| !there(&link.at));
+    links
+}
+
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
 fn show(path: &Path, kind: PlaceKind) -> Step {
     Step::Show { path: path.to_owned(), kind }
 }
 
-fn scratch(home: &Home) -> Vec<(PathBuf, u32)> {
+/// A grant of such a place itself puts the host's in its stead.
+fn scratch(
+    request: &Request,
+    binds: &BTreeMap<PathBuf, (PlaceKind, Access)>,
+) -> Vec<(PathBuf, u32)> {
     let mut places = vec![("/tmp".into(), 0o1777), ("/dev/shm".into(), 0o1777)];
-    if *home == Home::Ephemeral {
+    if request.home == Home::Ephemeral {
         places.push((HOME.into(), 0o700));
+    }
+    let placed = binds.keys().chain(request.links.iter().map(|link| &link.at));
+    if placed.into_iter().any(|path| path.starts_with(VAR_TMP) && path != Path::new(VAR_TMP)) {
+        places.push((VAR_TMP.into(), 0o1777));
     }
     places
 }
@@ -146,3 +202,6 @@ fn texts(uid: u32, gid: u32) -> [(&'static str, String); 4] {
         ),
     ]
 }
+
+#[cfg(test)]
+mod tests;

@@ -101,7 +101,8 @@ fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
         let path = search.cwd.join(directory).join(command);
         match executable(&path) {
             Ok(()) => return Ok(real_program(path, search)),
-            Err(Why::Missing) => {}
+            // A directory that may not be looked into is passed over, as shells do.
+            Err(Why::Missing | Why::Not(UNREACHABLE)) => {}
             Err(Why::Not(why)) => {
                 refused.get_or_insert(Error::NotExecutable { path, why: why.to_owned() });
             }
@@ -114,6 +115,8 @@ fn real_program(path: PathBuf, search: &Search<'_>) -> PathBuf {
     shim::behind(&path, search.cwd, search.variable).unwrap_or(path)
 }
 
+const UNREACHABLE: &str = "permission denied";
+
 enum Why {
     Missing,
     Not(&'static str),
@@ -122,7 +125,7 @@ enum Why {
 fn executable(path: &Path) -> Result<(), Why> {
     match fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(Why::Not("permission denied"))
+            Err(Why::Not(UNREACHABLE))
         }
         Err(_) => Err(Why::Missing),
         Ok(meta) if meta.is_dir() => Err(Why::Not("is a directory")),

@@ -119,6 +119,9 @@ fn grants(
                 )));
             }
         }
+        if walked.real == Path::new("/home") {
+            return Err(refuse("would hide the command's own HOME; name directories below it".to_owned()));
+        }
         if walked.real == Path::new("/") {
             return Err(refuse(
                 "the whole host is no sandbox; name directories below /".to_owned(),

@@ -1,0 +1,146 @@
+//! Both sides of the demo: the same server and the same attempts, bare and in the sandbox.
+
+mod attempts;
+mod client;
+mod scene;
+mod table;
+mod trial;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use self::attempts::Session;
+use self::client::Server;
+use self::scene::{Scene, TOKEN};
+use self::table::{Row, Table};
+use self::trial::Seen;
+use super::super::guest::{GUEST, SERVER};
+use crate::args;
+use crate::failure::Failure;
+use crate::render::{self, Paint};
+
+/// Where the server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Bare,
+    Inside,
+}
+
+struct Stage {
+    program: PathBuf,
+    scene: Scene,
+}
+
+impl Stage {
+    /// How to start the server. Of the user's own environment nothing is at stake here.
+    fn command(&self, side: Side, flags: &[String]) -> Command {
+        let mut command = Command::new(&self.program);
+        if side == Side::Inside {
+            command.args(["run", "--quiet"]).args(flags).arg("--").arg(&self.program);
+        }
+        command.args([GUEST, SERVER]);
+        // A home of the stage's own also means that no user configuration widens the sandbox.
+        command.env_clear().env("HOME", self.scene.path("home"));
+        command.env("PATH", "/usr/bin:/bin").env(TOKEN, self.scene.secret());
+        command
+    }
+
+    /// Starts the server and sees that it does its honest work.
+    fn introduce(&self, side: Side) -> Result<(Server, String), Failure> {
+        let mut server = Server::start(&mut self.command(side, &[])).map_err(refused)?;
+        match server.introduce() {
+            Ok(forecast) => Ok((server, forecast)),
+            Err(fault) => {
+                let status = server.leave().map_err(refused)?;
+                let said = server.stderr();
+                let said = said.strip_prefix("mcp: ").unwrap_or(&said);
+                Err(Failure::Refused(match (side, said) {
+                    (Side::Inside, "") => format!("the sandbox did not start: {fault}, {status}"),
+                    (Side::Inside, said) => said.to_owned(),
+                    (Side::Bare, said) => format!("the server did not start: {fault}, {status} {said}"),
+                }))
+            }
+        }
+    }
+}
+
+pub fn perform(args: &args::Demo) -> Result<u8, Failure> {
+    let start = Instant::now();
+    let program = std::env::current_exe().map_err(refused)?;
+    let scene = Scene::set(&program)?;
+    let stage = Stage { program, scene };
+    // Both stay to the end: the launcher is one of the processes that are attacked.
+    let (launcher, forecast) = stage.introduce(Side::Inside)?;
+    let (_bare, bare_forecast) = stage.introduce(Side::Bare)?;
+    if forecast != bare_forecast {
+        let why = format!("the server answers differently in the sandbox: {forecast}");
+        return Err(Failure::Refused(why));
+    }
+    let paint = Paint::stdout();
+    if !args.json {
+        print(&format!(
+            "An MCP server with one tool works without and with the sandbox: {}\n\
+             Now it turns malicious. Every secret, file and process it attacks is a stand-in.\n\n",
+            paint.strong(&format!("“{forecast}”"))
+        ));
+    }
+    let sessions = attempts::all(&stage.scene, launcher.child().id()).map_err(refused)?;
+    let rows = try_all(&stage, &sessions).map_err(refused)?;
+    let table = Table::new(rows, start.elapsed());
+    for complaint in table.complaints() {
+        render::say(complaint);
+    }
+    if args.json {
+        print(&table.to_json());
+    } else {
+        print(&format!("{}\n{}{}", table.to_text(paint), table.summary(paint), next(paint)));
+    }
+    Ok(table.exit_code())
+}
+
+/// All sessions at once, on both sides: most of their time is waiting.
+fn try_all(stage: &Stage, sessions: &[Session]) -> std::io::Result<Vec<Row>> {
+    thread::scope(|scope| {
+        let begin = |session, side| {
+            thread::Builder::new().spawn_scoped(scope, move || trial::run(stage, session, side))
+        };
+        let mut running = Vec::new();
+        for session in sessions {
+            let (bare, inside) = (begin(session, Side::Bare)?, begin(session, Side::Inside)?);
+            running.push((session, bare, inside));
+        }
+        let mut rows = Vec::new();
+        for (session, bare, inside) in running {
+            // A thread that panicked has seen nothing, and its rows say so.
+            let mut bare = bare.join().unwrap_or_default().into_iter();
+            let mut inside = inside.join().unwrap_or_default().into_iter();
+            for attempt in &session.attempts {
+                let missing = || Seen::Unclear { what: "not tried".into(), stderr: String::new() };
+                let bare = bare.next().unwrap_or_else(missing);
+                rows.push(Row::new(attempt, bare, inside.next().unwrap_or_else(missing)));
+            }
+        }
+        Ok(rows)
+    })
+}
+
+fn next(paint: Paint) -> String {
+    format!(
+        "\nNext: {} shows what this machine can enforce;\n      {} runs a command of yours.\n",
+        paint.strong("mcp doctor"),
+        paint.strong("mcp run -- COMMAND"),
+    )
+}
+
+/// A reader that has gone away is no reason to fail.
+fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+fn refused(error: impl std::fmt::Display) -> Failure {
+    Failure::Refused(error.to_string())
+}
