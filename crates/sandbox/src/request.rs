@@ -3,14 +3,20 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mcp_policy::Policy;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+/// serde refuses paths that are not UTF-8, and a plan must not fail on a file's name.
+pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
 
 /// A path that was there when the request was made, without symlinks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     pub kind: PlaceKind,
 }
@@ -25,7 +31,9 @@ pub enum PlaceKind {
 /// A symlink that was followed on the way to a place, to be made again inside.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Link {
+    #[serde(serialize_with = "lossy")]
     pub at: PathBuf,
+    #[serde(serialize_with = "lossy")]
     pub to: PathBuf,
 }
 
@@ -38,7 +46,7 @@ pub enum Home {
     /// Part of the sized temporary file system; gone after the run.
     Ephemeral,
     /// A directory of ours on the host that later runs of the same name see again.
-    Kept(PathBuf),
+    Kept(#[serde(serialize_with = "lossy")] PathBuf),
 }
 
 /// What each of the descriptors 0 to 2 is; decides how it gets inside.
@@ -49,7 +57,7 @@ pub enum Stdio {
     Direct,
     /// A regular file opened for reading only: opened again through a read-only mount, or
     /// it could be reopened for writing through /proc/self/fd.
-    ReadOnlyFile(PathBuf),
+    ReadOnlyFile(#[serde(serialize_with = "lossy")] PathBuf),
     /// A terminal: replaced by a pseudo-terminal of the sandbox's own.
     Terminal,
     /// Copied by the launcher: what it is must not get inside.

@@ -41,6 +41,14 @@ fn user_is_the_caller_and_never_root() {
 }
 
 #[test]
+fn user_namespaces_cannot_be_made_inside() {
+    require!("userns");
+    for act in [&["unshare", "user"][..], &["clone-user"], &["clone3-user"]] {
+        refused(Run::new().probe(act), Run::bare().probe(act), &["ENOSPC"]);
+    }
+}
+
+#[test]
 fn mounts_cannot_be_changed() {
     require!("userns");
     let scratch = Scratch::new();

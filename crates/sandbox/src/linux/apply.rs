@@ -161,6 +161,8 @@ impl Sandbox<'_> {
                 Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {}
                 other => other?,
             },
+            // The file means the user namespace of whoever opens it.
+            Step::ForbidNamespaces => fs::write("/proc/sys/user/max_user_namespaces", "0")?,
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes())?,
             Step::Loopback => {
                 sys::interface_up(c"lo")?;

@@ -45,6 +45,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
     steps.push(Step::NewSession, &[Control::ProcessIsolation]);
     steps.push(Step::NewKeyring, &[Control::ProcessIsolation]);
+    steps.push(Step::ForbidNamespaces, &[Control::Privileges]);
     steps.push(Step::Hostname { name: view::HOSTNAME }, &[]);
     if isolated {
         steps.push(Step::Loopback, &[Control::Network]);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
-use crate::request::{PlaceKind, Stdio};
+use crate::request::{PlaceKind, Stdio, lossy};
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +78,8 @@ pub enum Step {
     HideMemory,
     NewSession,
     NewKeyring,
+    /// A user namespace inside would hand out capabilities, and the kernel's widest side with them.
+    ForbidNamespaces,
     Hostname {
         name: &'static str,
     },
@@ -85,6 +87,7 @@ pub enum Step {
     /// Opens a file that stands on one of the descriptors 0 to 2 again, through a read-only mount.
     Reopen {
         fd: i32,
+        #[serde(serialize_with = "lossy")]
         path: PathBuf,
     },
     /// One tmpfs for the root; `scratch` is how much the temporary places in it may hold.
@@ -92,24 +95,31 @@ pub enum Step {
         scratch: Bytes,
     },
     Directory {
+        #[serde(serialize_with = "lossy")]
         at: PathBuf,
     },
     Link {
+        #[serde(serialize_with = "lossy")]
         at: PathBuf,
+        #[serde(serialize_with = "lossy")]
         to: PathBuf,
     },
     Text {
+        #[serde(serialize_with = "lossy")]
         at: PathBuf,
         text: String,
     },
     /// A piece of the system, read-only. Only root can change what stands at its path.
     Show {
+        #[serde(serialize_with = "lossy")]
         path: PathBuf,
         kind: PlaceKind,
     },
     /// Something of the user's.
     Bind {
+        #[serde(serialize_with = "lossy")]
         from: PathBuf,
+        #[serde(serialize_with = "lossy")]
         at: PathBuf,
         kind: PlaceKind,
         access: Access,
@@ -135,7 +145,9 @@ pub enum Step {
         stdio: [Stdio; 3],
     },
     Execute {
+        #[serde(serialize_with = "lossy")]
         program: PathBuf,
+        #[serde(serialize_with = "lossy")]
         cwd: PathBuf,
     },
 }
@@ -162,6 +174,7 @@ impl Step {
             Step::HideMemory => "hide the init process",
             Step::NewSession => "start a session",
             Step::NewKeyring => "join a new keyring",
+            Step::ForbidNamespaces => "forbid user namespaces inside",
             Step::Hostname { .. } => "set the host name",
             Step::Loopback => "bring up the loopback interface",
             Step::Reopen { .. } => "open read-only",
@@ -225,6 +238,7 @@ impl Step {
             | Step::HideMemory
             | Step::NewSession
             | Step::NewKeyring
+            | Step::ForbidNamespaces
             | Step::Loopback
             | Step::Devices
             | Step::EnterRoot

@@ -175,8 +175,10 @@ fn scratch(
     if request.home == Home::Ephemeral {
         places.push((HOME.into(), 0o700));
     }
-    let placed = binds.keys().chain(request.links.iter().map(|link| &link.at));
-    if placed.into_iter().any(|path| path.starts_with(VAR_TMP) && path != Path::new(VAR_TMP)) {
+    let var_tmp = Path::new(VAR_TMP);
+    let below = |path: &Path| path.starts_with(var_tmp) && path != var_tmp;
+    let linked = |link: &Link| below(&link.at) || var_tmp.starts_with(&link.at);
+    if binds.keys().any(|bind| below(bind)) || request.links.iter().any(linked) {
         places.push((VAR_TMP.into(), 0o1777));
     }
     places

@@ -1,8 +1,8 @@
 //! How interpreters and tools are laid out on disk: which directory a program needs around it.
 //!
 //! A program in `PREFIX/bin` needs `PREFIX`, but not every parent of a `bin` is a prefix:
-//! `~/bin` would show the home directory, `~/.cargo/bin` a registry token. So a prefix below the
-//! home directory must look like one.
+//! `~/bin` would show the home directory, `~/.cargo/bin` a registry token, a project's `bin` its
+//! `.env`. So a prefix must look like one, and a home directory never is.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,15 @@ use std::path::{Path, PathBuf};
 const WHOLE: [&str; 4] =
     ["/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew", "/opt/homebrew"];
 
+/// Where software is installed by hand, each piece in a directory of its own.
+const INSTALLED: &str = "/opt";
+
+/// Directories whose entries are people's homes, whoever runs us.
+const HOMES: [&str; 4] = ["/home", "/var/home", "/export/home", "/Users"];
+
 /// What must be shown so that the program at `file` (without symlinks in its path, but perhaps a
-/// symlink itself) can run: a directory around it, or the file alone.
+/// symlink itself) can run: a directory around it, or the file alone. `home` has no symlinks
+/// in its path either.
 pub fn surroundings(file: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     if let Some(whole) = WHOLE.iter().find(|whole| file.starts_with(whole)) {
         return vec![PathBuf::from(whole)];
@@ -19,20 +26,19 @@ pub fn surroundings(file: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     if let Some(modules) = outermost_modules(file) {
         return vec![modules];
     }
-    let Some(prefix) = prefix(file) else {
-        return vec![file.to_owned()];
-    };
-    let in_home = home.is_some_and(|home| prefix.starts_with(home));
-    if home.is_some_and(|home| home.starts_with(&prefix)) || prefix == Path::new("/") {
+    let Some(prefix) = prefix(file) else { return vec![file.to_owned()] };
+    if is_home(&prefix) || home.is_some_and(|home| home.starts_with(&prefix)) {
         return vec![file.to_owned()];
     }
-    if home.is_some_and(|home| prefix == home.join(".local")) {
+    if prefix.ends_with(".local") {
         // pip's user installs: the script needs its packages, and nothing else of ~/.local.
         let mut shown = vec![file.to_owned()];
         shown.extend(python_libraries(&prefix));
         return shown;
     }
-    if in_home && !looks_like_prefix(&prefix) { vec![file.to_owned()] } else { vec![prefix] }
+    let installed = prefix.parent().is_some_and(|parent| parent.starts_with(INSTALLED))
+        && home.is_none_or(|home| !prefix.starts_with(home));
+    if installed || looks_like_prefix(&prefix) { vec![prefix] } else { vec![file.to_owned()] }
 }
 
 fn prefix(file: &Path) -> Option<PathBuf> {
@@ -42,18 +48,19 @@ fn prefix(file: &Path) -> Option<PathBuf> {
         .then(|| directory.parent().map(Path::to_owned))?
 }
 
-/// `…/node_modules` of a project, for programs that npm linked into it.
-fn outermost_modules(file: &Path) -> Option<PathBuf> {
-    let outermost = file.ancestors().filter(|a| a.ends_with("node_modules")).last()?;
-    // A global install: the prefix holds node itself and is found by its own rule.
-    let global = outermost.parent().is_some_and(|parent| parent.ends_with("lib"));
-    if global {
-        let prefix = outermost.parent()?.parent()?;
-        return (prefix != Path::new("/") && looks_like_prefix(prefix)).then(|| prefix.to_owned());
-    }
-    Some(outermost.to_owned())
+fn is_home(prefix: &Path) -> bool {
+    let parent = prefix.parent();
+    prefix == Path::new("/root")
+        || HOMES.map(Path::new).contains(&prefix)
+        || parent.is_none_or(|parent| HOMES.map(Path::new).contains(&parent))
 }
 
+/// `…/node_modules` of a project or a global install. Node itself is found by its own rule.
+fn outermost_modules(file: &Path) -> Option<PathBuf> {
+    file.ancestors().filter(|a| a.ends_with("node_modules")).last().map(Path::to_owned)
+}
+
+/// Files that only an installation has: a project with a `bin` of its own must not pass for one.
 fn looks_like_prefix(prefix: &Path) -> bool {
     let marks = [
         "pyvenv.cfg",
@@ -63,9 +70,9 @@ fn looks_like_prefix(prefix: &Path) -> bool {
         "pkg/tool",
         "lib/rustlib",
         "lib/ruby",
-        "lib/jvm",
-        "release",
-        "lib/modules",
+        "lib/perl5",
+        "lib/jvm.cfg",
+        "jre/lib/rt.jar",
     ];
     marks.iter().any(|mark| prefix.join(mark).exists()) || !python_libraries(prefix).is_empty()
 }

@@ -68,7 +68,7 @@ pub fn all(scene: &Scene, launcher: u32) -> io::Result<Vec<Session>> {
         Session {
             flags: words!["--timeout", "300ms", "--grace", "100ms"],
             attempts: vec![Attempt {
-                name: "ignore SIGTERM, outlive the timeout",
+                name: "outlive the timeout",
                 bare: words!["ignore-term", "0.5"],
                 inside: words!["ignore-term", FOR_LONG],
                 proof: Proof::Outlives(124),
@@ -94,7 +94,8 @@ pub fn all(scene: &Scene, launcher: u32) -> io::Result<Vec<Session>> {
 fn files(scene: &Scene) -> Vec<Attempt> {
     let shows = || Proof::Shows(scene.secret().to_owned());
     let key = scene.word("home/.ssh/id_ed25519");
-    let read = |name, path: String, stopped_by| same(name, words!["read", path], shows(), stopped_by);
+    let read =
+        |name, path: String, stopped_by| same(name, words!["read", path], shows(), stopped_by);
     let write = |name, path: String, stopped_by| {
         same(name, words!["write", path, "# owned\n"], Proof::Done, stopped_by)
     };
@@ -104,7 +105,11 @@ fn files(scene: &Scene) -> Vec<Attempt> {
     vec![
         read("read ~/.ssh/id_ed25519", key.clone(), "own root: not there"),
         read("read ~/.aws/credentials", scene.word("home/.aws/credentials"), "own root: not there"),
-        read("follow a symlink in the project", scene.word("project/notes.txt"), "own root: not there"),
+        read(
+            "follow a symlink in the project",
+            scene.word("project/notes.txt"),
+            "own root: not there",
+        ),
         read(
             "climb out of the project by ..",
             scene.word("project/../home/.ssh/id_ed25519"),
@@ -124,7 +129,7 @@ fn files(scene: &Scene) -> Vec<Attempt> {
             stopped_by: "pid namespace, hidden init",
         },
         read(
-            "use a file the launcher left open",
+            "use a descriptor left open",
             format!("/proc/self/fd/{}", scene.leaked_descriptor()),
             "descriptors are closed",
         ),
@@ -144,13 +149,8 @@ fn processes(scene: &Scene, launcher: u32) -> Vec<Attempt> {
     let shows = || Proof::Shows(scene.secret().to_owned());
     let bystander = scene.bystander();
     vec![
-        same("read the token in $GITHUB_TOKEN", words!["getenv", TOKEN], shows(), "own environment"),
-        same(
-            "read another process's environment",
-            words!["environ", bystander],
-            shows(),
-            "pid namespace",
-        ),
+        same("read $GITHUB_TOKEN", words!["getenv", TOKEN], shows(), "own environment"),
+        same("read another's environment", words!["environ", bystander], shows(), "pid namespace"),
         Attempt {
             name: "read the launcher's environment",
             bare: words!["environ", launcher],
@@ -203,7 +203,7 @@ fn resources(scene: &Scene) -> Vec<Attempt> {
     const KILLED: i32 = 137;
     vec![
         same(
-            "take 96 MiB where 64 are granted",
+            "take 96 MiB, 64 are granted",
             words!["alloc", 96 * MIB],
             Proof::Survives(KILLED),
             "memory limit of a process",
@@ -217,7 +217,7 @@ fn resources(scene: &Scene) -> Vec<Attempt> {
             stopped_by: "sized /tmp of its own",
         },
         Attempt {
-            name: "take 96 MiB in four processes",
+            name: "take 96 MiB by four processes",
             bare: words!["fork-alloc", 4, 24 * MIB, 20],
             inside: words!["fork-alloc", 4, 24 * MIB, 2000],
             proof: Proof::Survives(KILLED),

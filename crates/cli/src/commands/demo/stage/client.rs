@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use mcp_probe::Outcome;
 use serde_json::{Value, json};
 
-use super::super::server::{ATTEMPT, TOOL};
+use crate::commands::demo::server::{ATTEMPT, TOOL};
 
 /// Far more than any answer takes, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,13 +50,11 @@ pub struct Server {
 
 impl Server {
     pub fn start(command: &mut Command) -> io::Result<Server> {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (sender, lines) = mpsc::channel();
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // From here on a failure must not leave the process behind.
         let mut server = Server { child, stdin, lines, stderr: None, requests: 0, greeted: false };
         if let Some(stdout) = stdout {

@@ -17,8 +17,8 @@ use self::client::Server;
 use self::scene::{Scene, TOKEN};
 use self::table::{Row, Table};
 use self::trial::Seen;
-use super::super::guest::{GUEST, SERVER};
 use crate::args;
+use crate::commands::guest::{GUEST, SERVER};
 use crate::failure::Failure;
 use crate::render::{self, Paint};
 
@@ -60,7 +60,9 @@ impl Stage {
                 Err(Failure::Refused(match (side, said) {
                     (Side::Inside, "") => format!("the sandbox did not start: {fault}, {status}"),
                     (Side::Inside, said) => said.to_owned(),
-                    (Side::Bare, said) => format!("the server did not start: {fault}, {status} {said}"),
+                    (Side::Bare, said) => {
+                        format!("the server did not start: {fault}, {status} {said}")
+                    }
                 }))
             }
         }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::super::super::guest::GUEST;
+use crate::commands::guest::GUEST;
 use crate::failure::Failure;
 
 /// The variable that the user's shell would hold.
@@ -139,7 +139,10 @@ impl Bystander {
         let mut command = Command::new(program);
         command.args([GUEST, "sleep", BYSTANDER_SECONDS]).env_clear().env(TOKEN, secret);
         let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        quiet.spawn().map(Bystander)
+        // The scene's errors name its directory, which would mislead here.
+        let missing =
+            |error| io::Error::other(format!("cannot start {}: {error}", program.display()));
+        quiet.spawn().map(Bystander).map_err(missing)
     }
 }
 

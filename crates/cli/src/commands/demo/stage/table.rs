@@ -48,7 +48,7 @@ impl Row {
         match self.verdict() {
             Verdict::Stopped => self.stopped_by,
             Verdict::NotStopped => "NOT STOPPED",
-            Verdict::NotProven => "not proven: fails here anyway",
+            Verdict::NotProven => "not proven: fails anyway",
             Verdict::Unclear => "unclear",
         }
     }
@@ -108,7 +108,8 @@ impl Table {
             HEAD.iter().zip(widths).map(|(title, width)| pad(title, width)).collect();
         let mut text = format!("{}\n", paint.strong(head.trim_end()));
         for row in &self.rows {
-            let [name, bare, inside, by] = [row.name, words(&row.bare), words(&row.inside), row.conclusion()];
+            let [name, bare, inside, by] =
+                [row.name, words(&row.bare), words(&row.inside), row.conclusion()];
             let verdict = row.verdict();
             let bare = pad(bare, widths[1]);
             text += &pad(name, widths[0]);

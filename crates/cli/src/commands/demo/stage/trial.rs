@@ -10,12 +10,12 @@ use mcp_probe::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::attempts::{Attempt, Proof, Session};
-use super::client::{Fault, Server};
+use super::client::{Fault, PATIENCE, Server};
 use super::{Side, Stage};
 
 /// How long the client bears with a server that nothing else ends.
 const CLIENT_TIMEOUT: Duration = Duration::from_millis(300);
-/// A daemon writes every 20 ms; this is time for many beats, even late ones.
+/// A daemon writes every 20 ms; no beat in this time is death.
 const SILENCE: Duration = Duration::from_millis(150);
 
 /// What came of an attempt on one side, in a few words.
@@ -24,7 +24,10 @@ pub enum Seen {
     Worked(String),
     Failed(String),
     /// Neither: the server ended or fell silent for a reason that is not the attempt's.
-    Unclear { what: String, stderr: String },
+    Unclear {
+        what: String,
+        stderr: String,
+    },
 }
 
 /// Every attempt gets a server: when one did not survive, the next has a new one.
@@ -112,21 +115,21 @@ fn ended(server: &mut Server, fault: &Fault, proof: &Proof) -> Seen {
 /// Looks from the host whether the heart beats on after its server's end.
 fn stay_behind(server: &mut Server, heartbeat: &Path) -> Result<Seen, Fault> {
     let size = || fs::metadata(heartbeat).map_or(0, |metadata| metadata.len());
-    let born = eventually(|| size() > 0);
+    let born = within(PATIENCE, || size() > 0);
     server.leave().map_err(|error| Fault::Odd(error.to_string()))?;
     let at_exit = size();
-    let alive = eventually(|| size() > at_exit);
+    let alive = within(SILENCE, || size() > at_exit);
     // A daemon ends by itself, and holds the server's stdout until then: none outlives the demo.
     server.drain()?;
     Ok(match (born, alive) {
         (false, _) => Seen::Unclear { what: "no daemon".to_owned(), stderr: server.stderr() },
         (true, true) => Seen::Worked("lived on".to_owned()),
-        (true, false) => Seen::Failed("died with the server".to_owned()),
+        (true, false) => Seen::Failed("died with it".to_owned()),
     })
 }
 
-fn eventually(holds: impl Fn() -> bool) -> bool {
-    let end = Instant::now() + SILENCE;
+fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + limit;
     while Instant::now() < end {
         if holds() {
             return true;
@@ -153,10 +156,9 @@ fn describe(outcome: &Outcome) -> String {
         "kill" => "signal sent".to_owned(),
         "connect" | "unix-connect" | "unix-abstract" => "connected".to_owned(),
         "alloc" => format!("took {}", mebibytes(detail)),
-        "fork" => format!("{detail} processes"),
-        "fork-alloc" => format!("{detail} processes"),
+        "fork" | "fork-alloc" => format!("{detail} processes"),
         "tmp-fill" => format!("wrote {}", mebibytes(detail)),
-        "ignore-term" => "ran on to its end".to_owned(),
+        "ignore-term" => "ran to its end".to_owned(),
         _ => "worked".to_owned(),
     }
 }
