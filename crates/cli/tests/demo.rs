@@ -1,12 +1,17 @@
 //! `mcp demo` from the outside: everything works bare, nothing inside, and nothing is left.
 #![cfg(target_os = "linux")]
+// The functions beside the tests are tests, too.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const MCP: &str = env!("CARGO_BIN_EXE_mcp");
+/// `MCP_BIN` chooses another binary, for example one that an ordinary user may read.
+fn mcp() -> Command {
+    Command::new(std::env::var_os("MCP_BIN").unwrap_or(env!("CARGO_BIN_EXE_mcp").into()))
+}
 
 /// A user's directories, all empty.
 struct User(PathBuf);
@@ -22,7 +27,7 @@ impl User {
     }
 
     fn demo(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(MCP);
+        let mut command = mcp();
         command.arg("demo").args(args).stdin(Stdio::null()).current_dir(&self.0);
         for (name, directory) in [
             ("HOME", "home"),
@@ -64,7 +69,7 @@ fn shown(output: &Output) -> String {
 /// Without user namespaces there is no demo; `MCP_REQUIRE=userns` makes that a failure.
 fn user_namespaces() -> bool {
     let acts = ["__guest", "unshare", "user,mnt,pid,net,ipc,uts,cgroup"];
-    let output = Command::new(MCP).args(acts).output().unwrap();
+    let output = mcp().args(acts).output().unwrap();
     let available = String::from_utf8_lossy(&output.stdout).contains("\"ok\":true");
     if !available {
         let required = std::env::var("MCP_REQUIRE").unwrap_or_default();

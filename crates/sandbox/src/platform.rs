@@ -54,6 +54,13 @@ mod unbuilt {
         not_built()
     }
 
+    #[cfg(unix)]
+    pub fn resolve(wish: Wish) -> Result<Request, Error> {
+        use crate::request::Stdio;
+        crate::unix::resolve::resolve(wish, [Stdio::Direct, Stdio::Direct, Stdio::Direct])
+    }
+
+    #[cfg(not(unix))]
     pub fn resolve(_: Wish) -> Result<Request, Error> {
         not_built()
     }

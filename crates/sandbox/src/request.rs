@@ -73,7 +73,8 @@ impl Secret {
         Secret(value)
     }
 
-    pub(crate) fn reveal(&self) -> &OsString {
+    /// For the environment of the command, and nothing else.
+    pub fn reveal(&self) -> &OsString {
         &self.0
     }
 }

@@ -10,7 +10,30 @@ use rustix::process::{getgid, getuid};
 use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
 use crate::linux::mounts::{Root, Trees, host_tree};
 use crate::linux::step::Access;
-use crate::linux::{sys, view};
+use crate::linux::sys;
+
+/// Shown read-only, or made again where they are symlinks (merged /usr).
+const SYSTEM: [&str; 8] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"];
+
+/// Pieces of /etc that programs need and that tell nothing of the user or the host's secrets.
+const ETC: [&str; 15] = [
+    "/etc/crypto-policies",
+    "/etc/fonts",
+    "/etc/java-11-openjdk",
+    "/etc/java-17-openjdk",
+    "/etc/java-21-openjdk",
+    "/etc/java-25-openjdk",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/pki",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl",
+    "/etc/static",
+];
 
 /// The facts a run starts from: cheap ones looked up, the rest left for the run to find out.
 pub fn assume() -> HostFacts {
@@ -116,7 +139,7 @@ fn map_to(caller: Caller) -> io::Result<OwnedFd> {
 }
 
 fn entries() -> Vec<SystemEntry> {
-    view::SYSTEM.iter().chain(&view::ETC).filter_map(|path| entry(Path::new(path))).collect()
+    SYSTEM.iter().chain(&ETC).filter_map(|path| entry(Path::new(path))).collect()
 }
 
 fn entry(path: &Path) -> Option<SystemEntry> {

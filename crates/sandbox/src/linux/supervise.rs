@@ -153,10 +153,10 @@ impl Supervisor {
             }
             return Ok(Some(End::Finished));
         }
-        if self.user.as_ref().is_some_and(UserTerminal::is_engaged) {
-            if let Some(keys) = &mut self.keys {
-                keys.advance();
-            }
+        if self.user.as_ref().is_some_and(UserTerminal::is_engaged)
+            && let Some(keys) = &mut self.keys
+        {
+            keys.advance();
         }
         for relay in self.inputs.iter_mut().chain(&mut self.outputs) {
             relay.advance();

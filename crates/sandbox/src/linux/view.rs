@@ -8,29 +8,6 @@ use crate::host::{EntryKind, HostFacts, SystemEntry};
 use crate::linux::step::{Access, Owner, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
-/// Shown read-only, or made again where they are symlinks (merged /usr).
-pub const SYSTEM: [&str; 8] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"];
-
-/// Pieces of /etc that programs need and that tell nothing of the user or the host's secrets.
-pub const ETC: [&str; 15] = [
-    "/etc/crypto-policies",
-    "/etc/fonts",
-    "/etc/java-11-openjdk",
-    "/etc/java-17-openjdk",
-    "/etc/java-21-openjdk",
-    "/etc/java-25-openjdk",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/mime.types",
-    "/etc/os-release",
-    "/etc/pki",
-    "/etc/protocols",
-    "/etc/services",
-    "/etc/ssl",
-    "/etc/static",
-];
-
 /// Parts of /proc that speak of the whole machine or act on it. All are guarded by
 /// permissions too; hiding them does not depend on those being right.
 pub const PROC_HIDDEN: [&str; 6] =
@@ -61,8 +38,7 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     steps.push(Step::Devices);
     steps.push(Step::Scratch { places: scratch });
     steps.push(Step::Directory { at: "/run".into() });
-    let owner =
-        if facts.caller.is_root() { Owner::CallerMapped } else { Owner::AsOnHost };
+    let owner = if facts.caller.is_root() { Owner::CallerMapped } else { Owner::AsOnHost };
     if let Home::Kept(from) = &request.home
         && !binds.contains_key(Path::new(HOME))
     {
@@ -127,8 +103,11 @@ fn links(
         let system = facts.entries.iter().any(|entry| at.starts_with(&entry.path));
         system || binds.keys().any(|bind| at.starts_with(bind))
     };
-    let own: Vec<&Path> =
-        scratch.iter().map(|(at, _)| at.as_path()).chain(["/run", VAR_TMP].map(Path::new)).collect();
+    let own: Vec<&Path> = scratch
+        .iter()
+        .map(|(at, _)| at.as_path())
+        .chain(["/run", VAR_TMP].map(Path::new))
+        .collect();
     let mut links = BTreeSet::new();
     for Link { at, to } in &request.links {
         if !own.iter().any(|own| own.starts_with(at)) {

@@ -81,7 +81,7 @@ fn python_libraries(prefix: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(prefix.join("lib")) else {
         return Vec::new();
     };
-    entries
+    let mut libraries: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
             path.file_name().is_some_and(|name| {
@@ -90,5 +90,10 @@ fn python_libraries(prefix: &Path) -> Vec<PathBuf> {
             })
         })
         .filter(|path| path.is_dir())
-        .collect()
+        .collect();
+    libraries.sort();
+    libraries
 }
+
+#[cfg(test)]
+mod tests;

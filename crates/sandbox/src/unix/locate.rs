@@ -6,12 +6,13 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
 use crate::request::Link;
+use crate::unix::layout;
+use crate::unix::shim::{Behind, Variable, behind};
 use crate::unix::walk::walk;
-use crate::unix::{layout, shim};
 
 /// A script of a script of a script … ends here, as in the kernel.
 const MOST_INTERPRETERS: usize = 5;
@@ -21,7 +22,15 @@ pub struct Search<'a> {
     pub path: Vec<PathBuf>,
     pub home: Option<&'a Path>,
     pub cwd: &'a Path,
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    pub variable: Variable<'a>,
+}
+
+impl Search<'_> {
+    /// What is found is compared with it, and that has no symlinks in its path.
+    fn real_home(&self) -> Option<PathBuf> {
+        let home = self.home?;
+        Some(walk(home).map_or_else(|_| home.to_owned(), |walked| walked.real))
+    }
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -56,13 +65,13 @@ impl Located {
         if let Some(directory) = file.parent() {
             push_new(&mut self.directories, directory.to_owned());
         }
-        let last_links = walked.links.iter().map(|link| &link.at);
-        for hop in last_links.chain([&walked.real]) {
+        let home = search.real_home();
+        for hop in walked.links.iter().map(|link| &link.at).chain([&walked.real]) {
             // A link in the middle of the path is a directory, and needs nothing around it.
-            if hop.file_name() != file.file_name() && *hop != walked.real && hop.is_dir() {
+            if hop.is_dir() {
                 continue;
             }
-            for place in layout::surroundings(hop, search.home) {
+            for place in layout::surroundings(hop, home.as_deref()) {
                 // A link itself cannot be mounted; it is made again from `links`.
                 if fs::symlink_metadata(&place).is_ok_and(|m| !m.file_type().is_symlink()) {
                     push_new(&mut self.shown, place);
@@ -89,7 +98,7 @@ fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
         return Err(Error::NotFound { command: "\"\"".to_owned() });
     }
     if command.as_bytes().contains(&b'/') {
-        let path = search.cwd.join(command);
+        let path = without_parents(search.cwd.join(command));
         return match executable(&path) {
             Ok(()) => Ok(real_program(path, search)),
             Err(Why::Missing) => Err(Error::NotFound { command: name }),
@@ -97,10 +106,15 @@ fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
         };
     }
     let mut refused = None;
+    let mut last_resort = None;
     for directory in &search.path {
-        let path = search.cwd.join(directory).join(command);
+        let path = without_parents(search.cwd.join(directory).join(command));
         match executable(&path) {
-            Ok(()) => return Ok(real_program(path, search)),
+            Ok(()) => match behind(&path, search.cwd, search.variable) {
+                Some(Behind::Program(program)) => return Ok(program),
+                Some(Behind::Elsewhere(program)) => _ = last_resort.get_or_insert(program),
+                None => return Ok(path),
+            },
             // A directory that may not be looked into is passed over, as shells do.
             Err(Why::Missing | Why::Not(UNREACHABLE)) => {}
             Err(Why::Not(why)) => {
@@ -108,11 +122,25 @@ fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
             }
         }
     }
-    Err(refused.unwrap_or(Error::NotFound { command: name }))
+    last_resort.ok_or_else(|| refused.unwrap_or(Error::NotFound { command: name }))
+}
+
+/// What a `..` stands on may not be visible inside.
+pub fn without_parents(path: PathBuf) -> PathBuf {
+    if !path.components().any(|part| part == Component::ParentDir) {
+        return path;
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return walk(&path).map_or(path, |walked| walked.real);
+    };
+    walk(parent).map_or_else(|_| path.clone(), |walked| walked.real.join(name))
 }
 
 fn real_program(path: PathBuf, search: &Search<'_>) -> PathBuf {
-    shim::behind(&path, search.cwd, search.variable).unwrap_or(path)
+    match behind(&path, search.cwd, search.variable) {
+        Some(Behind::Program(program) | Behind::Elsewhere(program)) => program,
+        None => path,
+    }
 }
 
 const UNREACHABLE: &str = "permission denied";
@@ -124,9 +152,7 @@ enum Why {
 
 fn executable(path: &Path) -> Result<(), Why> {
     match fs::metadata(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(Why::Not(UNREACHABLE))
-        }
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Err(Why::Not(UNREACHABLE)),
         Err(_) => Err(Why::Missing),
         Ok(meta) if meta.is_dir() => Err(Why::Not("is a directory")),
         Ok(meta) if !meta.is_file() => Err(Why::Not("is not a regular file")),
@@ -147,7 +173,7 @@ fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
         .split(|byte| *byte == b' ' || *byte == b'\t')
         .filter(|word| !word.is_empty())
         .map(|word| OsString::from_vec(word.to_vec()));
-    let program = PathBuf::from(words.next()?);
+    let program = without_parents(search.cwd.join(words.next()?));
     if program.file_name() != Some(OsStr::new("env")) {
         return Some(real_program(program, search));
     }
@@ -169,3 +195,6 @@ fn virtual_environment_base(real: &Path, file: &Path) -> Option<PathBuf> {
     // When the links already lead there, there is nothing to add.
     (base.is_file() && walk(&base).is_ok_and(|walked| walked.real != real)).then_some(base)
 }
+
+#[cfg(test)]
+mod tests;

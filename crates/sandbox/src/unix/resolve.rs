@@ -11,7 +11,7 @@ use mcp_policy::{NetworkMode, Origin, Policy, SecretRef, Sourced};
 
 use crate::error::Error;
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
-use crate::unix::locate::{Located, Search, locate};
+use crate::unix::locate::{Located, Search, locate, without_parents};
 use crate::unix::walk::walk;
 use crate::wish::Wish;
 
@@ -64,19 +64,20 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let visible: Vec<&Place> = shown.iter().chain(&read).chain(&write).collect();
     let is_visible = |path: &Path| visible.iter().any(|place| path.starts_with(&place.path));
     let start = start_directory(cwd, &current, &is_visible, &links)?;
-    env.push(("PATH".into(), inner_path(&located, &host_path, &is_visible)));
+    let secrets = secrets(&policy)?;
     for (name, value) in [
+        ("PATH", inner_path(&located, &host_path, &is_visible)),
         ("HOME", HOME.into()),
         ("USER", "mcp".into()),
         ("LOGNAME", "mcp".into()),
         ("SHELL", "/bin/sh".into()),
         ("PWD", start.as_os_str().to_owned()),
     ] {
-        if !env.iter().any(|(have, _)| have == name) {
+        let given = env.iter().map(|(have, _)| have).chain(secrets.iter().map(|(have, _)| have));
+        if !given.into_iter().any(|have| have == name) {
             env.push((name.into(), value));
         }
     }
-    let secrets = secrets(&policy)?;
     Ok(Request {
         policy,
         program: located.program,
@@ -112,25 +113,27 @@ fn grants(
         };
         let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
         let walked = walk(path).map_err(|e| refuse(reason(&e)))?;
-        for forbidden in ["/proc", "/dev"] {
-            if walked.real.starts_with(forbidden) {
-                return Err(refuse(format!(
-                    "the sandbox has a {forbidden} of its own, and the host's is a way out"
-                )));
-            }
-        }
-        if walked.real == Path::new("/home") {
-            return Err(refuse("would hide the command's own HOME; name directories below it".to_owned()));
-        }
-        if walked.real == Path::new("/") {
-            return Err(refuse(
-                "the whole host is no sandbox; name directories below /".to_owned(),
-            ));
+        if let Some(why) = forbidden(&walked.real) {
+            return Err(refuse(why));
         }
         links.extend(walked.links);
         places.push(place(&walked.real).map_err(refuse)?);
     }
     Ok(places)
+}
+
+/// Why a host path is shown to nobody, whoever asks.
+fn forbidden(real: &Path) -> Option<String> {
+    for own in ["/proc", "/dev"] {
+        if real.starts_with(own) {
+            return Some(format!("the sandbox has a {own} of its own, and the host's is a way out"));
+        }
+    }
+    if real == Path::new("/") {
+        return Some("the whole host is no sandbox; name directories below /".to_owned());
+    }
+    let hides_home = Path::new(HOME).starts_with(real) && real != Path::new(HOME);
+    hides_home.then(|| "would hide the command's own HOME; name directories below it".to_owned())
 }
 
 fn reason(error: &std::io::Error) -> String {
@@ -159,11 +162,12 @@ fn place(path: &Path) -> Result<Place, String> {
 
 /// Shows a file that is there; one that is not is the program's own problem.
 fn show_path(path: &Path, shown: &mut Vec<Place>, links: &mut Vec<Link>) {
-    if let Ok(walked) = walk(path) {
-        if let Ok(place) = place(&walked.real) {
-            shown.push(place);
-            links.extend(walked.links);
-        }
+    if let Ok(walked) = walk(path)
+        && forbidden(&walked.real).is_none()
+        && let Ok(place) = place(&walked.real)
+    {
+        shown.push(place);
+        links.extend(walked.links);
     }
 }
 
@@ -193,15 +197,19 @@ fn environment(policy: &Policy) -> Vec<(OsString, OsString)> {
     inherited.chain(given).collect()
 }
 
+/// Where the located programs are, then what else of the host's PATH can be seen inside.
 fn inner_path(
     located: &Located,
     host_path: &[PathBuf],
     is_visible: &dyn Fn(&Path) -> bool,
 ) -> OsString {
-    let mut directories: Vec<&Path> = Vec::new();
     let system = SYSTEM_PATH.map(Path::new);
-    let wanted = located.directories.iter().chain(host_path).map(PathBuf::as_path);
-    for directory in wanted.filter(|d| is_visible(d) && !d.starts_with("/usr")).chain(system) {
+    // Not by its name: PATH may lead through links that are made again inside.
+    let reachable = |directory: &&PathBuf| walk(directory).is_ok_and(|w| is_visible(&w.real));
+    let wanted = located.directories.iter().chain(host_path.iter().filter(reachable));
+    let wanted = wanted.map(PathBuf::as_path).filter(|directory| !directory.starts_with("/usr"));
+    let mut directories: Vec<&Path> = Vec::new();
+    for directory in wanted.chain(system) {
         if directory.is_absolute() && !directories.contains(&directory) {
             directories.push(directory);
         }
@@ -220,7 +228,7 @@ fn start_directory(
         let seen = is_visible(current) && current.is_dir();
         return Ok(if seen { current.to_owned() } else { HOME.into() });
     };
-    let path = current.join(&asked);
+    let path = without_parents(current.join(&asked));
     let inside = ["/tmp", HOME, "/usr"].iter().any(|own| path.starts_with(own));
     let linked = links.iter().any(|link| path.starts_with(&link.at));
     if inside || linked || is_visible(&path) {
@@ -279,3 +287,6 @@ fn without_newline(bytes: &[u8]) -> OsString {
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     OsStr::from_bytes(bytes).to_owned()
 }
+
+#[cfg(test)]
+mod tests;

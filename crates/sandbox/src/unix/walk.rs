@@ -56,3 +56,6 @@ fn names(path: &Path) -> impl Iterator<Item = OsString> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests;

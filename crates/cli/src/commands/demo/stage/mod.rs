@@ -50,7 +50,7 @@ impl Stage {
 
     /// Starts the server and sees that it does its honest work.
     fn introduce(&self, side: Side) -> Result<(Server, String), Failure> {
-        let mut server = Server::start(&mut self.command(side, &[])).map_err(refused)?;
+        let mut server = Server::start(&mut self.command(side, &[])).map_err(not_started)?;
         match server.introduce() {
             Ok(forecast) => Ok((server, forecast)),
             Err(fault) => {
@@ -90,7 +90,7 @@ pub fn perform(args: &args::Demo) -> Result<u8, Failure> {
         ));
     }
     let sessions = attempts::all(&stage.scene, launcher.child().id()).map_err(refused)?;
-    let rows = try_all(&stage, &sessions).map_err(refused)?;
+    let rows = try_all(&stage, &sessions).map_err(not_started)?;
     let table = Table::new(rows, start.elapsed());
     for complaint in table.complaints() {
         render::say(complaint);
@@ -117,8 +117,9 @@ fn try_all(stage: &Stage, sessions: &[Session]) -> std::io::Result<Vec<Row>> {
         let mut rows = Vec::new();
         for (session, bare, inside) in running {
             // A thread that panicked has seen nothing, and its rows say so.
-            let mut bare = bare.join().unwrap_or_default().into_iter();
-            let mut inside = inside.join().unwrap_or_default().into_iter();
+            let none = |_| Ok(Vec::new());
+            let mut bare = bare.join().unwrap_or_else(none)?.into_iter();
+            let mut inside = inside.join().unwrap_or_else(none)?.into_iter();
             for attempt in &session.attempts {
                 let missing = || Seen::Unclear { what: "not tried".into(), stderr: String::new() };
                 let bare = bare.next().unwrap_or_else(missing);
@@ -141,6 +142,10 @@ fn next(paint: Paint) -> String {
 fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+fn not_started(error: std::io::Error) -> Failure {
+    Failure::Refused(format!("cannot start the server: {error}"))
 }
 
 fn refused(error: impl std::fmt::Display) -> Failure {

@@ -48,7 +48,7 @@ impl Row {
         match self.verdict() {
             Verdict::Stopped => self.stopped_by,
             Verdict::NotStopped => "NOT STOPPED",
-            Verdict::NotProven => "not proven: fails anyway",
+            Verdict::NotProven => "not proven: fails bare too",
             Verdict::Unclear => "unclear",
         }
     }

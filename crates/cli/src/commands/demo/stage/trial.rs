@@ -1,6 +1,7 @@
 //! Makes the attempts of a session on one side, and judges what came of them.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::thread;
@@ -31,26 +32,26 @@ pub enum Seen {
 }
 
 /// Every attempt gets a server: when one did not survive, the next has a new one.
-pub fn run(stage: &Stage, session: &Session, side: Side) -> Vec<Seen> {
+///
+/// # Errors
+/// When no process can be started, which says nothing about any attempt.
+pub fn run(stage: &Stage, session: &Session, side: Side) -> io::Result<Vec<Seen>> {
     let mut running: Option<Server> = None;
     let mut seen = Vec::new();
     for attempt in &session.attempts {
-        let server = match running.take() {
-            Some(server) => Ok(server),
-            None => Server::start(&mut stage.command(side, &session.flags)),
+        let mut server = match running.take() {
+            Some(server) => server,
+            None => Server::start(&mut stage.command(side, &session.flags))?,
         };
-        seen.push(match server {
-            Ok(mut server) => match try_one(&mut server, attempt, side) {
-                Ok(result) => {
-                    running = Some(server);
-                    result
-                }
-                Err(fault) => ended(&mut server, &fault, &attempt.proof),
-            },
-            Err(error) => Seen::Unclear { what: error.to_string(), stderr: String::new() },
+        seen.push(match try_one(&mut server, attempt, side) {
+            Ok(result) => {
+                running = Some(server);
+                result
+            }
+            Err(fault) => ended(&mut server, &fault, &attempt.proof),
         });
     }
-    seen
+    Ok(seen)
 }
 
 fn try_one(server: &mut Server, attempt: &Attempt, side: Side) -> Result<Seen, Fault> {
