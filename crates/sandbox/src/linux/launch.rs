@@ -38,12 +38,12 @@ pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
 fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
-    let map = OwnerMap::for_plan(plan)?;
+    let (namespaces, index) = namespaces(plan);
+    let map = OwnerMap::for_plan(plan).map_err(|e| at_step(index, &e))?;
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
     let prepared = Prepared { trees, stdio, unmapped };
 
-    let (namespaces, index) = namespaces(plan);
     let (pid, pidfd) = match sys::clone_process(namespaces) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
@@ -51,11 +51,7 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
-        Err(e) => {
-            let errno = e.raw_os_error().unwrap_or(libc::EIO);
-            let failed = Failed { step: index, errno, part: String::new() };
-            return Err(Trouble::Step(failed));
-        }
+        Err(e) => return Err(at_step(index, &e)),
     };
     drop((theirs, prepared));
     let init = Init { pid, pidfd, channel: ours };

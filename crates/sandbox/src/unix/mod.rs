@@ -1,5 +1,7 @@
 //! What Linux and macOS share: finding the program and resolving a policy against the host.
 
+#[cfg(test)]
+mod fixture;
 pub mod layout;
 pub mod locate;
 pub mod resolve;

@@ -26,6 +26,9 @@ pub fn walk(path: &Path) -> io::Result<Walked> {
     let mut rest: VecDeque<OsString> = names(path).collect();
     while let Some(name) = rest.pop_front() {
         if name == ".." {
+            if !fs::symlink_metadata(&real)?.is_dir() {
+                return Err(io::Error::from_raw_os_error(libc::ENOTDIR));
+            }
             real.pop();
             continue;
         }

@@ -1,0 +1,126 @@
+use std::os::unix::net::UnixListener;
+
+use super::*;
+use crate::unix::fixture::Fixture;
+
+/// What becomes of `--read path`, and the links on the way.
+fn grant(path: &Path) -> Result<(Place, Vec<Link>), String> {
+    let origin = Origin::CommandLine { flag: "--read".to_owned() };
+    let mut links = Vec::new();
+    let granted = grants(&[Sourced::new(path.to_owned(), origin)], "read", &mut links);
+    match granted {
+        Ok(mut places) => Ok((places.pop().unwrap(), links)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn grants_are_canonical_and_keep_their_links() {
+    let f = Fixture::new();
+    let real = f.file("real/file", "");
+    let link = f.link("link", "real");
+    let directory = Place { path: f.path("real"), kind: PlaceKind::Directory };
+    assert_eq!(grant(&f.path("real/../real")), Ok((directory.clone(), vec![])));
+    let made = Link { at: link.clone(), to: "real".into() };
+    assert_eq!(grant(&link), Ok((directory, vec![made.clone()])));
+    let file = Place { path: real, kind: PlaceKind::File };
+    assert_eq!(grant(&link.join("file")), Ok((file, vec![made])));
+}
+
+#[test]
+fn grants_that_are_refused_name_the_path() {
+    let f = Fixture::new();
+    let proc = f.link("proc", "/proc/self/root/proc");
+    let root = f.link("root", "/");
+    let socket = f.path("socket");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    for (path, why) in [
+        (f.path("missing"), "does not exist"),
+        (f.link("dangling", "nowhere"), "does not exist"),
+        (f.file("file", "").join("below"), "a part of it is not a directory"),
+        (PathBuf::from("/proc"), "the sandbox has a /proc of its own"),
+        (PathBuf::from("/proc/sys/kernel"), "the sandbox has a /proc of its own"),
+        (PathBuf::from("/dev/null"), "the sandbox has a /dev of its own"),
+        (proc, "/proc"),
+        (PathBuf::from("/"), "the whole host is no sandbox"),
+        (root.join("usr/.."), "the whole host is no sandbox"),
+        (socket, "is a unix socket; allow it with --allow-unix"),
+    ] {
+        let error = grant(&path).unwrap_err();
+        assert!(error.starts_with(&format!("--read {}: ", path.display())), "{error}");
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn nothing_may_cover_the_own_home() {
+    assert!(forbidden(Path::new("/home")).is_some());
+    assert_eq!(forbidden(Path::new("/home/me")), None);
+    assert_eq!(forbidden(Path::new(HOME)), None);
+    assert_eq!(forbidden(Path::new("/processes")), None);
+}
+
+#[test]
+fn variables_show_their_files_and_never_the_host() {
+    let f = Fixture::new();
+    let bundle = f.file("bundle.pem", "");
+    let link = f.link("link.pem", &bundle);
+    let mut shown = Vec::new();
+    let mut links = Vec::new();
+    let env: Vec<(OsString, OsString)> = [
+        ("SSL_CERT_FILE", link.as_path()),
+        ("SSL_CERT_DIR", Path::new("/")),
+        ("CURL_CA_BUNDLE", Path::new("/proc/self/environ")),
+        ("NODE_EXTRA_CA_CERTS", Path::new("relative.pem")),
+        ("REQUESTS_CA_BUNDLE", &f.path("missing")),
+        ("OTHER", &f.home()),
+    ]
+    .map(|(name, path)| (name.into(), path.into()))
+    .to_vec();
+    show_variables(&env, &mut shown, &mut links);
+    assert_eq!(shown, [Place { path: bundle.clone(), kind: PlaceKind::File }]);
+    assert_eq!(links, [Link { at: link, to: bundle }]);
+}
+
+#[test]
+fn path_inside_leads_to_what_was_located() {
+    let f = Fixture::new();
+    let tools = f.directory("home/.deno/bin");
+    let prefix = f.directory("node/bin");
+    let linked = f.link("linked", "node").join("bin");
+    let hidden = f.directory("home/bin");
+    let located = Located { directories: vec![tools.clone()], ..Located::default() };
+    let host = [hidden, linked.clone(), prefix.clone(), "/usr/games".into(), "relative".into()];
+    let visible = |path: &Path| path.starts_with(f.path("node")) || path.starts_with("/usr");
+    let path = inner_path(&located, &host, &visible);
+    let first: Vec<PathBuf> = std::env::split_paths(&path).take(4).collect();
+    assert_eq!(first, [tools, linked, prefix, "/usr/local/sbin".into()]);
+}
+
+#[test]
+fn start_directory_is_one_that_is_there() {
+    let f = Fixture::new();
+    let current = f.directory("work/deep");
+    let granted = f.directory("granted");
+    let visible = |path: &Path| path.starts_with(&granted);
+    let start = |asked: Option<&str>, current: &Path| {
+        start_directory(asked.map(PathBuf::from), current, &visible, &[])
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(start(None, &current), Ok(HOME.into()));
+    assert_eq!(start(None, &granted), Ok(granted.clone()));
+    assert_eq!(start(None, &granted.join("deleted")), Ok(HOME.into()));
+    assert_eq!(start(Some("../../granted"), &current), Ok(granted.clone()));
+    assert_eq!(start(Some("/tmp/new"), Path::new("/")), Ok("/tmp/new".into()));
+    let error = start(Some("."), &current).unwrap_err();
+    assert_eq!(error, "--cwd .: is not visible inside (add --read or --write for it)");
+}
+
+#[test]
+fn secrets_lose_one_line_end() {
+    for (bytes, value) in
+        [("x", "x"), ("x\n", "x"), ("x\r\n", "x"), ("x\n\n", "x\n"), ("\n", ""), ("", "")]
+    {
+        assert_eq!(without_newline(bytes.as_bytes()), value, "{bytes:?}");
+    }
+}
