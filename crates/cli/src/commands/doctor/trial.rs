@@ -14,6 +14,9 @@ use crate::failure::Failure;
 /// A variable of the caller's that must not arrive.
 const CANARY: &str = "MCP_DOCTOR_CANARY";
 
+/// The topic of the only line there is when no sandbox can be made.
+const DOES_NOT_START: &str = "sandbox";
+
 /// What the guest prints for each act.
 #[derive(Debug, Deserialize)]
 struct Outcome {
@@ -39,6 +42,9 @@ struct Trial {
 pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
     let scene = Scene::new()?;
     let mut lines = refusals(&scene)?;
+    if lines.iter().any(|line| line.topic == DOES_NOT_START) {
+        return Ok(lines);
+    }
     lines.push(privileges(&scene)?);
     lines.extend(limits(&scene, host)?);
     lines.push(timeout(&scene)?);
@@ -161,7 +167,7 @@ fn refusals(scene: &Scene) -> Result<Vec<Line>, Failure> {
     let run = scene.inside(&[], &acts)?;
     if run.status.code() != Some(0) {
         let why = String::from_utf8_lossy(&run.stderr).trim().to_owned();
-        return Ok(vec![Line::new("sandbox", Mark::Fails, format!("does not start: {why}"))]);
+        return Ok(vec![Line::new(DOES_NOT_START, Mark::Fails, format!("does not start: {why}"))]);
     }
     let inside = outcomes(&run)?;
     Ok(trials.iter().zip(outside.iter().zip(&inside)).map(|(t, (o, i))| verdict(t, o, i)).collect())
