@@ -179,8 +179,7 @@ mod tests {
             .iter()
             .map(|(step, answer)| Evidence { step: *step, answer: answer.clone() })
             .collect();
-        let report =
-            Report::new(&plan, &evidence, vec![], Ending::Exited(0), 0, Usage::default());
+        let report = Report::new(&plan, &evidence, vec![], Ending::Exited(0), 0, Usage::default());
         report.controls[&CONTROL].clone()
     }
 

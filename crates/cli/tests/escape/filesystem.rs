@@ -239,3 +239,17 @@ fn home_is_ephemeral_unless_named() {
     allowed(named().probe(&["read", "/home/mcp/note"]));
     blocked(run().flag("--home").arg("server-b").probe(&["read", "/home/mcp/note"]), ABSENT);
 }
+
+#[test]
+fn proc_is_read_only_and_tells_nothing_of_root() {
+    require!("userns");
+    allowed(Run::new().probe(&["read", "/proc/meminfo"]));
+    for path in ["/proc/sys/kernel/hostname", "/proc/self/comm", "/proc/sysrq-trigger"] {
+        blocked(Run::new().probe(&["write", path, "x"]), &["EROFS", "EACCES", "ENOENT"]);
+    }
+    for path in ["/proc/kmsg", "/proc/kcore", "/proc/timer_list", "/proc/vmallocinfo"] {
+        blocked(Run::new().probe(&["read", path]), &["EACCES", "EPERM", "ENOENT", "EIO"]);
+    }
+    // Readable by anybody on the host; here it is empty.
+    assert_eq!(allowed(Run::new().probe(&["read", "/proc/keys"])).detail, "");
+}

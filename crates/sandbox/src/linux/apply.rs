@@ -189,9 +189,7 @@ impl Sandbox<'_> {
             }
             Step::Scratch { places } => self.root()?.scratch(places)?,
             Step::Devices => self.root()?.devices()?,
-            Step::Proc { hidden, read_only } => {
-                self.proc = Some(self.root()?.proc(hidden, read_only)?);
-            }
+            Step::Proc { hidden } => self.proc = Some(self.root()?.proc(hidden)?),
             Step::EnterRoot => match self.root.take() {
                 Some(root) => root.enter()?,
                 None => return Err(no_root().into()),

@@ -150,11 +150,13 @@ impl Root {
     }
 
     /// The pid namespace's own /proc. Returns it, for the launcher to count the tree by.
-    pub fn proc(&mut self, hidden: &[&str], read_only: &[&str]) -> io::Result<OwnedFd> {
+    pub fn proc(&mut self, hidden: &[&str]) -> io::Result<OwnedFd> {
         let proc = file_system(
             "proc",
             &[],
-            MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+            MountAttrFlags::MOUNT_ATTR_RDONLY
+                | MountAttrFlags::MOUNT_ATTR_NODEV
+                | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         )?;
         self.attach(&proc, Path::new("/proc"), PlaceKind::Directory)?;
         // Not every kernel has every part. Looked up first: closing a copy that was never
@@ -165,11 +167,6 @@ impl Root {
         for name in hidden.iter().filter(is_there) {
             let nothing = clone_tree(&self.top, Path::new("dev/null"))?;
             move_onto(&nothing, &proc, name.as_ref())?;
-        }
-        for name in read_only.iter().filter(is_there) {
-            let tree = clone_tree(&proc, Path::new(name))?;
-            sys::set_tree_attributes(tree.as_fd(), sys::ATTR_READ_ONLY, sys::Depth::Tree, None)?;
-            move_onto(&tree, &proc, name.as_ref())?;
         }
         // The descriptor of the mount itself cannot be read.
         Ok(fs::openat(

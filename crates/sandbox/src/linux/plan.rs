@@ -271,4 +271,10 @@ fn missing(facts: &HostFacts) -> Option<String> {
 }
 
 #[cfg(test)]
+mod arbitrary;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+pub mod sample;
+#[cfg(test)]
 mod tests;

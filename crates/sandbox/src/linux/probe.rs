@@ -17,7 +17,7 @@ const SYSTEM: [&str; 8] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"];
 
 /// Pieces of /etc that programs need and that tell nothing of the user or the host's secrets.
-const ETC: [&str; 15] = [
+const ETC: [&str; 12] = [
     "/etc/crypto-policies",
     "/etc/fonts",
     "/etc/java-11-openjdk",
@@ -26,11 +26,8 @@ const ETC: [&str; 15] = [
     "/etc/java-25-openjdk",
     "/etc/ld.so.cache",
     "/etc/localtime",
-    "/etc/mime.types",
     "/etc/os-release",
     "/etc/pki",
-    "/etc/protocols",
-    "/etc/services",
     "/etc/ssl",
     "/etc/static",
 ];
@@ -67,7 +64,7 @@ pub fn probe() -> HostFacts {
     facts.private_root = attempt(all, || {
         let mut root = Root::new(Trees::new(), mcp_policy::Bytes::mib(1), 0)?;
         root.devices()?;
-        root.proc(&[], &[])?;
+        root.proc(&[])?;
         root.enter()
     });
     facts.mapped_trees = match map_to(facts.caller)

@@ -132,7 +132,6 @@ pub enum Step {
     Devices,
     Proc {
         hidden: Vec<&'static str>,
-        read_only: Vec<&'static str>,
     },
     EnterRoot,
     Terminal,
@@ -222,9 +221,7 @@ impl Step {
                     places.iter().map(|(at, _)| at.display().to_string()).collect();
                 places.join(" ")
             }
-            Step::Proc { hidden, read_only } => {
-                format!("without {}; {} read-only", hidden.join(" "), read_only.join(" "))
-            }
+            Step::Proc { hidden } => format!("read-only, without {}", hidden.join(" ")),
             Step::Limit { resource, value } => format!("{resource} {value}"),
             Step::Descriptors { stdio } => {
                 let kinds: Vec<_> = stdio.iter().map(|kind| kind.name()).collect();

@@ -8,11 +8,9 @@ use crate::host::{EntryKind, HostFacts, SystemEntry};
 use crate::linux::step::{Access, Owner, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
-/// Parts of /proc that speak of the whole machine or act on it. All are guarded by
-/// permissions too; hiding them does not depend on those being right.
-pub const PROC_HIDDEN: [&str; 6] =
-    ["kcore", "keys", "key-users", "kmsg", "sysrq-trigger", "timer_list"];
-pub const PROC_READ_ONLY: [&str; 4] = ["bus", "fs", "irq", "sys"];
+/// Parts of /proc that speak of the whole machine and that anybody may read. The rest of that kind
+/// (kmsg, timer_list …) is root's, whom nobody inside can be; all of /proc is read-only.
+pub const PROC_HIDDEN: [&str; 3] = ["kcore", "keys", "key-users"];
 
 pub const HOSTNAME: &str = "mcp";
 
@@ -54,7 +52,7 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     for (path, (kind, access)) in binds {
         steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
     }
-    steps.push(Step::Proc { hidden: PROC_HIDDEN.to_vec(), read_only: PROC_READ_ONLY.to_vec() });
+    steps.push(Step::Proc { hidden: PROC_HIDDEN.to_vec() });
     steps
 }
 
@@ -163,7 +161,7 @@ fn scratch(
     places
 }
 
-fn texts(uid: u32, gid: u32) -> [(&'static str, String); 4] {
+fn texts(uid: u32, gid: u32) -> [(&'static str, String); 6] {
     [
         (
             "/etc/passwd",
@@ -175,6 +173,8 @@ fn texts(uid: u32, gid: u32) -> [(&'static str, String); 4] {
         ),
         ("/etc/group", format!("root:x:0:\nmcp:x:{gid}:\nnogroup:x:65534:\n")),
         ("/etc/hosts", format!("127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n")),
+        ("/etc/protocols", PROTOCOLS.to_owned()),
+        ("/etc/services", services()),
         // No LDAP, no systemd, no D-Bus: none of them is inside.
         (
             "/etc/nsswitch.conf",
@@ -186,3 +186,34 @@ fn texts(uid: u32, gid: u32) -> [(&'static str, String); 4] {
 
 #[cfg(test)]
 mod tests;
+
+const PROTOCOLS: &str =
+    "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6 41 IPv6\nipv6-icmp 58 IPv6-ICMP\n";
+
+/// The ports that programs ask for by name.
+const SERVICES: [(&str, u16); 20] = [
+    ("ftp", 21),
+    ("ssh", 22),
+    ("telnet", 23),
+    ("smtp", 25),
+    ("domain", 53),
+    ("http", 80),
+    ("pop3", 110),
+    ("ntp", 123),
+    ("imap2", 143),
+    ("ldap", 389),
+    ("https", 443),
+    ("submissions", 465),
+    ("submission", 587),
+    ("ldaps", 636),
+    ("imaps", 993),
+    ("pop3s", 995),
+    ("mysql", 3306),
+    ("postgresql", 5432),
+    ("amqp", 5672),
+    ("redis", 6379),
+];
+
+fn services() -> String {
+    SERVICES.iter().map(|(name, port)| format!("{name} {port}/tcp\n{name} {port}/udp\n")).collect()
+}

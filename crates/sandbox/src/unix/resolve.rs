@@ -126,7 +126,9 @@ fn grants(
 fn forbidden(real: &Path) -> Option<String> {
     for own in ["/proc", "/dev"] {
         if real.starts_with(own) {
-            return Some(format!("the sandbox has a {own} of its own, and the host's is a way out"));
+            return Some(format!(
+                "the sandbox has a {own} of its own, and the host's is a way out"
+            ));
         }
     }
     if real == Path::new("/") {
@@ -229,7 +231,9 @@ fn start_directory(
         return Ok(if seen { current.to_owned() } else { HOME.into() });
     };
     let path = without_parents(current.join(&asked));
-    let inside = ["/tmp", HOME, "/usr"].iter().any(|own| path.starts_with(own));
+    // What the host has below /tmp is not in the private one.
+    let inside = [HOME, "/usr"].iter().any(|own| path.starts_with(own))
+        || ["/", "/tmp", "/var/tmp"].iter().any(|own| path == Path::new(own));
     let linked = links.iter().any(|link| path.starts_with(&link.at));
     if inside || linked || is_visible(&path) {
         return Ok(path);

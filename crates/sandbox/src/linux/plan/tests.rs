@@ -1,1 +1,131 @@
+//! Plans as they usually are, in full.
 
+use super::*;
+use crate::linux::plan::sample;
+use crate::linux::step::{Access, Owner};
+use crate::request::{Place, PlaceKind};
+
+fn names(plan: &Plan) -> Vec<String> {
+    plan.steps.iter().map(|planned| planned.step.to_string()).collect()
+}
+
+#[test]
+fn the_plan_of_an_ordinary_run() {
+    let mut request = sample::request();
+    request.write = vec![Place { path: "/srv/data".into(), kind: PlaceKind::Directory }];
+    let plan = plan(&request, &sample::facts(1000));
+    assert_eq!(
+        names(&plan),
+        [
+            "create namespaces user mount pid net ipc uts cgroup",
+            "watch memory of the whole tree, limit 512 MiB",
+            "map user and group ids uid 1000 = 1000 outside, gid 1000 = 1000 outside",
+            "tie the sandbox to the launcher",
+            "hide the init process",
+            "start a session",
+            "join a new keyring",
+            "forbid user namespaces inside",
+            "set the host name mcp",
+            "bring up the loopback interface",
+            "mount a new root with 256 MiB of temporary space",
+            "show read-only /usr",
+            "make link /bin -> usr/bin",
+            "write /etc/passwd",
+            "write /etc/group",
+            "write /etc/hosts",
+            "write /etc/protocols",
+            "write /etc/services",
+            "write /etc/nsswitch.conf",
+            "make /dev",
+            "make temporary /tmp /dev/shm /home/mcp",
+            "make directory /run",
+            "make link /var/tmp -> /tmp",
+            "show writable /srv/data",
+            "mount /proc read-only, without kcore keys key-users",
+            "enter the new root",
+            "drop privileges all capabilities, no_new_privs",
+            "set limit RLIMIT_DATA 536870912",
+            "set limit RLIMIT_NPROC 129",
+            "set limit RLIMIT_NOFILE 1024",
+            "set limit RLIMIT_CORE 0",
+            "close file descriptors but 0-2 (as they are, as they are, as they are)",
+            "execute /usr/bin/true in /home/mcp",
+        ]
+    );
+    let gaps: Vec<Control> = plan.gaps().map(|(control, _)| control).collect();
+    assert_eq!(gaps, [Control::Memory]);
+    assert_eq!(plan.boundary_gaps().count(), 0);
+}
+
+#[test]
+fn root_becomes_somebody_else_and_owns_what_is_granted() {
+    let mut request = sample::request();
+    request.read = vec![Place { path: "/root/data".into(), kind: PlaceKind::Directory }];
+    let plan = plan(&request, &sample::facts(0));
+    let find = |wanted: &dyn Fn(&Step) -> bool| {
+        plan.steps.iter().map(|planned| &planned.step).find(|step| wanted(step)).cloned()
+    };
+    assert_eq!(
+        find(&|step| matches!(step, Step::MapIds { .. })),
+        Some(Step::MapIds {
+            uid: 1000,
+            gid: 1000,
+            outside_uid: 0x7000_6d63,
+            outside_gid: 0x7000_6d63,
+        })
+    );
+    assert_eq!(
+        find(&|step| matches!(step, Step::Bind { .. })),
+        Some(Step::Bind {
+            from: "/root/data".into(),
+            at: "/root/data".into(),
+            kind: PlaceKind::Directory,
+            access: Access::ReadOnly,
+            owner: Owner::CallerMapped,
+        })
+    );
+}
+
+#[test]
+fn kernels_by_their_release() {
+    for (release, counts_inside) in [
+        ("5.14", true),
+        ("5.14.0-70.el9.x86_64", true),
+        ("6.1.0", true),
+        ("10.0", true),
+        ("5.13.19", false),
+        ("5.9", false),
+        ("4.18.0-553", false),
+        ("5", false),
+        ("", false),
+        ("unknown", false),
+    ] {
+        assert_eq!(kernel_at_least(release, 5, 14), counts_inside, "{release}");
+    }
+}
+
+#[test]
+fn part_of_a_second_of_cpu_time_is_a_whole_one() {
+    for (millis, seconds) in [(1, 1), (999, 1), (1000, 1), (1001, 2), (60_000, 60)] {
+        assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_plan_with_any_name_in_it_can_be_printed() {
+    use std::os::unix::ffi::OsStringExt;
+    use std::path::PathBuf;
+
+    use crate::request::{Home, Link};
+    let odd = PathBuf::from(std::ffi::OsString::from_vec(b"/srv/\xff\n".to_vec()));
+    let mut request = sample::request();
+    request.read = vec![Place { path: odd.clone(), kind: PlaceKind::Directory }];
+    request.links = vec![Link { at: odd.join("x"), to: odd.clone() }];
+    request.stdio[0] = Stdio::ReadOnlyFile(odd.clone());
+    request.home = Home::Kept(odd.clone());
+    request.program = odd.clone();
+    request.cwd = odd;
+    let json = serde_json::to_string(&plan(&request, &sample::facts(0))).unwrap();
+    assert!(json.contains("/srv/\u{fffd}\\n"), "{json}");
+}

@@ -111,9 +111,14 @@ fn start_directory_is_one_that_is_there() {
     assert_eq!(start(None, &granted), Ok(granted.clone()));
     assert_eq!(start(None, &granted.join("deleted")), Ok(HOME.into()));
     assert_eq!(start(Some("../../granted"), &current), Ok(granted.clone()));
-    assert_eq!(start(Some("/tmp/new"), Path::new("/")), Ok("/tmp/new".into()));
-    let error = start(Some("."), &current).unwrap_err();
-    assert_eq!(error, "--cwd .: is not visible inside (add --read or --write for it)");
+    for own in ["/", "/tmp", "/usr/share", HOME, "/home/mcp/kept"] {
+        assert_eq!(start(Some(own), &current), Ok(own.into()));
+    }
+    for hidden in [".", "../..", "/tmp/of-the-host", "/home"] {
+        let error = start(Some(hidden), &current).unwrap_err();
+        let said = "is not visible inside (add --read or --write for it)";
+        assert_eq!(error, format!("--cwd {hidden}: {said}"));
+    }
 }
 
 #[test]

@@ -66,7 +66,8 @@ fn asdf_reads_tool_versions_of_the_project_and_of_home() {
         "home/.asdf/shims/node",
         "#!/usr/bin/env bash\n# asdf-plugin: nodejs 20.1.0\nexec asdf exec \"node\" \"$@\"\n",
     );
-    let node = |version: &str| program(f.path(format!("home/.asdf/installs/nodejs/{version}/bin/node")));
+    let node =
+        |version: &str| program(f.path(format!("home/.asdf/installs/nodejs/{version}/bin/node")));
     let cwd = f.directory("work/deep");
     let home = f.home().to_str().unwrap().to_owned();
     let variable: Variable<'_> = &|name| (name == "HOME").then(|| home.clone());

@@ -37,10 +37,7 @@ fn absolute_and_relative_links_meet_in_one_place() {
     let absolute = f.link("x/absolute", &real);
     let relative = f.link("x/relative", "../deep/./down//file");
     assert_eq!(walked(&absolute).0, real);
-    assert_eq!(
-        walked(&relative),
-        (real, vec![(relative, PathBuf::from("../deep/./down//file"))])
-    );
+    assert_eq!(walked(&relative), (real, vec![(relative, PathBuf::from("../deep/./down//file"))]));
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! A request and a host as they usually are, for tests to change.
+
+use mcp_policy::{Defaults, Layer, Policy};
+
+use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+use crate::request::{Home, Request, Stdio};
+
+pub fn policy(flags: impl FnOnce(&mut mcp_policy::LayerBuilder)) -> Policy {
+    let mut builder = Layer::command_line("/work", Some("/home/me".into()));
+    flags(&mut builder);
+    Policy::merge(&[builder.build().unwrap()], Defaults::run()).unwrap()
+}
+
+/// `true`, with nothing granted.
+pub fn request() -> Request {
+    Request {
+        policy: policy(|_| {}),
+        program: "/usr/bin/true".into(),
+        argv: vec!["true".into()],
+        shown: vec![],
+        links: vec![],
+        read: vec![],
+        write: vec![],
+        home: Home::Ephemeral,
+        cwd: "/home/mcp".into(),
+        env: vec![],
+        secrets: vec![],
+        stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
+    }
+}
+
+pub fn entry(path: &str, kind: EntryKind) -> SystemEntry {
+    SystemEntry { path: path.into(), kind }
+}
+
+/// A recent kernel that refuses nothing, with a merged /usr.
+pub fn facts(uid: u32) -> HostFacts {
+    HostFacts {
+        system: "Linux".to_owned(),
+        kernel: "6.8.0-45-generic".to_owned(),
+        architecture: "x86_64".to_owned(),
+        caller: Caller { uid, gid: uid },
+        namespaces: Fact::Works,
+        private_root: Fact::Works,
+        mapped_trees: Fact::Works,
+        seccomp: Fact::Works,
+        landlock_abi: 4,
+        cgroup: CgroupFacts { mount: None, controllers: vec![], delegated: Fact::Assumed },
+        entries: vec![
+            entry("/usr", EntryKind::Directory),
+            entry("/bin", EntryKind::Symlink("usr/bin".into())),
+        ],
+    }
+}
