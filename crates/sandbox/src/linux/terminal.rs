@@ -60,6 +60,8 @@ pub struct UserTerminal {
     /// A description of its own: non-blocking here must not be non-blocking for the shell.
     pub fd: OwnedFd,
     reads: bool,
+    /// The command's output comes here, line ends included.
+    writes: bool,
     saved: Option<Termios>,
 }
 
@@ -70,7 +72,12 @@ impl UserTerminal {
             return Ok(None);
         };
         let fd = reopen(user)?;
-        Ok(Some(UserTerminal { fd, reads: stdio[0] == Stdio::Terminal, saved: None }))
+        Ok(Some(UserTerminal {
+            fd,
+            reads: stdio[0] == Stdio::Terminal,
+            writes: stdio[1] == Stdio::Terminal,
+            saved: None,
+        }))
     }
 
     /// Takes the keyboard, if the command is to read it and this job is in the foreground.
@@ -81,6 +88,10 @@ impl UserTerminal {
         if let Ok(modes) = tcgetattr(&self.fd) {
             let mut raw = modes.clone();
             raw.make_raw();
+            if !self.writes {
+                // Something else in the pipeline writes here and needs its line ends.
+                raw.output_modes = modes.output_modes;
+            }
             if tcsetattr(&self.fd, OptionalActions::Now, &raw).is_ok() {
                 self.saved = Some(modes);
             }
