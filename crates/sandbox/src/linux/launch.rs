@@ -176,7 +176,7 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
         return Ok((trees, unmapped));
     };
     for (step, planned) in plan.steps.iter().enumerate() {
-        let Step::Bind { from, access, owner: Owner::CallerMapped, .. } = &planned.step else {
+        let Step::Bind { from, at, access, owner: Owner::CallerMapped, .. } = &planned.step else {
             continue;
         };
         let tree = match mapped_tree(from, *access, map) {
@@ -187,7 +187,7 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
             }
             Err(e) => return Err(at_step(step, &e)),
         };
-        trees.insert(from.clone(), tree);
+        trees.insert(at.clone(), tree);
     }
     Ok((trees, unmapped))
 }

@@ -30,7 +30,7 @@ const STAGING: &str = "/proc";
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Detached copies of host trees, by their path.
+/// Detached copies of host trees, by the place they are for.
 pub type Trees = BTreeMap<PathBuf, OwnedFd>;
 
 pub struct Root {
@@ -100,7 +100,7 @@ impl Root {
         kind: PlaceKind,
         access: Access,
     ) -> io::Result<()> {
-        let tree = match self.prepared.remove(from) {
+        let tree = match self.prepared.remove(at) {
             Some(tree) => tree,
             None => host_tree(from, access, None)?,
         };
@@ -211,8 +211,8 @@ impl Root {
         let made = match kind {
             PlaceKind::Directory => fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)),
             PlaceKind::File => {
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                fs::openat(parent, name, flags, Mode::from_raw_mode(0o644)).map(drop)
+                let mode = Mode::from_raw_mode(0o644);
+                fs::mknodat(parent, name, fs::FileType::RegularFile, mode, 0)
             }
         };
         match made {

@@ -65,13 +65,13 @@ impl Located {
         if let Some(directory) = file.parent() {
             push_new(&mut self.directories, directory.to_owned());
         }
-        let home = search.real_home();
         for hop in walked.links.iter().map(|link| &link.at).chain([&walked.real]) {
-            // A link in the middle of the path is a directory, and needs nothing around it.
-            if hop.is_dir() {
+            // What is part of the system is shown anyway; a link in the middle of the path is a
+            // directory, and needs nothing around it.
+            if hop.starts_with("/usr") || hop.is_dir() {
                 continue;
             }
-            for place in layout::surroundings(hop, home.as_deref()) {
+            for place in layout::surroundings(hop, search.real_home().as_deref()) {
                 // A link itself cannot be mounted; it is made again from `links`.
                 if fs::symlink_metadata(&place).is_ok_and(|m| !m.file_type().is_symlink()) {
                     push_new(&mut self.shown, place);

@@ -206,10 +206,13 @@ fn inner_path(
     is_visible: &dyn Fn(&Path) -> bool,
 ) -> OsString {
     let system = SYSTEM_PATH.map(Path::new);
+    let is_own = |directory: &&PathBuf| {
+        !directory.starts_with("/usr") && !system.contains(&directory.as_path())
+    };
     // Not by its name: PATH may lead through links that are made again inside.
     let reachable = |directory: &&PathBuf| walk(directory).is_ok_and(|w| is_visible(&w.real));
-    let wanted = located.directories.iter().chain(host_path.iter().filter(reachable));
-    let wanted = wanted.map(PathBuf::as_path).filter(|directory| !directory.starts_with("/usr"));
+    let host_path = host_path.iter().filter(is_own).filter(reachable);
+    let wanted = located.directories.iter().filter(is_own).chain(host_path).map(PathBuf::as_path);
     let mut directories: Vec<&Path> = Vec::new();
     for directory in wanted.chain(system) {
         if directory.is_absolute() && !directories.contains(&directory) {

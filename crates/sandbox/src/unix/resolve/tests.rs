@@ -1,5 +1,3 @@
-use std::os::unix::net::UnixListener;
-
 use super::*;
 use crate::unix::fixture::Fixture;
 
@@ -27,13 +25,14 @@ fn grants_are_canonical_and_keep_their_links() {
     assert_eq!(grant(&link.join("file")), Ok((file, vec![made])));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn grants_that_are_refused_name_the_path() {
     let f = Fixture::new();
     let proc = f.link("proc", "/proc/self/root/proc");
     let root = f.link("root", "/");
     let socket = f.path("socket");
-    let _listener = UnixListener::bind(&socket).unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     for (path, why) in [
         (f.path("missing"), "does not exist"),
         (f.link("dangling", "nowhere"), "does not exist"),
