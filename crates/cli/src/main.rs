@@ -10,6 +10,8 @@ mod render;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // For programs that use the library with this binary as their helper.
+    mcp_sandbox::helper::dispatch();
     // Before anything else: inside a sandbox of `doctor` or `demo` this binary is the guest.
     if let Some(code) = commands::guest::dispatch() {
         return code;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Setters never fail; [`LayerBuilder::build`] tells the first thing that was wrong.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LayerBuilder {
     layer: Layer,
     roots: PathRoots,

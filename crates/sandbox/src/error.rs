@@ -3,10 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::sandbox::wire;
 
 /// A step of the set-up that the system refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupFailure {
     pub step: String,
     pub target: String,
@@ -28,14 +30,24 @@ impl std::fmt::Display for SetupFailure {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
+/// Serializable because it may have happened in the helper of a [`crate::Sandbox`].
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum Error {
     #[error("{command}: command not found")]
     NotFound { command: String },
     #[error("{path}: {why}", path = path.display())]
-    NotExecutable { path: PathBuf, why: String },
+    NotExecutable {
+        #[serde(with = "wire::path")]
+        path: PathBuf,
+        why: String,
+    },
     #[error("{flag} {path}: {why}", path = path.display())]
-    Grant { flag: String, path: PathBuf, why: String },
+    Grant {
+        flag: String,
+        #[serde(with = "wire::path")]
+        path: PathBuf,
+        why: String,
+    },
     #[error("{what}: {why}")]
     Input { what: String, why: String },
     #[error("file descriptor {fd} is {kind}, which would be a way out of the sandbox; {remedy}")]
@@ -45,7 +57,11 @@ pub enum Error {
     #[error("{0}")]
     Unsupported(String),
     #[error("{doing}: {source}")]
-    Io { doing: String, source: io::Error },
+    Io {
+        doing: String,
+        #[serde(with = "wire::io_error")]
+        source: io::Error,
+    },
 }
 
 impl Error {

@@ -6,16 +6,33 @@
 //!                  HostFacts ┘
 //! ```
 //!
-//! [`plan`] is pure; [`platform`] holds what touches the system.
+//! [`plan`] is pure; [`platform`] holds what touches the system. Programs that just want to run
+//! a command use [`Sandbox`], which is all of this behind a builder:
+//!
+//! ```standalone_crate
+//! use mcp_sandbox::Sandbox;
+//!
+//! fn main() -> Result<(), mcp_sandbox::Error> {
+//!     mcp_sandbox::helper::dispatch();
+//! #   if !cfg!(target_os = "linux") { return Ok(()); }
+//!     let output = Sandbox::new("echo").arg("hello").output()?;
+//!     assert_eq!(output.stdout, b"hello\n");
+//!     Ok(())
+//! }
+//! ```
 
 mod control;
 mod error;
+pub mod helper;
 mod host;
 mod linux;
 mod plan;
 pub mod platform;
 mod report;
 mod request;
+mod sandbox;
+#[cfg(not(target_os = "linux"))]
+mod unbuilt;
 #[cfg(unix)]
 mod unix;
 mod wish;
@@ -24,9 +41,11 @@ pub use control::Control;
 pub use error::{Error, SetupFailure};
 pub use host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
 pub use linux::step::{Stage, Step};
+pub use mcp_policy::{Bytes, Cores, Policy, SecretRef};
 pub use plan::{Intent, Plan, Planned};
 pub use report::{Answer, Ending, Evidence, Report, Status, Usage};
 pub use request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
+pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
 pub use wish::Wish;
 
 /// What will be done for a request on a host with these facts.

@@ -1,5 +1,7 @@
 //! The one place where the operating system is chosen.
 
+use std::path::Path;
+
 use crate::error::Error;
 use crate::host::HostFacts;
 use crate::plan::Plan;
@@ -16,6 +18,9 @@ pub use unbuilt::*;
 #[cfg(target_os = "linux")]
 mod linux {
     use super::*;
+    pub(crate) use crate::linux::line::{
+        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    };
 
     pub fn assume_host() -> Result<HostFacts, Error> {
         Ok(crate::linux::probe::assume())
@@ -32,12 +37,24 @@ mod linux {
     pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
         crate::linux::launch::run(plan, request)
     }
+
+    pub(crate) fn start_launcher(
+        helper: Option<&Path>,
+        stdio: [std::process::Stdio; 3],
+    ) -> Result<Launcher, Error> {
+        let name = helper.unwrap_or(Path::new("this program")).display();
+        Launcher::start(helper, stdio)
+            .map_err(|source| Error::Io { doing: format!("start {name} as the helper"), source })
+    }
 }
 
 /// Systems whose launcher is not built yet say so instead of running anything.
 #[cfg(not(target_os = "linux"))]
 mod unbuilt {
     use super::*;
+    pub(crate) use crate::unbuilt::{
+        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    };
 
     fn not_built<T>() -> Result<T, Error> {
         Err(Error::Unsupported(format!(
@@ -66,6 +83,13 @@ mod unbuilt {
     }
 
     pub fn run(_: &Plan, _: &Request) -> Result<Report, Error> {
+        not_built()
+    }
+
+    pub(crate) fn start_launcher(
+        _: Option<&Path>,
+        _: [std::process::Stdio; 3],
+    ) -> Result<Launcher, Error> {
         not_built()
     }
 }

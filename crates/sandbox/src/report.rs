@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::plan::{Intent, Plan};
@@ -10,19 +10,19 @@ use crate::plan::{Intent, Plan};
 /// Bumped when a field changes its meaning.
 const VERSION: u32 = 1;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Status {
     Enforced {
         by: String,
         /// What was read back from the kernel.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         seen: Vec<String>,
     },
     Partial {
         by: String,
         missing: String,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         seen: Vec<String>,
     },
     Unavailable {
@@ -53,7 +53,7 @@ pub enum Answer {
 }
 
 /// What the run used, from the kernel's accounting.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
@@ -64,7 +64,7 @@ pub struct Usage {
     pub max_tree_memory_bytes: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The command's own exit code.
@@ -77,7 +77,7 @@ pub enum Ending {
     NotStarted(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub version: u32,
     pub command: Vec<String>,
@@ -85,6 +85,14 @@ pub struct Report {
     pub ending: Ending,
     pub exit_code: u8,
     pub usage: Usage,
+    /// New processes and programs that were tried and refused, where `subprocess` is off.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blocked_processes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Report {
@@ -111,7 +119,15 @@ impl Report {
             .iter()
             .map(|(control, intent)| (*control, status(plan, *control, intent, &answers)))
             .collect();
-        Report { version: VERSION, command, controls, ending, exit_code, usage }
+        Report {
+            version: VERSION,
+            command,
+            controls,
+            ending,
+            exit_code,
+            usage,
+            blocked_processes: 0,
+        }
     }
 }
 

@@ -178,6 +178,9 @@ fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
         (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
         _ => {}
     }
+    if report.blocked_processes > 0 {
+        render::say("blocked a new process (subprocess is off)");
+    }
 }
 
 /// A failed command was perhaps given a path that it could not see.

@@ -14,6 +14,7 @@ use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 
 use crate::linux::channel::{ANSWERS, Channel, Failed, LONGEST_TEXT, Seen, ToInit, ToLauncher};
 use crate::linux::mounts::{Root, Trees, host_tree};
+use crate::linux::seccomp::{Instruction, NewProcesses};
 use crate::linux::step::{Access, Owner, Resource, Stage, Step};
 use crate::linux::{init, sys, terminal};
 use crate::plan::Plan;
@@ -26,6 +27,8 @@ pub struct Prepared {
     pub stdio: [Option<OwnedFd>; 3],
     /// Paths whose owner ids could not be mapped.
     pub unmapped: Vec<std::path::PathBuf>,
+    /// The system call filter.
+    pub filter: Vec<Instruction>,
 }
 
 /// Everything init and target need, owned by the process that uses it.
@@ -110,25 +113,52 @@ impl Sandbox<'_> {
     /// so it changes nothing in it.
     fn target(&self) {
         let mut seen = Vec::new();
+        let mut moved = None;
+        let mut listener = None;
         for (index, planned) in self.plan.steps.iter().enumerate() {
             let answer = match &planned.step {
-                Step::Limit { resource, value } => limit(*resource, *value).map_err(Trouble::from),
+                Step::Limit { resource, value } => limit(*resource, *value),
                 Step::Descriptors { stdio } => {
                     self.announce(&mut seen);
-                    self.descriptors(stdio).map(|()| confirmed()).map_err(Trouble::from)
+                    self.descriptors(stdio).map(|channel| {
+                        moved = Some(channel);
+                        confirmed()
+                    })
                 }
+                Step::Filter { processes, .. } => self.filter(*processes).map(|made| {
+                    listener = made;
+                    Seen::Confirmed("seccomp mode 2".to_owned())
+                }),
                 Step::Execute { program, cwd } => {
-                    // The channel stands at its own number now, and everything else is closed.
-                    let channel = Channel::from_fd(sys::own(CHANNEL));
-                    fail(&channel, index, self.execute(program, cwd));
+                    let channel = moved.as_ref().unwrap_or(&self.channel);
+                    let listener: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
+                    if channel.send_with(&ToLauncher::Done(seen), &listener).is_err() {
+                        sys::exit_now(125);
+                    }
+                    fail(channel, index, self.execute(program, cwd));
                 }
                 _ => continue,
             };
             match answer {
                 Ok(answer) => seen.push((index, answer)),
-                Err(trouble) => fail(&self.channel, index, trouble),
+                Err(error) => {
+                    fail(moved.as_ref().unwrap_or(&self.channel), index, Trouble::from(error))
+                }
             }
         }
+    }
+
+    /// From here on only what the command may do works, and the one exec that starts it.
+    fn filter(&self, processes: NewProcesses) -> io::Result<Option<OwnedFd>> {
+        let listening = match processes {
+            NewProcesses::Allowed => sys::Listening::Off,
+            NewProcesses::Refused => sys::Listening::On,
+        };
+        let listener = sys::install_filter(&self.prepared.filter, listening)?;
+        if !sys::is_filtered() {
+            return Err(io::Error::from_raw_os_error(libc::EPERM));
+        }
+        Ok(listener)
     }
 
     fn announce(&self, seen: &mut Vec<(usize, Seen)>) {
@@ -207,6 +237,7 @@ impl Sandbox<'_> {
             | Step::WatchMemory { .. }
             | Step::Limit { .. }
             | Step::Descriptors { .. }
+            | Step::Filter { .. }
             | Step::Execute { .. } => {}
         }
         Ok(confirmed())
@@ -266,7 +297,9 @@ impl Sandbox<'_> {
         Ok(())
     }
 
-    fn descriptors(&self, stdio: &[Stdio; 3]) -> io::Result<()> {
+    /// Closes everything but the standard descriptors and the channel, which it gives back at
+    /// the number where it stands now.
+    fn descriptors(&self, stdio: &[Stdio; 3]) -> io::Result<Channel> {
         process::setpgid(None, None)?;
         if let Some(terminal) = &self.terminal {
             rustix::termios::tcsetpgrp(terminal, process::getpid())?;
@@ -290,7 +323,8 @@ impl Sandbox<'_> {
         // Nothing below is used again: what stood at this number is no longer needed.
         sys::place_descriptor(self.channel.as_fd(), CHANNEL)?;
         sys::close_on_exec(CHANNEL)?;
-        sys::close_from(CHANNEL as u32 + 1)
+        sys::close_from(CHANNEL as u32 + 1)?;
+        Ok(Channel::from_fd(sys::own(CHANNEL)))
     }
 
     /// Returns only what went wrong.

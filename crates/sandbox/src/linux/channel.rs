@@ -25,12 +25,12 @@ pub struct Failed {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToLauncher {
     Failed(Failed),
-    /// The kernel's answers to steps, in the order of the plan.
+    /// The kernel's answers to steps, in the order of the plan. Carries the listener of the
+    /// system call filter, if it has one.
     Done(Vec<(usize, Seen)>),
     /// Carries the controlling side of the sandbox's terminal.
     Terminal,
-    /// Every step but the last is done, and the command is executed next. Carries the
-    /// sandbox's /proc.
+    /// Init is done, and the command is executed next. Carries the sandbox's /proc.
     Executing,
     Stopped,
     Exited(i32),

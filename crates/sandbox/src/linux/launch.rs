@@ -14,7 +14,7 @@ use crate::linux::mounts::{Trees, host_tree};
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
-use crate::linux::{sys, terminal};
+use crate::linux::{seccomp, sys, terminal};
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
@@ -42,7 +42,7 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let map = OwnerMap::for_plan(plan).map_err(|e| at_step(index, &e))?;
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
-    let prepared = Prepared { trees, stdio, unmapped };
+    let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan) };
 
     let (pid, pidfd) = match sys::clone_process(namespaces) {
         Ok(sys::Cloned::Child) => {
@@ -67,7 +67,9 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     evidence.extend(own_evidence(plan, &ended.ending, &ended.usage));
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let code = exit_code(&ended.ending);
-    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
+    let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
+    report.blocked_processes = ended.blocked_processes;
+    Ok(report)
 }
 
 fn exit_code(ending: &Ending) -> u8 {
@@ -90,6 +92,14 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
         Some((index, NetworkNamespace::Own)) => ((NAMESPACES | libc::CLONE_NEWNET) as u64, index),
         None => ((NAMESPACES | libc::CLONE_NEWNET) as u64, 0),
     }
+}
+
+fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
+    let step = plan.steps.iter().find_map(|planned| match planned.step {
+        Step::Filter { arch, processes } => Some(seccomp::program(arch, processes)),
+        _ => None,
+    });
+    step.unwrap_or_default()
 }
 
 fn limits(plan: &Plan) -> Limits {
@@ -312,6 +322,7 @@ fn hint(step: &Step, errno: i32, _request: &Request) -> &'static str {
         (Step::Proc { .. }, libc::EPERM) => {
             "the /proc of this host is masked, as in a container; `mcp doctor` says more"
         }
+        (Step::Filter { .. }, _) => "this host refuses system call filters; `mcp doctor` says more",
         (Step::Bind { .. }, libc::ELOOP) => {
             "the path became a symlink while the sandbox was set up"
         }

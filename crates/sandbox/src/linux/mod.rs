@@ -1,7 +1,8 @@
-//! Linux: user namespaces, a root of its own, rlimits. `plan`, `step` and `view` are pure and
-//! compile everywhere; the rest talks to the kernel.
+//! Linux: user namespaces, a root of its own, rlimits, a system call filter. `plan`, `seccomp`,
+//! `step` and `view` are pure and compile everywhere; the rest talks to the kernel.
 
 pub mod plan;
+pub mod seccomp;
 pub mod step;
 pub mod view;
 
@@ -10,9 +11,13 @@ mod apply;
 #[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
+mod gate;
+#[cfg(target_os = "linux")]
 mod init;
 #[cfg(target_os = "linux")]
 pub mod launch;
+#[cfg(target_os = "linux")]
+pub mod line;
 #[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]

@@ -9,6 +9,7 @@ use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
 use crate::host::{Fact, HostFacts};
+use crate::linux::seccomp::{Arch, NewProcesses};
 use crate::linux::step::{NetworkNamespace, Resource, Step};
 use crate::linux::view;
 use crate::plan::{Intent, Plan, Planned};
@@ -76,6 +77,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     limits(request, &mut steps);
 
     steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
+    filter(request, facts, &mut steps);
     steps.push(
         Step::Execute { program: request.program.clone(), cwd: request.cwd.clone() },
         &[Control::Environment],
@@ -105,6 +107,32 @@ fn watches(request: &Request, steps: &mut Steps) {
     if let Some(limit) = limits.memory.value {
         steps.push(Step::WatchMemory { limit }, &[Control::Memory]);
     }
+}
+
+fn filter(request: &Request, facts: &HostFacts, steps: &mut Steps) {
+    let Ok(arch) = filter_arch(facts) else {
+        return;
+    };
+    match request.policy.process.subprocess.value {
+        Subprocess::Allowed => {
+            let processes = NewProcesses::Allowed;
+            steps.push(Step::Filter { arch, processes }, &[Control::Privileges]);
+        }
+        Subprocess::Refused => {
+            let processes = NewProcesses::Refused;
+            let rests = [Control::Privileges, Control::Subprocess];
+            steps.push(Step::Filter { arch, processes }, &rests);
+        }
+    }
+}
+
+/// The machine a filter is made for, or why there can be none.
+fn filter_arch(facts: &HostFacts) -> Result<Arch, String> {
+    if let Fact::Fails { why } = &facts.seccomp {
+        return Err(format!("this host refuses system call filters ({why})"));
+    }
+    Arch::named(&facts.architecture)
+        .ok_or_else(|| format!("there is no system call filter for {}", facts.architecture))
 }
 
 fn limits(request: &Request, steps: &mut Steps) {
@@ -160,13 +188,19 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
         Control::Network => network(request),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
-            Subprocess::Refused => Intent::unavailable(
-                "refusing subprocesses is not built yet",
-                "limit their number with --max-pids instead",
-            ),
+            Subprocess::Refused => match filter_arch(facts) {
+                Ok(_) => Intent::enforce("system call filter; the launcher lets one exec pass"),
+                Err(why) => Intent::unavailable(why, "limit their number with --max-pids instead"),
+            },
         },
         Control::ProcessIsolation => Intent::enforce("pid and ipc namespaces"),
-        Control::Privileges => Intent::enforce("empty capability sets and no_new_privs"),
+        Control::Privileges => match filter_arch(facts) {
+            Ok(_) => Intent::enforce("no capabilities, no_new_privs, a system call filter"),
+            Err(why) => Intent::partial(
+                "no capabilities, no_new_privs",
+                format!("{why}: the whole kernel can be called, and set-uid files can be made"),
+            ),
+        },
         Control::Environment => Intent::enforce("an environment made from the policy alone"),
         Control::Descriptors => Intent::enforce("close_range, and 0-2 checked by kind"),
         Control::TreeKill => Intent::enforce("pid namespace that dies with its init"),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
+use crate::linux::seccomp::{Arch, NewProcesses};
 use crate::request::{PlaceKind, Stdio, lossy};
 
 /// Which process carries a step out.
@@ -143,6 +144,11 @@ pub enum Step {
     Descriptors {
         stdio: [Stdio; 3],
     },
+    /// Refuses system calls from here on, the command's own start excepted.
+    Filter {
+        arch: Arch,
+        processes: NewProcesses,
+    },
     Execute {
         #[serde(serialize_with = "lossy")]
         program: PathBuf,
@@ -157,7 +163,10 @@ impl Step {
             Step::Namespaces { .. } | Step::Timeout { .. } | Step::WatchMemory { .. } => {
                 Stage::Launcher
             }
-            Step::Limit { .. } | Step::Descriptors { .. } | Step::Execute { .. } => Stage::Target,
+            Step::Limit { .. }
+            | Step::Descriptors { .. }
+            | Step::Filter { .. }
+            | Step::Execute { .. } => Stage::Target,
             _ => Stage::Init,
         }
     }
@@ -192,6 +201,7 @@ impl Step {
             Step::DropPrivileges => "drop privileges",
             Step::Limit { .. } => "set limit",
             Step::Descriptors { .. } => "close file descriptors",
+            Step::Filter { .. } => "filter system calls",
             Step::Execute { .. } => "execute",
         }
     }
@@ -227,6 +237,10 @@ impl Step {
                 let kinds: Vec<_> = stdio.iter().map(|kind| kind.name()).collect();
                 format!("but 0-2 ({})", kinds.join(", "))
             }
+            Step::Filter { processes, .. } => match processes {
+                NewProcesses::Allowed => String::new(),
+                NewProcesses::Refused => "and refuse new processes".to_owned(),
+            },
             Step::Execute { program, cwd } => {
                 format!("{} in {}", program.display(), cwd.display())
             }

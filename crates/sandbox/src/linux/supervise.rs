@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::linux::channel::{Channel, Failed, ToInit, ToLauncher};
+use crate::linux::gate::{Askers, Gate};
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::sys::{self, Signals};
 use crate::linux::terminal::UserTerminal;
@@ -51,6 +52,7 @@ pub struct Ended {
     pub ending: Ending,
     pub evidence: Vec<Evidence>,
     pub usage: Usage,
+    pub blocked_processes: u64,
 }
 
 pub struct Supervisor {
@@ -65,6 +67,8 @@ pub struct Supervisor {
     outputs: Vec<Relay>,
     stdio: [Stdio; 3],
     watch: Option<MemoryWatch>,
+    gate: Option<Gate>,
+    blocked_processes: u64,
     evidence: Vec<Evidence>,
     started: Option<Instant>,
     look_at: Option<Instant>,
@@ -93,6 +97,8 @@ impl Supervisor {
             outputs,
             stdio,
             watch: None,
+            gate: None,
+            blocked_processes: 0,
             evidence: Vec::new(),
             started: None,
             look_at: None,
@@ -131,7 +137,8 @@ impl Supervisor {
         }
         // Init was killed from outside, and the command with it.
         let ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
-        Ok(Ended { ending, evidence: self.evidence, usage })
+        let blocked_processes = self.blocked_processes;
+        Ok(Ended { ending, evidence: self.evidence, usage, blocked_processes })
     }
 
     fn turn(&mut self) -> Result<Option<End>, Trouble> {
@@ -144,6 +151,7 @@ impl Supervisor {
                 return Ok(Some(end));
             }
         }
+        self.answer()?;
         if self.init_is_gone() {
             // Its last words may have come with its end.
             while let Some(message) = self.message()? {
@@ -177,6 +185,9 @@ impl Supervisor {
         for (fd, flags) in keys.chain(&self.inputs).chain(&self.outputs).filter_map(Relay::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
+        if let Some(gate) = &self.gate {
+            fds.push(PollFd::new(gate, PollFlags::IN));
+        }
         let pause = self.next_deadline().map(|deadline| {
             let pause = deadline.saturating_duration_since(Instant::now());
             Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
@@ -208,7 +219,12 @@ impl Supervisor {
     fn hear(&mut self, (message, fd): (ToLauncher, Option<OwnedFd>)) -> io::Result<Option<End>> {
         match message {
             ToLauncher::Failed(failed) => return Ok(Some(End::Failed(failed))),
-            ToLauncher::Done(seen) => self.evidence.extend(seen.into_iter().map(Evidence::from)),
+            ToLauncher::Done(seen) => {
+                self.evidence.extend(seen.into_iter().map(Evidence::from));
+                if let Some(listener) = fd {
+                    self.gate = Some(Gate::new(listener));
+                }
+            }
             ToLauncher::Terminal => self.connect(fd)?,
             ToLauncher::Executing => {
                 let now = Instant::now();
@@ -226,6 +242,18 @@ impl Supervisor {
             ToLauncher::Signaled(signal) => self.end(Ending::Signaled(signal)),
         }
         Ok(None)
+    }
+
+    fn answer(&mut self) -> io::Result<()> {
+        let Some(gate) = &mut self.gate else {
+            return Ok(());
+        };
+        let askers = gate.serve()?;
+        self.blocked_processes = gate.refused;
+        if askers == Askers::Gone {
+            self.gate = None;
+        }
+        Ok(())
     }
 
     /// The first reason stands: a command that ends on the SIGTERM of a timeout has timed out.

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::time::Duration;
 
+use crate::linux::seccomp::Instruction;
+
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -485,6 +487,106 @@ pub fn refuse_getppid() -> io::Result<bool> {
     // SAFETY: getppid has no arguments.
     let refused = check(unsafe { libc::syscall(libc::SYS_getppid) });
     Ok(refused.is_err_and(|e| e.raw_os_error() == Some(libc::EXDEV)))
+}
+
+/// Whether somebody is asked about calls that a filter neither allows nor refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listening {
+    Off,
+    On,
+}
+
+/// Puts a filter on this thread and all it becomes (seccomp, Linux 3.17; with a listener 5.0).
+/// Gives the listener, which is closed on exec.
+pub fn install_filter(
+    program: &[Instruction],
+    listening: Listening,
+) -> io::Result<Option<OwnedFd>> {
+    let mut filter: Vec<libc::sock_filter> = program
+        .iter()
+        .map(|step| libc::sock_filter { code: step.code, jt: step.yes, jf: step.no, k: step.k })
+        .collect();
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    let install = |flags: libc::c_ulong| {
+        // SAFETY: program and the filter it points to outlive the call.
+        check(unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
+                &raw const program,
+            )
+        })
+    };
+    if listening == Listening::Off {
+        install(0)?;
+        return Ok(None);
+    }
+    // Before Linux 5.19 a signal makes a caller ask again, and a start that was granted would be
+    // refused the second time; no signal comes so early but one that ends it.
+    let fd = match install(
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+    ) {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+            install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)?
+        }
+        other => other?,
+    };
+    // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }))
+}
+
+/// Whether a filter is on this thread, by the kernel's word.
+pub fn is_filtered() -> bool {
+    const FILTERED: libc::c_int = 2;
+    // SAFETY: PR_GET_SECCOMP takes no further arguments.
+    unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) == FILTERED }
+}
+
+/// A call that waits for an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    id: u64,
+    pub number: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    Refuse,
+}
+
+/// The next call that waits, or `None` if its caller is gone. Waits for one: poll first.
+pub fn next_asked(listener: BorrowedFd<'_>) -> io::Result<Option<Asked>> {
+    // SAFETY: seccomp_notif is plain data for which zero is valid, and the kernel wants zeros.
+    let mut asked: libc::seccomp_notif = unsafe { mem::zeroed() };
+    // SAFETY: the kernel writes one seccomp_notif, which outlives the call.
+    let result = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked)
+    };
+    match check(result.into()) {
+        Ok(_) => Ok(Some(Asked { id: asked.id, number: asked.data.nr })),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Tells whether the answer reached a caller that still waits.
+pub fn answer(listener: BorrowedFd<'_>, asked: Asked, verdict: Verdict) -> io::Result<bool> {
+    let (error, flags) = match verdict {
+        Verdict::Pass => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Verdict::Refuse => (-libc::EPERM, 0),
+    };
+    let response = libc::seccomp_notif_resp { id: asked.id, val: 0, error, flags };
+    // SAFETY: the kernel reads one seccomp_notif_resp, which outlives the call.
+    let result = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response)
+    };
+    match check(result.into()) {
+        Ok(_) => Ok(true),
+        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+        Err(e) => Err(e),
+    }
 }
 
 /// The newest Landlock version the kernel offers; 0 for none.

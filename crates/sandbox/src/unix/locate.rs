@@ -15,7 +15,7 @@ use crate::unix::shim::{Behind, Variable, behind};
 use crate::unix::walk::walk;
 
 /// A script of a script of a script … ends here, as in the kernel.
-const MOST_INTERPRETERS: usize = 5;
+pub const MOST_INTERPRETERS: usize = 5;
 
 /// Where to look.
 pub struct Search<'a> {
@@ -92,7 +92,7 @@ fn push_new(list: &mut Vec<PathBuf>, path: PathBuf) {
     }
 }
 
-fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
+pub fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
     let name = command.to_string_lossy().into_owned();
     if command.is_empty() {
         return Err(Error::NotFound { command: "\"\"".to_owned() });
@@ -136,7 +136,7 @@ pub fn without_parents(path: PathBuf) -> PathBuf {
     walk(parent).map_or_else(|_| path.clone(), |walked| walked.real.join(name))
 }
 
-fn real_program(path: PathBuf, search: &Search<'_>) -> PathBuf {
+pub fn real_program(path: PathBuf, search: &Search<'_>) -> PathBuf {
     match behind(&path, search.cwd, search.variable) {
         Some(Behind::Program(program) | Behind::Elsewhere(program)) => program,
         None => path,
@@ -163,12 +163,17 @@ fn executable(path: &Path) -> Result<(), Why> {
     }
 }
 
-/// The program of a `#!` line; for `env`, the program that env would start.
-fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
+/// What follows `#!` on the first line, as far as the kernel reads it.
+pub fn shebang(script: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
     fs::File::open(script).ok()?.take(256).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?;
-    let line = line.split(|byte| *byte == b'\n').next()?;
+    line.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
+}
+
+/// The program of a `#!` line; for `env`, the program that env would start.
+fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
+    let line = shebang(script)?;
     let mut words = line
         .split(|byte| *byte == b' ' || *byte == b'\t')
         .filter(|word| !word.is_empty())

@@ -7,10 +7,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio as ChildStdio};
 
-use mcp_policy::{NetworkMode, Origin, Policy, SecretRef, Sourced};
+use mcp_policy::{NetworkMode, Origin, Policy, SecretRef, Sourced, Subprocess};
 
 use crate::error::Error;
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
+use crate::unix::direct::direct;
 use crate::unix::locate::{Located, Search, locate, without_parents};
 use crate::unix::walk::walk;
 use crate::wish::Wish;
@@ -40,15 +41,13 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let host_path: Vec<PathBuf> = std::env::var_os("PATH")
         .map(|path| std::env::split_paths(&path).collect())
         .unwrap_or_else(|| SYSTEM_PATH.iter().map(PathBuf::from).collect());
-    let located = locate(
-        program,
-        &Search {
-            path: host_path.clone(),
-            home: host_home.as_deref(),
-            cwd: &current,
-            variable: &|name| std::env::var(name).ok(),
-        },
-    )?;
+    let search = Search {
+        path: host_path.clone(),
+        home: host_home.as_deref(),
+        cwd: &current,
+        variable: &|name| std::env::var(name).ok(),
+    };
+    let located = locate(program, &search)?;
 
     let mut shown = Vec::new();
     for path in &located.shown {
@@ -78,10 +77,14 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
             env.push((name.into(), value));
         }
     }
+    let (program, argv) = match policy.process.subprocess.value {
+        Subprocess::Allowed => (located.program, command),
+        Subprocess::Refused => direct(&located.program, command, &search)?,
+    };
     Ok(Request {
         policy,
-        program: located.program,
-        argv: command,
+        program,
+        argv,
         shown,
         links: unique(links),
         read,

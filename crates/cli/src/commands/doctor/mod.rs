@@ -93,11 +93,7 @@ fn mechanisms(host: &HostFacts) -> Vec<Line> {
             ),
         });
     }
-    lines.push(unused(needed(
-        "seccomp",
-        &host.seccomp,
-        "a filter was accepted and refused a call",
-    )));
+    lines.push(needed("seccomp", &host.seccomp, "a filter was accepted and refused a call"));
     lines.push(match host.landlock_abi {
         0 => Line::new("landlock", Mark::Less, "not offered by this kernel"),
         abi => unused(Line::new("landlock", Mark::Less, format!("version {abi} offered"))),

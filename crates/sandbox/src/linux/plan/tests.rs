@@ -49,6 +49,7 @@ fn the_plan_of_an_ordinary_run() {
             "set limit RLIMIT_NOFILE 1024",
             "set limit RLIMIT_CORE 0",
             "close file descriptors but 0-2 (as they are, as they are, as they are)",
+            "filter system calls",
             "execute /usr/bin/true in /home/mcp",
         ]
     );

@@ -1,0 +1,45 @@
+//! docs/SECURITY.md shows the refused calls as the code has them. `UPDATE_DOCS=1` rewrites it.
+
+use std::fs;
+use std::path::Path;
+
+use crate::linux::seccomp::filter::{Action, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT};
+use crate::linux::seccomp::rules::{ALWAYS, NO_NEW_PROCESSES, Refusal};
+
+const BEGIN: &str = "<!-- refused-calls:begin -->\n";
+const END: &str = "<!-- refused-calls:end -->";
+
+fn answer(action: Action) -> &'static str {
+    match action {
+        Action::Errno(EPERM) => "EPERM",
+        Action::Errno(ENOSYS) => "ENOSYS",
+        Action::Errno(EPROTONOSUPPORT) => "EPROTONOSUPPORT",
+        Action::Errno(EAFNOSUPPORT) => "EAFNOSUPPORT",
+        Action::Notify => "the launcher: EPERM",
+        other => panic!("{other:?}"),
+    }
+}
+
+fn table(refusals: &[Refusal]) -> String {
+    let mut text = String::from("| call | when | answer | because |\n|---|---|---|---|\n");
+    for Refusal { call, when, action, reason, .. } in refusals {
+        let when = if when.is_empty() { "always" } else { when };
+        text += &format!("| `{}` | {when} | {} | {reason} |\n", call.name, answer(*action));
+    }
+    text
+}
+
+#[test]
+fn security_lists_the_refused_calls() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/SECURITY.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once(BEGIN).expect("the begin marker");
+    let (shown, after) = rest.split_once(END).expect("the end marker");
+    let wanted =
+        format!("{}\nWith `--no-subprocess` also:\n\n{}", table(ALWAYS), table(NO_NEW_PROCESSES));
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
+    } else {
+        assert_eq!(shown, wanted, "run the tests with UPDATE_DOCS=1 to renew docs/SECURITY.md");
+    }
+}

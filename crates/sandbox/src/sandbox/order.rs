@@ -1,0 +1,213 @@
+//! What the caller sends to the helper: a wish, and values that must not be in a policy.
+//!
+//! A policy's own JSON is for people to read: durations are fractions there, and names that are
+//! not UTF-8 are shown, not kept. An order holds every value exactly.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use mcp_policy::{
+    Bytes, Cores, Duration, Env, Filesystem, Limits, Network, NetworkMode, Origin, Policy, Process,
+    Sourced, Subprocess, ValueError,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::request::Secret;
+use crate::sandbox::Fallback;
+use crate::wish::Wish;
+
+mod said;
+
+use said::{Reference, Said};
+
+/// Bumped with every change below: a helper may be another program than the caller.
+const VERSION: u32 = 1;
+
+/// Read first, so that an order of another version is refused for that and nothing else.
+#[derive(Deserialize)]
+struct Stamp {
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    version: u32,
+    command: Vec<OsString>,
+    cwd: Option<OsString>,
+    home: Option<OsString>,
+    policy: SentPolicy,
+    /// Given by value; a policy holds references only.
+    secrets: Vec<(OsString, OsString)>,
+    fallback: Fallback,
+    strict: bool,
+}
+
+/// What the helper makes of an order.
+pub struct Received {
+    pub wish: Wish,
+    pub secrets: Vec<(OsString, Secret)>,
+    pub fallback: Fallback,
+    pub strict: bool,
+}
+
+impl Order {
+    pub fn new(received: Received) -> Order {
+        let Received { wish, secrets, fallback, strict } = received;
+        let Wish { policy, command, cwd, home } = wish;
+        let reveal = |(name, value): (OsString, Secret)| (name, value.reveal().clone());
+        Order {
+            version: VERSION,
+            command,
+            cwd: cwd.map(PathBuf::into_os_string),
+            home: home.map(PathBuf::into_os_string),
+            policy: SentPolicy::new(policy),
+            secrets: secrets.into_iter().map(reveal).collect(),
+            fallback,
+            strict,
+        }
+    }
+
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        serde_json::to_vec(self).map_err(|error| bad(&error))
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Result<Received, Error> {
+        let stamp: Stamp = serde_json::from_slice(bytes).map_err(|error| bad(&error))?;
+        if stamp.version != VERSION {
+            return Err(Error::Unsupported(format!(
+                "the helper takes orders of version {VERSION}, not {}; \
+                 use an mcp of the same release as the library",
+                stamp.version
+            )));
+        }
+        let order: Order = serde_json::from_slice(bytes).map_err(|error| bad(&error))?;
+        let secrets = order.secrets.into_iter();
+        Ok(Received {
+            wish: Wish {
+                policy: order.policy.policy().map_err(|error| bad(&error))?,
+                command: order.command,
+                cwd: order.cwd.map(PathBuf::from),
+                home: order.home.map(PathBuf::from),
+            },
+            secrets: secrets.map(|(name, value)| (name, Secret::new(value))).collect(),
+            fallback: order.fallback,
+            strict: order.strict,
+        })
+    }
+}
+
+fn bad(error: &dyn std::error::Error) -> Error {
+    Error::Input { what: "order for the helper".to_owned(), why: error.to_string() }
+}
+
+/// [`Policy`], every value exact.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SentPolicy {
+    read: Vec<Said<OsString>>,
+    write: Vec<Said<OsString>>,
+    deny: Vec<Said<OsString>>,
+    host_network: Said<bool>,
+    allow: Vec<Said<String>>,
+    unix: Vec<Said<OsString>>,
+    listen: Vec<Said<u16>>,
+    subprocess: Said<bool>,
+    memory: Said<Option<u64>>,
+    millicores: Said<Option<u32>>,
+    cpu_millis: Said<Option<u64>>,
+    processes: Said<Option<u32>>,
+    open_files: Said<Option<u32>>,
+    file_size: Said<Option<u64>>,
+    tmp_size: Said<u64>,
+    address_space: Said<Option<u64>>,
+    timeout_millis: Said<Option<u64>>,
+    grace_millis: Said<u64>,
+    env_allow: Vec<Said<String>>,
+    env_set: Vec<(String, Said<String>)>,
+    env_secrets: Vec<(String, Said<Reference>)>,
+}
+
+impl SentPolicy {
+    fn new(policy: Policy) -> SentPolicy {
+        // Taken apart to the last field: a new one must not be lost on the way.
+        let Policy { filesystem, network, process, limits, env } = policy;
+        let Filesystem { read, write, deny } = filesystem;
+        let Network { mode, allow, unix, listen } = network;
+        let Process { subprocess } = process;
+        let Limits { memory, cpu, cpu_time, processes, open_files, .. } = limits;
+        let Limits { file_size, tmp_size, address_space, timeout, grace, .. } = limits;
+        let Env { allow: env_allow, set, secrets } = env;
+        let paths = |list| said::list(list, PathBuf::into_os_string);
+        let size = |size| Said::new(size, |size: Option<Bytes>| size.map(|bytes| bytes.0));
+        let time = |time| Said::new(time, |time: Option<Duration>| time.map(Duration::as_millis));
+        SentPolicy {
+            read: paths(read),
+            write: paths(write),
+            deny: paths(deny),
+            host_network: Said::new(mode, |mode| mode == NetworkMode::Host),
+            allow: said::list(allow, |rule| rule.to_string()),
+            unix: paths(unix),
+            listen: said::list(listen, |port| port),
+            subprocess: Said::new(subprocess, |subprocess| subprocess == Subprocess::Allowed),
+            memory: size(memory),
+            millicores: Said::new(cpu, |cpu| cpu.map(Cores::millicores)),
+            cpu_millis: time(cpu_time),
+            processes: Said::new(processes, |count| count),
+            open_files: Said::new(open_files, |count| count),
+            file_size: size(file_size),
+            tmp_size: Said::new(tmp_size, |size| size.0),
+            address_space: size(address_space),
+            timeout_millis: time(timeout),
+            grace_millis: Said::new(grace, Duration::as_millis),
+            env_allow: said::list(env_allow, |pattern| pattern.as_str().to_owned()),
+            env_set: said::map(set, |value| value),
+            env_secrets: said::map(secrets, Reference::new),
+        }
+    }
+
+    fn policy(self) -> Result<Policy, ValueError> {
+        let paths = |list: Vec<Said<OsString>>| said::unlist(list, |path| Ok(PathBuf::from(path)));
+        let size = |size: Said<Option<u64>>| size.map(|size| size.map(Bytes));
+        let time = |time: Said<Option<u64>>| time.map(|time| time.map(Duration::from_millis));
+        let network_mode =
+            |is_host| if is_host { NetworkMode::Host } else { NetworkMode::Isolated };
+        let subprocess =
+            |is_allowed| if is_allowed { Subprocess::Allowed } else { Subprocess::Refused };
+        Ok(Policy {
+            filesystem: Filesystem {
+                read: paths(self.read)?,
+                write: paths(self.write)?,
+                deny: paths(self.deny)?,
+            },
+            network: Network {
+                mode: self.host_network.map(network_mode),
+                allow: said::unlist(self.allow, |rule| rule.parse())?,
+                unix: paths(self.unix)?,
+                listen: said::unlist(self.listen, Ok)?,
+            },
+            process: Process { subprocess: self.subprocess.map(subprocess) },
+            limits: Limits {
+                memory: size(self.memory),
+                cpu: self.millicores.map(|cores| cores.map(Cores::from_millicores)),
+                cpu_time: time(self.cpu_millis),
+                processes: self.processes.map(|count| count),
+                open_files: self.open_files.map(|count| count),
+                file_size: size(self.file_size),
+                tmp_size: self.tmp_size.map(Bytes),
+                address_space: size(self.address_space),
+                timeout: time(self.timeout_millis),
+                grace: self.grace_millis.map(Duration::from_millis),
+            },
+            env: Env {
+                allow: said::unlist(self.env_allow, |pattern| pattern.parse())?,
+                set: said::unmap(self.env_set, Ok)?,
+                secrets: said::unmap(self.env_secrets, Reference::reference)?,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
