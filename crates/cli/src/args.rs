@@ -94,8 +94,8 @@ pub struct Permissions {
     /// A file or directory the command may read and write
     #[arg(long, value_name = "PATH", help_heading = "Permissions")]
     pub write: Vec<PathBuf>,
-    /// A path or glob that stays closed inside granted directories
-    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
+    /// A path or glob (**/.env) that stays closed inside granted directories; wins over them
+    #[arg(long, value_name = "PATH|GLOB", help_heading = "Permissions")]
     pub deny: Vec<PathBuf>,
     /// A host the command may reach: api.github.com:443, *.example.com, 10.1.0.0/16:5432
     #[arg(long, value_name = "RULE", value_parser = parse::<NetRule>, help_heading = "Permissions")]

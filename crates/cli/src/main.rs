@@ -1,4 +1,5 @@
 //! `mcp`: runs MCP servers and AI-agent commands as programs nobody trusts.
+#![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
 mod args;
 mod commands;
@@ -6,10 +7,16 @@ mod failure;
 mod layers;
 mod paths;
 mod render;
+#[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
+mod start;
 
-use std::process::ExitCode;
+#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+fn main() -> std::process::ExitCode {
+    run().into()
+}
 
-fn main() -> ExitCode {
+/// The whole program; its exit code.
+fn run() -> u8 {
     // For programs that use the library with this binary as their helper.
     mcp_sandbox::helper::dispatch();
     // Before anything else: inside a sandbox of `doctor` or `demo` this binary is the guest.
@@ -24,10 +31,10 @@ fn main() -> ExitCode {
         args::Command::Policy(policy) => commands::policy::run(policy),
     };
     match outcome {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => code,
         Err(failure) => {
             eprintln!("{} {failure}", render::prefix());
-            ExitCode::from(failure.exit_code())
+            failure.exit_code()
         }
     }
 }

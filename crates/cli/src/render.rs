@@ -56,6 +56,13 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{} {text}", prefix());
 }
 
+/// Output of our own on stdout. A reader that has seen enough (`| head`) is no error.
+pub fn print(text: &str) {
+    use std::io::Write;
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
 /// A number of bytes as people write it.
 pub fn bytes(count: u64) -> String {
     mcp_policy::Bytes(count).to_string()

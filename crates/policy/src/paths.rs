@@ -82,17 +82,26 @@ pub(crate) fn is_glob(path: &OsStr) -> bool {
 /// The directory with its glob characters in classes of their own, so that a project in
 /// `/home/me/[old]` is still found by the globs written for it.
 fn literal(directory: &Path) -> PathBuf {
-    let Some(text) = directory.to_str() else {
-        return directory.to_owned();
-    };
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '*' | '?' | '[' | '{' | '}' => escaped.extend(['[', c, ']']),
-            c => escaped.push(c),
+    let mut escaped = Vec::new();
+    for byte in directory.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'*' | b'?' | b'[' | b'{' | b'}' => escaped.extend([b'[', *byte, b']']),
+            byte => escaped.push(*byte),
         }
     }
-    PathBuf::from(escaped)
+    path_from(escaped).unwrap_or_else(|| directory.to_owned())
+}
+
+#[cfg(unix)]
+fn path_from(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(std::ffi::OsString::from_vec(bytes).into())
+}
+
+/// Paths that are not UTF-8 cannot be put together here.
+#[cfg(not(unix))]
+fn path_from(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
 /// Whether `asked` is one of `granted` or below one of them. A path with `..` may lead
@@ -148,6 +157,15 @@ mod tests {
         ] {
             assert_eq!(roots().resolve_deny(Path::new(written), Tilde::File), Ok(expected.into()));
         }
+    }
+
+    #[test]
+    fn a_directory_that_is_not_utf8_is_literal_too() {
+        let base = PathBuf::from(OsStr::from_bytes(b"/srv/\xff[a]"));
+        let roots = PathRoots { base, home: None };
+        let expected = Path::new(OsStr::from_bytes(b"/srv/\xff[[]a]/*.pem"));
+        let resolved = roots.resolve_deny(Path::new("*.pem"), Tilde::Shell);
+        assert_eq!(resolved.as_deref(), Ok(expected));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use linux::step::{Stage, Step};
 pub use mcp_policy::{Bytes, Cores, Policy, SecretRef};
 pub use plan::{Intent, Plan, Planned};
 pub use report::{Answer, Ending, Evidence, Report, Status, Usage};
-pub use request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
+pub use request::{Denied, DeniedKind, HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
 pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
 pub use wish::Wish;
 

@@ -5,12 +5,19 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::Policy;
+use mcp_policy::{Policy, Sourced};
 use serde::{Serialize, Serializer};
 
 /// serde refuses paths that are not UTF-8, and a plan must not fail on a file's name.
 pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
+}
+
+pub(crate) fn lossy_list<S: Serializer>(
+    paths: &[PathBuf],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 /// A path that was there when the request was made, without symlinks.
@@ -26,6 +33,26 @@ pub struct Place {
 pub enum PlaceKind {
     Directory,
     File,
+}
+
+/// Something that a deny rule matched when the request was made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Denied {
+    /// Without symlinks on the way, but perhaps one itself.
+    #[serde(serialize_with = "lossy")]
+    pub path: PathBuf,
+    pub kind: DeniedKind,
+    /// Its number in the policy.
+    pub rule: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeniedKind {
+    Directory,
+    /// Or a socket, a device: whatever is opened and not entered.
+    File,
+    Link,
 }
 
 /// A symlink that was followed on the way to a place, to be made again inside.
@@ -85,6 +112,14 @@ impl fmt::Debug for Secret {
     }
 }
 
+impl Request {
+    /// The rule that denies a host path or something above it.
+    pub fn denying(&self, path: &Path) -> Option<&Sourced<PathBuf>> {
+        let over = self.denied.iter().find(|denied| path.starts_with(&denied.path))?;
+        self.policy.filesystem.deny.get(over.rule)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub policy: Policy,
@@ -96,6 +131,10 @@ pub struct Request {
     pub links: Vec<Link>,
     pub read: Vec<Place>,
     pub write: Vec<Place>,
+    /// What deny rules match; none lies below another.
+    pub denied: Vec<Denied>,
+    /// Grants that are not in `read` and `write`, because a deny rule takes all of them away.
+    pub withdrawn: Vec<PathBuf>,
     pub home: Home,
     /// Where the command starts, as a path inside.
     pub cwd: PathBuf,

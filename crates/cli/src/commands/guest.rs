@@ -1,8 +1,7 @@
 //! This binary as the guest: `doctor` and `demo` start it inside a sandbox to try things there.
 
-use std::process::ExitCode;
-
 use super::demo;
+use crate::render;
 
 /// The first argument of a guest. Not a verb: it is no interface for people.
 pub const GUEST: &str = "__guest";
@@ -10,7 +9,7 @@ pub const GUEST: &str = "__guest";
 pub const SERVER: &str = "server";
 
 /// Acts as a guest when called as one.
-pub fn dispatch() -> Option<ExitCode> {
+pub fn dispatch() -> Option<u8> {
     let mut args = std::env::args_os().skip(1);
     if args.next()? != GUEST {
         return None;
@@ -22,13 +21,13 @@ pub fn dispatch() -> Option<ExitCode> {
     Some(match mcp_probe::Act::parse(&words) {
         Ok(acts) => {
             for act in &acts {
-                println!("{}", mcp_probe::run(act).to_json());
+                render::print(&(mcp_probe::run(act).to_json() + "\n"));
             }
-            ExitCode::SUCCESS
+            0
         }
         Err(error) => {
             eprintln!("{error}");
-            ExitCode::from(2)
+            2
         }
     })
 }

@@ -5,20 +5,21 @@ use mcp_policy::{Defaults, LayerKind, Policy};
 use crate::args;
 use crate::failure::Failure;
 use crate::layers;
+use crate::render;
 
 pub fn run(args: args::Policy) -> Result<u8, Failure> {
     match args.command {
         args::PolicyCommand::Check { file } => {
             let layer = layers::file(&file, LayerKind::PolicyFile)?;
             Policy::merge(&[layer], Defaults::run())?;
-            println!("{}: valid", file.display());
+            render::print(&format!("{}: valid\n", file.display()));
         }
         args::PolicyCommand::Show { permissions, json } => {
             let policy = layers::effective(&permissions, Defaults::run())?;
             if json {
-                println!("{}", to_json(&policy));
+                render::print(&(to_json(&policy) + "\n"));
             } else {
-                print!("{}", policy.to_toml());
+                render::print(&policy.to_toml());
             }
         }
     }

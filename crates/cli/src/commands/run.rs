@@ -32,7 +32,7 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
     let plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
-        print!("{}", if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
+        render::print(&if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
         return Ok(0);
     }
     settle_gaps(&plan, &request.policy, &args)?;
@@ -193,7 +193,14 @@ fn hint_at_hidden(request: &Request, facts: &HostFacts) {
         let Ok(real) = path.canonicalize() else {
             continue;
         };
-        if !argument.is_empty() && !mcp_sandbox::is_visible(&real, request, facts) {
+        if argument.is_empty() {
+            continue;
+        }
+        if let Some(rule) = request.denying(&real) {
+            let rule = rule.value.to_string_lossy();
+            let argument = argument.to_string_lossy();
+            render::say(&format!("{argument} is denied to the command (by --deny {rule})"));
+        } else if !mcp_sandbox::is_visible(&real, request, facts) {
             render::say(&format!(
                 "{} is here, but not visible to the command (add --read {})",
                 argument.to_string_lossy(),

@@ -4,12 +4,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use crate::require;
-use crate::support::{Finished, Preparation, Run, Scratch, allowed};
+use crate::support::{Finished, Preparation, Run, Scratch, allowed, blocked, is_root, refused};
 
 fn path_only(path: &Path) -> File {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).unwrap()
@@ -113,6 +113,51 @@ fn write_only_file_is_written_by_stderr_too() {
     let run = Run::new().stderr(File::create(&path).unwrap()).flag("--quiet");
     run.probe(&["write-stderr", "problem"]).run().code_is(0);
     assert_eq!(fs::read_to_string(&path).unwrap(), "problem");
+}
+
+#[test]
+fn output_file_is_opened_again_only_as_it_was_opened() {
+    require!("userns", "landlock");
+    let scratch = Scratch::new();
+    let path = scratch.file("output", "canary");
+    // Everybody may do everything with it: only the way it was opened counts.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let open = |read| OpenOptions::new().read(read).append(true).open(&path).unwrap();
+    let reopen = |run: Run, read, mode| run.stderr(open(read)).probe(&["reopen", "2", mode]);
+    for mode in ["r", "rw"] {
+        let (attack, bare) = (reopen(Run::new(), false, mode), reopen(Run::bare(), false, mode));
+        refused(attack, bare, &["EACCES"]);
+        allowed(reopen(Run::new(), true, mode));
+    }
+    allowed(reopen(Run::new(), false, "w"));
+    let read = |run: Run, read| run.stderr(open(read)).probe(&["read", "/dev/stderr"]);
+    assert_eq!(allowed(read(Run::bare(), false)).detail, "canary");
+    assert_eq!(allowed(read(Run::new(), true)).detail, "canary");
+    blocked(read(Run::new(), false), &["EACCES"]);
+}
+
+#[test]
+fn output_file_can_be_named() {
+    require!("userns");
+    let scratch = Scratch::new();
+    for name in ["stdout", "stderr"] {
+        let path = scratch.file(name, "");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let script = format!("echo one > /dev/{name}; echo two >> /dev/{name}");
+        let run = Run::new().shell(&script);
+        let run = if name == "stdout" { run.stdout(file) } else { run.stderr(file) };
+        run.run().code_is(0);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n", "{name}");
+    }
+    let null = || OpenOptions::new().write(true).open("/dev/null").unwrap();
+    let run = Run::new().stdout(null()).stderr(null());
+    run.shell("echo > /dev/stdout && echo > /dev/stderr && cat /dev/stdin").run().code_is(0);
+    // A pipe belongs to who made it, and root's stand-in did not.
+    if !is_root() {
+        let piped = Run::new().input("in").shell("cat /dev/stdin > /dev/stdout").run();
+        assert_eq!(piped.text(), "in", "{piped}");
+    }
 }
 
 #[test]

@@ -11,11 +11,13 @@ mod support;
 
 mod bad_input;
 mod bad_surroundings;
+mod deny;
 mod environment;
 mod fds;
 mod filesystem;
 mod grants;
 mod kill_launcher_200;
+mod landlock;
 mod limits;
 mod network;
 mod no_subprocess;

@@ -11,7 +11,7 @@ mod sys;
 
 pub use finished::{Finished, Outcome};
 pub use live::Live;
-pub use needs::{available, is_root};
+pub use needs::{available, is_root, landlock_abi};
 pub use pty::Pty;
 pub use run::{Run, mcp_path, probe_path};
 pub use scratch::Scratch;

@@ -17,6 +17,9 @@ pub fn available(feature: &str) -> bool {
         "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
         "ptrace" => yama(),
         "keyring" => keyring(),
+        "landlock" => landlock(2, "to move files between directories"),
+        "landlock-scopes" => landlock(6, "to keep signals and abstract sockets inside"),
+        "landlock-sockets" => landlock(9, "to refuse unix sockets by path"),
         "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
         other => panic!("no feature is named {other}"),
     };
@@ -47,6 +50,22 @@ fn yama() -> Option<String> {
     let scope = scope.trim();
     let free = ["", "0"].contains(&scope) || (scope == "1" && is_root());
     (!free).then(|| format!("kernel.yama.ptrace_scope is {scope}"))
+}
+
+/// The version of Landlock that the kernel offers; 0 for none.
+pub fn landlock_abi() -> u32 {
+    static VERSION: OnceLock<u32> = OnceLock::new();
+    *VERSION.get_or_init(|| {
+        let call = libc::SYS_landlock_create_ruleset.to_string();
+        let finished = Run::bare().probe(&["syscall", &call, "0", "0", "1"]).run();
+        let outcome = finished.last("syscall");
+        if outcome.ok { outcome.detail.parse().unwrap() } else { 0 }
+    })
+}
+
+fn landlock(needed: u32, what_for: &str) -> Option<String> {
+    let version = landlock_abi();
+    (version < needed).then(|| format!("version {version} here, {needed} is needed {what_for}"))
 }
 
 fn keyring() -> Option<String> {

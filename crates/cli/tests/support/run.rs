@@ -82,6 +82,10 @@ impl Run {
         self.flag("--write").arg(path)
     }
 
+    pub fn deny(self, rule: impl AsRef<OsStr>) -> Run {
+        self.flag("--deny").arg(rule)
+    }
+
     /// An act of the probe; further acts follow in the same process.
     pub fn probe<S: AsRef<OsStr>>(mut self, words: &[S]) -> Run {
         if self.command.is_empty() {

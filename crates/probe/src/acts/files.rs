@@ -79,6 +79,11 @@ pub(crate) fn mkdir(args: Args<'_>) -> Said {
     Ok("made".into())
 }
 
+pub(crate) fn rmdir(args: Args<'_>) -> Said {
+    fs::remove_dir(args.path(0))?;
+    Ok("removed".into())
+}
+
 pub(crate) fn rename(args: Args<'_>) -> Said {
     fs::rename(args.path(0), args.path(1))?;
     Ok("renamed".into())

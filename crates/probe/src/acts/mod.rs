@@ -46,6 +46,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("stat", "PATH", files::stat),
     act("unlink", "PATH", files::unlink),
     act("mkdir", "PATH", files::mkdir),
+    act("rmdir", "PATH", files::rmdir),
     act("rename", "FROM TO", files::rename),
     act("symlink", "TARGET LINK", files::symlink),
     act("hardlink", "FILE LINK", files::hardlink),

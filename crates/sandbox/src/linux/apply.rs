@@ -7,15 +7,16 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 
-use crate::linux::channel::{ANSWERS, Channel, Failed, LONGEST_TEXT, Seen, ToInit, ToLauncher};
-use crate::linux::mounts::{Root, Trees, host_tree};
+use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
+use crate::linux::landlock::{Rule, enforce};
+use crate::linux::mounts::{Closed, Root, Trees, host_tree};
 use crate::linux::seccomp::{Instruction, NewProcesses};
-use crate::linux::step::{Access, Owner, Resource, Stage, Step};
+use crate::linux::step::{Access, Mask, Owner, Resource, Stage, Step};
 use crate::linux::{init, sys, terminal};
 use crate::plan::Plan;
 use crate::request::{Request, Stdio};
@@ -47,9 +48,15 @@ pub struct Sandbox<'a> {
 }
 
 /// A failure inside a step that has several parts.
-struct Trouble {
-    part: String,
-    error: io::Error,
+pub struct Trouble {
+    pub part: String,
+    pub error: io::Error,
+}
+
+impl Trouble {
+    fn at(path: &Path, error: io::Error) -> Trouble {
+        Trouble { part: path.display().to_string(), error }
+    }
 }
 
 impl From<io::Error> for Trouble {
@@ -117,18 +124,24 @@ impl Sandbox<'_> {
         let mut listener = None;
         for (index, planned) in self.plan.steps.iter().enumerate() {
             let answer = match &planned.step {
-                Step::Limit { resource, value } => limit(*resource, *value),
+                Step::Landlock { abi, rules } => self.landlock(*abi, rules),
+                Step::Limit { resource, value } => limit(*resource, *value).map_err(Trouble::from),
                 Step::Descriptors { stdio } => {
                     self.announce(&mut seen);
-                    self.descriptors(stdio).map(|channel| {
-                        moved = Some(channel);
-                        confirmed()
-                    })
+                    self.descriptors(stdio)
+                        .map(|channel| {
+                            moved = Some(channel);
+                            confirmed()
+                        })
+                        .map_err(Trouble::from)
                 }
-                Step::Filter { processes, .. } => self.filter(*processes).map(|made| {
-                    listener = made;
-                    Seen::Confirmed("seccomp mode 2".to_owned())
-                }),
+                Step::Filter { processes, .. } => self
+                    .filter(*processes)
+                    .map(|made| {
+                        listener = made;
+                        Seen::Confirmed("seccomp mode 2".to_owned())
+                    })
+                    .map_err(Trouble::from),
                 Step::Execute { program, cwd } => {
                     let channel = moved.as_ref().unwrap_or(&self.channel);
                     let listener: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
@@ -141,9 +154,7 @@ impl Sandbox<'_> {
             };
             match answer {
                 Ok(answer) => seen.push((index, answer)),
-                Err(error) => {
-                    fail(moved.as_ref().unwrap_or(&self.channel), index, Trouble::from(error))
-                }
+                Err(trouble) => fail(moved.as_ref().unwrap_or(&self.channel), index, trouble),
             }
         }
     }
@@ -161,13 +172,20 @@ impl Sandbox<'_> {
         Ok(listener)
     }
 
+    /// Everything so far in as few messages as hold it, mostly one: each wakes the launcher.
     fn announce(&self, seen: &mut Vec<(usize, Seen)>) {
-        let all: Vec<_> = self.seen.iter().cloned().chain(std::mem::take(seen)).collect();
-        for answers in all.chunks(ANSWERS) {
-            tell(&self.channel, &ToLauncher::Done(answers.to_vec()));
+        let mut packet = Vec::new();
+        let mut size = 0;
+        for answer in self.seen.iter().cloned().chain(std::mem::take(seen)) {
+            size += answer.1.largest_size();
+            if size > PACKET {
+                tell(&self.channel, &ToLauncher::Done(std::mem::take(&mut packet)));
+                size = answer.1.largest_size();
+            }
+            packet.push(answer);
         }
         let proc: Vec<_> = self.proc.iter().map(AsFd::as_fd).collect();
-        if self.channel.send_with(&ToLauncher::Executing, &proc).is_err() {
+        if self.channel.send_with(&ToLauncher::Executing(packet), &proc).is_err() {
             sys::exit_now(125);
         }
     }
@@ -220,6 +238,8 @@ impl Sandbox<'_> {
             Step::Scratch { places } => self.root()?.scratch(places)?,
             Step::Devices => self.root()?.devices()?,
             Step::Proc { hidden } => self.proc = Some(self.root()?.proc(hidden)?),
+            Step::Hold { places } => return self.hold(places),
+            Step::Mask { masks } => return self.mask(masks),
             Step::EnterRoot => match self.root.take() {
                 Some(root) => root.enter()?,
                 None => return Err(no_root().into()),
@@ -235,12 +255,29 @@ impl Sandbox<'_> {
             Step::Namespaces { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
+            | Step::Landlock { .. }
             | Step::Limit { .. }
             | Step::Descriptors { .. }
             | Step::Filter { .. }
             | Step::Execute { .. } => {}
         }
         Ok(confirmed())
+    }
+
+    fn hold(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
+        let root = self.root()?;
+        let mut count = Count::default();
+        for at in places {
+            count.add(root.hold(at).map_err(|error| Trouble::at(at, error))?);
+        }
+        Ok(Seen::Confirmed(count.told("held in place")))
+    }
+
+    fn mask(&mut self, masks: &[Mask]) -> Result<Seen, Trouble> {
+        let root = self.root()?;
+        let mut count = Count::default();
+        root.mask(masks, |closed| count.add(closed)).map_err(|(at, e)| Trouble::at(at, e))?;
+        Ok(Seen::Confirmed(count.told("masked")))
     }
 
     fn root(&mut self) -> Result<&mut Root, io::Error> {
@@ -297,6 +334,28 @@ impl Sandbox<'_> {
         Ok(())
     }
 
+    fn landlock(&self, abi: u32, rules: &[Rule]) -> Result<Seen, Trouble> {
+        let [input, output, errors] = &self.request.stdio;
+        let stdio = [self.source(0, input)?, self.source(1, output)?, self.source(2, errors)?];
+        enforce::restrict(abi, rules, &stdio)?;
+        Ok(Seen::Confirmed(format!("Landlock version {abi}, {} places", rules.len())))
+    }
+
+    /// What the command gets as this descriptor.
+    fn source(&self, fd: i32, kind: &Stdio) -> io::Result<BorrowedFd<'_>> {
+        match kind {
+            Stdio::Direct => Ok(standard(fd)),
+            Stdio::Terminal => match &self.terminal {
+                Some(terminal) => Ok(terminal.as_fd()),
+                None => Err(io::Error::from_raw_os_error(libc::ENOTTY)),
+            },
+            Stdio::ReadOnlyFile(_) | Stdio::Relayed => match &self.prepared.stdio[fd as usize] {
+                Some(end) => Ok(end.as_fd()),
+                None => Err(io::Error::from_raw_os_error(libc::EBADF)),
+            },
+        }
+    }
+
     /// Closes everything but the standard descriptors and the channel, which it gives back at
     /// the number where it stands now.
     fn descriptors(&self, stdio: &[Stdio; 3]) -> io::Result<Channel> {
@@ -305,20 +364,7 @@ impl Sandbox<'_> {
             rustix::termios::tcsetpgrp(terminal, process::getpid())?;
         }
         for (fd, kind) in (0..).zip(stdio) {
-            let source = match kind {
-                Stdio::Direct => standard(fd),
-                Stdio::Terminal => match &self.terminal {
-                    Some(terminal) => terminal.as_fd(),
-                    None => return Err(io::Error::from_raw_os_error(libc::ENOTTY)),
-                },
-                Stdio::ReadOnlyFile(_) | Stdio::Relayed => {
-                    match &self.prepared.stdio[fd as usize] {
-                        Some(end) => end.as_fd(),
-                        None => return Err(io::Error::from_raw_os_error(libc::EBADF)),
-                    }
-                }
-            };
-            sys::place_descriptor(source, fd)?;
+            sys::place_descriptor(self.source(fd, kind)?, fd)?;
         }
         // Nothing below is used again: what stood at this number is no longer needed.
         sys::place_descriptor(self.channel.as_fd(), CHANNEL)?;
@@ -350,6 +396,36 @@ impl Sandbox<'_> {
 
 /// Where the target keeps its end of the channel until it executes.
 const CHANNEL: i32 = 3;
+
+/// What became of the paths of one step.
+#[derive(Default)]
+struct Count {
+    now: usize,
+    gone: usize,
+    unreachable: usize,
+}
+
+impl Count {
+    fn add(&mut self, closed: Closed) {
+        match closed {
+            Closed::Now => self.now += 1,
+            Closed::Gone => self.gone += 1,
+            Closed::Unreachable => self.unreachable += 1,
+        }
+    }
+
+    fn told(&self, what: &str) -> String {
+        let mut text = format!("{} {what}", self.now);
+        for (count, why) in
+            [(self.gone, "gone meanwhile"), (self.unreachable, "closed to the command anyway")]
+        {
+            if count > 0 {
+                text += &format!(", {count} {why}");
+            }
+        }
+        text
+    }
+}
 
 fn confirmed() -> Seen {
     Seen::Confirmed(String::new())

@@ -30,8 +30,8 @@ pub enum ToLauncher {
     Done(Vec<(usize, Seen)>),
     /// Carries the controlling side of the sandbox's terminal.
     Terminal,
-    /// Init is done, and the command is executed next. Carries the sandbox's /proc.
-    Executing,
+    /// Answers as well, and the command is executed next. Carries the sandbox's /proc.
+    Executing(Vec<(usize, Seen)>),
     Stopped,
     Exited(i32),
     Signaled(i32),
@@ -53,6 +53,14 @@ pub enum ToInit {
     SignalGroup(i32),
     /// To every process in the sandbox.
     SignalAll(i32),
+}
+
+impl Seen {
+    /// What it can take at most in a message: its number, its words, its text escaped.
+    pub fn largest_size(&self) -> usize {
+        let (Seen::Confirmed(text) | Seen::Less(text)) = self;
+        40 + 6 * text.len()
+    }
 }
 
 impl ToLauncher {
@@ -78,10 +86,8 @@ impl From<(usize, Seen)> for Evidence {
 /// One end of the socket.
 pub struct Channel(OwnedFd);
 
-/// Larger than any message: evidence is sent in parts, and each text is cut.
-const PACKET: usize = 16 * 1024;
-/// How many answers go into one message.
-pub const ANSWERS: usize = 40;
+/// The largest message: answers are sent in parts, and each text is cut.
+pub const PACKET: usize = 16 * 1024;
 /// The longest text in a message; escaped, it may be six times as long.
 pub const LONGEST_TEXT: usize = 300;
 

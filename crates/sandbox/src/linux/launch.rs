@@ -326,6 +326,9 @@ fn hint(step: &Step, errno: i32, _request: &Request) -> &'static str {
         (Step::Bind { .. }, libc::ELOOP) => {
             "the path became a symlink while the sandbox was set up"
         }
+        (Step::Hold { .. } | Step::Mask { .. }, libc::ELOOP | libc::ESTALE | libc::ENOTDIR) => {
+            "something else was put in its place while the sandbox was set up"
+        }
         (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
         (_, libc::ENOSYS) => "needs Linux 5.12 or newer",
         _ => "",

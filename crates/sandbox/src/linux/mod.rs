@@ -1,6 +1,9 @@
-//! Linux: user namespaces, a root of its own, rlimits, a system call filter. `plan`, `seccomp`,
-//! `step` and `view` are pure and compile everywhere; the rest talks to the kernel.
+//! Linux: user namespaces, a root of its own, Landlock, rlimits, a system call filter. `deny`,
+//! `landlock`, `plan`, `seccomp`, `step` and `view` are pure and compile everywhere; the rest talks
+//! to the kernel.
 
+pub mod deny;
+pub mod landlock;
 pub mod plan;
 pub mod seccomp;
 pub mod step;

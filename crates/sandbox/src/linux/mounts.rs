@@ -20,9 +20,12 @@ use rustix::mount::{
     fsconfig_create, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
 
+pub use self::mask::Closed;
 use crate::linux::step::Access;
 use crate::linux::sys;
 use crate::request::PlaceKind;
+
+mod mask;
 
 /// Any directory does as the place where the new root first appears; this one exists on every
 /// host that can run a sandbox, and no grant may lie below it.

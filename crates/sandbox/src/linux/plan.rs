@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::host::{Fact, HostFacts};
 use crate::linux::seccomp::{Arch, NewProcesses};
 use crate::linux::step::{NetworkNamespace, Resource, Step};
-use crate::linux::view;
+use crate::linux::{deny, landlock, view};
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{Request, Stdio};
 
@@ -60,7 +60,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
 
     let scratch = request.policy.limits.tmp_size.value;
     steps.push(Step::NewRoot { scratch }, &[Control::Filesystem, Control::TmpSize]);
-    for step in view::steps(request, facts, uid, gid) {
+    let placed = view::steps(request, facts, uid, gid);
+    let closed = deny::steps(request, &placed);
+    for step in placed {
         let rests: &[Control] = match step {
             Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
             Step::Proc { .. } => &[Control::Filesystem, Control::ProcessIsolation],
@@ -68,12 +70,19 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
         };
         steps.push(step, rests);
     }
+    for step in closed {
+        steps.push(step, &[Control::Deny]);
+    }
     steps.push(Step::EnterRoot, &[Control::Filesystem]);
     if request.stdio.contains(&Stdio::Terminal) {
         steps.push(Step::Terminal, &[Control::Descriptors]);
     }
     steps.push(Step::DropPrivileges, &[Control::Privileges]);
 
+    // Before the limits: it opens descriptors, of which the command may have few.
+    if let Some(step) = landlock::step(facts.landlock_abi, steps.0.iter().map(|p| &p.step)) {
+        steps.push(step, &[Control::Filesystem, Control::Descriptors]);
+    }
     limits(request, &mut steps);
 
     steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
@@ -180,11 +189,7 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
     let limits = &request.policy.limits;
     match control {
         Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
-        Control::Deny if request.policy.filesystem.deny.is_empty() => Intent::NotRequested,
-        Control::Deny => Intent::unavailable(
-            "deny rules are not built yet",
-            "grant narrower paths instead of denying parts of wide ones",
-        ),
+        Control::Deny => deny::intent(request),
         Control::Network => network(request),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
@@ -284,6 +289,7 @@ fn kernel_at_least(release: &str, major: u32, minor: u32) -> bool {
 
 fn rests_on_namespaces(control: Control, request: &Request) -> bool {
     match control {
+        Control::Deny => !request.policy.filesystem.deny.is_empty(),
         Control::Network => request.policy.network.mode.value == NetworkMode::Isolated,
         Control::Processes => request.policy.limits.processes.value.is_some(),
         Control::Timeout => request.policy.limits.timeout.value.is_some(),
@@ -305,7 +311,7 @@ fn missing(facts: &HostFacts) -> Option<String> {
 }
 
 #[cfg(test)]
-mod arbitrary;
+pub mod arbitrary;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

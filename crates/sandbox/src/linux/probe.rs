@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{getgid, getuid};
 
 use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
 use crate::linux::step::Access;
 use crate::linux::sys;
@@ -44,7 +45,7 @@ pub fn assume() -> HostFacts {
         private_root: Fact::Assumed,
         mapped_trees: Fact::Assumed,
         seccomp: Fact::Assumed,
-        landlock_abi: 0,
+        landlock_abi: sys::landlock_abi(),
         cgroup: CgroupFacts { mount: None, controllers: Vec::new(), delegated: Fact::Assumed },
         entries: entries(),
     }
@@ -78,7 +79,14 @@ pub fn probe() -> HostFacts {
         Ok(false) => Err(io::Error::other("a filter was accepted and did nothing")),
         Err(e) => Err(e),
     });
-    facts.landlock_abi = sys::landlock_abi();
+    let landlock = attempt(0, || match enforce::refuses_all() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(io::Error::other("a ruleset was accepted and did nothing")),
+        Err(e) => Err(e),
+    });
+    if !landlock.usable() {
+        facts.landlock_abi = 0;
+    }
     facts.cgroup = cgroup();
     facts
 }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
+use crate::linux::landlock::Rule;
 use crate::linux::seccomp::{Arch, NewProcesses};
-use crate::request::{PlaceKind, Stdio, lossy};
+use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +55,14 @@ pub enum Resource {
     OpenFiles,
     FileSize,
     Core,
+}
+
+/// A path inside that is closed, and what stands there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Mask {
+    #[serde(serialize_with = "lossy")]
+    pub at: PathBuf,
+    pub kind: DeniedKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -134,9 +143,23 @@ pub enum Step {
     Proc {
         hidden: Vec<&'static str>,
     },
+    /// Directories that must stay where they are, or what is masked in them could be made anew.
+    Hold {
+        #[serde(serialize_with = "lossy_list")]
+        places: Vec<PathBuf>,
+    },
+    /// What deny rules close.
+    Mask {
+        masks: Vec<Mask>,
+    },
     EnterRoot,
     Terminal,
     DropPrivileges,
+    /// Each of the three standard descriptors may be opened again, as it was opened.
+    Landlock {
+        abi: u32,
+        rules: Vec<Rule>,
+    },
     Limit {
         resource: Resource,
         value: u64,
@@ -163,7 +186,8 @@ impl Step {
             Step::Namespaces { .. } | Step::Timeout { .. } | Step::WatchMemory { .. } => {
                 Stage::Launcher
             }
-            Step::Limit { .. }
+            Step::Landlock { .. }
+            | Step::Limit { .. }
             | Step::Descriptors { .. }
             | Step::Filter { .. }
             | Step::Execute { .. } => Stage::Target,
@@ -196,9 +220,12 @@ impl Step {
             Step::Scratch { .. } => "make temporary",
             Step::Devices => "make /dev",
             Step::Proc { .. } => "mount /proc",
+            Step::Hold { .. } => "hold in place",
+            Step::Mask { .. } => "mask",
             Step::EnterRoot => "enter the new root",
             Step::Terminal => "make a terminal",
             Step::DropPrivileges => "drop privileges",
+            Step::Landlock { .. } => "restrict file access",
             Step::Limit { .. } => "set limit",
             Step::Descriptors { .. } => "close file descriptors",
             Step::Filter { .. } => "filter system calls",
@@ -232,6 +259,13 @@ impl Step {
                 places.join(" ")
             }
             Step::Proc { hidden } => format!("read-only, without {}", hidden.join(" ")),
+            Step::Hold { places } => some_of(places.iter()),
+            Step::Mask { masks } if masks.is_empty() => "nothing: no path matches".to_owned(),
+            Step::Mask { masks } => some_of(masks.iter().map(|mask| &mask.at)),
+            Step::Landlock { abi, rules } => {
+                let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
+                format!("by Landlock version {abi}: {}", rules.join(", "))
+            }
             Step::Limit { resource, value } => format!("{resource} {value}"),
             Step::Descriptors { stdio } => {
                 let kinds: Vec<_> = stdio.iter().map(|kind| kind.name()).collect();
@@ -256,6 +290,16 @@ impl Step {
             | Step::Terminal => String::new(),
         }
     }
+}
+
+/// Paths for a line of text: the first few, and how many there are.
+fn some_of<'a>(paths: impl ExactSizeIterator<Item = &'a PathBuf>) -> String {
+    const SHOWN: usize = 8;
+    let count = paths.len();
+    let shown: Vec<_> = paths.take(SHOWN).map(|path| path.display().to_string()).collect();
+    let more = if count > SHOWN { " …" } else { "" };
+    let noun = if count == 1 { "path" } else { "paths" };
+    format!("{count} {noun}: {}{more}", shown.join(" "))
 }
 
 impl fmt::Display for Step {

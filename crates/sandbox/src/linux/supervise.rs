@@ -57,6 +57,9 @@ pub struct Ended {
 
 pub struct Supervisor {
     init: Init,
+    /// Its end of the channel is open. It closes while init is still dying, and a closed channel
+    /// would end every wait at once: that would be spinning on the processor init needs to die.
+    init_speaks: bool,
     signals: Signals,
     limits: Limits,
     user: Option<UserTerminal>,
@@ -88,6 +91,7 @@ impl Supervisor {
         let user = UserTerminal::open(&stdio)?;
         Ok(Supervisor {
             init,
+            init_speaks: true,
             signals,
             limits,
             user,
@@ -176,10 +180,12 @@ impl Supervisor {
 
     fn wait(&self) -> io::Result<()> {
         let mut fds = vec![
-            PollFd::new(&self.init.channel, PollFlags::IN),
             PollFd::new(&self.init.pidfd, PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
         ];
+        if self.init_speaks {
+            fds.push(PollFd::new(&self.init.channel, PollFlags::IN));
+        }
         let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
         let keys = self.keys.iter().filter(|_| engaged);
         for (fd, flags) in keys.chain(&self.inputs).chain(&self.outputs).filter_map(Relay::wants) {
@@ -210,10 +216,12 @@ impl Supervisor {
     fn message(&mut self) -> io::Result<Option<(ToLauncher, Option<OwnedFd>)>> {
         let mut fds = [PollFd::new(&self.init.channel, PollFlags::IN)];
         poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
-        if !fds[0].revents().contains(PollFlags::IN) {
+        if !self.init_speaks || !fds[0].revents().contains(PollFlags::IN) {
             return Ok(None);
         }
-        self.init.channel.receive()
+        let message = self.init.channel.receive()?;
+        self.init_speaks = message.is_some();
+        Ok(message)
     }
 
     fn hear(&mut self, (message, fd): (ToLauncher, Option<OwnedFd>)) -> io::Result<Option<End>> {
@@ -226,7 +234,8 @@ impl Supervisor {
                 }
             }
             ToLauncher::Terminal => self.connect(fd)?,
-            ToLauncher::Executing => {
+            ToLauncher::Executing(seen) => {
+                self.evidence.extend(seen.into_iter().map(Evidence::from));
                 let now = Instant::now();
                 self.started = Some(now);
                 if let (Some(proc), Some(limit)) = (fd, self.limits.memory) {

@@ -202,6 +202,8 @@ impl Signals {
                 libc::sigaddset(&raw mut set, *signal);
             }
             check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, &raw mut before).into())?;
+            // Inherited as ignored, it would let the kernel collect our children before we do.
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let fd = check(
                 libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK).into(),
             )?;
@@ -587,6 +589,58 @@ pub fn answer(listener: BorrowedFd<'_>, asked: Asked, verdict: Verdict) -> io::R
         Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
         Err(e) => Err(e),
     }
+}
+
+/// A Landlock ruleset that refuses these uses of files and of what is outside its domain.
+pub fn landlock_create(files: u64, scopes: u64) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        files: u64,
+        ports: u64,
+        scopes: u64,
+    }
+    // A kernel that knows a shorter one takes this as long as the rest is zero.
+    let attributes = Attributes { files, ports: 0, scopes };
+    // SAFETY: attributes outlives the call, which reads as many bytes of it as it is long.
+    let fd = check(unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            &raw const attributes,
+            mem::size_of_val(&attributes),
+            0,
+        )
+    })?;
+    // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Allows uses of a file, or of all that lies beneath a directory.
+pub fn landlock_allow(ruleset: &OwnedFd, place: BorrowedFd<'_>, rights: u64) -> io::Result<()> {
+    const PATH_BENEATH: libc::c_long = 1;
+    #[repr(C, packed)]
+    struct Attributes {
+        rights: u64,
+        place: RawFd,
+    }
+    let attributes = Attributes { rights, place: place.as_raw_fd() };
+    // SAFETY: attributes is laid out as the kernel's packed struct and outlives the call.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            PATH_BENEATH,
+            &raw const attributes,
+            0,
+        )
+    })?;
+    Ok(())
+}
+
+/// Restricts this thread, and all that it starts, for good.
+pub fn landlock_restrict(ruleset: &OwnedFd, flags: u32) -> io::Result<()> {
+    // SAFETY: the call has no memory arguments.
+    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) })?;
+    Ok(())
 }
 
 /// The newest Landlock version the kernel offers; 0 for none.

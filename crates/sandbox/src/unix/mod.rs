@@ -1,9 +1,14 @@
 //! What Linux and macOS share: finding the program and resolving a policy against the host.
 
+pub mod denials;
+pub mod deny;
 pub mod direct;
 #[cfg(test)]
 mod fixture;
+pub mod glob;
+pub mod glob_set;
 pub mod layout;
+pub mod listing;
 pub mod locate;
 pub mod resolve;
 pub mod shim;

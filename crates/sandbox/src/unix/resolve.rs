@@ -11,6 +11,7 @@ use mcp_policy::{NetworkMode, Origin, Policy, SecretRef, Sourced, Subprocess};
 
 use crate::error::Error;
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
+use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::locate::{Located, Search, locate, without_parents};
 use crate::unix::walk::walk;
@@ -34,8 +35,8 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let host_home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let mut links = Vec::new();
-    let read = grants(&policy.filesystem.read, "read", &mut links)?;
-    let write = grants(&policy.filesystem.write, "write", &mut links)?;
+    let mut read = grants(&policy.filesystem.read, "read", &mut links)?;
+    let mut write = grants(&policy.filesystem.write, "write", &mut links)?;
 
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let host_path: Vec<PathBuf> = std::env::var_os("PATH")
@@ -60,8 +61,14 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         show_path(Path::new("/etc/resolv.conf"), &mut shown, &mut links);
     }
 
+    let denials = Denials::find(&policy, &read, &write, &shown, home.as_deref())?;
+    denials.spare(&located, home.as_deref())?;
+    let withdrawn = denials.withdraw([&mut read, &mut write], &mut shown);
+
     let visible: Vec<&Place> = shown.iter().chain(&read).chain(&write).collect();
-    let is_visible = |path: &Path| visible.iter().any(|place| path.starts_with(&place.path));
+    let is_visible = |path: &Path| {
+        visible.iter().any(|place| path.starts_with(&place.path)) && denials.rule(path).is_none()
+    };
     let start = start_directory(cwd, &current, &is_visible, &links)?;
     let secrets = secrets(&policy)?;
     for (name, value) in [
@@ -81,6 +88,7 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         Subprocess::Allowed => (located.program, command),
         Subprocess::Refused => direct(&located.program, command, &search)?,
     };
+    let denied = denials.denied;
     Ok(Request {
         policy,
         program,
@@ -89,6 +97,8 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         links: unique(links),
         read,
         write,
+        denied,
+        withdrawn,
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd: start,
         env,

@@ -41,7 +41,9 @@ fn wait_timeout_and_try_wait() -> Outcome {
 fn heartbeat(scratch: &Path) -> Result<Running, Box<dyn std::error::Error>> {
     let script = "setsid sh -c 'while :; do echo x >> beat; sleep 0.02; done' & sleep 600";
     let mut sandbox = shell(script);
-    let running = sandbox.write(scratch).current_dir(scratch).spawn()?;
+    sandbox.write(scratch).current_dir(scratch).stdout(Stdio::null()).stderr(Stdio::null());
+    // A heart that nobody stops, because a check failed, stops by itself.
+    let running = sandbox.timeout(Duration::from_secs(60)).spawn()?;
     holds(within(LONG, || beats(scratch) > 2), || "no heartbeat".to_owned())?;
     Ok(running)
 }

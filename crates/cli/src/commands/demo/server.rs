@@ -4,7 +4,6 @@
 //! done in this process, so that what the table shows is what the tests check.
 
 use std::io::{self, BufRead, Write};
-use std::process::ExitCode;
 
 use mcp_probe::Act;
 use serde_json::{Value, json};
@@ -34,20 +33,20 @@ impl RpcError {
 }
 
 /// Answers until the client closes its end.
-pub fn serve() -> ExitCode {
+pub fn serve() -> u8 {
     let mut input = io::stdin().lock();
     let mut output = io::stdout().lock();
     let mut line = Vec::new();
     loop {
         line.clear();
         match input.read_until(b'\n', &mut line) {
-            Ok(0) => return ExitCode::SUCCESS,
+            Ok(0) => return 0,
             Ok(_) => {}
-            Err(_) => return ExitCode::FAILURE,
+            Err(_) => return 1,
         }
         let Some(answer) = answer(&line) else { continue };
         if writeln!(output, "{answer}").and_then(|()| output.flush()).is_err() {
-            return ExitCode::FAILURE;
+            return 1;
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args;
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::render::Paint;
+use crate::render::{self, Paint};
 
 /// The outcome of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -55,9 +55,9 @@ pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     let diagnosis =
         Diagnosis { host, mechanisms, controls, recommendations, default_policy_enforced };
     if args.json {
-        println!("{}", to_json(&diagnosis));
+        render::print(&(to_json(&diagnosis) + "\n"));
     } else {
-        print!("{}", text(&diagnosis));
+        render::print(&text(&diagnosis));
     }
     Ok(if diagnosis.default_policy_enforced { 0 } else { 1 })
 }
@@ -95,8 +95,20 @@ fn mechanisms(host: &HostFacts) -> Vec<Line> {
     }
     lines.push(needed("seccomp", &host.seccomp, "a filter was accepted and refused a call"));
     lines.push(match host.landlock_abi {
-        0 => Line::new("landlock", Mark::Less, "not offered by this kernel"),
-        abi => unused(Line::new("landlock", Mark::Less, format!("version {abi} offered"))),
+        0 => Line::new("landlock", Mark::Less, "not offered by this kernel; the mounts hold alone"),
+        1 => Line::new(
+            "landlock",
+            Mark::Less,
+            "version 1 is not used, it refuses to move files between directories; the mounts \
+             hold alone",
+        ),
+        abi => Line::new(
+            "landlock",
+            Mark::Holds,
+            format!(
+                "version {abi}, a file was closed to a process; behind the mounts of every run"
+            ),
+        ),
     });
     lines.push(cgroup(host));
     lines

@@ -45,6 +45,7 @@ pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
     if lines.iter().any(|line| line.topic == DOES_NOT_START) {
         return Ok(lines);
     }
+    lines.push(deny(&scene)?);
     lines.push(privileges(&scene)?);
     lines.extend(limits(&scene, host)?);
     lines.push(timeout(&scene)?);
@@ -171,6 +172,22 @@ fn refusals(scene: &Scene) -> Result<Vec<Line>, Failure> {
     }
     let inside = outcomes(&run)?;
     Ok(trials.iter().zip(outside.iter().zip(&inside)).map(|(t, (o, i))| verdict(t, o, i)).collect())
+}
+
+/// A granted directory, with and without a rule that closes a part of it.
+fn deny(scene: &Scene) -> Result<Line, Failure> {
+    let control = Control::Deny;
+    let act = words(&["read", &scene.path("secret")]);
+    let directory = scene.directory.display().to_string();
+    let granted = ["--quiet", "--read", &directory];
+    let free = outcomes(&scene.inside(&granted, std::slice::from_ref(&act))?)?;
+    let flags = [&granted[..], &["--deny", "**/secret"]].concat();
+    let closed = outcomes(&scene.inside(&flags, std::slice::from_ref(&act))?)?;
+    let (Some(free), Some(closed)) = (free.first(), closed.first()) else {
+        return Ok(Line::new(topic(control), Mark::Fails, "the sandbox does not start"));
+    };
+    let what = "read a denied file in a granted directory";
+    Ok(verdict(&Trial { control, what, act }, free, closed))
 }
 
 fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {

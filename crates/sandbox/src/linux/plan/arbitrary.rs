@@ -134,9 +134,10 @@ fn entries() -> impl Strategy<Value = Vec<SystemEntry>> {
 
 pub fn facts() -> impl Strategy<Value = HostFacts> {
     let kernel = select(&["4.18.0", "5.13.19", "5.14.0-70.el9", "6.8.0-45-generic", "odd"][..]);
-    (select(&[0u32, 1000][..]), kernel, fact(), fact(), entries()).prop_map(
-        |(uid, kernel, namespaces, private_root, entries)| HostFacts {
+    (select(&[0u32, 1000][..]), kernel, fact(), fact(), 0..12u32, entries()).prop_map(
+        |(uid, kernel, namespaces, private_root, landlock_abi, entries)| HostFacts {
             kernel: kernel.to_owned(),
+            landlock_abi,
             namespaces,
             private_root,
             entries,

@@ -21,6 +21,8 @@ pub fn request() -> Request {
         links: vec![],
         read: vec![],
         write: vec![],
+        denied: vec![],
+        withdrawn: vec![],
         home: Home::Ephemeral,
         cwd: "/home/mcp".into(),
         env: vec![],

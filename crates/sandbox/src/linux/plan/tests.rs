@@ -44,6 +44,8 @@ fn the_plan_of_an_ordinary_run() {
             "mount /proc read-only, without kcore keys key-users",
             "enter the new root",
             "drop privileges all capabilities, no_new_privs",
+            "restrict file access by Landlock version 4: read /, devices /dev, write /tmp, \
+             write /dev/shm, write /home/mcp, write /srv/data",
             "set limit RLIMIT_DATA 536870912",
             "set limit RLIMIT_NPROC 129",
             "set limit RLIMIT_NOFILE 1024",

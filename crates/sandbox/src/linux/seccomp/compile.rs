@@ -27,7 +27,7 @@ pub fn compile(filter: &Filter) -> Vec<Instruction> {
     let foreign = compiler.rule(&REFUSED_AS_FOREIGN);
     let rules: Vec<(u32, Label)> =
         filter.rules.iter().map(|(number, rule)| (*number, compiler.rule(rule))).collect();
-    let mut search = compiler.search(&rules, allow);
+    let mut search = compiler.search(&ranges(&rules, allow));
     if let Some(first) = filter.arch.foreign_numbers() {
         search = compiler.code.branch(JUMP_IF_AT_LEAST, first, foreign, search);
     }
@@ -35,6 +35,21 @@ pub fn compile(filter: &Filter) -> Vec<Instruction> {
     let native = compiler.code.branch(JUMP_IF_EQUAL, filter.arch.audit(), number, foreign);
     compiler.code.load(ARCH, native);
     compiler.code.finish()
+}
+
+/// Where numbers begin that share a rule: neighbours often do, and the kernel's time to load a
+/// program grows with its length.
+fn ranges(rules: &[(u32, Label)], none: Label) -> Vec<(u32, Label)> {
+    let mut starts = BTreeMap::from([(0, none)]);
+    for (number, rule) in rules {
+        starts.insert(*number, *rule);
+        if let Some(next) = number.checked_add(1) {
+            starts.insert(next, none);
+        }
+    }
+    let mut ranges: Vec<_> = starts.into_iter().collect();
+    ranges.dedup_by_key(|(_, rule)| *rule);
+    ranges
 }
 
 pub fn encode(action: Action) -> u32 {
@@ -52,18 +67,15 @@ struct Compiler<'a> {
 
 impl<'a> Compiler<'a> {
     /// Expects the number of the call to be loaded.
-    fn search(&mut self, rules: &[(u32, Label)], none: Label) -> Label {
-        match rules {
-            [] => none,
-            [(number, rule)] => self.code.branch(JUMP_IF_EQUAL, *number, *rule, none),
-            _ => {
-                let (low, high) = rules.split_at(rules.len() / 2);
-                let pivot = high[0].0;
-                let high = self.search(high, none);
-                let low = self.search(low, none);
-                self.code.branch(JUMP_IF_AT_LEAST, pivot, high, low)
-            }
+    fn search(&mut self, ranges: &[(u32, Label)]) -> Label {
+        if let [(_, rule)] = ranges {
+            return *rule;
         }
+        let (low, high) = ranges.split_at(ranges.len() / 2);
+        let pivot = high[0].0;
+        let high = self.search(high);
+        let low = self.search(low);
+        self.code.branch(JUMP_IF_AT_LEAST, pivot, high, low)
     }
 
     fn rule(&mut self, rule: &'a Rule) -> Label {

@@ -289,3 +289,16 @@ fn numbers_are_the_c_librarys() {
         modify_ldt SYS_modify_ldt fork SYS_fork vfork SYS_vfork
     }
 }
+
+/// The kernel takes no longer program.
+const LONGEST_PROGRAM: usize = 4096;
+
+#[test]
+fn every_program_is_one_that_the_kernel_takes() {
+    for arch in [Arch::X86_64, Arch::Aarch64] {
+        for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
+            let length = super::program(arch, processes).len();
+            assert!((1..=LONGEST_PROGRAM).contains(&length), "{arch:?} {processes:?}: {length}");
+        }
+    }
+}

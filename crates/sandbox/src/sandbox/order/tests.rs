@@ -1,4 +1,5 @@
 use mcp_policy::{Defaults, Layer, LayerKind, LayerSource};
+#[cfg(unix)]
 use proptest::prelude::*;
 
 use super::*;

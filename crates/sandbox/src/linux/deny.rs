@@ -1,0 +1,120 @@
+//! Deny rules as mounts: which paths inside are masked, and which directories are held in place
+//! so that a mask cannot be moved out of the way. Pure.
+//!
+//! Stops: a mask is an empty thing that nobody may open, mounted over the name. Whatever leads to
+//! that name ends at the mask: symlinks, `..`, /proc/self/root. A mount point can be neither
+//! removed nor renamed nor linked elsewhere; so that no directory above it can be renamed and another
+//! put in its stead, each of them, up to the root of its writable mount, is mounted on itself.
+//!
+//! Leaves open: what comes to match later, what the host puts in place of a masked name, and the
+//! same file under another name. The price: a rename across a held directory is one between file
+//! systems (EXDEV).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::linux::step::{Access, Mask, Step};
+use crate::plan::Intent;
+use crate::request::{DeniedKind, PlaceKind, Request};
+
+/// The steps that close what is denied, once `placed` is in place.
+pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {
+    if request.policy.filesystem.deny.is_empty() {
+        return Vec::new();
+    }
+    let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
+    let masks = masks(request, &mounts);
+    let held = held(&masks, &mounts);
+    let mut steps = Vec::new();
+    if !held.is_empty() {
+        steps.push(Step::Hold { places: held.into_iter().collect() });
+    }
+    // Also without anything to mask: it is what the report rests on.
+    steps.push(Step::Mask { masks: masks.into_iter().collect() });
+    steps
+}
+
+pub fn intent(request: &Request) -> Intent {
+    if request.policy.filesystem.deny.is_empty() {
+        return Intent::NotRequested;
+    }
+    let mut by = "empty mounts over what matched at the start".to_owned();
+    if !request.withdrawn.is_empty() {
+        let paths: Vec<_> = request.withdrawn.iter().map(|p| p.display().to_string()).collect();
+        by += &format!("; grants withdrawn: {}", paths.join(", "));
+    }
+    by += "; not covered: what comes to match later, files that the host replaces meanwhile, \
+           other names (hard links) of the same file";
+    Intent::enforce(by)
+}
+
+/// Something of the host's that can be seen inside.
+struct Mount<'a> {
+    from: &'a Path,
+    at: &'a Path,
+    kind: PlaceKind,
+    access: Access,
+}
+
+impl<'a> Mount<'a> {
+    fn of(step: &'a Step) -> Option<Mount<'a>> {
+        match step {
+            Step::Show { path, kind } => {
+                Some(Mount { from: path, at: path, kind: *kind, access: Access::ReadOnly })
+            }
+            Step::Bind { from, at, kind, access, .. } => {
+                Some(Mount { from, at, kind: *kind, access: *access })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The mount that stands at a path inside: the last of the deepest.
+fn over<'a, 'b>(mounts: &'b [Mount<'a>], path: &Path) -> Option<&'b Mount<'a>> {
+    let holding = mounts.iter().filter(|mount| path.starts_with(mount.at));
+    holding.max_by_key(|mount| mount.at.components().count())
+}
+
+fn masks(request: &Request, mounts: &[Mount<'_>]) -> BTreeSet<Mask> {
+    let mut masks = BTreeSet::new();
+    for denied in &request.denied {
+        for mount in mounts {
+            if mount.from.starts_with(&denied.path) {
+                let kind = match mount.kind {
+                    PlaceKind::Directory => DeniedKind::Directory,
+                    PlaceKind::File => DeniedKind::File,
+                };
+                masks.insert(Mask { at: mount.at.to_owned(), kind });
+            } else if let Ok(below) = denied.path.strip_prefix(mount.from) {
+                let at = mount.at.join(below);
+                // Something else may stand in front of it.
+                let shows = over(mounts, &at).and_then(|over| {
+                    Some(over.from.join(at.strip_prefix(over.at).ok()?) == denied.path)
+                });
+                if shows == Some(true) {
+                    masks.insert(Mask { at, kind: denied.kind });
+                }
+            }
+        }
+    }
+    masks
+}
+
+/// Directories above masks that could be renamed: all that are writable and no mount points yet.
+fn held(masks: &BTreeSet<Mask>, mounts: &[Mount<'_>]) -> BTreeSet<PathBuf> {
+    let mut held = BTreeSet::new();
+    for mask in masks {
+        for above in mask.at.ancestors().skip(1) {
+            let is_writable =
+                over(mounts, above).is_some_and(|m| m.at != above && m.access == Access::ReadWrite);
+            if is_writable {
+                held.insert(above.to_owned());
+            }
+        }
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! From rules to a domain of the calling thread and of all that it starts.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, openat2};
+
+use crate::linux::apply::Trouble;
+use crate::linux::landlock::{Allowed, Rule, Ruleset};
+use crate::linux::sys;
+use crate::request::PlaceKind;
+
+/// Restricts the calling thread for good. Needs no_new_privs.
+pub fn restrict(abi: u32, rules: &[Rule], stdio: &[BorrowedFd<'_>; 3]) -> Result<(), Trouble> {
+    let ruleset = Ruleset::of(abi);
+    let fd = sys::landlock_create(ruleset.files, ruleset.scopes)?;
+    for Rule { path, kind, allowed } in rules {
+        place(path)
+            .and_then(|at| sys::landlock_allow(&fd, at.as_fd(), ruleset.rights(*allowed, *kind)))
+            .map_err(|error| Trouble { part: path.display().to_string(), error })?;
+    }
+    for descriptor in stdio {
+        if let Some(allowed) = given(*descriptor)? {
+            let rights = ruleset.rights(allowed, PlaceKind::File);
+            match sys::landlock_allow(&fd, *descriptor, rights) {
+                // Anonymous memory, which no rule can name and Landlock leaves alone.
+                Err(e) if e.raw_os_error() == Some(libc::EBADFD) => {}
+                other => other?,
+            }
+        }
+    }
+    Ok(sys::landlock_restrict(&fd, ruleset.flags)?)
+}
+
+/// A place of the plan has no symlink in its path, in here as outside.
+fn place(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    Ok(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
+}
+
+/// What opening a standard descriptor again, through /dev/stdout and the like, shall allow: what
+/// it was opened for. Landlock leaves pipes and sockets alone.
+fn given(descriptor: BorrowedFd<'_>) -> io::Result<Option<Allowed>> {
+    let kind = FileType::from_raw_mode(fstat(descriptor)?.st_mode);
+    if !matches!(kind, FileType::RegularFile | FileType::CharacterDevice) {
+        return Ok(None);
+    }
+    let mode = fcntl_getfl(descriptor)? & OFlags::ACCMODE;
+    Ok(Some(if mode == OFlags::RDONLY {
+        Allowed::Input
+    } else if mode == OFlags::WRONLY {
+        Allowed::Output
+    } else {
+        Allowed::InputOutput
+    }))
+}
+
+/// Closes every file to this process and tells whether it did. Throw-away children only.
+pub fn refuses_all() -> io::Result<bool> {
+    rustix::thread::set_no_new_privs(true)?;
+    let ruleset = Ruleset::of(1);
+    let fd = sys::landlock_create(ruleset.files, ruleset.scopes)?;
+    sys::landlock_restrict(&fd, ruleset.flags)?;
+    Ok(File::open("/dev/null").is_err_and(|e| e.raw_os_error() == Some(libc::EACCES)))
+}

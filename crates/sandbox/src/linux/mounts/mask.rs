@@ -1,0 +1,149 @@
+//! Closing parts of what is shown: masks over names, and directories held where they are.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{
+    self, AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags,
+};
+use rustix::io::Errno;
+use rustix::mount::{MoveMountFlags, move_mount};
+
+use super::{Root, clone_tree, confirm_read_only};
+use crate::linux::step::Mask;
+use crate::linux::sys;
+use crate::request::DeniedKind;
+
+/// What masks are copies of, in the root's own file system, until all are in place.
+const NO_FILE: &str = ".mcp-no-file";
+const NO_DIRECTORY: &str = ".mcp-no-directory";
+
+/// How a path was found when it was to be closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    Now,
+    /// Removed since it was found.
+    Gone,
+    /// On the other side of a directory that is closed to the command, and to init.
+    Unreachable,
+}
+
+impl Root {
+    /// Masks every path; `each` is told what became of it. The error names the one it happened at.
+    pub fn mask<'a>(
+        &mut self,
+        masks: &'a [Mask],
+        mut each: impl FnMut(Closed),
+    ) -> Result<(), (&'a Path, io::Error)> {
+        if masks.is_empty() {
+            return Ok(());
+        }
+        let first = &masks[0].at;
+        self.make_nothing().map_err(|e| (first.as_path(), e))?;
+        for Mask { at, kind } in masks {
+            each(self.mask_one(at, *kind).map_err(|e| (at.as_path(), e))?);
+        }
+        // A mount keeps what it shows, so no name for it is needed, and nobody inside has one.
+        fs::unlinkat(&self.top, NO_FILE, AtFlags::empty())
+            .and_then(|()| fs::unlinkat(&self.top, NO_DIRECTORY, AtFlags::REMOVEDIR))
+            .map_err(|e| (first.as_path(), e.into()))
+    }
+
+    fn make_nothing(&self) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        fs::openat(&self.top, NO_FILE, flags, Mode::empty())?;
+        fs::mkdirat(&self.top, NO_DIRECTORY, Mode::empty())?;
+        Ok(())
+    }
+
+    fn mask_one(&self, at: &Path, kind: DeniedKind) -> io::Result<Closed> {
+        let (place, nothing) = match (find(&self.top, at)?, kind) {
+            (Found::Not(closed), _) => return Ok(closed),
+            (Found::There(place, FileType::Directory), DeniedKind::Directory) => {
+                (place, NO_DIRECTORY)
+            }
+            (Found::There(place, FileType::Symlink), DeniedKind::Link) => (place, NO_FILE),
+            (Found::There(_, FileType::Directory | FileType::Symlink), _)
+            | (Found::There(..), DeniedKind::Directory | DeniedKind::Link) => {
+                return Err(Errno::STALE.into());
+            }
+            (Found::There(place, _), DeniedKind::File) => (place, NO_FILE),
+        };
+        let mask = clone_tree(&self.top, Path::new(nothing))?;
+        let flags = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
+        sys::set_tree_attributes(std::os::fd::AsFd::as_fd(&mask), flags, sys::Depth::One, None)?;
+        if attach(&mask, &place)? == Closed::Gone {
+            return Ok(Closed::Gone);
+        }
+        confirm_read_only(&mask)?;
+        let (ours, now) = (fs::fstat(&mask)?, find(&self.top, at)?);
+        let Found::There(now, _) = now else {
+            return Err(Errno::STALE.into());
+        };
+        let now = fs::fstat(&now)?;
+        match (ours.st_dev, ours.st_ino) == (now.st_dev, now.st_ino) {
+            true => Ok(Closed::Now),
+            false => Err(Errno::STALE.into()),
+        }
+    }
+
+    /// Mounts a directory on itself: a mount point cannot be renamed or removed.
+    pub fn hold(&mut self, at: &Path) -> io::Result<Closed> {
+        // What is kept open may be below.
+        self.parent = None;
+        let place = match find(&self.top, at)? {
+            Found::Not(closed) => return Ok(closed),
+            Found::There(place, FileType::Directory) => place,
+            Found::There(..) => return Err(Errno::STALE.into()),
+        };
+        let tree = clone_tree(&place, Path::new(""))?;
+        if attach(&tree, &place)? == Closed::Gone {
+            return Ok(Closed::Gone);
+        }
+        let Found::There(now, _) = find(&self.top, at)? else {
+            return Err(Errno::STALE.into());
+        };
+        let now = fs::statx(&now, "", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+        match now.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
+            true => Ok(Closed::Now),
+            false => Err(Errno::STALE.into()),
+        }
+    }
+}
+
+enum Found {
+    There(OwnedFd, FileType),
+    Not(Closed),
+}
+
+/// What is at a path inside, no link followed. One in the middle of it was put there since the
+/// path was found, and is an error.
+fn find(top: &OwnedFd, at: &Path) -> io::Result<Found> {
+    let opened = fs::openat2(
+        top,
+        at.strip_prefix("/").unwrap_or(at),
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+    );
+    match opened {
+        Ok(place) => {
+            let kind = FileType::from_raw_mode(fs::fstat(&place)?.st_mode);
+            Ok(Found::There(place, kind))
+        }
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(Found::Not(Closed::Gone)),
+        Err(Errno::ACCESS) => Ok(Found::Not(Closed::Unreachable)),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Mounts onto what was opened, whatever its name is by now.
+fn attach(tree: &OwnedFd, place: &OwnedFd) -> io::Result<Closed> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    match move_mount(tree, "", place, "", flags) {
+        Ok(()) => Ok(Closed::Now),
+        Err(Errno::NOENT) => Ok(Closed::Gone),
+        Err(e) => Err(e.into()),
+    }
+}

@@ -1,0 +1,136 @@
+//! The names in a directory and what they are, without a look at the files themselves.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
+use rustix::path::Arg;
+
+#[cfg(target_os = "linux")]
+pub use linux::Lister;
+#[cfg(not(target_os = "linux"))]
+pub use other::Lister;
+
+/// Opens a directory for listing; a symlink is none.
+pub fn open(parent: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
+/// What a name stands for; `None` when it is gone.
+pub fn kind(directory: &OwnedFd, name: impl Arg) -> Result<Option<FileType>, Errno> {
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::ffi::CStr;
+    use std::os::fd::OwnedFd;
+
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, fstatfs, openat, statx};
+    use rustix::io::Errno;
+
+    /// ext2 to ext4, XFS and tmpfs: a directory there has a link for each directory in it. Others
+    /// count differently, or not at all.
+    const COUNTING: [u32; 3] = [0xef53, 0x5846_5342, 0x0102_1994];
+
+    /// Room for some hundred names at a time.
+    const BUFFER: usize = 64 * 1024;
+
+    #[derive(Default)]
+    pub struct Lister {
+        buffer: Vec<u8>,
+        /// Devices met so far, and whether their file systems count.
+        known: Vec<((u32, u32), bool)>,
+    }
+
+    impl Lister {
+        /// Calls `visit` with each name but `.` and `..`.
+        pub fn each(
+            &mut self,
+            directory: &OwnedFd,
+            mut visit: impl FnMut(&CStr, FileType),
+        ) -> Result<(), Errno> {
+            self.buffer.reserve(BUFFER);
+            let mut entries = RawDir::new(directory, self.buffer.spare_capacity_mut());
+            while let Some(entry) = entries.next() {
+                let entry = entry?;
+                let name = entry.file_name();
+                if matches!(name.to_bytes(), b"." | b"..") {
+                    continue;
+                }
+                // Some file systems do not tell the type in the listing.
+                let kind = match entry.file_type() {
+                    FileType::Unknown => super::kind(directory, name)?,
+                    listed => Some(listed),
+                };
+                if let Some(kind) = kind {
+                    visit(name, kind);
+                }
+            }
+            Ok(())
+        }
+
+        /// Whether a directory is known to hold no other, found out without listing it.
+        pub fn is_leaf(&mut self, parent: &OwnedFd, name: &CStr) -> Result<bool, Errno> {
+            let at = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+            let found = statx(parent, name, at, StatxFlags::NLINK)?;
+            if found.stx_nlink != 2 {
+                return Ok(false);
+            }
+            let device = (found.stx_dev_major, found.stx_dev_minor);
+            if let Some((_, counts)) = self.known.iter().find(|(known, _)| *known == device) {
+                return Ok(*counts);
+            }
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let directory = openat(parent, name, flags, Mode::empty())?;
+            let counts = COUNTING.contains(&(fstatfs(&directory)?.f_type as u32));
+            self.known.push((device, counts));
+            Ok(counts)
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod other {
+    use std::ffi::CStr;
+    use std::os::fd::OwnedFd;
+
+    use rustix::fs::{Dir, FileType};
+    use rustix::io::Errno;
+
+    #[derive(Default)]
+    pub struct Lister {}
+
+    impl Lister {
+        pub fn each(
+            &mut self,
+            directory: &OwnedFd,
+            mut visit: impl FnMut(&CStr, FileType),
+        ) -> Result<(), Errno> {
+            for entry in Dir::read_from(directory)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                if matches!(name.to_bytes(), b"." | b"..") {
+                    continue;
+                }
+                let kind = match entry.file_type() {
+                    FileType::Unknown => super::kind(directory, name)?,
+                    listed => Some(listed),
+                };
+                if let Some(kind) = kind {
+                    visit(name, kind);
+                }
+            }
+            Ok(())
+        }
+
+        pub fn is_leaf(&mut self, _: &OwnedFd, _: &CStr) -> Result<bool, Errno> {
+            Ok(false)
+        }
+    }
+}
