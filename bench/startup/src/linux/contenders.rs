@@ -79,9 +79,9 @@ pub fn mcp(launcher: &Path, command: impl IntoIterator<Item = OsString>) -> Vec<
     words
 }
 
-/// What our default policy gives, as far as bubblewrap can express it: the same namespaces and a
-/// like view of the file system. In doubt it gets the easier job: fewer pieces of /etc than ours,
-/// no system call filter, no limits.
+/// What our default policy gives, as far as bubblewrap can express it: the same namespaces and the
+/// same view of the file system. In doubt it gets the easier job: no system call filter, no
+/// Landlock, no limits, nothing hidden in /proc.
 pub fn bubblewrap(command: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let program = find("bwrap").unwrap_or_else(|| "bwrap".into());
     let mut words: Vec<OsString> = vec![program.into()];
@@ -95,14 +95,20 @@ pub fn bubblewrap(command: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
             add(&[OsStr::new("--ro-bind"), path.as_os_str(), path.as_os_str()]);
         }
     }
+    // What ours shows of /etc, by bind or as a text of its own.
     for file in [
         "/etc/alternatives",
+        "/etc/fonts",
         "/etc/group",
         "/etc/hosts",
+        "/etc/java-17-openjdk",
         "/etc/ld.so.cache",
         "/etc/localtime",
         "/etc/nsswitch.conf",
+        "/etc/os-release",
         "/etc/passwd",
+        "/etc/protocols",
+        "/etc/services",
         "/etc/ssl",
     ] {
         add(&["--ro-bind-try", file, file].map(OsStr::new));
