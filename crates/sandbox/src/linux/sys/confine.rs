@@ -1,0 +1,202 @@
+//! What a process takes from itself for good: system calls (seccomp) and places (Landlock).
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+
+use super::check;
+use crate::linux::seccomp::Instruction;
+
+/// Installs a filter that refuses getppid, and tells whether it does. Throw-away children only.
+pub fn refuse_getppid() -> io::Result<bool> {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    const REFUSE: u32 = 0x0005_0000 | libc::EXDEV as u32;
+    const SECCOMP_SET_MODE_FILTER: libc::c_long = 1;
+    rustix::thread::set_no_new_privs(true)?;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut filter = [
+        step(LOAD_NUMBER, 0, 0, 0),
+        step(JUMP_EQUAL, 0, 1, libc::SYS_getppid as u32),
+        step(RETURN, 0, 0, REFUSE),
+        step(RETURN, 0, 0, ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: program and the filter it points to outlive the call.
+    check(unsafe {
+        libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &raw const program)
+    })?;
+    // SAFETY: getppid has no arguments.
+    let refused = check(unsafe { libc::syscall(libc::SYS_getppid) });
+    Ok(refused.is_err_and(|e| e.raw_os_error() == Some(libc::EXDEV)))
+}
+
+/// Whether somebody is asked about calls that a filter neither allows nor refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listening {
+    Off,
+    On,
+}
+
+/// Puts a filter on this thread and all it becomes (seccomp, Linux 3.17; with a listener 5.0).
+/// Gives the listener, which is closed on exec.
+pub fn install_filter(
+    program: &[Instruction],
+    listening: Listening,
+) -> io::Result<Option<OwnedFd>> {
+    let mut filter: Vec<libc::sock_filter> = program
+        .iter()
+        .map(|step| libc::sock_filter { code: step.code, jt: step.yes, jf: step.no, k: step.k })
+        .collect();
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    let install = |flags: libc::c_ulong| {
+        // SAFETY: program and the filter it points to outlive the call.
+        check(unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
+                &raw const program,
+            )
+        })
+    };
+    if listening == Listening::Off {
+        install(0)?;
+        return Ok(None);
+    }
+    // Before Linux 5.19 a signal makes a caller ask again, and a start that was granted would be
+    // refused the second time; no signal comes so early but one that ends it.
+    let fd = match install(
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+    ) {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+            install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)?
+        }
+        other => other?,
+    };
+    // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }))
+}
+
+/// Whether a filter is on this thread, by the kernel's word.
+pub fn is_filtered() -> bool {
+    const FILTERED: libc::c_int = 2;
+    // SAFETY: PR_GET_SECCOMP takes no further arguments.
+    unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) == FILTERED }
+}
+
+/// A call that waits for an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    id: u64,
+    pub number: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    Refuse,
+}
+
+/// The next call that waits, or `None` if its caller is gone. Waits for one: poll first.
+pub fn next_asked(listener: BorrowedFd<'_>) -> io::Result<Option<Asked>> {
+    // SAFETY: seccomp_notif is plain data for which zero is valid, and the kernel wants zeros.
+    let mut asked: libc::seccomp_notif = unsafe { mem::zeroed() };
+    // SAFETY: the kernel writes one seccomp_notif, which outlives the call.
+    let result = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked)
+    };
+    match check(result.into()) {
+        Ok(_) => Ok(Some(Asked { id: asked.id, number: asked.data.nr })),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Tells whether the answer reached a caller that still waits.
+pub fn answer(listener: BorrowedFd<'_>, asked: Asked, verdict: Verdict) -> io::Result<bool> {
+    let (error, flags) = match verdict {
+        Verdict::Pass => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Verdict::Refuse => (-libc::EPERM, 0),
+    };
+    let response = libc::seccomp_notif_resp { id: asked.id, val: 0, error, flags };
+    // SAFETY: the kernel reads one seccomp_notif_resp, which outlives the call.
+    let result = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response)
+    };
+    match check(result.into()) {
+        Ok(_) => Ok(true),
+        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// A Landlock ruleset that refuses these uses of files and of what is outside its domain.
+pub fn landlock_create(files: u64, scopes: u64) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        files: u64,
+        ports: u64,
+        scopes: u64,
+    }
+    // A kernel that knows a shorter one takes this as long as the rest is zero.
+    let attributes = Attributes { files, ports: 0, scopes };
+    // SAFETY: attributes outlives the call, which reads as many bytes of it as it is long.
+    let fd = check(unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            &raw const attributes,
+            mem::size_of_val(&attributes),
+            0,
+        )
+    })?;
+    // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Allows uses of a file, or of all that lies beneath a directory.
+pub fn landlock_allow(ruleset: &OwnedFd, place: BorrowedFd<'_>, rights: u64) -> io::Result<()> {
+    const PATH_BENEATH: libc::c_long = 1;
+    #[repr(C, packed)]
+    struct Attributes {
+        rights: u64,
+        place: RawFd,
+    }
+    let attributes = Attributes { rights, place: place.as_raw_fd() };
+    // SAFETY: attributes is laid out as the kernel's packed struct and outlives the call.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            PATH_BENEATH,
+            &raw const attributes,
+            0,
+        )
+    })?;
+    Ok(())
+}
+
+/// Restricts this thread, and all that it starts, for good.
+pub fn landlock_restrict(ruleset: &OwnedFd, flags: u32) -> io::Result<()> {
+    // SAFETY: the call has no memory arguments.
+    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) })?;
+    Ok(())
+}
+
+/// The newest Landlock version the kernel offers; 0 for none.
+pub fn landlock_abi() -> u32 {
+    const CREATE_RULESET_VERSION: libc::c_long = 1;
+    // SAFETY: with this flag the call reads no memory and answers with a number.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            ptr::null::<libc::c_void>(),
+            0,
+            CREATE_RULESET_VERSION,
+        )
+    };
+    u32::try_from(answer).unwrap_or(0)
+}

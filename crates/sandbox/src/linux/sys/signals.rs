@@ -1,0 +1,160 @@
+//! Signals, and the children they are about.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::time::Duration;
+
+use super::check;
+
+/// The signals the launcher or init takes by descriptor instead of by handler.
+pub struct Signals {
+    fd: OwnedFd,
+    before: libc::sigset_t,
+}
+
+/// A signal that arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    pub signal: i32,
+    /// Sent by the terminal to the whole group, and not by a process to this one.
+    pub from_kernel: bool,
+}
+
+impl Signals {
+    /// Blocks the signals and opens a descriptor that reports them.
+    pub fn take(signals: &[i32]) -> io::Result<Signals> {
+        // SAFETY: sigset_t is plain data; sigemptyset initialises it before any other use, and
+        // both sets outlive the calls.
+        unsafe {
+            let mut set: libc::sigset_t = mem::zeroed();
+            let mut before: libc::sigset_t = mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            for signal in signals {
+                libc::sigaddset(&raw mut set, *signal);
+            }
+            check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, &raw mut before).into())?;
+            // Inherited as ignored, it would let the kernel collect our children before we do.
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+            let fd = check(
+                libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK).into(),
+            )?;
+            Ok(Signals { fd: OwnedFd::from_raw_fd(fd as RawFd), before })
+        }
+    }
+
+    pub fn next(&self) -> io::Result<Option<Arrived>> {
+        // SAFETY: signalfd_siginfo is plain data for which zero is valid.
+        let mut info: libc::signalfd_siginfo = unsafe { mem::zeroed() };
+        let size = mem::size_of_val(&info);
+        // SAFETY: info outlives the call and has room for size bytes.
+        let read = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
+        match check(read as libc::c_long) {
+            Ok(_) => {
+                Ok(Some(Arrived { signal: info.ssi_signo as i32, from_kernel: info.ssi_code > 0 }))
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The mask that was there before, and a SIGPIPE that ends a writer as it does for every
+    /// program not started by Rust's runtime.
+    pub fn restore_for_exec(&self) {
+        // SAFETY: before was filled by the kernel in take(); SIG_DFL is a valid disposition.
+        unsafe {
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut());
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Stops this process, until its parent continues it.
+pub fn stop_self() {
+    // SAFETY: raise has no memory arguments.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// How a child changed state, and what it and its descendants used.
+pub struct Waited {
+    pub pid: i32,
+    pub change: Change,
+    pub cpu: Duration,
+    pub max_resident_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Exited(i32),
+    Signaled(i32),
+    Stopped(i32),
+    Continued,
+}
+
+/// Collects one child that changed state, if there is one.
+pub fn wait_any() -> io::Result<Option<Waited>> {
+    wait(-1, libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED)
+}
+
+/// Waits for this child to end.
+pub fn wait_for(pid: i32) -> io::Result<Option<Waited>> {
+    wait(pid, 0)
+}
+
+fn wait(pid: i32, options: i32) -> io::Result<Option<Waited>> {
+    let mut status = 0;
+    // SAFETY: rusage is plain data; both out-pointers live until the call returns.
+    let (pid, usage) = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        (libc::wait4(pid, &raw mut status, options, &raw mut usage), usage)
+    };
+    if check(pid.into())? == 0 {
+        return Ok(None);
+    }
+    let change = if libc::WIFEXITED(status) {
+        Change::Exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Change::Signaled(libc::WTERMSIG(status))
+    } else if libc::WIFSTOPPED(status) {
+        Change::Stopped(libc::WSTOPSIG(status))
+    } else {
+        Change::Continued
+    };
+    let time = |t: libc::timeval| {
+        Duration::from_secs(t.tv_sec.max(0) as u64) + Duration::from_micros(t.tv_usec.max(0) as u64)
+    };
+    Ok(Some(Waited {
+        pid,
+        change,
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        max_resident_bytes: (usage.ru_maxrss.max(0) as u64) * 1024,
+    }))
+}
+
+/// Sends a signal to every other process of this pid namespace. Only pid 1 may call this: for
+/// anybody else it would mean every process of the user.
+pub fn signal_everyone(signal: i32) -> io::Result<()> {
+    if std::process::id() != 1 {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    // SAFETY: kill has no memory arguments.
+    check(unsafe { libc::kill(-1, signal) }.into())?;
+    Ok(())
+}
+
+/// Sends a signal to a child, or with a negative number to its process group.
+pub fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
+    if pid.abs() <= 1 {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: kill has no memory arguments.
+    check(unsafe { libc::kill(pid, signal) }.into())?;
+    Ok(())
+}
