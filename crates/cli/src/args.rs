@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, SecretRef, ValueError};
+use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, ValueError};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -40,7 +40,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  mcp run -- node server.js
+  mcp run --read . -- node server.js
   mcp run --read ./docs --write ./out --timeout 10m -- ./server --root ./docs
   mcp run --secret GITHUB_TOKEN=env:GITHUB_TOKEN -- github-server
   mcp run --policy server.toml --report report.json -- my-server
@@ -50,7 +50,7 @@ up; 126 not executable; 127 not found; 2 usage.")]
 pub struct Run {
     #[command(flatten)]
     pub permissions: Permissions,
-    /// Start in this directory (default: the current one where it is granted, else HOME)
+    /// Start in this directory (default: the current one where it is there inside, else HOME)
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub cwd: Option<PathBuf>,
     /// Keep HOME between runs, under this name (default: gone after the run)
@@ -63,7 +63,7 @@ pub struct Run {
     #[arg(long, help_heading = "Run")]
     pub strict: bool,
     /// Print the plan and stop
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, conflicts_with = "report", help_heading = "Output")]
     pub explain: bool,
     /// With --explain: as JSON
     #[arg(long, requires = "explain", help_heading = "Output")]
@@ -119,8 +119,8 @@ pub struct Permissions {
     #[arg(long, value_name = "FILE", help_heading = "Permissions")]
     pub env_file: Vec<PathBuf>,
     /// A secret by reference: NAME=env:X, NAME=file:PATH or NAME=cmd:COMMAND
-    #[arg(long, value_name = "NAME=REF", value_parser = secret, help_heading = "Permissions")]
-    pub secret: Vec<(EnvName, SecretRef)>,
+    #[arg(long, value_name = "NAME=REF", help_heading = "Permissions")]
+    pub secret: Vec<String>,
     /// Memory of all processes together (512M; `none` for no limit)
     #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
     pub max_memory: Option<Limit<Bytes>>,
@@ -139,7 +139,7 @@ pub struct Permissions {
     /// Size of each file written
     #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
     pub max_file_size: Option<Limit<Bytes>>,
-    /// Temporary space: /tmp, /dev/shm and HOME together (256M)
+    /// Temporary space: /tmp, /dev/shm and a HOME that is not kept, together (256M)
     #[arg(long, value_name = "SIZE", value_parser = parse::<Bytes>, help_heading = "Limits")]
     pub max_tmp: Option<Bytes>,
     /// Address space of each process (Node, Go and Java reserve gigabytes)
@@ -256,15 +256,6 @@ fn variable(text: &str) -> Result<Variable, String> {
         Some((name, value)) => Ok(Variable::Set(parse(name)?, value.to_owned())),
         None => Ok(Variable::Pass(parse(text)?)),
     }
-}
-
-/// Never repeats the value: it may be the secret itself, given by mistake.
-fn secret(text: &str) -> Result<(EnvName, SecretRef), String> {
-    let forms = "expected NAME=env:VARIABLE, NAME=file:PATH or NAME=cmd:COMMAND";
-    let (name, reference) = text.split_once('=').ok_or(forms)?;
-    let name = name.parse().map_err(|_| forms)?;
-    let reference = reference.parse().map_err(|_| forms)?;
-    Ok((name, reference))
 }
 
 /// A single path component, so that a name can never lead out of the directory of homes.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::render;
+
 #[derive(Debug)]
 pub enum Failure {
     /// The policy makes no sense: exit 2, as for any usage error.
@@ -14,16 +16,25 @@ pub enum Failure {
         path: std::path::PathBuf,
         why: String,
     },
+    /// A file that the user named cannot be read: exit 2.
+    Input {
+        path: std::path::PathBuf,
+        why: String,
+    },
     Usage(String),
 }
 
 impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Policy(_) | Failure::Usage(_) => 2,
+            Failure::Policy(_) | Failure::Usage(_) | Failure::Input { .. } => 2,
             Failure::Sandbox(error) => error.exit_code(),
             Failure::Refused(_) | Failure::File { .. } => 125,
         }
+    }
+
+    pub fn input(path: &std::path::Path, error: &std::io::Error) -> Failure {
+        Failure::Input { path: path.to_owned(), why: error.to_string() }
     }
 
     pub fn file(path: &std::path::Path, error: &std::io::Error) -> Failure {
@@ -35,9 +46,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Policy(error) => error.fmt(f),
-            Failure::Sandbox(error) => error.fmt(f),
-            Failure::Refused(why) | Failure::Usage(why) => f.write_str(why),
-            Failure::File { path, why } => write!(f, "{}: {why}", path.display()),
+            Failure::Sandbox(error) => f.write_str(&render::plain(&error.to_string())),
+            Failure::Refused(why) => f.write_str(why),
+            Failure::Usage(why) => f.write_str(&render::plain(why)),
+            Failure::File { path, why } | Failure::Input { path, why } => {
+                write!(f, "{}: {why}", render::plain(&path.to_string_lossy()))
+            }
         }
     }
 }

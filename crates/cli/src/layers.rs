@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::{Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerSource, Policy};
+use mcp_policy::{
+    Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerSource, Policy, SecretRef,
+};
 
 use crate::args::{Limit, NetworkFlag, Permissions, Variable};
 use crate::failure::Failure;
@@ -19,7 +21,7 @@ pub fn effective(permissions: &Permissions, defaults: Defaults) -> Result<Policy
         match fs::metadata(&path) {
             Ok(_) => layers.push(file(&path, LayerKind::UserConfig)?),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(Failure::file(&path, &e)),
+            Err(e) => return Err(Failure::input(&path, &e)),
         }
     }
     if let Some(path) = &permissions.policy {
@@ -41,12 +43,15 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
-        .map_err(|e| Failure::file(path, &e))?;
+        .map_err(|e| Failure::input(path, &e))?;
     Ok(bytes)
 }
 
 fn command_line(given: &Permissions) -> Result<Layer, Failure> {
-    let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let cwd = match std::env::current_dir() {
+        Ok(cwd) => cwd,
+        Err(_) => without_current_directory(given)?,
+    };
     let mut layer = Layer::command_line(cwd, paths::home());
     for path in &given.read {
         layer.read(path);
@@ -88,10 +93,26 @@ fn command_line(given: &Permissions) -> Result<Layer, Failure> {
             Variable::Set(name, value) => layer.env_set(name.clone(), value),
         };
     }
-    for (name, reference) in &given.secret {
-        layer.secret(name.clone(), reference.clone());
+    for text in &given.secret {
+        let (name, reference) = secret(text)?;
+        layer.secret(name, reference);
     }
     Ok(layer.build()?)
+}
+
+/// The current directory was deleted: what is relative to it means nothing, and must not come to
+/// mean something else.
+fn without_current_directory(given: &Permissions) -> Result<PathBuf, Failure> {
+    let anywhere =
+        |path: &&PathBuf| path.is_absolute() || path.starts_with("~") || path.starts_with("**");
+    let paths = [&given.read, &given.write, &given.deny, &given.allow_unix];
+    match paths.into_iter().flatten().find(|path| !anywhere(path)) {
+        None => Ok(PathBuf::from("/")),
+        Some(path) => Err(Failure::Usage(format!(
+            "{}: the current directory is gone; write the path in full",
+            path.display()
+        ))),
+    }
 }
 
 fn limits(given: &Permissions, layer: &mut LayerBuilder) {
@@ -125,6 +146,18 @@ fn limits(given: &Permissions, layer: &mut LayerBuilder) {
     if let Some(value) = given.grace {
         layer.grace(value);
     }
+}
+
+/// Never repeats the value: it may be the secret itself, given by mistake.
+fn secret(text: &str) -> Result<(EnvName, SecretRef), Failure> {
+    let parsed = text
+        .split_once('=')
+        .and_then(|(name, reference)| Some((name.parse().ok()?, reference.parse().ok()?)));
+    parsed.ok_or_else(|| {
+        Failure::Usage(
+            "--secret: expected NAME=env:VARIABLE, NAME=file:PATH or NAME=cmd:COMMAND".to_owned(),
+        )
+    })
 }
 
 /// `NAME=VALUE` lines; blank lines and `#` comments pass. The value is taken as it stands, but

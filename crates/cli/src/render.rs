@@ -56,11 +56,23 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{} {text}", prefix());
 }
 
+/// Text that may hold a name from anywhere, without what a terminal would obey.
+pub fn plain(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
 /// Output of our own on stdout. A reader that has seen enough (`| head`) is no error.
 pub fn print(text: &str) {
     use std::io::Write;
     let mut stdout = io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => say(&format!("standard output: {e}")),
+        _ => {}
+    }
 }
 
 /// A number of bytes as people write it.

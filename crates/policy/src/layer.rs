@@ -79,7 +79,7 @@ impl Layer {
     /// Reads a policy file's text.
     pub fn from_toml(text: &str, source: LayerSource) -> Result<Self, Error> {
         if text.len() > MAX_POLICY_FILE {
-            return Err(source.too_large(text.len()));
+            return Err(source.too_large());
         }
         parse::layer(text.strip_prefix('\u{FEFF}').unwrap_or(text), source)
     }
@@ -87,7 +87,7 @@ impl Layer {
     /// Reads a policy file as it is on disk.
     pub fn from_bytes(bytes: &[u8], source: LayerSource) -> Result<Self, Error> {
         if bytes.len() > MAX_POLICY_FILE {
-            return Err(source.too_large(bytes.len()));
+            return Err(source.too_large());
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::from_toml(text, source),
@@ -143,11 +143,9 @@ impl LayerSource {
         }
     }
 
-    fn too_large(&self, size: usize) -> Error {
-        Error::in_file(
-            self.shown_path(),
-            format!("this file has {}, too much for a policy", Bytes(size as u64)),
-            format!("policy files have at most {}", Bytes(MAX_POLICY_FILE as u64)),
-        )
+    fn too_large(&self) -> Error {
+        let most = Bytes(MAX_POLICY_FILE as u64);
+        let message = format!("this file has more than {most}, too much for a policy");
+        Error::in_file(self.shown_path(), message, "split it, or name directories instead of files")
     }
 }

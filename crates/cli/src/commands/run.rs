@@ -25,8 +25,12 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     if args.command.is_empty() {
         return Err(Failure::Usage("no command; give one after --: mcp run -- COMMAND".to_owned()));
     }
-    let policy = layers::effective(&args.permissions, Defaults::run())?;
-    let home = args.home.as_deref().map(kept_home).transpose()?;
+    let mut policy = layers::effective(&args.permissions, Defaults::run())?;
+    if args.explain {
+        // Fetching one may run a command, and nothing is to be run.
+        policy.env.secrets.clear();
+    }
+    let home = args.home.as_deref().map(|name| kept_home(name, args.explain)).transpose()?;
     let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
     let request = platform::resolve(wish)?;
     let facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
@@ -63,11 +67,14 @@ fn not_started(plan: &Plan, request: &Request, error: &mcp_sandbox::Error) -> Re
     Report::new(plan, &[], command, ending, error.exit_code(), Usage::default())
 }
 
-fn kept_home(name: &str) -> Result<std::path::PathBuf, Failure> {
+fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failure> {
     let homes = paths::homes().ok_or_else(|| {
         Failure::Usage("--home needs a data directory: set HOME or XDG_DATA_HOME".to_owned())
     })?;
     let home = homes.join(name);
+    if only_explain {
+        return Ok(home);
+    }
     make_private(&home).map_err(|e| Failure::file(&home, &e))?;
     home.canonicalize().map_err(|e| Failure::file(&home, &e))
 }
@@ -90,7 +97,8 @@ fn settle_gaps(plan: &Plan, policy: &Policy, args: &Run) -> Result<(), Failure> 
         match args.fallback {
             _ if args.strict => {
                 return Err(Failure::Refused(format!(
-                    "not started, because --strict was given:\n     {list}"
+                    "not started, because --strict was given:\n     {list}\n     \
+                     (take the limit away with `none`, or leave out --strict)"
                 )));
             }
             Fallback::Deny => {
@@ -203,8 +211,8 @@ fn hint_at_hidden(request: &Request, facts: &HostFacts) {
         } else if !mcp_sandbox::is_visible(&real, request, facts) {
             render::say(&format!(
                 "{} is here, but not visible to the command (add --read {})",
-                argument.to_string_lossy(),
-                quoted(argument)
+                render::plain(&argument.to_string_lossy()),
+                render::plain(&quoted(argument))
             ));
         }
     }

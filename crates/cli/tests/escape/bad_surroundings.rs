@@ -68,6 +68,20 @@ fn deleted_working_directory() {
     }
 }
 
+/// Relative to nothing, a path must not come to mean one below the root.
+#[test]
+fn relative_grant_in_a_deleted_working_directory() {
+    require!("userns");
+    let scratch = Scratch::new();
+    for flag in ["--read", "--write", "--deny", "--cwd"] {
+        let dir = scratch.dir("gone");
+        let run = Run::new().cwd(&dir).prepare(Preparation::remove_dir(&dir));
+        let finished = run.flag(flag).arg("usr/share").probe(&["cwd"]).run();
+        finished.is_clear_error();
+        assert!(finished.stderr.contains("the current directory is gone"), "{finished}");
+    }
+}
+
 #[test]
 fn twenty_open_files() {
     require!("userns");

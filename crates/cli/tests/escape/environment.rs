@@ -198,3 +198,21 @@ fn secrets_that_cannot_be_had_are_errors() {
         assert!(finished.outcomes.is_empty(), "it ran: {finished}");
     }
 }
+
+#[test]
+fn secret_given_by_value_is_not_repeated() {
+    let finished = Run::new().flag("--secret").arg("T=sk-123456").probe(&["cwd"]).run();
+    finished.code_is(2);
+    assert!(!finished.stderr.contains("sk-123456"), "{finished}");
+    assert!(finished.stderr.contains("NAME=env:"), "{finished}");
+}
+
+#[test]
+fn secret_without_end_is_an_error() {
+    require!("userns");
+    for reference in ["T=cmd:yes", "T=file:/dev/zero"] {
+        let finished = Run::new().flag("--secret").arg(reference).probe(&["cwd"]).run();
+        finished.is_clear_error();
+        assert!(finished.stderr.contains("128 KiB"), "{finished}");
+    }
+}

@@ -204,6 +204,9 @@ fn working_directory() {
     assert_eq!(cwd(Run::new().read(scratch.join("grant"))), text);
     assert_eq!(cwd(Run::new().write(&dir)), text);
     assert_eq!(cwd(Run::new()), "/home/mcp");
+    // Above a grant it is there too, so that what is granted is found by its relative path.
+    let above = Run::new().cwd(scratch.path()).read(&dir).probe(&["list", "grant/below"]);
+    allowed(above);
     let other = scratch.dir("other");
     let chosen = Run::new().write(&other).flag("--cwd").arg(&other);
     assert_eq!(cwd(chosen), other.to_str().unwrap());

@@ -113,3 +113,40 @@ fn quiet_says_nothing_of_its_own() {
     finished.code_is(0);
     assert_eq!(finished.stderr, "");
 }
+
+#[test]
+fn explain_fetches_no_secret_and_makes_no_home() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let (trace, data) = (scratch.join("trace"), scratch.join("data"));
+    let secret = format!("T=cmd:touch '{}'; echo x", trace.display());
+    let run = || Run::new().env("XDG_DATA_HOME", &data).flag("--secret").arg(&secret);
+    let explained = run().flag("--home").arg("name").flag("--explain").probe(&["cwd"]).run();
+    explained.code_is(0);
+    assert!(!trace.exists() && !data.exists(), "{explained}");
+    run().flag("--home").arg("name").probe(&["cwd"]).run().code_is(0);
+    assert!(trace.exists() && data.exists());
+}
+
+#[test]
+fn kept_home_is_not_called_bounded() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let data = scratch.join("data");
+    let run = Run::new().env("XDG_DATA_HOME", &data).flag("--home").arg("name");
+    let (_, report) = report(run);
+    assert_eq!(status(&report, "tmp_size"), "partial", "{report:#}");
+}
+
+/// What was killed is counted too.
+#[test]
+fn usage_counts_those_who_were_killed() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.join("report.json");
+    let run = Run::new().flag("--report").arg(&file).flag("--timeout").arg("1s");
+    run.flag("--grace").arg("100ms").shell("trap '' TERM; while :; do :; done").run().code_is(124);
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let seconds = report["usage"]["cpu_seconds"].as_f64().unwrap();
+    assert!(seconds > 0.1, "{report:#}");
+}

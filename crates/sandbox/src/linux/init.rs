@@ -61,6 +61,9 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
             tell(&sandbox.channel, &ToLauncher::Stopped);
         }
         if let Some(ending) = ToLauncher::ending(waited.change) {
+            // The kernel would end the rest with us, but not count what it used.
+            let _ = sys::signal_everyone(libc::SIGKILL);
+            while sys::wait_for(-1).is_ok() {}
             tell(&sandbox.channel, &ending);
             sys::exit_now(0);
         }

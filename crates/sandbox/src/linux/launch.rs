@@ -30,7 +30,7 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
 pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
     match try_run(plan, request) {
         Ok(report) => Ok(report),
-        Err(Trouble::Step(failed)) => Err(explain(plan, request, failed)),
+        Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
@@ -64,7 +64,7 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays)?;
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
-    evidence.extend(own_evidence(plan, &ended.ending, &ended.usage));
+    evidence.extend(own_evidence(plan, &ended.usage));
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let code = exit_code(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
@@ -119,7 +119,7 @@ fn limits(plan: &Plan) -> Limits {
 
 /// The steps that are the launcher's own: the clone succeeded, the clock and the watch ran. The
 /// last step is confirmed by the command's start, which no message of the target can follow.
-fn own_evidence(plan: &Plan, ending: &Ending, usage: &Usage) -> Vec<Evidence> {
+fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
         let answer = match &planned.step {
@@ -130,9 +130,7 @@ fn own_evidence(plan: &Plan, ending: &Ending, usage: &Usage) -> Vec<Evidence> {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => continue,
             },
-            Step::Execute { .. } if !matches!(ending, Ending::NotStarted(_)) => {
-                Answer::Confirmed(String::new())
-            }
+            Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,
         };
         evidence.push(Evidence { step, answer });
@@ -275,7 +273,7 @@ pub fn user_namespace(uid_map: &str, gid_map: &str) -> io::Result<OwnedFd> {
 }
 
 /// The failed step in the user's words.
-fn explain(plan: &Plan, request: &Request, failed: Failed) -> Error {
+fn explain(plan: &Plan, failed: Failed) -> Error {
     let Some(planned) = plan.steps.get(failed.step) else {
         return Error::Setup(SetupFailure {
             step: "set up".to_owned(),
@@ -310,14 +308,14 @@ fn explain(plan: &Plan, request: &Request, failed: Failed) -> Error {
         step: planned.step.verb().to_owned(),
         target,
         errno: failed.errno,
-        hint: hint(&planned.step, failed.errno, request).to_owned(),
+        hint: hint(&planned.step, failed.errno).to_owned(),
     })
 }
 
-fn hint(step: &Step, errno: i32, _request: &Request) -> &'static str {
+fn hint(step: &Step, errno: i32) -> &'static str {
     match (step, errno) {
         (Step::Namespaces { .. }, libc::EPERM | libc::ENOSPC | libc::ENOSYS | libc::EINVAL) => {
-            "this host refuses user namespaces; `mcp doctor` names the setting"
+            "this host refuses user namespaces, for which there is no fallback yet; `mcp doctor` names the setting"
         }
         (Step::Proc { .. }, libc::EPERM) => {
             "the /proc of this host is masked, as in a container; `mcp doctor` says more"

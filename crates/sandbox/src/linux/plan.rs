@@ -4,6 +4,7 @@
 //! plan yet, and the run does not start.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
@@ -13,7 +14,7 @@ use crate::linux::seccomp::{Arch, NewProcesses};
 use crate::linux::step::{NetworkNamespace, Resource, Step};
 use crate::linux::{deny, landlock, view};
 use crate::plan::{Intent, Plan, Planned};
-use crate::request::{Request, Stdio};
+use crate::request::{HOME, Home, Request, Stdio};
 
 /// Inside, a run that root started is this ordinary user …
 const ROOT_BECOMES: u32 = 1000;
@@ -235,10 +236,27 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
         Control::Processes => processes(request, facts),
         Control::OpenFiles => asked(limits.open_files.value, "RLIMIT_NOFILE for each process"),
         Control::FileSize => asked(limits.file_size.value, "RLIMIT_FSIZE for each file"),
-        Control::TmpSize => Intent::enforce("tmpfs size for /tmp, /dev/shm and HOME together"),
+        Control::TmpSize => temporary_space(request),
         Control::AddressSpace => asked(limits.address_space.value, "RLIMIT_AS for each process"),
         Control::Timeout => asked(limits.timeout.value, "the launcher ends the pid namespace"),
     }
+}
+
+fn temporary_space(request: &Request) -> Intent {
+    if matches!(request.home, Home::Kept(_)) {
+        return Intent::partial(
+            "tmpfs size for /tmp and /dev/shm together",
+            "HOME is kept on the host's disk and not bounded",
+        );
+    }
+    let own = ["/tmp", "/var/tmp", HOME];
+    if request.write.iter().any(|place| own.iter().any(|own| Path::new(own) == place.path)) {
+        return Intent::partial(
+            "tmpfs size",
+            "a granted directory takes the place of a bounded one",
+        );
+    }
+    Intent::enforce("tmpfs size for /tmp, /dev/shm and HOME together")
 }
 
 fn asked<T>(limit: Option<T>, by: &str) -> Intent {
@@ -259,7 +277,8 @@ fn network(request: &Request) -> Intent {
     } else {
         Intent::partial(
             "empty network namespace",
-            "the allowed destinations cannot be reached: allowlists are not built yet",
+            "what is allowed cannot be reached: allowlists, unix sockets and listening are not built \
+             yet (--fallback warn starts with no network at all, --network host with all of it)",
         )
     }
 }

@@ -36,6 +36,9 @@ pub const SIGNALS: [i32; 11] = [
 /// How long a reader of relayed output may keep a finished run waiting.
 const DRAIN: Duration = Duration::from_secs(5);
 
+/// How long init may take to kill and collect the tree before it is killed with it.
+const LAST_RESORT: Duration = Duration::from_millis(500);
+
 pub struct Init {
     pub pid: i32,
     pub pidfd: OwnedFd,
@@ -76,6 +79,7 @@ pub struct Supervisor {
     started: Option<Instant>,
     look_at: Option<Instant>,
     terminated: Option<Instant>,
+    killed: Option<Instant>,
     stopping: bool,
     ending: Option<Ending>,
 }
@@ -107,6 +111,7 @@ impl Supervisor {
             started: None,
             look_at: None,
             terminated: None,
+            killed: None,
             stopping: false,
             ending: None,
         })
@@ -129,6 +134,10 @@ impl Supervisor {
         }
         if let End::Failed(failed) = failed {
             return Err(Trouble::Step(failed));
+        }
+        if self.started.is_none() {
+            // Killed from outside, or by a machine out of memory.
+            return Err(io::Error::other("its init ended during the set-up").into());
         }
         let mut usage = Usage {
             wall_seconds: begun.elapsed().as_secs_f64(),
@@ -206,6 +215,7 @@ impl Supervisor {
 
     fn next_deadline(&self) -> Option<Instant> {
         let end = match (self.terminated, self.started, self.limits.timeout) {
+            _ if self.killed.is_some() => self.killed.map(|since| since + LAST_RESORT),
             (Some(since), ..) => since.checked_add(self.limits.grace),
             (None, Some(since), Some(timeout)) => since.checked_add(timeout),
             _ => None,
@@ -338,10 +348,13 @@ impl Supervisor {
     }
 
     fn keep_time(&mut self) {
+        if self.killed.is_some() {
+            return self.kill();
+        }
         let now = Instant::now();
         if let Some(since) = self.terminated {
             if now.duration_since(since) >= self.limits.grace {
-                let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
+                self.kill();
             }
             return;
         }
@@ -370,8 +383,23 @@ impl Supervisor {
             Found::Over => {
                 self.look_at = None;
                 self.end(Ending::MemoryLimit);
+                self.kill();
+            }
+        }
+    }
+
+    /// Init kills the tree and collects it, so that what it used is counted; an init that does
+    /// not is killed itself, and the kernel ends the tree.
+    fn kill(&mut self) {
+        match self.killed {
+            None => {
+                self.killed = Some(Instant::now());
+                self.order(ToInit::SignalAll(libc::SIGKILL));
+            }
+            Some(since) if since.elapsed() >= LAST_RESORT => {
                 let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
             }
+            Some(_) => {}
         }
     }
 

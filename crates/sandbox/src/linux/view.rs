@@ -8,8 +8,8 @@ use crate::host::{EntryKind, HostFacts, SystemEntry};
 use crate::linux::step::{Access, Owner, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
-/// Parts of /proc that speak of the whole machine and that anybody may read. The rest of that kind
-/// (kmsg, timer_list …) is root's, whom nobody inside can be; all of /proc is read-only.
+/// Parts of /proc that hold secrets of the host: its memory, the keys of its users. What only
+/// describes the machine stays, because programs read it; all of /proc is read-only.
 pub const PROC_HIDDEN: [&str; 3] = ["kcore", "keys", "key-users"];
 
 pub const HOSTNAME: &str = "mcp";

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,10 @@ const SYSTEM_PATH: [&str; 6] =
 pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let Wish { policy, command, cwd, home } = wish;
     let host_home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let current = match std::env::current_dir() {
+        Ok(current) => current,
+        Err(_) => without_current_directory(&command, cwd.as_deref())?,
+    };
     let mut links = Vec::new();
     let mut read = grants(&policy.filesystem.read, "read", &mut links)?;
     let mut write = grants(&policy.filesystem.write, "write", &mut links)?;
@@ -69,7 +73,12 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let is_visible = |path: &Path| {
         visible.iter().any(|place| path.starts_with(&place.path)) && denials.rule(path).is_none()
     };
-    let start = start_directory(cwd, &current, &is_visible, &links)?;
+    // Above a grant there is a directory inside too, empty but for the way to it.
+    let is_there = |path: &Path| {
+        let above = |place: &&Place| path != Path::new("/") && place.path.starts_with(path);
+        is_visible(path) || visible.iter().any(above)
+    };
+    let start = start_directory(cwd, &current, &is_there, &links)?;
     let secrets = secrets(&policy)?;
     for (name, value) in [
         ("PATH", inner_path(&located, &host_path, &is_visible)),
@@ -105,6 +114,18 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         secrets,
         stdio,
     })
+}
+
+/// The current directory was deleted: nothing may be relative to it.
+fn without_current_directory(command: &[OsString], cwd: Option<&Path>) -> Result<PathBuf, Error> {
+    let program = command.first().map(Path::new).filter(|path| path.components().count() > 1);
+    match program.into_iter().chain(cwd).find(|path| path.is_relative()) {
+        None => Ok(PathBuf::from("/")),
+        Some(path) => Err(Error::Input {
+            what: path.display().to_string(),
+            why: "the current directory is gone; write the path in full".to_owned(),
+        }),
+    }
 }
 
 fn unique(mut links: Vec<Link>) -> Vec<Link> {
@@ -235,15 +256,15 @@ fn inner_path(
     std::env::join_paths(directories).unwrap_or_else(|_| "/usr/bin:/bin".into())
 }
 
-/// The current directory where the sandbox shows it, else HOME.
+/// The current directory where it is there inside, else HOME.
 fn start_directory(
     asked: Option<PathBuf>,
     current: &Path,
-    is_visible: &dyn Fn(&Path) -> bool,
+    is_there: &dyn Fn(&Path) -> bool,
     links: &[Link],
 ) -> Result<PathBuf, Error> {
     let Some(asked) = asked else {
-        let seen = is_visible(current) && current.is_dir();
+        let seen = is_there(current) && current.is_dir();
         return Ok(if seen { current.to_owned() } else { HOME.into() });
     };
     let path = without_parents(current.join(&asked));
@@ -251,7 +272,7 @@ fn start_directory(
     let inside = [HOME, "/usr"].iter().any(|own| path.starts_with(own))
         || ["/", "/tmp", "/var/tmp"].iter().any(|own| path == Path::new(own));
     let linked = links.iter().any(|link| path.starts_with(&link.at));
-    if inside || linked || is_visible(&path) {
+    if inside || linked || is_there(&path) {
         return Ok(path);
     }
     Err(Error::Grant {
@@ -281,24 +302,41 @@ fn fetch(reference: &SecretRef) -> Result<OsString, String> {
     match reference {
         SecretRef::Env(name) => std::env::var_os(AsRef::<str>::as_ref(name))
             .ok_or_else(|| format!("{name} is not set in this environment")),
-        SecretRef::File(path) => fs::read(path)
-            .map(|bytes| without_newline(&bytes))
-            .map_err(|e| format!("{}: {e}", path.display())),
-        SecretRef::Command(command) => {
-            let output = Command::new("/bin/sh")
-                .args(["-c", command])
-                .stdin(ChildStdio::inherit())
-                .stderr(ChildStdio::inherit())
-                .stdout(ChildStdio::piped())
-                .output()
-                .map_err(|e| format!("could not run its command: {e}"))?;
-            if output.status.success() {
-                Ok(without_newline(&output.stdout))
-            } else {
-                Err(format!("its command failed ({})", output.status))
-            }
+        SecretRef::File(path) => {
+            let file = fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            Ok(without_newline(&bounded(file)?))
         }
+        SecretRef::Command(command) => from_command(command),
     }
+}
+
+fn from_command(command: &str) -> Result<OsString, String> {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", command])
+        .stdout(ChildStdio::piped())
+        .spawn()
+        .map_err(|e| format!("could not run its command: {e}"))?;
+    // Closed when read, so that a command with more to say ends as well.
+    let said = child.stdout.take().map_or(Ok(Vec::new()), bounded);
+    let status = child.wait().map_err(|e| format!("could not wait for its command: {e}"))?;
+    let said = said?;
+    if status.success() {
+        Ok(without_newline(&said))
+    } else {
+        Err(format!("its command failed ({status})"))
+    }
+}
+
+/// The kernel takes no longer string at the start of a program.
+const LARGEST_SECRET: u64 = 128 * 1024;
+
+fn bounded(from: impl std::io::Read) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST_SECRET + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > LARGEST_SECRET {
+        return Err("is larger than 128 KiB".to_owned());
+    }
+    Ok(bytes)
 }
 
 /// Files and commands end with a line feed that is not part of the value.
