@@ -48,7 +48,7 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
             Ok(report) => to_json(report),
             Err(error) => to_json(&not_started(&plan, &request, error)),
         };
-        writeln!(file, "{report}").map_err(|e| Failure::file(path, &e))?;
+        write_report(&mut file, &report).map_err(|e| Failure::file(path, &e))?;
     }
     let report = outcome?;
     if !args.quiet {
@@ -57,8 +57,21 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     Ok(report.exit_code)
 }
 
+/// Not through a symlink: an earlier run may have left one in a directory it could write.
 fn create(path: &Path) -> Result<File, Failure> {
-    File::create(path).map_err(|e| Failure::file(path, &e))
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(target_os = "linux")]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
+    options.open(path).map_err(|e| Failure::file(path, &e))
+}
+
+/// All of it, and nothing of what the command may have written there meanwhile.
+fn write_report(file: &mut File, report: &str) -> std::io::Result<()> {
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    writeln!(file, "{report}")
 }
 
 fn not_started(plan: &Plan, request: &Request, error: &mcp_sandbox::Error) -> Report {

@@ -207,3 +207,23 @@ fn no_other_place_holds_more() {
         assert!(ended, "{dir} took it all: {finished}");
     }
 }
+
+/// The watch reads the name of a process on the way to its memory.
+#[test]
+fn memory_of_a_process_with_an_odd_name() {
+    require!("userns");
+    let hog = "import ctypes, mmap, time\n\
+               ctypes.CDLL(None).prctl(15, b'\\xff\\xfe', 0, 0, 0)\n\
+               m = mmap.mmap(-1, 256 << 20)\n\
+               any(m.write(b'x' * (1 << 20)) < 0 for _ in range(256))\n\
+               time.sleep(3)";
+    let run = |limit: &str| {
+        Run::new().flag("--max-memory").arg(limit).command(&["python3", "-c", hog]).run()
+    };
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        println!("SKIP: no python3");
+        return;
+    }
+    run("1G").code_is(0);
+    run("128M").code_is(137);
+}

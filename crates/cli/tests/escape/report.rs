@@ -150,3 +150,30 @@ fn usage_counts_those_who_were_killed() {
     let seconds = report["usage"]["cpu_seconds"].as_f64().unwrap();
     assert!(seconds > 0.1, "{report:#}");
 }
+
+/// A directory that the command may write is one where it can plant links for the next run.
+#[test]
+fn report_is_not_written_through_a_symlink() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let victim = scratch.file("victim", "precious");
+    let file = scratch.join("report.json");
+    std::os::unix::fs::symlink(&victim, &file).unwrap();
+    let finished = Run::new().flag("--report").arg(&file).probe(&["cwd"]).run();
+    finished.is_clear_error();
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    fs::remove_file(&file).unwrap();
+    Run::new().flag("--report").arg(&file).probe(&["cwd"]).run().code_is(0);
+}
+
+#[test]
+fn command_cannot_write_into_its_report() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.join("report.json");
+    let text = "x".repeat(20_000);
+    let run = Run::new().write(scratch.path()).flag("--report").arg(&file);
+    run.probe(&["write".as_ref(), file.as_os_str(), text.as_ref()]).run().code_is(0);
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(report["controls"].is_object());
+}

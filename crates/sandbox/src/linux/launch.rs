@@ -126,9 +126,8 @@ fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
             Step::Namespaces { .. } => Answer::Confirmed(String::new()),
             Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
             Step::WatchMemory { .. } => match usage.max_tree_memory_bytes {
-                Some(0) => Answer::Confirmed("ended before the first look".to_owned()),
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
-                None => continue,
+                None => Answer::Confirmed("ended before the first look".to_owned()),
             },
             Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,

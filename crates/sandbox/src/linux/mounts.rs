@@ -31,6 +31,9 @@ mod mask;
 /// host that can run a sandbox, and no grant may lie below it.
 const STAGING: &str = "/proc";
 
+/// The machine has a number of terminals for everybody together.
+const TERMINALS: &str = "64";
+
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 /// Detached copies of host trees, by the place they are for.
@@ -132,11 +135,15 @@ impl Root {
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             let tree = clone_tree(CWD, &path)?;
+            // Writing to a device is not writing to its file system: this only keeps the
+            // times of the node as they are.
+            let flags = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID;
+            sys::set_tree_attributes(tree.as_fd(), flags, sys::Depth::Tree, None)?;
             self.attach(&tree, &path, PlaceKind::File)?;
         }
         let terminals = file_system(
             "devpts",
-            &[("ptmxmode", "0666"), ("mode", "0620")],
+            &[("ptmxmode", "0666"), ("mode", "0620"), ("max", TERMINALS)],
             MountAttrFlags::MOUNT_ATTR_NOEXEC,
         )?;
         self.attach(&terminals, Path::new("/dev/pts"), PlaceKind::Directory)?;

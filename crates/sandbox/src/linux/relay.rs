@@ -4,7 +4,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -92,16 +93,34 @@ impl Relay {
 /// A socket of the user's stays blocking for whoever shares it; each call here does not.
 fn read_now(from: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     match recv(from, &mut *buffer, RecvFlags::DONTWAIT) {
-        Err(Errno::NOTSOCK) => rustix::io::read(from, buffer),
+        Err(Errno::NOTSOCK) => {
+            is_ready(from, PollFlags::IN)?;
+            rustix::io::read(from, buffer)
+        }
         other => other.map(|(count, _)| count),
     }
 }
 
 fn write_now(to: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     match send(to, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-        Err(Errno::NOTSOCK) => rustix::io::write(to, bytes),
+        Err(Errno::NOTSOCK) => {
+            is_ready(to, PollFlags::OUT)?;
+            let blocks = !fcntl_getfl(to)?.contains(OFlags::NONBLOCK);
+            let most = if blocks { bytes.len().min(TAKEN_AT_ONCE) } else { bytes.len() };
+            rustix::io::write(to, &bytes[..most])
+        }
         other => other,
     }
+}
+
+/// What a terminal that says it is ready takes without waiting.
+const TAKEN_AT_ONCE: usize = 256;
+
+/// A terminal of another user cannot be opened anew, and its description may block.
+fn is_ready(fd: &OwnedFd, flags: PollFlags) -> Result<(), Errno> {
+    let mut fds = [PollFd::new(fd, flags)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    if fds[0].revents().is_empty() { Err(Errno::AGAIN) } else { Ok(()) }
 }
 
 /// A pipe of which the launcher keeps one end, non-blocking, and the sandbox gets the other.

@@ -141,7 +141,7 @@ impl Supervisor {
         }
         let mut usage = Usage {
             wall_seconds: begun.elapsed().as_secs_f64(),
-            max_tree_memory_bytes: self.watch.as_ref().map(|watch| watch.peak),
+            max_tree_memory_bytes: self.watch.as_ref().filter(|w| w.looks > 0).map(|w| w.peak),
             ..Usage::default()
         };
         if let Some(waited) = waited {

@@ -12,6 +12,7 @@ use rustix::fs::{Dir, Mode, OFlags};
 
 /// How fast memory can be filled, generously: touching fresh pages costs the kernel more.
 const BYTES_PER_SECOND: u64 = 2 << 30;
+const RESIDENT: &str = "RssAnon:";
 /// More than `status` or `smaps_rollup` ever are.
 const LARGEST_TEXT: usize = 8192;
 const SHORTEST: Duration = Duration::from_millis(4);
@@ -21,6 +22,8 @@ pub struct MemoryWatch {
     proc: OwnedFd,
     pub limit: u64,
     pub peak: u64,
+    /// How often it has looked.
+    pub looks: u64,
 }
 
 /// What a look at the tree found.
@@ -32,7 +35,7 @@ pub enum Found {
 impl MemoryWatch {
     /// `proc` is the sandbox's own /proc: it lists the processes of the tree and no others.
     pub fn new(proc: OwnedFd, limit: u64) -> MemoryWatch {
-        MemoryWatch { proc, limit, peak: 0 }
+        MemoryWatch { proc, limit, peak: 0, looks: 0 }
     }
 
     /// Nothing can have passed the limit before this.
@@ -41,6 +44,7 @@ impl MemoryWatch {
     }
 
     pub fn look(&mut self) -> Found {
+        self.looks += 1;
         let processes = self.processes();
         let mut bytes: u64 = processes.iter().map(|pid| self.resident(pid)).sum();
         if bytes > self.limit {
@@ -56,23 +60,41 @@ impl MemoryWatch {
         Found::Within { look_again: pause.clamp(SHORTEST, LONGEST) }
     }
 
+    /// Every process but init.
     fn processes(&self) -> Vec<String> {
-        let Ok(entries) = Dir::read_from(&self.proc) else {
+        let mut names = self.names(".");
+        names.retain(|name| name != "1");
+        names
+    }
+
+    /// The numbers in a directory of /proc.
+    fn names(&self, directory: &str) -> Vec<String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.proc, directory, flags, Mode::empty());
+        let Ok(entries) = opened.and_then(Dir::new) else {
             return Vec::new();
         };
         entries
             .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
-            .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && name != "1")
+            .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
             .collect()
     }
 
-    /// An upper bound of a process's own memory. A process that has just ended has none.
+    /// An upper bound of a process's own memory. A process that has just ended has none; one
+    /// whose first thread has ended shows its memory through the others.
     fn resident(&self, pid: &str) -> u64 {
-        let Some(status) = self.read(pid, "status") else {
-            return 0;
+        let counted = |status: String| {
+            let field = |name| kibibytes(&status, name);
+            status.contains(RESIDENT).then(|| field(RESIDENT) + field("RssShmem:"))
         };
-        let field = |name| kibibytes(&status, name);
-        field("RssAnon:") + field("RssShmem:")
+        let own = self.read(pid, "status").and_then(counted);
+        own.or_else(|| {
+            let threads = self.names(&format!("{pid}/task"));
+            threads.iter().find_map(|thread| {
+                self.read(pid, &format!("task/{thread}/status")).and_then(counted)
+            })
+        })
+        .unwrap_or(0)
     }
 
     /// Its memory with shared pages divided among those who share them.
@@ -100,7 +122,8 @@ impl MemoryWatch {
             }
         }
         text.truncate(length);
-        String::from_utf8(text).ok()
+        // A process may call itself anything, in any bytes.
+        Some(String::from_utf8_lossy(&text).into_owned())
     }
 }
 

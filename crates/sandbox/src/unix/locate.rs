@@ -3,16 +3,15 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
 use crate::request::Link;
-use crate::unix::layout;
 use crate::unix::shim::{Behind, Variable, behind};
 use crate::unix::walk::walk;
+use crate::unix::{layout, peek};
 
 /// A script of a script of a script … ends here, as in the kernel.
 pub const MOST_INTERPRETERS: usize = 5;
@@ -45,21 +44,72 @@ pub struct Located {
 }
 
 pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Error> {
-    let mut found = Located { program: find(command, search)?, ..Located::default() };
-    let mut file = found.program.clone();
-    for _ in 0..MOST_INTERPRETERS {
-        let real = found.add(&file, search)?;
+    let program = find(command, search)?;
+    let mut found = Located { program: program.clone(), ..Located::default() };
+    // What the user named is shown. What a file says belongs to it may be a trap: a package can
+    // write what it likes into its own files.
+    if asked_for(command, &program, search) {
+        found.add(&program, search, 0)?;
+    } else if !found.add_found(&program, search, 0)? {
+        return Err(Error::NotExecutable {
+            path: program,
+            why: "is not part of an installation (run it by its own path, or add --read)"
+                .to_owned(),
+        });
+    }
+    let mut file = program;
+    for depth in 1..MOST_INTERPRETERS {
+        let real = walk(&file).map(|walked| walked.real).unwrap_or_default();
         match interpreter(&real, search) {
-            Some(next) => file = next,
-            None => return Ok(found),
+            Some(next) if found.add_found(&next, search, depth)? => file = next,
+            _ => return Ok(found),
         }
     }
     Ok(found)
 }
 
+/// Whether the program is what was named, and not what a stand-in leads to.
+fn asked_for(command: &OsStr, program: &Path, search: &Search<'_>) -> bool {
+    match command.as_bytes().contains(&b'/') {
+        true => program == without_parents(search.cwd.join(command)),
+        false => search
+            .path
+            .iter()
+            .any(|directory| program == without_parents(search.cwd.join(directory).join(command))),
+    }
+}
+
+/// Whether the kernel could execute it; a key or a note is no program.
+fn is_program(file: &Path) -> bool {
+    const MAGIC: [&[u8]; 5] =
+        [b"\x7fELF", b"#!", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf"];
+    peek::head(file, 4).is_some_and(|head| MAGIC.iter().any(|magic| head.starts_with(magic)))
+}
+
 impl Located {
+    /// Adds a program that something in a file led to, if it is one that may be shown: of the
+    /// system, on the user's PATH, beside what is shown already, or part of an installation.
+    fn add_found(&mut self, file: &Path, search: &Search<'_>, depth: usize) -> Result<bool, Error> {
+        let walked = walk(file)
+            .map_err(|e| Error::NotExecutable { path: file.to_owned(), why: e.to_string() })?;
+        let real = &walked.real;
+        let on_path = |place: &Path| {
+            search.path.iter().any(|directory| place.parent() == Some(directory.as_path()))
+        };
+        let fits = real.starts_with("/usr")
+            || self.shown.iter().any(|shown| real.starts_with(shown))
+            || on_path(file)
+            || on_path(real)
+            || layout::surroundings(real, search.real_home().as_deref()) != [real.as_path()];
+        if !fits || !is_program(real) || depth >= MOST_INTERPRETERS {
+            return Ok(false);
+        }
+        self.add(file, search, depth)?;
+        Ok(true)
+    }
+
     /// Adds a program, every symlink on the way to it, and what is around each.
-    fn add(&mut self, file: &Path, search: &Search<'_>) -> Result<PathBuf, Error> {
+    fn add(&mut self, file: &Path, search: &Search<'_>, depth: usize) -> Result<(), Error> {
         let walked = walk(file)
             .map_err(|e| Error::NotExecutable { path: file.to_owned(), why: e.to_string() })?;
         if let Some(directory) = file.parent() {
@@ -79,10 +129,11 @@ impl Located {
             }
         }
         if let Some(base) = virtual_environment_base(&walked.real, file) {
-            self.add(&base, search)?;
+            // A base that is not there is the environment's own problem.
+            let _ = self.add_found(&base, search, depth + 1);
         }
         self.links.extend(walked.links);
-        Ok(walked.real)
+        Ok(())
     }
 }
 
@@ -165,8 +216,7 @@ fn executable(path: &Path) -> Result<(), Why> {
 
 /// What follows `#!` on the first line, as far as the kernel reads it.
 pub fn shebang(script: &Path) -> Option<Vec<u8>> {
-    let mut head = Vec::new();
-    fs::File::open(script).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let head = peek::head(script, 256)?;
     let line = head.strip_prefix(b"#!")?;
     line.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
 }
@@ -182,16 +232,17 @@ fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
     if program.file_name() != Some(OsStr::new("env")) {
         return Some(real_program(program, search));
     }
-    let command = words.find(|word| {
-        let bytes = word.as_bytes();
-        !bytes.starts_with(b"-") && !bytes.contains(&b'=')
-    })?;
+    // Only what env does with it for certain: another option may take the next word for itself.
+    let command = words.find(|word| word != "-S" && !word.as_bytes().contains(&b'='))?;
+    if command.as_bytes().starts_with(b"-") {
+        return None;
+    }
     find(&command, search).ok()
 }
 
 /// The interpreter behind a Python virtual environment, which its links may not lead to.
 fn virtual_environment_base(real: &Path, file: &Path) -> Option<PathBuf> {
-    let config = fs::read_to_string(file.parent()?.parent()?.join("pyvenv.cfg")).ok()?;
+    let config = peek::text(&file.parent()?.parent()?.join("pyvenv.cfg"))?;
     let home = config.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "home").then(|| PathBuf::from(value.trim()))

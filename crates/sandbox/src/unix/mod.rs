@@ -10,6 +10,7 @@ pub mod glob_set;
 pub mod layout;
 pub mod listing;
 pub mod locate;
+pub mod peek;
 pub mod resolve;
 pub mod shim;
 pub mod walk;

@@ -8,6 +8,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::unix::peek;
+
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +60,7 @@ fn env_manager(
     };
     let wanted = variable(&format!("{}_VERSION", tool.to_uppercase()))
         .or_else(|| nearest(cwd, &format!(".{language}-version")))
-        .or_else(|| fs::read_to_string(root.join("version")).ok())
+        .or_else(|| peek::text(&root.join("version")))
         .unwrap_or_default();
     let wanted: Vec<&str> = wanted.split([':', '\n', ' ']).map(str::trim).collect();
     choose(versions, &wanted, name, shim, any)
@@ -74,7 +76,7 @@ fn tool_versions(
 ) -> Option<Behind> {
     let name = shim.file_name()?;
     // asdf writes the tools that have the program into the stand-in.
-    let text = fs::read_to_string(shim).unwrap_or_default();
+    let text = peek::text(shim).unwrap_or_default();
     let named: Vec<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# asdf-plugin: "))
@@ -110,7 +112,7 @@ fn asked_for(tool: &str, cwd: &Path, variable: Variable<'_>) -> Vec<String> {
     });
     files
         .chain(home.iter().map(|home| home.join(".config/mise/config.toml")))
-        .filter_map(|path| fs::read_to_string(path).ok())
+        .filter_map(|path| peek::text(&path))
         .find_map(|text| text.lines().find_map(|line| versions_in(line, tool)))
         .unwrap_or_default()
 }
@@ -138,6 +140,10 @@ fn choose(
     for version in &wanted {
         if *version == "system" {
             return Some(Behind::Elsewhere(shim.to_owned()));
+        }
+        // A name, never a way to somewhere else.
+        if Path::new(version).components().count() != 1 || version.starts_with('.') {
+            return None;
         }
         let exact = versions.join(version).join("bin").join(name);
         let program = if exact.is_file() { Some(exact) } else { greatest(versions, version, name) };
@@ -181,12 +187,12 @@ fn volta(root: &Path, name: &OsStr, cwd: &Path) -> Option<PathBuf> {
 }
 
 fn json(path: &Path) -> Option<Value> {
-    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+    serde_json::from_str(&peek::text(path)?).ok()
 }
 
 /// The contents of the nearest file of that name, from `cwd` upwards.
 fn nearest(cwd: &Path, name: &str) -> Option<String> {
-    cwd.ancestors().find_map(|directory| fs::read_to_string(directory.join(name)).ok())
+    cwd.ancestors().find_map(|directory| peek::text(&directory.join(name)))
 }
 
 /// The program in the greatest version below `versions` that starts with `wanted`.
