@@ -1,5 +1,6 @@
-//! `mcp doctor`: what this machine can enforce. Every line is the result of trying it: the
-//! forbidden act is done outside, where it must work, and in a sandbox, where it must not.
+//! `mcp doctor`: what this machine can enforce. Every line is the result of trying it: a forbidden
+//! act is done outside, where it must work, and in a sandbox, where it must not; a limit is passed
+//! without its flag and held with it. Privileges are read back, the timeout is seen to kill.
 
 mod advice;
 mod trial;
@@ -154,7 +155,10 @@ fn text(diagnosis: &Diagnosis) -> String {
         }
     };
     section("This machine, each mechanism tried in a throw-away process", &diagnosis.mechanisms);
-    section("The default policy, each act tried outside and inside a sandbox", &diagnosis.controls);
+    section(
+        "The sandbox: boundaries tried outside and inside, limits inside without and with the flag",
+        &diagnosis.controls,
+    );
     text += &format!("{}\n", paint.strong("Recommendation"));
     for recommendation in &diagnosis.recommendations {
         text += &format!("  {recommendation}\n");
