@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::Error;
 use crate::plan::{Intent, Plan};
 use crate::platform::{self, Line};
+use crate::report::Report;
 use crate::request::{Request, Secret};
 use crate::sandbox::Fallback;
 use crate::sandbox::order::{Order, Received};
@@ -58,10 +59,10 @@ fn serve(mut line: Line) -> ! {
         // Nobody is there to be told.
         Ok(None) | Err(_) => exit(NOT_SET_UP),
     };
-    let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|(plan, request)| {
+    let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|prepared| {
         drop(order);
         reply(&line, &Reply::Accepted);
-        platform::run(&plan, &request)
+        launch(&prepared)
     });
     let (answer, code) = match outcome {
         Ok(report) => {
@@ -87,7 +88,29 @@ fn reply(line: &Line, reply: &Reply) {
     }
 }
 
-fn prepare(received: Received) -> Result<(Plan, Request), Error> {
+struct Prepared {
+    plan: Plan,
+    request: Request,
+    fallback: Fallback,
+    strict: bool,
+}
+
+/// Where this host refuses what was planned, once more with what it allows.
+fn launch(Prepared { plan, request, fallback, strict }: &Prepared) -> Result<Report, Error> {
+    let error = match platform::run(plan, request) {
+        Err(error) => error,
+        ended => return ended,
+    };
+    match crate::plan_again(request, plan, &error)? {
+        None => Err(error),
+        Some((_, other)) => {
+            refuse_gaps(&other, *fallback, *strict)?;
+            platform::run(&other, request)
+        }
+    }
+}
+
+fn prepare(received: Received) -> Result<Prepared, Error> {
     let Received { wish, secrets, fallback, strict } = received;
     if !platform::is_single_threaded() {
         return Err(Error::Input {
@@ -101,7 +124,7 @@ fn prepare(received: Received) -> Result<(Plan, Request), Error> {
     add_secrets(&mut request, secrets);
     let plan = crate::plan(&request, &platform::assume_host()?);
     refuse_gaps(&plan, fallback, strict)?;
-    Ok((plan, request))
+    Ok(Prepared { plan, request, fallback, strict })
 }
 
 /// A secret replaces whatever else has its name.

@@ -58,14 +58,24 @@ pub struct HostFacts {
     pub caller: Caller,
     /// All namespaces in one clone3, with an id map.
     pub namespaces: Fact,
-    /// A new root by pivot_root, with a /proc of its own.
+    /// A new root by pivot_root.
     pub private_root: Fact,
+    /// A network namespace, where the others work.
+    pub network_namespace: Fact,
+    /// A /proc of the sandbox's own; refused where the host's is masked, as in containers.
+    pub own_proc: Fact,
     /// Trees whose owner ids are mapped, so that root's files stay root's.
     pub mapped_trees: Fact,
     pub seccomp: Fact,
     /// The newest Landlock version that the kernel offers; 0 for none.
     pub landlock_abi: u32,
     pub cgroup: CgroupFacts,
+    /// Where a run without a root of its own has its private directories.
+    pub run_directory: PathBuf,
+    /// Files of the system that a private root has texts of its own in the place of.
+    pub texts: Vec<PathBuf>,
+    /// An ordinary user that root can become without a user namespace.
+    pub stand_in: Option<u32>,
     /// Pieces of the system that exist here.
     pub entries: Vec<SystemEntry>,
 }

@@ -53,6 +53,21 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     linux::plan::plan(request, facts)
 }
 
+/// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
+/// failure is not the host's, and the same would only fail again. Nothing has run yet.
+pub fn plan_again(
+    request: &Request,
+    failed: &Plan,
+    error: &Error,
+) -> Result<Option<(HostFacts, Plan)>, Error> {
+    if !matches!(error, Error::Setup(_)) {
+        return Ok(None);
+    }
+    let facts = platform::probe_host()?;
+    let other = plan(request, &facts);
+    Ok((other.steps != failed.steps).then_some((facts, other)))
+}
+
 /// Whether a host path can be reached inside, at the same place.
 pub fn is_visible(path: &std::path::Path, request: &Request, facts: &HostFacts) -> bool {
     linux::view::is_visible(path, request, facts)

@@ -33,8 +33,8 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let home = args.home.as_deref().map(|name| kept_home(name, args.explain)).transpose()?;
     let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
     let request = platform::resolve(wish)?;
-    let facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
-    let plan = mcp_sandbox::plan(&request, &facts);
+    let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
+    let mut plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
         render::print(&if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
         return Ok(0);
@@ -42,13 +42,28 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     settle_gaps(&plan, &request.policy, &args)?;
     // Before the run: a report that cannot be written must not be found out after an hour.
     let report_file = args.report.as_deref().map(create).transpose()?;
-    let outcome = platform::run(&plan, &request);
+    let mut outcome = platform::run(&plan, &request);
+    let mut refused = None;
+    if let Err(error) = &outcome
+        && let Some((found, other)) = mcp_sandbox::plan_again(&request, &plan, error)?
+    {
+        (facts, plan) = (found, other);
+        let settled = settle_gaps(&plan, &request.policy, &args);
+        outcome = match &settled {
+            Ok(()) => platform::run(&plan, &request),
+            Err(refused) => Err(mcp_sandbox::Error::Unsupported(refused.to_string())),
+        };
+        refused = settled.err();
+    }
     if let (Some(mut file), Some(path)) = (report_file, &args.report) {
         let report = match &outcome {
             Ok(report) => to_json(report),
             Err(error) => to_json(&not_started(&plan, &request, error)),
         };
         write_report(&mut file, &report).map_err(|e| Failure::file(path, &e))?;
+    }
+    if let Some(refused) = refused {
+        return Err(refused);
     }
     let report = outcome?;
     if !args.quiet {
@@ -125,6 +140,14 @@ fn settle_gaps(plan: &Plan, policy: &Policy, args: &Run) -> Result<(), Failure> 
     }
     if args.quiet {
         return Ok(());
+    }
+    let told: Vec<_> = plan.told_gaps().map(|(control, _)| control.to_string()).collect();
+    if !told.is_empty() && stopping.is_empty() {
+        render::say(&format!(
+            "warning: only partly enforced on this host: {} (mcp run --explain says what is \
+             missing, --strict refuses to start)",
+            told.join(", ")
+        ));
     }
     for (control, intent) in plan.gaps().filter(|(control, _)| !control.is_boundary()) {
         // A default that degrades is in the report; only what somebody asked for is worth a line.

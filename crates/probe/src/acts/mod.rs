@@ -126,6 +126,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("clone-user", "[HIGH-BITS]", linux!(namespaces::clone_user)),
     act("clone3-user", "", linux!(namespaces::clone3_user)),
     act("setns", "PATH", linux!(namespaces::setns)),
+    act("without", "WHAT(user,net,pid,proc,…) PATH ARGS…", linux!(grounds::without)),
     act("io-uring", "", linux!(kernel::io_uring)),
     act("add-key", "NAME VALUE [session|user|process]", linux!(keys::add)),
     act("join-session", "", linux!(keys::join_session)),

@@ -1,5 +1,6 @@
 //! The launcher's answers to the calls that `--no-subprocess` leaves to it: yes once, to the
-//! command's own start, and no ever after.
+//! command's own start, and no ever after. There is one listener, so what a filter without
+//! namespaces asks besides comes here too, and goes to the [`Deputy`].
 //!
 //! The listener stays open as long as anybody asks: once it is closed, the command could listen
 //! for itself.
@@ -9,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::linux::deputy::Deputy;
 use crate::linux::sys::{self, Verdict};
 
 const MOST_AT_ONCE: usize = 64;
@@ -16,6 +18,7 @@ const MOST_AT_ONCE: usize = 64;
 pub struct Gate {
     listener: OwnedFd,
     start: Start,
+    deputy: Option<Deputy>,
     pub refused: u64,
 }
 
@@ -33,8 +36,8 @@ pub enum Askers {
 }
 
 impl Gate {
-    pub fn new(listener: OwnedFd) -> Gate {
-        Gate { listener, start: Start::Awaited, refused: 0 }
+    pub fn new(listener: OwnedFd, deputy: Option<Deputy>) -> Gate {
+        Gate { listener, start: Start::Awaited, deputy, refused: 0 }
     }
 
     /// Answers those who wait, but no more than some: time and memory must be looked at too.
@@ -62,6 +65,11 @@ impl Gate {
         let Some(asked) = sys::next_asked(self.listener.as_fd())? else {
             return Ok(());
         };
+        let listener = self.listener.as_fd();
+        if let Some(verdict) = self.deputy.as_ref().and_then(|d| d.answer(listener, &asked)) {
+            sys::answer(listener, asked, verdict)?;
+            return Ok(());
+        }
         // Nobody but the process that becomes the command has the filter before it does so, and
         // until then it is our own code, which makes this one call.
         let first = self.start == Start::Awaited && i64::from(asked.number) == libc::SYS_execve;
@@ -69,7 +77,7 @@ impl Gate {
         if sys::answer(self.listener.as_fd(), asked, verdict)? {
             match verdict {
                 Verdict::Pass => self.start = Start::Passed,
-                Verdict::Refuse => self.refused += 1,
+                _ => self.refused += 1,
             }
         }
         Ok(())

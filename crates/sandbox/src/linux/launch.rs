@@ -10,10 +10,15 @@ use rustix::event::{PollFlags, Timespec};
 use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
 use crate::linux::channel::{Channel, Failed, ToInit};
+use crate::linux::deputy::Deputy;
+use crate::linux::landlock::Allowed;
 use crate::linux::mounts::{Trees, host_tree};
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
+use crate::linux::run_directory::RunDirectory;
+use crate::linux::seccomp::Ground;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
+use crate::linux::watch::Tree;
 use crate::linux::{seccomp, sys, terminal};
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
@@ -39,6 +44,11 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
+    // Removed when this returns, whatever happens.
+    let _directory = private_directories(plan)?;
+    if namespaces == 0 {
+        sys::adopt_orphans()?;
+    }
     let map = OwnerMap::for_plan(plan).map_err(|e| at_step(index, &e))?;
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
@@ -54,7 +64,13 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
         Err(e) => return Err(at_step(index, &e)),
     };
     drop((theirs, prepared));
-    let init = Init { pid, pidfd, channel: ours };
+    let init = Init {
+        pid,
+        pidfd,
+        channel: ours,
+        tree: if namespaces == 0 { Tree::Below(pid) } else { Tree::OfNamespace },
+        deputy: deputy(plan, pid),
+    };
     if let Some(map) = &map {
         map.write_for(pid)?;
         init.channel.send(&ToInit::Mapped)?;
@@ -90,13 +106,43 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
     match found {
         Some((index, NetworkNamespace::Host)) => (NAMESPACES as u64, index),
         Some((index, NetworkNamespace::Own)) => ((NAMESPACES | libc::CLONE_NEWNET) as u64, index),
-        None => ((NAMESPACES | libc::CLONE_NEWNET) as u64, 0),
+        None => (0, 0),
     }
+}
+
+fn private_directories(plan: &Plan) -> Result<Option<RunDirectory>, Trouble> {
+    for (step, planned) in plan.steps.iter().enumerate() {
+        if let Step::PrivateDirectories { at, home, tmp, owner } = &planned.step {
+            let made = RunDirectory::make(at, &[home, tmp], *owner);
+            return made.map(Some).map_err(|e| at_step(step, &e));
+        }
+    }
+    Ok(None)
+}
+
+/// Answers the calls that a filter without namespaces leaves to the launcher.
+fn deputy(plan: &Plan, top: i32) -> Option<Deputy> {
+    let mut writable = Vec::new();
+    let (mut arch, mut user) = (None, None);
+    for planned in &plan.steps {
+        match &planned.step {
+            Step::Landlock { rules, .. } => {
+                let write = rules.iter().filter(|rule| rule.allowed == Allowed::Write);
+                writable.extend(write.map(|rule| rule.path.clone()));
+            }
+            Step::Filter { arch: of, ground: Ground::Plain { .. }, .. } => arch = Some(*of),
+            Step::Become { uid, .. } => user = Some(*uid),
+            _ => {}
+        }
+    }
+    Some(Deputy { arch: arch?, writable, top, user })
 }
 
 fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
     let step = plan.steps.iter().find_map(|planned| match planned.step {
-        Step::Filter { arch, processes } => Some(seccomp::program(arch, processes)),
+        Step::Filter { arch, processes, sockets, ground } => {
+            Some(seccomp::program(arch, processes, sockets, ground))
+        }
         _ => None,
     });
     step.unwrap_or_default()
@@ -123,7 +169,9 @@ fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
         let answer = match &planned.step {
-            Step::Namespaces { .. } => Answer::Confirmed(String::new()),
+            Step::Namespaces { .. } | Step::PrivateDirectories { .. } => {
+                Answer::Confirmed(String::new())
+            }
             Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
             Step::WatchMemory { .. } => match usage.max_tree_memory_bytes {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
@@ -314,7 +362,7 @@ fn explain(plan: &Plan, failed: Failed) -> Error {
 fn hint(step: &Step, errno: i32) -> &'static str {
     match (step, errno) {
         (Step::Namespaces { .. }, libc::EPERM | libc::ENOSPC | libc::ENOSYS | libc::EINVAL) => {
-            "this host refuses user namespaces, for which there is no fallback yet; `mcp doctor` names the setting"
+            "this host refuses namespaces; `mcp doctor` names the setting"
         }
         (Step::Proc { .. }, libc::EPERM) => {
             "the /proc of this host is masked, as in a container; `mcp doctor` says more"

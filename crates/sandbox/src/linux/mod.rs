@@ -14,6 +14,8 @@ mod apply;
 #[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
+mod deputy;
+#[cfg(target_os = "linux")]
 mod gate;
 #[cfg(target_os = "linux")]
 mod init;
@@ -28,6 +30,8 @@ pub mod probe;
 #[cfg(target_os = "linux")]
 mod relay;
 #[cfg(target_os = "linux")]
+mod run_directory;
+#[cfg(target_os = "linux")]
 pub mod stdio;
 #[cfg(target_os = "linux")]
 mod supervise;
@@ -35,5 +39,7 @@ mod supervise;
 mod sys;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod tree;
 #[cfg(target_os = "linux")]
 mod watch;

@@ -1,7 +1,7 @@
 //! Request and host facts → the steps of a Linux run and what each control rests on.
 //!
-//! Pure: no system call in here. Needs user namespaces; a host that refuses them gets no
-//! plan yet, and the run does not start.
+//! Pure: no system call in here. This is the plan with user namespaces and a root of its own; a
+//! host that refuses them gets the one of `plain`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +10,8 @@ use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
 use crate::host::{Fact, HostFacts};
-use crate::linux::seccomp::{Arch, NewProcesses};
-use crate::linux::step::{NetworkNamespace, Resource, Step};
+use crate::linux::seccomp::{Arch, Ground, NewProcesses, Sockets};
+use crate::linux::step::{NetworkNamespace, ProcView, Resource, Step};
 use crate::linux::{deny, landlock, view};
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request, Stdio};
@@ -24,9 +24,13 @@ const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
 pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     let mut steps = Steps::default();
     let controls = controls(request, facts);
+    if plain::reason(facts).is_some() {
+        plain::steps(request, facts, &mut steps);
+        return Plan { controls, steps: steps.0 };
+    }
     let network = match request.policy.network.mode.value {
-        NetworkMode::Isolated => NetworkNamespace::Own,
-        NetworkMode::Host => NetworkNamespace::Host,
+        NetworkMode::Isolated if facts.network_namespace.usable() => NetworkNamespace::Own,
+        NetworkMode::Isolated | NetworkMode::Host => NetworkNamespace::Host,
     };
     let isolated = network == NetworkNamespace::Own;
 
@@ -84,15 +88,26 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     if let Some(step) = landlock::step(facts.landlock_abi, steps.0.iter().map(|p| &p.step)) {
         steps.push(step, &[Control::Filesystem, Control::Descriptors]);
     }
-    limits(request, &mut steps);
+    limits(request, Counted::Inside, &mut steps);
 
     steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
-    filter(request, facts, &mut steps);
+    let sockets = match request.policy.network.mode.value {
+        NetworkMode::Isolated if !isolated => Sockets::None,
+        _ => Sockets::All,
+    };
+    filter(request, facts, sockets, Ground::Namespaces, &mut steps);
     steps.push(
         Step::Execute { program: request.program.clone(), cwd: request.cwd.clone() },
         &[Control::Environment],
     );
     Plan { controls, steps: steps.0 }
+}
+
+/// Which processes RLIMIT_NPROC counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Inside,
+    OfTheUser,
 }
 
 #[derive(Default)]
@@ -119,21 +134,31 @@ fn watches(request: &Request, steps: &mut Steps) {
     }
 }
 
-fn filter(request: &Request, facts: &HostFacts, steps: &mut Steps) {
+fn filter(
+    request: &Request,
+    facts: &HostFacts,
+    sockets: Sockets,
+    ground: Ground,
+    steps: &mut Steps,
+) {
     let Ok(arch) = filter_arch(facts) else {
         return;
     };
-    match request.policy.process.subprocess.value {
-        Subprocess::Allowed => {
-            let processes = NewProcesses::Allowed;
-            steps.push(Step::Filter { arch, processes }, &[Control::Privileges]);
-        }
+    let mut rests = vec![Control::Privileges];
+    let processes = match request.policy.process.subprocess.value {
+        Subprocess::Allowed => NewProcesses::Allowed,
         Subprocess::Refused => {
-            let processes = NewProcesses::Refused;
-            let rests = [Control::Privileges, Control::Subprocess];
-            steps.push(Step::Filter { arch, processes }, &rests);
+            rests.push(Control::Subprocess);
+            NewProcesses::Refused
         }
+    };
+    if sockets == Sockets::None {
+        rests.push(Control::Network);
     }
+    if ground != Ground::Namespaces {
+        rests.extend([Control::Filesystem, Control::ProcessIsolation, Control::TreeKill]);
+    }
+    steps.push(Step::Filter { arch, processes, sockets, ground }, &rests);
 }
 
 /// The machine a filter is made for, or why there can be none.
@@ -145,7 +170,7 @@ fn filter_arch(facts: &HostFacts) -> Result<Arch, String> {
         .ok_or_else(|| format!("there is no system call filter for {}", facts.architecture))
 }
 
-fn limits(request: &Request, steps: &mut Steps) {
+fn limits(request: &Request, counted: Counted, steps: &mut Steps) {
     let limits = &request.policy.limits;
     if let Some(Bytes(limit)) = limits.memory.value {
         steps.limit(Resource::Data, limit, &[Control::Memory]);
@@ -155,7 +180,13 @@ fn limits(request: &Request, steps: &mut Steps) {
     }
     if let Some(count) = limits.processes.value {
         // The sandbox's init has the same user and is counted as well.
-        steps.limit(Resource::Processes, u64::from(count) + 1, &[Control::Processes]);
+        match counted {
+            Counted::Inside => {
+                steps.limit(Resource::Processes, u64::from(count) + 1, &[Control::Processes]);
+            }
+            Counted::OfTheUser => steps
+                .push(Step::LimitUserProcesses { more: u64::from(count) }, &[Control::Processes]),
+        }
     }
     if let Some(count) = limits.open_files.value {
         steps.limit(Resource::OpenFiles, u64::from(count), &[Control::OpenFiles]);
@@ -181,17 +212,16 @@ fn controls(request: &Request, facts: &HostFacts) -> BTreeMap<Control, Intent> {
 }
 
 fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
-    if let (true, Some(why)) = (rests_on_namespaces(control, request), missing(facts)) {
-        return Intent::unavailable(
-            why,
-            "allow user namespaces for this program; `mcp doctor` names the setting",
-        );
+    if let Some(why) = plain::reason(facts)
+        && let Some(intent) = plain::intent(control, request, facts, &why)
+    {
+        return intent;
     }
     let limits = &request.policy.limits;
     match control {
         Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
         Control::Deny => deny::intent(request),
-        Control::Network => network(request),
+        Control::Network => network(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
             Subprocess::Refused => match filter_arch(facts) {
@@ -199,7 +229,7 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
                 Err(why) => Intent::unavailable(why, "limit their number with --max-pids instead"),
             },
         },
-        Control::ProcessIsolation => Intent::enforce("pid and ipc namespaces"),
+        Control::ProcessIsolation => process_isolation(facts),
         Control::Privileges => match filter_arch(facts) {
             Ok(_) => Intent::enforce("no capabilities, no_new_privs, a system call filter"),
             Err(why) => Intent::partial(
@@ -266,17 +296,48 @@ fn asked<T>(limit: Option<T>, by: &str) -> Intent {
     }
 }
 
-fn network(request: &Request) -> Intent {
+/// Where a /proc of the sandbox's own cannot be mounted (a container masks parts of it), the host's
+/// is shown if Landlock closes what is inside other processes, and none at all otherwise.
+fn process_isolation(facts: &HostFacts) -> Intent {
+    let by = "pid and ipc namespaces";
+    match (&facts.own_proc, view::proc_view(facts)) {
+        (Fact::Fails { why }, ProcView::Host) => Intent::partial(
+            format!("{by}; memory, environment and files of others closed by Landlock"),
+            format!(
+                "a /proc of its own cannot be mounted here ({why}), and in the host's the names, \
+                 command lines and states of its processes and its network connections can be read"
+            ),
+        ),
+        (Fact::Fails { why }, ProcView::Empty) => Intent::enforce(format!(
+            "{by}; /proc is empty, because none of its own can be mounted here ({why})"
+        )),
+        _ => Intent::enforce(by),
+    }
+}
+
+fn network(request: &Request, facts: &HostFacts) -> Intent {
     let network = &request.policy.network;
     if network.mode.value == NetworkMode::Host {
         return Intent::NotRequested;
     }
     let wanted = network.allow.len() + network.unix.len() + network.listen.len();
+    let by = match (&facts.network_namespace, filter_arch(facts)) {
+        (Fact::Fails { why }, Ok(_)) => {
+            format!("every socket is refused, since there is no network namespace here ({why})")
+        }
+        (Fact::Fails { why }, Err(no_filter)) => {
+            return Intent::unavailable(
+                format!("there is no network namespace here ({why}), and {no_filter}"),
+                "allow network namespaces; `mcp doctor` names the setting",
+            );
+        }
+        _ => "empty network namespace".to_owned(),
+    };
     if wanted == 0 {
-        Intent::enforce("empty network namespace")
+        Intent::enforce(by)
     } else {
         Intent::partial(
-            "empty network namespace",
+            by,
             "what is allowed cannot be reached: allowlists, unix sockets and listening are not built \
              yet (--fallback warn starts with no network at all, --network host with all of it)",
         )
@@ -306,28 +367,10 @@ fn kernel_at_least(release: &str, major: u32, minor: u32) -> bool {
     }
 }
 
-fn rests_on_namespaces(control: Control, request: &Request) -> bool {
-    match control {
-        Control::Deny => !request.policy.filesystem.deny.is_empty(),
-        Control::Network => request.policy.network.mode.value == NetworkMode::Isolated,
-        Control::Processes => request.policy.limits.processes.value.is_some(),
-        Control::Timeout => request.policy.limits.timeout.value.is_some(),
-        Control::Filesystem
-        | Control::ProcessIsolation
-        | Control::Privileges
-        | Control::TreeKill
-        | Control::TmpSize => true,
-        _ => false,
-    }
-}
+mod plain;
 
-fn missing(facts: &HostFacts) -> Option<String> {
-    match (&facts.namespaces, &facts.private_root) {
-        (Fact::Fails { why }, _) => Some(format!("this host refuses user namespaces ({why})")),
-        (_, Fact::Fails { why }) => Some(format!("this host refuses a private root ({why})")),
-        _ => None,
-    }
-}
+#[cfg(target_os = "linux")]
+pub use plain::texts as plain_texts;
 
 #[cfg(test)]
 pub mod arbitrary;

@@ -6,14 +6,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::linux::channel::{Channel, Failed, ToInit, ToLauncher};
+use crate::linux::deputy::Deputy;
 use crate::linux::gate::{Askers, Gate};
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::sys::{self, Signals};
 use crate::linux::terminal::UserTerminal;
-use crate::linux::watch::{Found, MemoryWatch};
+use crate::linux::tree;
+use crate::linux::watch::{Found, MemoryWatch, Tree};
 use crate::report::{Ending, Evidence, Usage};
 use crate::request::Stdio;
 
@@ -38,11 +41,17 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 /// How long init may take to kill and collect the tree before it is killed with it.
 const LAST_RESORT: Duration = Duration::from_millis(500);
+/// Without a pid namespace its death does not end the tree: it is given more time, and then its work
+/// is done here.
+const LAST_RESORT_PLAIN: Duration = Duration::from_secs(10);
 
 pub struct Init {
     pub pid: i32,
     pub pidfd: OwnedFd,
     pub channel: Channel,
+    pub tree: Tree,
+    /// Who answers for files and signals, where no namespace keeps them apart.
+    pub deputy: Option<Deputy>,
 }
 
 pub struct Limits {
@@ -128,6 +137,10 @@ impl Supervisor {
         // Init may have ended by itself; then this hits nothing, since the pidfd names only it.
         let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
         let waited = sys::wait_for(self.init.pid)?;
+        if let Tree::Below(_) = self.init.tree {
+            // Should init have been killed, what was below it is below us now.
+            tree::end_all(Some(LAST_RESORT_PLAIN))?;
+        }
         self.drain();
         if let Some(user) = &mut self.user {
             user.release();
@@ -179,8 +192,12 @@ impl Supervisor {
         {
             keys.advance();
         }
-        for relay in self.inputs.iter_mut().chain(&mut self.outputs) {
-            relay.advance();
+        // Before the command is there, what is taken from the input would be lost if the set-up
+        // fails and is done in another way.
+        if self.started.is_some() {
+            for relay in self.inputs.iter_mut().chain(&mut self.outputs) {
+                relay.advance();
+            }
         }
         self.keep_time();
         self.keep_memory();
@@ -197,7 +214,8 @@ impl Supervisor {
         }
         let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
         let keys = self.keys.iter().filter(|_| engaged);
-        for (fd, flags) in keys.chain(&self.inputs).chain(&self.outputs).filter_map(Relay::wants) {
+        let relays = self.inputs.iter().chain(&self.outputs).filter(|_| self.started.is_some());
+        for (fd, flags) in keys.chain(relays).filter_map(Relay::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
         if let Some(gate) = &self.gate {
@@ -215,7 +233,7 @@ impl Supervisor {
 
     fn next_deadline(&self) -> Option<Instant> {
         let end = match (self.terminated, self.started, self.limits.timeout) {
-            _ if self.killed.is_some() => self.killed.map(|since| since + LAST_RESORT),
+            _ if self.killed.is_some() => self.killed.map(|since| since + self.last_resort()),
             (Some(since), ..) => since.checked_add(self.limits.grace),
             (None, Some(since), Some(timeout)) => since.checked_add(timeout),
             _ => None,
@@ -240,7 +258,7 @@ impl Supervisor {
             ToLauncher::Done(seen) => {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 if let Some(listener) = fd {
-                    self.gate = Some(Gate::new(listener));
+                    self.gate = Some(Gate::new(listener, self.init.deputy.take()));
                 }
             }
             ToLauncher::Terminal => self.connect(fd)?,
@@ -248,8 +266,13 @@ impl Supervisor {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 let now = Instant::now();
                 self.started = Some(now);
-                if let (Some(proc), Some(limit)) = (fd, self.limits.memory) {
-                    self.watch = Some(MemoryWatch::new(proc, limit));
+                if let Some(limit) = self.limits.memory {
+                    // Where init has no /proc to send, the tree is in ours.
+                    let (proc, tree) = match fd {
+                        Some(proc) => (proc, self.init.tree),
+                        None => (open_proc()?, Tree::Below(self.init.pid)),
+                    };
+                    self.watch = Some(MemoryWatch::new(proc, tree, limit));
                 }
                 self.look_at = self.watch.as_ref().map(|watch| now + watch.first_pause());
                 if let Some(user) = &mut self.user {
@@ -396,10 +419,17 @@ impl Supervisor {
                 self.killed = Some(Instant::now());
                 self.order(ToInit::SignalAll(libc::SIGKILL));
             }
-            Some(since) if since.elapsed() >= LAST_RESORT => {
+            Some(since) if since.elapsed() >= self.last_resort() => {
                 let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
             }
             Some(_) => {}
+        }
+    }
+
+    fn last_resort(&self) -> Duration {
+        match self.init.tree {
+            Tree::OfNamespace => LAST_RESORT,
+            Tree::Below(_) => LAST_RESORT_PLAIN,
         }
     }
 
@@ -433,6 +463,11 @@ impl Supervisor {
             }
         }
     }
+}
+
+fn open_proc() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open("/proc", flags, Mode::empty())?)
 }
 
 enum End {

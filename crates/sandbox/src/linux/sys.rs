@@ -251,6 +251,13 @@ pub fn drop_all_capabilities() -> io::Result<()> {
     Ok(())
 }
 
+/// Whether the bounding set is empty.
+pub fn is_bounded() -> bool {
+    // SAFETY: PR_CAPBSET_READ takes a number; 1 means that the capability is in the set.
+    (0..=63)
+        .all(|capability| unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) != 1 })
+}
+
 /// What is left in the permitted, effective and inheritable sets, for the report. Every drop
 /// from the bounding set was answered one by one, and the ambient set is part of the permitted.
 pub fn capabilities_left() -> io::Result<u64> {
@@ -278,6 +285,27 @@ pub fn become_user(uid: u32, gid: u32, groups: Groups) -> io::Result<()> {
         check(libc::syscall(libc::SYS_setresuid, uid, uid, uid))?;
     }
     Ok(())
+}
+
+/// Does something to files with the rights of another user and none of root's, where `user` is
+/// one; only root's launcher has to.
+pub fn as_user<T>(user: Option<u32>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let Some(user) = user else {
+        return act();
+    };
+    // SAFETY: both take a number, and mean this thread alone, which is the only one.
+    let become_fs = |id: u32| unsafe {
+        libc::setfsgid(id);
+        libc::setfsuid(id);
+        // An id that changes nothing tells which one is in force.
+        libc::setfsuid(u32::MAX) as u32
+    };
+    let outcome = match become_fs(user) == user {
+        true => act(),
+        false => Err(io::Error::from_raw_os_error(libc::EPERM)),
+    };
+    become_fs(0);
+    outcome
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use rustix::fs::{Dir, Mode, OFlags};
 
+use crate::linux::tree;
+
 /// How fast memory can be filled, generously: touching fresh pages costs the kernel more.
 const BYTES_PER_SECOND: u64 = 2 << 30;
 const RESIDENT: &str = "RssAnon:";
@@ -18,8 +20,18 @@ const LARGEST_TEXT: usize = 8192;
 const SHORTEST: Duration = Duration::from_millis(4);
 const LONGEST: Duration = Duration::from_millis(250);
 
+/// How the processes of a run are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tree {
+    /// All that its own /proc lists, but for init.
+    OfNamespace,
+    /// All below this one.
+    Below(i32),
+}
+
 pub struct MemoryWatch {
     proc: OwnedFd,
+    tree: Tree,
     pub limit: u64,
     pub peak: u64,
     /// How often it has looked.
@@ -33,9 +45,9 @@ pub enum Found {
 }
 
 impl MemoryWatch {
-    /// `proc` is the sandbox's own /proc: it lists the processes of the tree and no others.
-    pub fn new(proc: OwnedFd, limit: u64) -> MemoryWatch {
-        MemoryWatch { proc, limit, peak: 0, looks: 0 }
+    /// `proc` is a /proc that shows the processes of the tree.
+    pub fn new(proc: OwnedFd, tree: Tree, limit: u64) -> MemoryWatch {
+        MemoryWatch { proc, tree, limit, peak: 0, looks: 0 }
     }
 
     /// Nothing can have passed the limit before this.
@@ -62,9 +74,14 @@ impl MemoryWatch {
 
     /// Every process but init.
     fn processes(&self) -> Vec<String> {
-        let mut names = self.names(".");
-        names.retain(|name| name != "1");
-        names
+        match self.tree {
+            Tree::OfNamespace => {
+                let mut names = self.names(".");
+                names.retain(|name| name != "1");
+                names
+            }
+            Tree::Below(top) => tree::below(top).iter().map(ToString::to_string).collect(),
+        }
     }
 
     /// The numbers in a directory of /proc.

@@ -132,18 +132,45 @@ fn entries() -> impl Strategy<Value = Vec<SystemEntry>> {
     subsequence(all, 0..=7)
 }
 
+/// Every kind of host.
 pub fn facts() -> impl Strategy<Value = HostFacts> {
     let kernel = select(&["4.18.0", "5.13.19", "5.14.0-70.el9", "6.8.0-45-generic", "odd"][..]);
-    (select(&[0u32, 1000][..]), kernel, fact(), fact(), 0..12u32, entries()).prop_map(
-        |(uid, kernel, namespaces, private_root, landlock_abi, entries)| HostFacts {
-            kernel: kernel.to_owned(),
-            landlock_abi,
-            namespaces,
-            private_root,
-            entries,
-            ..sample::facts(uid)
+    let walls = (fact(), fact(), fact(), fact(), fact());
+    let stand_in = option::weighted(0.8, Just(65534u32));
+    (select(&[0u32, 1000][..]), kernel, walls, 0..12u32, entries(), stand_in).prop_map(
+        |(uid, kernel, walls, landlock_abi, entries, stand_in)| {
+            let (namespaces, private_root, network_namespace, own_proc, seccomp) = walls;
+            HostFacts {
+                kernel: kernel.to_owned(),
+                landlock_abi,
+                namespaces,
+                private_root,
+                network_namespace,
+                own_proc,
+                seccomp,
+                stand_in: stand_in.filter(|_| uid == 0),
+                entries,
+                ..sample::facts(uid)
+            }
         },
     )
+}
+
+/// Hosts where a root of its own can be made.
+pub fn namespaced() -> impl Strategy<Value = HostFacts> {
+    facts().prop_map(|facts| HostFacts {
+        namespaces: Fact::Works,
+        private_root: Fact::Assumed,
+        ..facts
+    })
+}
+
+/// Hosts where it cannot.
+pub fn plain() -> impl Strategy<Value = HostFacts> {
+    facts().prop_map(|facts| HostFacts {
+        namespaces: Fact::Fails { why: "No space left on device".to_owned() },
+        ..facts
+    })
 }
 
 /// An answer to each of the first `steps` steps, or none. Some come twice.

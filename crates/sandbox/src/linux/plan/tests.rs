@@ -132,3 +132,65 @@ fn a_plan_with_any_name_in_it_can_be_printed() {
     let json = serde_json::to_string(&plan(&request, &sample::facts(0))).unwrap();
     assert!(json.contains("/srv/\u{fffd}\\n"), "{json}");
 }
+
+#[test]
+fn the_plan_without_namespaces() {
+    let mut request = sample::request();
+    request.write = vec![Place { path: "/srv/data".into(), kind: PlaceKind::Directory }];
+    let mut facts = sample::facts(1000);
+    facts.namespaces = Fact::Fails { why: "No space left on device".to_owned() };
+    let plan = plan(&request, &facts);
+    assert_eq!(
+        names(&plan),
+        [
+            "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
+            "watch memory of the whole tree, limit 512 MiB",
+            "collect the orphans of the tree",
+            "hide the init process",
+            "start a session",
+            "join a new keyring",
+            "drop privileges all capabilities, no_new_privs",
+            "restrict file access by Landlock version 4: read /usr, read /etc/passwd, devices \
+             /dev/null, devices /dev/zero, devices /dev/full, devices /dev/random, devices \
+             /dev/urandom, read /proc, write /tmp/mcp-run/home, write /tmp/mcp-run/tmp, write \
+             /srv/data, no ports",
+            "set limit RLIMIT_DATA 536870912",
+            "set limit RLIMIT_NPROC 128 more than the user has",
+            "set limit RLIMIT_NOFILE 1024",
+            "set limit RLIMIT_CORE 0",
+            "close file descriptors but 0-2 (as they are, as they are, as they are)",
+            "filter system calls and refuse sockets, what namespaces would keep apart",
+            "execute /usr/bin/true in /tmp/mcp-run/home",
+        ]
+    );
+    assert_eq!(plan.boundary_gaps().count(), 0);
+    let told: Vec<Control> = plan.told_gaps().map(|(control, _)| control).collect();
+    assert_eq!(told, [Control::Filesystem, Control::ProcessIsolation, Control::TreeKill]);
+}
+
+#[test]
+fn what_is_missing_alone_is_made_up_for_alone() {
+    let fails = || Fact::Fails { why: "no".to_owned() };
+    let mut facts = sample::facts(1000);
+    facts.network_namespace = fails();
+    let without_network = plan(&sample::request(), &facts);
+    let steps = names(&without_network);
+    assert!(steps.contains(&"create namespaces user mount pid ipc uts cgroup".to_owned()));
+    assert!(steps.contains(&"filter system calls and refuse sockets".to_owned()));
+    assert_eq!(
+        without_network.gaps().map(|(control, _)| control).collect::<Vec<_>>(),
+        [Control::Memory]
+    );
+
+    let mut facts = sample::facts(1000);
+    facts.own_proc = fails();
+    let host_proc = plan(&sample::request(), &facts);
+    let shown = "mount /proc of the host, read-only, without kcore keys key-users";
+    assert!(names(&host_proc).contains(&shown.to_owned()));
+    assert!(host_proc.controls[&Control::ProcessIsolation].is_gap());
+    assert_eq!(host_proc.boundary_gaps().count(), 0);
+    facts.landlock_abi = 0;
+    let empty = plan(&sample::request(), &facts);
+    assert!(names(&empty).contains(&"mount /proc empty".to_owned()));
+    assert!(!empty.controls[&Control::ProcessIsolation].is_gap());
+}

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use crate::linux::seccomp::NewProcesses;
 use crate::linux::seccomp::compile::{compile, encode};
 use crate::linux::seccomp::decide::Call;
 use crate::linux::seccomp::filter::{Action, Arch, Filter, Rule, Test, Width};
 use crate::linux::seccomp::interpret::run;
-use crate::linux::seccomp::rules::filter;
+use crate::linux::seccomp::rules::{filter, with};
+use crate::linux::seccomp::{Ground, NewProcesses, Sockets, plain};
 
 /// No call of today has a larger number.
 const NUMBERS: std::ops::RangeInclusive<u32> = 0..=520;
@@ -122,11 +122,18 @@ proptest! {
     ) {
         for arch in [Arch::X86_64, Arch::Aarch64] {
             for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
-                let filter = filter(arch, processes);
-                let program = compile(&filter);
-                for number in NUMBERS.flat_map(|number| [number, X32 + number]).chain([u32::MAX]) {
-                    agrees(&filter, &program, &Call { number, arch: arch.audit(), arguments });
-                    agrees(&filter, &program, &Call { number, arch: audit, arguments });
+                for more in [
+                    plain::tables(Sockets::All, Ground::Namespaces),
+                    plain::tables(Sockets::None, Ground::Plain { landlock: 1 }),
+                    plain::tables(Sockets::Internet, Ground::Plain { landlock: 6 }),
+                ] {
+                    let filter = with(arch, processes, &more);
+                    let program = compile(&filter);
+                    let numbers = NUMBERS.flat_map(|number| [number, X32 + number]);
+                    for number in numbers.chain([u32::MAX]) {
+                        agrees(&filter, &program, &Call { number, arch: arch.audit(), arguments });
+                        agrees(&filter, &program, &Call { number, arch: audit, arguments });
+                    }
                 }
             }
         }
