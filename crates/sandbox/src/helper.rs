@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 use crate::plan::{Intent, Plan};
-use crate::platform::{self, Line};
+use crate::platform::{self, Claim, Line};
 use crate::request::{Request, Secret};
 use crate::sandbox::Fallback;
 use crate::sandbox::order::{Order, Received};
@@ -58,10 +58,10 @@ fn serve(mut line: Line) -> ! {
         // Nobody is there to be told.
         Ok(None) | Err(_) => exit(NOT_SET_UP),
     };
-    let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|(plan, request)| {
+    let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|(plan, request, claim)| {
         drop(order);
         reply(&line, &Reply::Accepted);
-        platform::run(&plan, &request)
+        platform::run(&plan, &request, claim)
     });
     let (answer, code) = match outcome {
         Ok(report) => {
@@ -87,7 +87,7 @@ fn reply(line: &Line, reply: &Reply) {
     }
 }
 
-fn prepare(received: Received) -> Result<(Plan, Request), Error> {
+fn prepare(received: Received) -> Result<(Plan, Request, Claim), Error> {
     let Received { wish, secrets, fallback, strict } = received;
     if !platform::is_single_threaded() {
         return Err(Error::Input {
@@ -99,9 +99,11 @@ fn prepare(received: Received) -> Result<(Plan, Request), Error> {
     }
     let mut request = platform::resolve(wish)?;
     add_secrets(&mut request, secrets);
-    let plan = crate::plan(&request, &platform::assume_host()?);
+    let mut facts = platform::assume_host()?;
+    let claim = platform::claim(&request, &mut facts);
+    let plan = crate::plan(&request, &facts);
     refuse_gaps(&plan, fallback, strict)?;
-    Ok((plan, request))
+    Ok((plan, request, claim))
 }
 
 /// A secret replaces whatever else has its name.

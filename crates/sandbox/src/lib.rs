@@ -30,6 +30,7 @@ mod plan;
 pub mod platform;
 mod report;
 mod request;
+pub mod runs;
 mod sandbox;
 #[cfg(not(target_os = "linux"))]
 mod unbuilt;
@@ -39,9 +40,11 @@ mod wish;
 
 pub use control::Control;
 pub use error::{Error, SetupFailure};
-pub use host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+pub use host::{
+    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, SystemEntry,
+};
 pub use linux::step::{Stage, Step};
-pub use mcp_policy::{Bytes, Cores, Policy, SecretRef};
+pub use mcp_policy::{Bytes, Cores, Policy, Rate, SecretRef};
 pub use plan::{Intent, Plan, Planned};
 pub use report::{Answer, Ending, Evidence, Report, Status, Usage};
 pub use request::{Denied, DeniedKind, HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};

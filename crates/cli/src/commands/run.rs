@@ -33,7 +33,8 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let home = args.home.as_deref().map(|name| kept_home(name, args.explain)).transpose()?;
     let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
     let request = platform::resolve(wish)?;
-    let facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
+    let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
+    let claim = platform::claim(&request, &mut facts);
     let plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
         render::print(&if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
@@ -42,7 +43,7 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     settle_gaps(&plan, &request.policy, &args)?;
     // Before the run: a report that cannot be written must not be found out after an hour.
     let report_file = args.report.as_deref().map(create).transpose()?;
-    let outcome = platform::run(&plan, &request);
+    let outcome = platform::run(&plan, &request, claim);
     if let (Some(mut file), Some(path)) = (report_file, &args.report) {
         let report = match &outcome {
             Ok(report) => to_json(report),
@@ -142,6 +143,7 @@ fn was_asked_for(control: Control, policy: &Policy) -> bool {
         Control::Memory => &limits.memory.origin,
         Control::Cpu => &limits.cpu.origin,
         Control::CpuTime => &limits.cpu_time.origin,
+        Control::Io => &limits.io.origin,
         Control::Processes => &limits.processes.origin,
         Control::OpenFiles => &limits.open_files.origin,
         Control::FileSize => &limits.file_size.origin,
@@ -188,16 +190,22 @@ fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
     match (&report.ending, &limits.memory.value, &limits.timeout.value) {
         (Ending::MemoryLimit, Some(limit), _) => {
             let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
-            let peak = render::bytes(peak);
+            let peak = render::rounded_bytes(peak);
             render::say(&format!(
-                "killed: memory limit {limit} reached (peak {peak}); raise with --max-memory"
+                "killed: memory limit {limit} reached (peak {peak}) — raise with --max-memory"
             ));
         }
         (Ending::Timeout, _, Some(limit)) => {
-            render::say(&format!("killed: timeout {limit} reached; raise with --timeout"));
+            render::say(&format!("killed: timeout {limit} reached — raise with --timeout"));
         }
         (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
         _ => {}
+    }
+    if let (Some(limit), 1..) = (limits.processes.value, report.usage.refused_processes) {
+        let count = report.usage.refused_processes;
+        render::say(&format!(
+            "process limit {limit} reached ({count} refused) — raise with --max-pids"
+        ));
     }
     if report.blocked_processes > 0 {
         render::say("blocked a new process (subprocess is off)");

@@ -47,7 +47,7 @@ pub fn facts(uid: u32) -> HostFacts {
         mapped_trees: Fact::Works,
         seccomp: Fact::Works,
         landlock_abi: 4,
-        cgroup: CgroupFacts { mount: None, controllers: vec![], delegated: Fact::Assumed },
+        cgroup: CgroupFacts::default(),
         entries: vec![
             entry("/usr", EntryKind::Directory),
             entry("/bin", EntryKind::Symlink("usr/bin".into())),
