@@ -39,6 +39,7 @@ mod origin;
 mod parse;
 mod paths;
 mod policy;
+mod rate;
 mod secret;
 mod show;
 mod suggest;
@@ -60,6 +61,7 @@ pub use origin::Origin;
 pub use policy::{
     Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess,
 };
+pub use rate::Rate;
 pub use secret::SecretRef;
 pub use unmet::asked_but_not_granted;
 pub use value_error::ValueError;

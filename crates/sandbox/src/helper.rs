@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 use crate::plan::{Intent, Plan};
-use crate::platform::{self, Line};
+use crate::platform::{self, Claim, Line};
 use crate::report::Report;
 use crate::request::{Request, Secret};
 use crate::sandbox::Fallback;
@@ -62,7 +62,7 @@ fn serve(mut line: Line) -> ! {
     let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|prepared| {
         drop(order);
         reply(&line, &Reply::Accepted);
-        launch(&prepared)
+        launch(prepared)
     });
     let (answer, code) = match outcome {
         Ok(report) => {
@@ -91,21 +91,23 @@ fn reply(line: &Line, reply: &Reply) {
 struct Prepared {
     plan: Plan,
     request: Request,
+    claim: Claim,
     fallback: Fallback,
     strict: bool,
 }
 
 /// Where this host refuses what was planned, once more with what it allows.
-fn launch(Prepared { plan, request, fallback, strict }: &Prepared) -> Result<Report, Error> {
-    let error = match platform::run(plan, request) {
+fn launch(prepared: Prepared) -> Result<Report, Error> {
+    let Prepared { plan, request, claim, fallback, strict } = prepared;
+    let error = match platform::run(&plan, &request, claim) {
         Err(error) => error,
         ended => return ended,
     };
-    match crate::plan_again(request, plan, &error)? {
+    match crate::plan_again(&request, &plan, &error)? {
         None => Err(error),
-        Some((_, other)) => {
-            refuse_gaps(&other, *fallback, *strict)?;
-            platform::run(&other, request)
+        Some(again) => {
+            refuse_gaps(&again.plan, fallback, strict)?;
+            platform::run(&again.plan, &request, again.claim)
         }
     }
 }
@@ -122,9 +124,11 @@ fn prepare(received: Received) -> Result<Prepared, Error> {
     }
     let mut request = platform::resolve(wish)?;
     add_secrets(&mut request, secrets);
-    let plan = crate::plan(&request, &platform::assume_host()?);
+    let mut facts = platform::assume_host()?;
+    let claim = platform::claim(&request, &mut facts);
+    let plan = crate::plan(&request, &facts);
     refuse_gaps(&plan, fallback, strict)?;
-    Ok(Prepared { plan, request, fallback, strict })
+    Ok(Prepared { plan, request, claim, fallback, strict })
 }
 
 /// A secret replaces whatever else has its name.

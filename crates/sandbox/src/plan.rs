@@ -65,6 +65,18 @@ impl Plan {
         self.gaps().filter(|(control, intent)| control.is_boundary() && !is_told(*control, intent))
     }
 
+    /// Whether another plan differs in nothing but the cgroup, whose name is new each time.
+    pub(crate) fn same_walls(&self, other: &Plan) -> bool {
+        let walls = |plan: &Plan| {
+            let of_cgroup = |step: &Step| {
+                matches!(step, Step::SetCgroup { .. } | Step::EnterCgroup { .. } | Step::CgroupRoot)
+            };
+            let steps = plan.steps.iter().map(|planned| &planned.step);
+            steps.filter(|step| !of_cgroup(step)).cloned().collect::<Vec<_>>()
+        };
+        walls(self) == walls(other)
+    }
+
     /// Boundaries that hold but for what the report tells; a run starts and says so.
     pub fn told_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
         self.gaps().filter(|(control, intent)| is_told(*control, intent))

@@ -34,8 +34,20 @@ mod linux {
         crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)
     }
 
-    pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
-        crate::linux::launch::run(plan, request)
+    pub use crate::linux::claim::Claim;
+    pub use crate::linux::runs::RunHandle;
+
+    /// Takes what the run needs of the host before it is planned, and completes the facts.
+    pub fn claim(request: &Request, facts: &mut HostFacts) -> Claim {
+        crate::linux::claim::claim(request, facts)
+    }
+
+    pub fn run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Error> {
+        crate::linux::launch::run(plan, request, claim)
+    }
+
+    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+        Ok(crate::linux::runs::list())
     }
 
     pub(crate) fn start_launcher(
@@ -82,7 +94,17 @@ mod unbuilt {
         not_built()
     }
 
-    pub fn run(_: &Plan, _: &Request) -> Result<Report, Error> {
+    pub use crate::unbuilt::{Claim, RunHandle};
+
+    pub fn claim(_: &Request, _: &mut HostFacts) -> Claim {
+        Claim
+    }
+
+    pub fn run(_: &Plan, _: &Request, _: Claim) -> Result<Report, Error> {
+        not_built()
+    }
+
+    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
         not_built()
     }
 

@@ -34,6 +34,7 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
     let request = platform::resolve(wish)?;
     let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
+    let claim = platform::claim(&request, &mut facts);
     let mut plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
         render::print(&if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
@@ -42,15 +43,15 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     settle_gaps(&plan, &request.policy, &args)?;
     // Before the run: a report that cannot be written must not be found out after an hour.
     let report_file = args.report.as_deref().map(create).transpose()?;
-    let mut outcome = platform::run(&plan, &request);
+    let mut outcome = platform::run(&plan, &request, claim);
     let mut refused = None;
     if let Err(error) = &outcome
-        && let Some((found, other)) = mcp_sandbox::plan_again(&request, &plan, error)?
+        && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
     {
-        (facts, plan) = (found, other);
+        (facts, plan) = (again.facts, again.plan);
         let settled = settle_gaps(&plan, &request.policy, &args);
         outcome = match &settled {
-            Ok(()) => platform::run(&plan, &request),
+            Ok(()) => platform::run(&plan, &request, again.claim),
             Err(refused) => Err(mcp_sandbox::Error::Unsupported(refused.to_string())),
         };
         refused = settled.err();
@@ -165,6 +166,7 @@ fn was_asked_for(control: Control, policy: &Policy) -> bool {
         Control::Memory => &limits.memory.origin,
         Control::Cpu => &limits.cpu.origin,
         Control::CpuTime => &limits.cpu_time.origin,
+        Control::Io => &limits.io.origin,
         Control::Processes => &limits.processes.origin,
         Control::OpenFiles => &limits.open_files.origin,
         Control::FileSize => &limits.file_size.origin,
@@ -211,16 +213,22 @@ fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
     match (&report.ending, &limits.memory.value, &limits.timeout.value) {
         (Ending::MemoryLimit, Some(limit), _) => {
             let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
-            let peak = render::bytes(peak);
+            let peak = render::rounded_bytes(peak);
             render::say(&format!(
-                "killed: memory limit {limit} reached (peak {peak}); raise with --max-memory"
+                "killed: memory limit {limit} reached (peak {peak}) — raise with --max-memory"
             ));
         }
         (Ending::Timeout, _, Some(limit)) => {
-            render::say(&format!("killed: timeout {limit} reached; raise with --timeout"));
+            render::say(&format!("killed: timeout {limit} reached — raise with --timeout"));
         }
         (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
         _ => {}
+    }
+    if let (Some(limit), 1..) = (limits.processes.value, report.usage.refused_processes) {
+        let count = report.usage.refused_processes;
+        render::say(&format!(
+            "process limit {limit} reached ({count} refused) — raise with --max-pids"
+        ));
     }
     if report.blocked_processes > 0 {
         render::say("blocked a new process (subprocess is off)");

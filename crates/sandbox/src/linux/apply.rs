@@ -198,6 +198,10 @@ impl Sandbox<'_> {
             Step::MapIds { uid, gid, outside_uid, .. } => {
                 return Ok(self.map_ids(*uid, *gid, *outside_uid)?);
             }
+            Step::CgroupRoot => {
+                allow_oom_kill()?;
+                sys::own_cgroup_root()?;
+            }
             Step::DieWithLauncher => self.die_with_launcher()?,
             // The end of the channel tells of the launcher's death; a signal would end this
             // process before the tree.
@@ -263,7 +267,9 @@ impl Sandbox<'_> {
             }
             Step::DropPrivileges => return Ok(drop_privileges()?),
             // Of the launcher or the target.
-            Step::Namespaces { .. }
+            Step::SetCgroup { .. }
+            | Step::EnterCgroup { .. }
+            | Step::Namespaces { .. }
             | Step::PrivateDirectories { .. }
             | Step::LimitUserProcesses { .. }
             | Step::Timeout { .. }
@@ -511,6 +517,16 @@ pub fn standard(fd: i32) -> BorrowedFd<'static> {
 
 fn cut(text: &mut String) {
     text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+}
+
+/// A launcher that the kernel must never kill for memory (-1000) would make a sandbox that it
+/// cannot kill either, and one at its memory limit would hang.
+fn allow_oom_kill() -> io::Result<()> {
+    let path = "/proc/self/oom_score_adj";
+    match fs::read_to_string(path)?.trim().parse::<i32>() {
+        Ok(score) if score < 0 => fs::write(path, "0"),
+        _ => Ok(()),
+    }
 }
 
 fn no_root() -> io::Error {

@@ -9,7 +9,10 @@ use rustix::event::{PollFlags, Timespec};
 
 use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
+use crate::linux::cgroup::bounds;
+use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
+use crate::linux::claim::Claim;
 use crate::linux::deputy::Deputy;
 use crate::linux::landlock::Allowed;
 use crate::linux::mounts::{Trees, host_tree};
@@ -19,7 +22,7 @@ use crate::linux::seccomp::Ground;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::watch::Tree;
-use crate::linux::{seccomp, sys, terminal};
+use crate::linux::{runs, seccomp, sys, terminal};
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
@@ -32,15 +35,16 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP;
 
 /// Runs the command to its end. The calling process must have a single thread.
-pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
-    match try_run(plan, request) {
+pub fn run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Error> {
+    match try_run(plan, request, claim) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
 
-fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
+fn try_run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Trouble> {
+    let Claim { id, cgroup } = claim;
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
@@ -54,10 +58,11 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
     let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan) };
 
-    let (pid, pidfd) = match sys::clone_process(namespaces) {
+    let set = bounds::set(plan, cgroup.as_ref())?;
+    let (pid, pidfd) = match sys::clone_into(namespaces, bounds::target(plan, cgroup.as_ref())) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
-            drop((ours, relays, map));
+            drop((ours, relays, map, cgroup.map(Held::disown)));
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
@@ -75,13 +80,21 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
         map.write_for(pid)?;
         init.channel.send(&ToInit::Mapped)?;
     }
+    // While init is at work: none of this delays the command.
+    let command: Vec<_> = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let entered = bounds::entered(plan, cgroup.as_ref(), pid);
+    let directory = cgroup.as_ref().map(|held| held.run().path.to_string_lossy().into_owned());
+    let listed = runs::list_run(&id, pid, command.clone(), directory);
+    listed.iter().for_each(runs::Listed::sweep);
+    cgroup.iter().for_each(Held::sweep);
 
     let limits = limits(plan);
-    let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays)?;
+    let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays, cgroup)?;
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
+    drop(listed);
+    evidence.extend(set.into_iter().chain(entered));
     evidence.extend(own_evidence(plan, &ended.usage));
-    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let code = exit_code(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
@@ -260,7 +273,7 @@ fn mapped_tree(
     }
 }
 
-fn at_step(step: usize, error: &io::Error) -> Trouble {
+pub fn at_step(step: usize, error: &io::Error) -> Trouble {
     let errno = error.raw_os_error().unwrap_or(libc::EIO);
     Trouble::Step(Failed { step, errno, part: String::new() })
 }

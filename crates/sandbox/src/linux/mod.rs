@@ -1,7 +1,8 @@
-//! Linux: user namespaces, a root of its own, Landlock, rlimits, a system call filter. `deny`,
+//! Linux: user namespaces, a root of its own, Landlock, limits, a system call filter. `deny`,
 //! `landlock`, `plan`, `seccomp`, `step` and `view` are pure and compile everywhere; the rest talks
 //! to the kernel.
 
+pub mod cgroup;
 pub mod deny;
 pub mod landlock;
 pub mod plan;
@@ -13,6 +14,8 @@ pub mod view;
 mod apply;
 #[cfg(target_os = "linux")]
 mod channel;
+#[cfg(target_os = "linux")]
+pub mod claim;
 #[cfg(target_os = "linux")]
 mod deputy;
 #[cfg(target_os = "linux")]
@@ -31,6 +34,8 @@ pub mod probe;
 mod relay;
 #[cfg(target_os = "linux")]
 mod run_directory;
+#[cfg(target_os = "linux")]
+pub mod runs;
 #[cfg(target_os = "linux")]
 pub mod stdio;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,8 @@
 //! Pure: no system call in here. This is the plan with user namespaces and a root of its own; a
 //! host that refuses them gets the one of `plain`.
 
+mod limits;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -38,9 +40,12 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     if isolated {
         rests.push(Control::Network);
     }
+    limits::steps(request, facts, &mut steps);
     steps.push(Step::Namespaces { network }, &rests);
     watches(request, &mut steps);
+    limits::watch(request, facts, &mut steps);
 
+    limits::init_steps(&mut steps);
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
         (ROOT_BECOMES, ROOT_BECOMES, ROOT_BECOMES_OUTSIDE, ROOT_BECOMES_OUTSIDE)
     } else {
@@ -88,7 +93,8 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     if let Some(step) = landlock::step(facts.landlock_abi, steps.0.iter().map(|p| &p.step)) {
         steps.push(step, &[Control::Filesystem, Control::Descriptors]);
     }
-    limits(request, Counted::Inside, &mut steps);
+    limits::rlimits(request, facts, Counted::Inside, &mut steps);
+    rlimits(request, &mut steps);
 
     steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
     let sockets = match request.policy.network.mode.value {
@@ -111,7 +117,7 @@ enum Counted {
 }
 
 #[derive(Default)]
-struct Steps(Vec<Planned>);
+pub struct Steps(Vec<Planned>);
 
 impl Steps {
     fn push(&mut self, step: Step, for_controls: &[Control]) {
@@ -128,9 +134,6 @@ fn watches(request: &Request, steps: &mut Steps) {
     let limits = &request.policy.limits;
     if let Some(after) = limits.timeout.value {
         steps.push(Step::Timeout { after, grace: limits.grace.value }, &[Control::Timeout]);
-    }
-    if let Some(limit) = limits.memory.value {
-        steps.push(Step::WatchMemory { limit }, &[Control::Memory]);
     }
 }
 
@@ -170,23 +173,10 @@ fn filter_arch(facts: &HostFacts) -> Result<Arch, String> {
         .ok_or_else(|| format!("there is no system call filter for {}", facts.architecture))
 }
 
-fn limits(request: &Request, counted: Counted, steps: &mut Steps) {
+fn rlimits(request: &Request, steps: &mut Steps) {
     let limits = &request.policy.limits;
-    if let Some(Bytes(limit)) = limits.memory.value {
-        steps.limit(Resource::Data, limit, &[Control::Memory]);
-    }
     if let Some(time) = limits.cpu_time.value {
         steps.limit(Resource::Cpu, whole_seconds(time), &[Control::CpuTime]);
-    }
-    if let Some(count) = limits.processes.value {
-        // The sandbox's init has the same user and is counted as well.
-        match counted {
-            Counted::Inside => {
-                steps.limit(Resource::Processes, u64::from(count) + 1, &[Control::Processes]);
-            }
-            Counted::OfTheUser => steps
-                .push(Step::LimitUserProcesses { more: u64::from(count) }, &[Control::Processes]),
-        }
     }
     if let Some(count) = limits.open_files.value {
         steps.limit(Resource::OpenFiles, u64::from(count), &[Control::OpenFiles]);
@@ -217,7 +207,7 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
     {
         return intent;
     }
-    let limits = &request.policy.limits;
+    let asked_for = &request.policy.limits;
     match control {
         Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
         Control::Deny => deny::intent(request),
@@ -240,35 +230,22 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
         Control::Environment => Intent::enforce("an environment made from the policy alone"),
         Control::Descriptors => Intent::enforce("close_range, and 0-2 checked by kind"),
         Control::TreeKill => Intent::enforce("pid namespace that dies with its init"),
-        Control::Memory => match limits.memory.value {
-            None => Intent::NotRequested,
-            Some(_) => Intent::partial(
-                "RLIMIT_DATA for each process and a watch over the tree",
-                "memory is sampled, not reserved: a burst can pass the limit for some \
-                 milliseconds, and memory that no process maps (unmapped memfds, pipe and \
-                 socket buffers, files in /tmp) is not counted",
-            ),
-        },
-        Control::Cpu => match limits.cpu.value {
-            None => Intent::NotRequested,
-            Some(_) => Intent::unavailable(
-                "a share of the processor needs cgroup v2, which is not built yet",
-                "bound the total with --max-cpu-time",
-            ),
-        },
-        Control::CpuTime => match limits.cpu_time.value {
+        Control::Memory => limits::memory(request, facts),
+        Control::Cpu => limits::cpu(request, facts),
+        Control::Io => limits::io(request, facts),
+        Control::CpuTime => match asked_for.cpu_time.value {
             None => Intent::NotRequested,
             Some(_) => Intent::partial(
                 "RLIMIT_CPU",
                 "each process has the whole time: the sum over processes is not bounded",
             ),
         },
-        Control::Processes => processes(request, facts),
-        Control::OpenFiles => asked(limits.open_files.value, "RLIMIT_NOFILE for each process"),
-        Control::FileSize => asked(limits.file_size.value, "RLIMIT_FSIZE for each file"),
+        Control::Processes => limits::processes(request, facts),
+        Control::OpenFiles => asked(asked_for.open_files.value, "RLIMIT_NOFILE for each process"),
+        Control::FileSize => asked(asked_for.file_size.value, "RLIMIT_FSIZE for each file"),
         Control::TmpSize => temporary_space(request),
-        Control::AddressSpace => asked(limits.address_space.value, "RLIMIT_AS for each process"),
-        Control::Timeout => asked(limits.timeout.value, "the launcher ends the pid namespace"),
+        Control::AddressSpace => asked(asked_for.address_space.value, "RLIMIT_AS for each process"),
+        Control::Timeout => asked(asked_for.timeout.value, "the launcher ends the pid namespace"),
     }
 }
 
@@ -340,21 +317,6 @@ fn network(request: &Request, facts: &HostFacts) -> Intent {
             by,
             "what is allowed cannot be reached: allowlists, unix sockets and listening are not built \
              yet (--fallback warn starts with no network at all, --network host with all of it)",
-        )
-    }
-}
-
-fn processes(request: &Request, facts: &HostFacts) -> Intent {
-    if request.policy.limits.processes.value.is_none() {
-        return Intent::NotRequested;
-    }
-    let by = "RLIMIT_NPROC counted inside the user namespace, threads included";
-    if kernel_at_least(&facts.kernel, 5, 14) {
-        Intent::enforce(by)
-    } else {
-        Intent::partial(
-            "RLIMIT_NPROC",
-            "before Linux 5.14 it counts the user's processes outside as well",
         )
     }
 }

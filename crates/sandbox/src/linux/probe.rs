@@ -48,7 +48,7 @@ pub fn assume() -> HostFacts {
         mapped_trees: Fact::Assumed,
         seccomp: Fact::Assumed,
         landlock_abi: sys::landlock_abi(),
-        cgroup: CgroupFacts { mount: None, controllers: Vec::new(), delegated: Fact::Assumed },
+        cgroup: CgroupFacts::default(),
         run_directory: PathBuf::new(),
         texts: Vec::new(),
         stand_in: None,
@@ -92,7 +92,7 @@ pub fn probe() -> HostFacts {
     if !landlock.usable() {
         facts.landlock_abi = 0;
     }
-    facts.cgroup = cgroup();
+    facts.cgroup = crate::linux::claim::probe();
     facts.run_directory = run_directory::name();
     facts.texts = plan::plain_texts().filter_map(regular_file).collect();
     if facts.caller.is_root() {
@@ -187,45 +187,4 @@ fn entry(path: &Path) -> Option<SystemEntry> {
         return None;
     };
     Some(SystemEntry { path: path.to_owned(), kind })
-}
-
-fn cgroup() -> CgroupFacts {
-    let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mount = cgroup2_mount(&mountinfo);
-    let own = membership.lines().find_map(|line| line.strip_prefix("0::"));
-    let (Some(mount), Some(own)) = (mount, own) else {
-        let delegated = Fact::Fails { why: "cgroup v2 is not mounted".to_owned() };
-        return CgroupFacts { mount: None, controllers: Vec::new(), delegated };
-    };
-    let own = mount.join(own.trim_start_matches('/'));
-    let controllers = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
-    let trial = own.join(format!("mcp-doctor-{}", std::process::id()));
-    let delegated = match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
-        Ok(()) => Fact::Works,
-        Err(e) => Fact::Fails { why: e.to_string() },
-    };
-    let controllers = controllers.split_whitespace().map(str::to_owned).collect();
-    CgroupFacts { mount: Some(mount), controllers, delegated }
-}
-
-fn cgroup2_mount(mountinfo: &str) -> Option<PathBuf> {
-    mountinfo.lines().find_map(|line| {
-        let (left, right) = line.split_once(" - ")?;
-        right.starts_with("cgroup2 ").then(|| left.split(' ').nth(4).map(PathBuf::from))?
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_the_cgroup2_mount_wherever_it_is() {
-        let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
-                      40 31 0:37 / /sys/fs/cgroup/systemd rw shared:9 - cgroup cgroup rw,name=systemd\n\
-                      41 31 0:38 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n";
-        assert_eq!(cgroup2_mount(hybrid), Some(PathBuf::from("/sys/fs/cgroup/unified")));
-        assert_eq!(cgroup2_mount("22 27 0:21 / /proc rw - proc proc rw\n"), None);
-    }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
+use crate::host::CgroupMeans;
 use crate::linux::landlock::{Ports, Rule};
 use crate::linux::seccomp::{Arch, Ground, NewProcesses, Sockets};
 use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
@@ -80,6 +81,17 @@ pub struct Mask {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Step {
+    /// A file of the run's cgroup, and what is written to it.
+    SetCgroup {
+        file: &'static str,
+        value: String,
+    },
+    /// The sandbox is made in that cgroup: none of it is ever outside.
+    EnterCgroup {
+        #[serde(serialize_with = "lossy")]
+        at: PathBuf,
+        means: CgroupMeans,
+    },
     Namespaces {
         network: NetworkNamespace,
     },
@@ -101,6 +113,8 @@ pub enum Step {
     WatchMemory {
         limit: Bytes,
     },
+    /// From here on the cgroup is the root of what the sandbox is told of cgroups.
+    CgroupRoot,
     MapIds {
         uid: u32,
         gid: u32,
@@ -222,7 +236,9 @@ pub enum Step {
 impl Step {
     pub fn stage(&self) -> Stage {
         match self {
-            Step::Namespaces { .. }
+            Step::SetCgroup { .. }
+            | Step::EnterCgroup { .. }
+            | Step::Namespaces { .. }
             | Step::PrivateDirectories { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. } => Stage::Launcher,
@@ -239,10 +255,13 @@ impl Step {
     /// The step as a failure names it: a verb, without its operand.
     pub fn verb(&self) -> &'static str {
         match self {
+            Step::SetCgroup { .. } => "set",
+            Step::EnterCgroup { .. } => "start in cgroup",
             Step::Namespaces { .. } => "create namespaces",
             Step::PrivateDirectories { .. } => "make private directories",
             Step::Timeout { .. } => "arm the timeout",
             Step::WatchMemory { .. } => "watch memory",
+            Step::CgroupRoot => "make its cgroup the root",
             Step::MapIds { .. } => "map user and group ids",
             Step::DieWithLauncher => "tie the sandbox to the launcher",
             Step::Subreaper => "collect the orphans of the tree",
@@ -279,6 +298,8 @@ impl Step {
 
     pub fn operand(&self) -> String {
         match self {
+            Step::SetCgroup { file, value } => format!("{file} {value}"),
+            Step::EnterCgroup { at, means } => format!("{} ({})", at.display(), means.name()),
             Step::Namespaces { network } => match network {
                 NetworkNamespace::Own => "user mount pid net ipc uts cgroup".to_owned(),
                 NetworkNamespace::Host => "user mount pid ipc uts cgroup".to_owned(),
@@ -345,7 +366,8 @@ impl Step {
                 format!("{} in {}", program.display(), cwd.display())
             }
             Step::DropPrivileges => "all capabilities, no_new_privs".to_owned(),
-            Step::DieWithLauncher
+            Step::CgroupRoot
+            | Step::DieWithLauncher
             | Step::Subreaper
             | Step::HideMemory
             | Step::NewSession

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, pidfd_send_signal};
 
+use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit, ToLauncher};
 use crate::linux::deputy::Deputy;
 use crate::linux::gate::{Askers, Gate};
@@ -44,6 +45,9 @@ const LAST_RESORT: Duration = Duration::from_millis(500);
 /// Without a pid namespace its death does not end the tree: it is given more time, and then its work
 /// is done here.
 const LAST_RESORT_PLAIN: Duration = Duration::from_secs(10);
+
+/// How often memory is looked at for a kernel that keeps no peak.
+const PEAK_EVERY: Duration = Duration::from_millis(100);
 
 pub struct Init {
     pub pid: i32,
@@ -82,6 +86,10 @@ pub struct Supervisor {
     outputs: Vec<Relay>,
     stdio: [Stdio; 3],
     watch: Option<MemoryWatch>,
+    /// Holds the sandbox; goes with the supervisor.
+    cgroup: Option<Held>,
+    /// Largest memory that was seen, where the kernel does not keep it.
+    seen_memory: Option<u64>,
     gate: Option<Gate>,
     blocked_processes: u64,
     evidence: Vec<Evidence>,
@@ -100,6 +108,7 @@ impl Supervisor {
         limits: Limits,
         stdio: [Stdio; 3],
         (inputs, outputs): (Vec<Relay>, Vec<Relay>),
+        cgroup: Option<Held>,
     ) -> io::Result<Supervisor> {
         let user = UserTerminal::open(&stdio)?;
         Ok(Supervisor {
@@ -114,6 +123,8 @@ impl Supervisor {
             outputs,
             stdio,
             watch: None,
+            cgroup,
+            seen_memory: None,
             gate: None,
             blocked_processes: 0,
             evidence: Vec::new(),
@@ -162,7 +173,14 @@ impl Supervisor {
             usage.max_process_resident_bytes = waited.max_resident_bytes;
         }
         // Init was killed from outside, and the command with it.
-        let ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
+        let mut ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
+        if let Some(cgroup) = &self.cgroup {
+            let used = cgroup.used();
+            if used.oom_kills > 0 && ending == Ending::Signaled(libc::SIGKILL) {
+                ending = Ending::MemoryLimit;
+            }
+            usage.count(&used, self.seen_memory);
+        }
         let blocked_processes = self.blocked_processes;
         Ok(Ended { ending, evidence: self.evidence, usage, blocked_processes })
     }
@@ -275,6 +293,9 @@ impl Supervisor {
                     self.watch = Some(MemoryWatch::new(proc, tree, limit));
                 }
                 self.look_at = self.watch.as_ref().map(|watch| now + watch.first_pause());
+                if self.cgroup.as_ref().is_some_and(|cgroup| !cgroup.keeps_peak()) {
+                    self.look_at = Some(now);
+                }
                 if let Some(user) = &mut self.user {
                     user.engage();
                 }
@@ -394,13 +415,18 @@ impl Supervisor {
     }
 
     fn keep_memory(&mut self) {
-        let (Some(watch), Some(at)) = (&mut self.watch, self.look_at) else {
-            return;
-        };
         let now = Instant::now();
-        if now < at {
+        if self.look_at.is_none_or(|at| now < at) {
             return;
         }
+        if let (Some(cgroup), None) = (&self.cgroup, &self.watch) {
+            self.seen_memory = self.seen_memory.max(cgroup.memory_now());
+            self.look_at = self.seen_memory.map(|_| now + PEAK_EVERY);
+            return;
+        }
+        let Some(watch) = &mut self.watch else {
+            return;
+        };
         match watch.look() {
             Found::Within { look_again } => self.look_at = Some(now + look_again),
             Found::Over => {
@@ -420,6 +446,9 @@ impl Supervisor {
                 self.order(ToInit::SignalAll(libc::SIGKILL));
             }
             Some(since) if since.elapsed() >= self.last_resort() => {
+                if let Some(cgroup) = &self.cgroup {
+                    cgroup.kill();
+                }
                 let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
             }
             Some(_) => {}

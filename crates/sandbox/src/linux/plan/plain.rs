@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::NetworkMode;
 
-use super::{Counted, Steps, filter, filter_arch, limits, watches};
+use super::{Counted, Steps, filter, filter_arch, limits, rlimits, watches};
 use crate::control::Control;
 use crate::host::{EntryKind, Fact, HostFacts};
+use crate::linux::cgroup;
 use crate::linux::landlock::{Allowed, Ports, Rule};
 use crate::linux::seccomp::{Ground, Sockets};
 use crate::linux::step::Step;
@@ -59,7 +60,9 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
         },
         &[Control::Filesystem],
     );
+    limits::steps(request, facts, steps);
     watches(request, steps);
+    limits::watch(request, facts, steps);
     steps.push(Step::Subreaper, &[Control::TreeKill]);
     if let Some(id) = owner {
         steps.push(Step::Become { uid: id, gid: id }, &[Control::Privileges]);
@@ -87,7 +90,8 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
         ];
         steps.push(step, &rests);
     }
-    limits(request, Counted::OfTheUser, steps);
+    limits::rlimits(request, facts, Counted::OfTheUser, steps);
+    rlimits(request, steps);
     // Landlock lets a file on a standard descriptor be opened again only as it was given.
     let stdio = request.stdio.clone().map(|kind| match kind {
         Stdio::ReadOnlyFile(_) => Stdio::Direct,
@@ -225,6 +229,7 @@ pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str)
              command and with the launcher",
             "if launcher and supervisor are killed in the same instant, the tree lives on",
         ),
+        Control::Processes if facts.cgroup.has(cgroup::limits::PIDS) => return None,
         Control::Processes if limits.processes.value.is_some() => Intent::partial(
             "RLIMIT_NPROC, so many more than the user has at the start",
             "it counts the user's processes outside as well",

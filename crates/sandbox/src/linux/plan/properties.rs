@@ -91,6 +91,7 @@ fn is_asked_for(control: Control, request: &Request) -> bool {
         Control::Memory => limits.memory.value.is_some(),
         Control::Cpu => limits.cpu.value.is_some(),
         Control::CpuTime => limits.cpu_time.value.is_some(),
+        Control::Io => limits.io.value.is_some(),
         Control::Processes => limits.processes.value.is_some(),
         Control::OpenFiles => limits.open_files.value.is_some(),
         Control::FileSize => limits.file_size.value.is_some(),

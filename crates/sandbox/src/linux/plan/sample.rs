@@ -49,7 +49,7 @@ pub fn facts(uid: u32) -> HostFacts {
         mapped_trees: Fact::Works,
         seccomp: Fact::Works,
         landlock_abi: 4,
-        cgroup: CgroupFacts { mount: None, controllers: vec![], delegated: Fact::Assumed },
+        cgroup: CgroupFacts::default(),
         run_directory: "/tmp/mcp-run".into(),
         texts: vec!["/etc/passwd".into()],
         stand_in: (uid == 0).then_some(65534),

@@ -1,6 +1,7 @@
 //! Plans as they usually are, in full.
 
 use super::*;
+use crate::host::{CgroupMeans, HeldCgroup};
 use crate::linux::plan::sample;
 use crate::linux::step::{Access, Owner};
 use crate::request::{Place, PlaceKind};
@@ -58,6 +59,50 @@ fn the_plan_of_an_ordinary_run() {
     let gaps: Vec<Control> = plan.gaps().map(|(control, _)| control).collect();
     assert_eq!(gaps, [Control::Memory]);
     assert_eq!(plan.boundary_gaps().count(), 0);
+}
+
+#[test]
+fn a_cgroup_holds_the_limits_where_there_is_one() {
+    let mut request = sample::request();
+    request.policy.limits.cpu.value = Some(mcp_policy::Cores::from_millicores(100));
+    let mut facts = sample::facts(1000);
+    facts.cgroup.held = Some(HeldCgroup {
+        at: "/sys/fs/cgroup/mcp-01234567".into(),
+        means: CgroupMeans::Beside,
+        controllers: ["memory", "pids", "cpu"].map(str::to_owned).to_vec(),
+    });
+    let whole = plan(&request, &facts);
+    assert_eq!(
+        names(&whole)[..8],
+        [
+            "set memory.swap.max 0",
+            "set memory.max 536870912",
+            "set memory.oom.group 1",
+            "set pids.max 129",
+            "set cpu.max 10000 100000",
+            "set cpu.weight 10",
+            "start in cgroup /sys/fs/cgroup/mcp-01234567 (beside our own cgroup)",
+            "create namespaces user mount pid net ipc uts cgroup",
+        ]
+    );
+    assert_eq!(names(&whole)[8], "make its cgroup the root");
+    assert_eq!(whole.gaps().count(), 0);
+    let has = |plan: &Plan, text: &str| names(plan).iter().any(|name| name.contains(text));
+    assert!(!has(&whole, "watch memory") && !has(&whole, "RLIMIT_DATA"));
+    assert!(has(&whole, "RLIMIT_NPROC 129"));
+
+    // Before 5.14 it counts the user's other processes, and only gets in the way.
+    facts.kernel = "5.10.0".to_owned();
+    assert!(!has(&plan(&request, &facts), "RLIMIT_NPROC"));
+
+    facts.cgroup.held.as_mut().unwrap().controllers = vec!["memory".to_owned()];
+    let some = plan(&request, &facts);
+    assert!(has(&some, "memory.max") && has(&some, "RLIMIT_NPROC") && !has(&some, "cpu.max"));
+    let why = Intent::unavailable(
+        "a share of the processor needs cgroup v2: the cpu controller is not delegated to us",
+        "bound the total with --max-cpu-time; `mcp doctor` says how to get cgroups",
+    );
+    assert_eq!(some.controls[&Control::Cpu], why);
 }
 
 #[test]
