@@ -26,6 +26,7 @@ mod error;
 pub mod helper;
 mod host;
 mod linux;
+pub mod net;
 mod plan;
 pub mod platform;
 mod report;
