@@ -11,6 +11,8 @@
 //!                └─────── address (what a name may not resolve to)
 //! ```
 
+pub mod address;
+pub mod allowlist;
 pub mod connect;
 mod cursor;
 pub mod dns;
@@ -20,4 +22,6 @@ pub mod hello;
 pub mod http;
 pub mod opening;
 pub mod parsed;
+pub mod pool;
+pub mod refusal;
 pub mod socks;
