@@ -28,3 +28,4 @@ pub mod query;
 pub mod refusal;
 pub mod resolv;
 pub mod socks;
+pub mod upstream;
