@@ -61,7 +61,8 @@ fn serve(mut line: Line) -> ! {
     let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|(plan, request)| {
         drop(order);
         reply(&line, &Reply::Accepted);
-        platform::run(&plan, &request)
+        // Its stderr is the command's; the report has what there is to tell.
+        platform::run(&plan, &request, crate::Notices::Silent)
     });
     let (answer, code) = match outcome {
         Ok(report) => {

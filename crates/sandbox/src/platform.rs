@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::host::HostFacts;
+use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::request::Request;
@@ -34,8 +35,8 @@ mod linux {
         crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)
     }
 
-    pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
-        crate::linux::launch::run(plan, request)
+    pub fn run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, Error> {
+        crate::linux::launch::run(plan, request, notices)
     }
 
     pub(crate) fn start_launcher(
@@ -82,7 +83,7 @@ mod unbuilt {
         not_built()
     }
 
-    pub fn run(_: &Plan, _: &Request) -> Result<Report, Error> {
+    pub fn run(_: &Plan, _: &Request, _: Notices) -> Result<Report, Error> {
         not_built()
     }
 

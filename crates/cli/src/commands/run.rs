@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mcp_policy::{Defaults, Origin, Policy};
 use mcp_sandbox::{
-    Control, Ending, HostFacts, Intent, Plan, Report, Request, Usage, Wish, platform,
+    Control, Ending, HostFacts, Intent, Notices, Plan, Report, Request, Usage, Wish, platform,
 };
 
 use crate::args::{Fallback, Run};
@@ -42,7 +42,8 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     settle_gaps(&plan, &request.policy, &args)?;
     // Before the run: a report that cannot be written must not be found out after an hour.
     let report_file = args.report.as_deref().map(create).transpose()?;
-    let outcome = platform::run(&plan, &request);
+    let notices = if args.quiet { Notices::Silent } else { Notices::Stderr };
+    let outcome = platform::run(&plan, &request, notices);
     if let (Some(mut file), Some(path)) = (report_file, &args.report) {
         let report = match &outcome {
             Ok(report) => to_json(report),

@@ -11,10 +11,12 @@ use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
 use crate::linux::channel::{Channel, Failed, ToInit};
 use crate::linux::mounts::{Trees, host_tree};
+use crate::linux::network::Network;
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
-use crate::linux::{seccomp, sys, terminal};
+use crate::linux::{outlets, seccomp, sys, terminal};
+use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
@@ -27,27 +29,28 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP;
 
 /// Runs the command to its end. The calling process must have a single thread.
-pub fn run(plan: &Plan, request: &Request) -> Result<Report, Error> {
-    match try_run(plan, request) {
+pub fn run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, Error> {
+    match try_run(plan, request, notices) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
 
-fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
+fn try_run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, Trouble> {
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
     let map = OwnerMap::for_plan(plan).map_err(|e| at_step(index, &e))?;
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
-    let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan) };
+    let (orders, workshop) = outlets::pair()?;
+    let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan), workshop };
 
     let (pid, pidfd) = match sys::clone_process(namespaces) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
-            drop((ours, relays, map));
+            drop((ours, relays, map, orders));
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
@@ -61,7 +64,9 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     }
 
     let limits = limits(plan);
-    let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays)?;
+    let network = Network::new(plan, request, orders, notices.teller());
+    let supervisor =
+        Supervisor::new(init, signals, limits, request.stdio.clone(), relays, network)?;
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
     evidence.extend(own_evidence(plan, &ended.usage));
@@ -69,6 +74,7 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let code = exit_code(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
+    report.network = Some(ended.network).filter(|network| !network.is_empty());
     Ok(report)
 }
 
@@ -96,7 +102,9 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
 
 fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
     let step = plan.steps.iter().find_map(|planned| match planned.step {
-        Step::Filter { arch, processes } => Some(seccomp::program(arch, processes)),
+        Step::Filter { arch, processes, connects } => {
+            Some(seccomp::program(arch, processes, connects))
+        }
         _ => None,
     });
     step.unwrap_or_default()
@@ -129,6 +137,7 @@ fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => Answer::Confirmed("ended before the first look".to_owned()),
             },
+            Step::Broker { .. } => Answer::Confirmed(String::new()),
             Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,
         };

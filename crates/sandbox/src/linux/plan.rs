@@ -36,6 +36,11 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     }
     steps.push(Step::Namespaces { network }, &rests);
     watches(request, &mut steps);
+    if network::is_open(request) {
+        let allowed = &request.policy.network;
+        let listen = allowed.listen.iter().map(|port| port.value).collect();
+        steps.push(Step::Broker { rules: allowed.allow.len(), listen }, &[Control::Network]);
+    }
 
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
         (ROOT_BECOMES, ROOT_BECOMES, ROOT_BECOMES_OUTSIDE, ROOT_BECOMES_OUTSIDE)
@@ -51,6 +56,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     steps.push(Step::Hostname { name: view::HOSTNAME }, &[]);
     if isolated {
         steps.push(Step::Loopback, &[Control::Network]);
+    }
+    for step in network::steps(request) {
+        steps.push(step, &[Control::Network]);
     }
 
     for (fd, stdio) in (0..).zip(&request.stdio) {
@@ -123,15 +131,16 @@ fn filter(request: &Request, facts: &HostFacts, steps: &mut Steps) {
     let Ok(arch) = filter_arch(facts) else {
         return;
     };
+    let connects = network::connects(request);
     match request.policy.process.subprocess.value {
         Subprocess::Allowed => {
             let processes = NewProcesses::Allowed;
-            steps.push(Step::Filter { arch, processes }, &[Control::Privileges]);
+            steps.push(Step::Filter { arch, processes, connects }, &[Control::Privileges]);
         }
         Subprocess::Refused => {
             let processes = NewProcesses::Refused;
             let rests = [Control::Privileges, Control::Subprocess];
-            steps.push(Step::Filter { arch, processes }, &rests);
+            steps.push(Step::Filter { arch, processes, connects }, &rests);
         }
     }
 }
@@ -191,7 +200,7 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
     match control {
         Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
         Control::Deny => deny::intent(request),
-        Control::Network => network(request),
+        Control::Network => network::intent(request),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
             Subprocess::Refused => match filter_arch(facts) {
@@ -266,23 +275,6 @@ fn asked<T>(limit: Option<T>, by: &str) -> Intent {
     }
 }
 
-fn network(request: &Request) -> Intent {
-    let network = &request.policy.network;
-    if network.mode.value == NetworkMode::Host {
-        return Intent::NotRequested;
-    }
-    let wanted = network.allow.len() + network.unix.len() + network.listen.len();
-    if wanted == 0 {
-        Intent::enforce("empty network namespace")
-    } else {
-        Intent::partial(
-            "empty network namespace",
-            "what is allowed cannot be reached: allowlists, unix sockets and listening are not built \
-             yet (--fallback warn starts with no network at all, --network host with all of it)",
-        )
-    }
-}
-
 fn processes(request: &Request, facts: &HostFacts) -> Intent {
     if request.policy.limits.processes.value.is_none() {
         return Intent::NotRequested;
@@ -328,6 +320,8 @@ fn missing(facts: &HostFacts) -> Option<String> {
         _ => None,
     }
 }
+
+pub mod network;
 
 #[cfg(test)]
 pub mod arbitrary;

@@ -1,13 +1,15 @@
 //! The operations a Linux plan is made of, in the order in which they run.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
 use crate::linux::landlock::Rule;
-use crate::linux::seccomp::{Arch, NewProcesses};
+use crate::linux::outlet::Outlet;
+use crate::linux::seccomp::{Arch, Connects, NewProcesses};
 use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
 
 /// Which process carries a step out.
@@ -78,6 +80,11 @@ pub enum Step {
     WatchMemory {
         limit: Bytes,
     },
+    /// Carries what is allowed between the sandbox's network and the host's.
+    Broker {
+        rules: usize,
+        listen: Vec<u16>,
+    },
     MapIds {
         uid: u32,
         gid: u32,
@@ -94,6 +101,14 @@ pub enum Step {
         name: &'static str,
     },
     Loopback,
+    /// Makes every address local to the sandbox's own network, which has these.
+    Routes {
+        own: Vec<IpAddr>,
+    },
+    /// Sockets inside that the launcher answers.
+    Outlets {
+        outlets: Vec<Outlet>,
+    },
     /// Opens a file that stands on one of the descriptors 0 to 2 again, through a read-only mount.
     Reopen {
         fd: i32,
@@ -171,6 +186,7 @@ pub enum Step {
     Filter {
         arch: Arch,
         processes: NewProcesses,
+        connects: Connects,
     },
     Execute {
         #[serde(serialize_with = "lossy")]
@@ -183,9 +199,10 @@ pub enum Step {
 impl Step {
     pub fn stage(&self) -> Stage {
         match self {
-            Step::Namespaces { .. } | Step::Timeout { .. } | Step::WatchMemory { .. } => {
-                Stage::Launcher
-            }
+            Step::Namespaces { .. }
+            | Step::Timeout { .. }
+            | Step::WatchMemory { .. }
+            | Step::Broker { .. } => Stage::Launcher,
             Step::Landlock { .. }
             | Step::Limit { .. }
             | Step::Descriptors { .. }
@@ -201,6 +218,7 @@ impl Step {
             Step::Namespaces { .. } => "create namespaces",
             Step::Timeout { .. } => "arm the timeout",
             Step::WatchMemory { .. } => "watch memory",
+            Step::Broker { .. } => "carry connections",
             Step::MapIds { .. } => "map user and group ids",
             Step::DieWithLauncher => "tie the sandbox to the launcher",
             Step::HideMemory => "hide the init process",
@@ -209,6 +227,8 @@ impl Step {
             Step::ForbidNamespaces => "forbid user namespaces inside",
             Step::Hostname { .. } => "set the host name",
             Step::Loopback => "bring up the loopback interface",
+            Step::Routes { .. } => "make every address local",
+            Step::Outlets { .. } => "open sockets for the launcher",
             Step::Reopen { .. } => "open read-only",
             Step::NewRoot { .. } => "mount a new root",
             Step::Directory { .. } => "make directory",
@@ -241,10 +261,23 @@ impl Step {
             },
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
+            Step::Broker { rules, listen } => {
+                let listen: Vec<_> =
+                    listen.iter().map(|port| format!(", from host port {port}")).collect();
+                format!("of {rules} rules{}", listen.concat())
+            }
             Step::MapIds { uid, gid, outside_uid, outside_gid } => {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
             Step::Hostname { name } => (*name).to_owned(),
+            Step::Routes { own } => {
+                let own: Vec<_> = own.iter().map(ToString::to_string).collect();
+                format!("with {} as its own", own.join(" and "))
+            }
+            Step::Outlets { outlets } => {
+                let outlets: Vec<_> = outlets.iter().map(ToString::to_string).collect();
+                outlets.join(", ")
+            }
             Step::Reopen { fd, path } => format!("{} for descriptor {fd}", path.display()),
             Step::Directory { at } | Step::Text { at, .. } | Step::Show { path: at, .. } => {
                 at.display().to_string()
@@ -271,10 +304,16 @@ impl Step {
                 let kinds: Vec<_> = stdio.iter().map(|kind| kind.name()).collect();
                 format!("but 0-2 ({})", kinds.join(", "))
             }
-            Step::Filter { processes, .. } => match processes {
-                NewProcesses::Allowed => String::new(),
-                NewProcesses::Refused => "and refuse new processes".to_owned(),
-            },
+            Step::Filter { processes, connects, .. } => {
+                let mut more = Vec::new();
+                if *processes == NewProcesses::Refused {
+                    more.push("and refuse new processes");
+                }
+                if *connects == Connects::Announced {
+                    more.push("and announce connections");
+                }
+                more.join(" ")
+            }
             Step::Execute { program, cwd } => {
                 format!("{} in {}", program.display(), cwd.display())
             }

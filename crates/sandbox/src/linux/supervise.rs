@@ -3,6 +3,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,10 +12,12 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::linux::channel::{Channel, Failed, ToInit, ToLauncher};
 use crate::linux::gate::{Askers, Gate};
+use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::sys::{self, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::watch::{Found, MemoryWatch};
+use crate::net::broker::NetworkUse;
 use crate::report::{Ending, Evidence, Usage};
 use crate::request::Stdio;
 
@@ -56,6 +60,7 @@ pub struct Ended {
     pub evidence: Vec<Evidence>,
     pub usage: Usage,
     pub blocked_processes: u64,
+    pub network: NetworkUse,
 }
 
 pub struct Supervisor {
@@ -74,7 +79,8 @@ pub struct Supervisor {
     stdio: [Stdio; 3],
     watch: Option<MemoryWatch>,
     gate: Option<Gate>,
-    blocked_processes: u64,
+    network: Option<Network>,
+    blocked_processes: Arc<AtomicU64>,
     evidence: Vec<Evidence>,
     started: Option<Instant>,
     look_at: Option<Instant>,
@@ -91,6 +97,7 @@ impl Supervisor {
         limits: Limits,
         stdio: [Stdio; 3],
         (inputs, outputs): (Vec<Relay>, Vec<Relay>),
+        network: Option<Network>,
     ) -> io::Result<Supervisor> {
         let user = UserTerminal::open(&stdio)?;
         Ok(Supervisor {
@@ -106,7 +113,8 @@ impl Supervisor {
             stdio,
             watch: None,
             gate: None,
-            blocked_processes: 0,
+            network,
+            blocked_processes: Arc::default(),
             evidence: Vec::new(),
             started: None,
             look_at: None,
@@ -150,8 +158,9 @@ impl Supervisor {
         }
         // Init was killed from outside, and the command with it.
         let ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
-        let blocked_processes = self.blocked_processes;
-        Ok(Ended { ending, evidence: self.evidence, usage, blocked_processes })
+        let network = self.network.as_mut().map(Network::finish).unwrap_or_default();
+        let blocked_processes = self.blocked_processes.load(Ordering::Relaxed);
+        Ok(Ended { ending, evidence: self.evidence, usage, blocked_processes, network })
     }
 
     fn turn(&mut self) -> Result<Option<End>, Trouble> {
@@ -165,6 +174,9 @@ impl Supervisor {
             }
         }
         self.answer()?;
+        if let Some(network) = &mut self.network {
+            network.advance()?;
+        }
         if self.init_is_gone() {
             // Its last words may have come with its end.
             while let Some(message) = self.message()? {
@@ -203,6 +215,9 @@ impl Supervisor {
         if let Some(gate) = &self.gate {
             fds.push(PollFd::new(gate, PollFlags::IN));
         }
+        if let Some(fd) = self.network.as_ref().and_then(Network::wants) {
+            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        }
         let pause = self.next_deadline().map(|deadline| {
             let pause = deadline.saturating_duration_since(Instant::now());
             Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
@@ -240,7 +255,11 @@ impl Supervisor {
             ToLauncher::Done(seen) => {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 if let Some(listener) = fd {
-                    self.gate = Some(Gate::new(listener));
+                    let gate = Gate::new(listener, self.blocked_processes.clone());
+                    self.gate = match &self.network {
+                        Some(network) => network.take_over(gate),
+                        None => Some(gate),
+                    };
                 }
             }
             ToLauncher::Terminal => self.connect(fd)?,
@@ -250,6 +269,9 @@ impl Supervisor {
                 self.started = Some(now);
                 if let (Some(proc), Some(limit)) = (fd, self.limits.memory) {
                     self.watch = Some(MemoryWatch::new(proc, limit));
+                }
+                if let Some(network) = &mut self.network {
+                    network.begin()?;
                 }
                 self.look_at = self.watch.as_ref().map(|watch| now + watch.first_pause());
                 if let Some(user) = &mut self.user {
@@ -268,7 +290,6 @@ impl Supervisor {
             return Ok(());
         };
         let askers = gate.serve()?;
-        self.blocked_processes = gate.refused;
         if askers == Askers::Gone {
             self.gate = None;
         }

@@ -13,6 +13,7 @@
 
 pub mod address;
 pub mod allowlist;
+pub mod broker;
 pub mod connect;
 mod cursor;
 pub mod dns;

@@ -4,17 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use crate::linux::seccomp::filter::{Action, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT};
-use crate::linux::seccomp::rules::{ALWAYS, NO_NEW_PROCESSES, Refusal};
+use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Refusal};
 
 const BEGIN: &str = "<!-- refused-calls:begin -->\n";
 const END: &str = "<!-- refused-calls:end -->";
 
-fn answer(action: Action) -> &'static str {
+fn answer(name: &str, action: Action) -> &'static str {
     match action {
         Action::Errno(EPERM) => "EPERM",
         Action::Errno(ENOSYS) => "ENOSYS",
         Action::Errno(EPROTONOSUPPORT) => "EPROTONOSUPPORT",
         Action::Errno(EAFNOSUPPORT) => "EAFNOSUPPORT",
+        Action::Notify if name == "connect" => "the launcher: goes on",
         Action::Notify => "the launcher: EPERM",
         other => panic!("{other:?}"),
     }
@@ -24,7 +25,8 @@ fn table(refusals: &[Refusal]) -> String {
     let mut text = String::from("| call | when | answer | because |\n|---|---|---|---|\n");
     for Refusal { call, when, action, reason, .. } in refusals {
         let when = if when.is_empty() { "always" } else { when };
-        text += &format!("| `{}` | {when} | {} | {reason} |\n", call.name, answer(*action));
+        text +=
+            &format!("| `{}` | {when} | {} | {reason} |\n", call.name, answer(call.name, *action));
     }
     text
 }
@@ -35,8 +37,13 @@ fn security_lists_the_refused_calls() {
     let text = fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the begin marker");
     let (shown, after) = rest.split_once(END).expect("the end marker");
-    let wanted =
-        format!("{}\nWith `--no-subprocess` also:\n\n{}", table(ALWAYS), table(NO_NEW_PROCESSES));
+    let wanted = format!(
+        "{}\nWith `--no-subprocess` also:\n\n{}\nWith rules for networks, or for every port of a \
+         host, also:\n\n{}",
+        table(ALWAYS),
+        table(NO_NEW_PROCESSES),
+        table(ANNOUNCED)
+    );
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
     } else {

@@ -41,7 +41,16 @@ pub enum NewProcesses {
     Refused,
 }
 
+/// Whether the launcher hears of a connection before it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connects {
+    Free,
+    /// It opens a listener inside, where one is allowed, and lets the call go on.
+    Announced,
+}
+
 /// The program for the kernel.
-pub fn program(arch: Arch, processes: NewProcesses) -> Vec<Instruction> {
-    compile::compile(&rules::filter(arch, processes))
+pub fn program(arch: Arch, processes: NewProcesses, connects: Connects) -> Vec<Instruction> {
+    compile::compile(&rules::filter(arch, processes, connects))
 }

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use crate::linux::seccomp::NewProcesses;
 use crate::linux::seccomp::compile::{compile, encode};
 use crate::linux::seccomp::decide::Call;
 use crate::linux::seccomp::filter::{Action, Arch, Filter, Rule, Test, Width};
 use crate::linux::seccomp::interpret::run;
 use crate::linux::seccomp::rules::filter;
+use crate::linux::seccomp::{Connects, NewProcesses};
 
 /// No call of today has a larger number.
 const NUMBERS: std::ops::RangeInclusive<u32> = 0..=520;
@@ -122,11 +122,14 @@ proptest! {
     ) {
         for arch in [Arch::X86_64, Arch::Aarch64] {
             for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
-                let filter = filter(arch, processes);
-                let program = compile(&filter);
-                for number in NUMBERS.flat_map(|number| [number, X32 + number]).chain([u32::MAX]) {
-                    agrees(&filter, &program, &Call { number, arch: arch.audit(), arguments });
-                    agrees(&filter, &program, &Call { number, arch: audit, arguments });
+                for connects in [Connects::Free, Connects::Announced] {
+                    let filter = filter(arch, processes, connects);
+                    let program = compile(&filter);
+                    let numbers = NUMBERS.flat_map(|number| [number, X32 + number]);
+                    for number in numbers.chain([u32::MAX]) {
+                        agrees(&filter, &program, &Call { number, arch: arch.audit(), arguments });
+                        agrees(&filter, &program, &Call { number, arch: audit, arguments });
+                    }
                 }
             }
         }
@@ -160,9 +163,9 @@ fn long_programs_are_right_too() {
 #[test]
 fn depth_is_logarithmic() {
     for (processes, most) in [(NewProcesses::Allowed, 13), (NewProcesses::Refused, 13)] {
-        let program = compile(&filter(Arch::X86_64, processes));
-        let unruled =
-            NUMBERS.filter(|number| !filter(Arch::X86_64, processes).rules.contains_key(number));
+        let program = compile(&filter(Arch::X86_64, processes, Connects::Announced));
+        let ruled = filter(Arch::X86_64, processes, Connects::Announced).rules;
+        let unruled = NUMBERS.filter(|number| !ruled.contains_key(number));
         let deepest = unruled
             .map(|number| Call { number, arch: Arch::X86_64.audit(), arguments: [0; 6] })
             .map(|call| run(&program, &call).1)

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::linux::seccomp::NewProcesses;
 use crate::linux::seccomp::filter::{
     Action, Arch, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT, Filter, Rule, Test, Width,
 };
+use crate::linux::seccomp::{Connects, NewProcesses};
 
 /// A system call and its number on each architecture that has it.
 #[derive(Debug, Clone, Copy)]
@@ -332,23 +332,36 @@ pub const NO_NEW_PROCESSES: &[Refusal] = &[
     ),
     asked(both("execve", 59, 221), &[], "", "another program, after the launching call"),
     asked(both("execveat", 322, 281), &[], "", "another program"),
-    when(
-        both("seccomp", 317, 277),
-        &[any_bit(1, NEW_LISTENER)],
-        "asks for a listener",
-        EPERM,
-        "would answer in the launcher's place",
-    ),
+    NO_OTHER_LISTENER,
 ];
 
-pub fn filter(arch: Arch, processes: NewProcesses) -> Filter {
-    let more = match processes {
+/// With rules for networks or for every port of a host: the launcher hears of each connection
+/// and always lets it go on, since what is not allowed has no listener.
+pub const ANNOUNCED: &[Refusal] = &[
+    asked(both("connect", 42, 203), &[], "", "a listener may have to be made"),
+    NO_OTHER_LISTENER,
+];
+
+const NO_OTHER_LISTENER: Refusal = when(
+    both("seccomp", 317, 277),
+    &[any_bit(1, NEW_LISTENER)],
+    "asks for a listener",
+    EPERM,
+    "would answer in the launcher's place",
+);
+
+pub fn filter(arch: Arch, processes: NewProcesses, connects: Connects) -> Filter {
+    let refused = match processes {
         NewProcesses::Allowed => &[][..],
         NewProcesses::Refused => NO_NEW_PROCESSES,
     };
+    let announced = match connects {
+        Connects::Free => &[][..],
+        Connects::Announced => ANNOUNCED,
+    };
     let mut rules = BTreeMap::new();
     // From the last to the first, so that of two refusals of one call the first is asked first.
-    for refusal in ALWAYS.iter().chain(more).rev() {
+    for refusal in ALWAYS.iter().chain(refused).chain(announced).rev() {
         if let Some(number) = refusal.call.on(arch) {
             let rest = rules.remove(&number).unwrap_or(Rule::Do(Action::Allow));
             rules.insert(number, refusal.rule(rest));

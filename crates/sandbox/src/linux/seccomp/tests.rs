@@ -1,17 +1,17 @@
 //! What our rules say about calls that matter, with high bits set where the kernel ignores them.
 
-use crate::linux::seccomp::NewProcesses;
 use crate::linux::seccomp::compile::{compile, encode};
 use crate::linux::seccomp::decide::Call;
 use crate::linux::seccomp::filter::{Action, Arch, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT};
 use crate::linux::seccomp::interpret::run;
-use crate::linux::seccomp::rules::{ALWAYS, NO_NEW_PROCESSES, Number, filter};
+use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter};
+use crate::linux::seccomp::{Connects, NewProcesses};
 
 const HIGH: [u64; 3] = [0, 1 << 32, 0xffff_ffff << 32];
 const PERM: Action = Action::Errno(EPERM);
 
 fn number(name: &str) -> Number {
-    let rows = ALWAYS.iter().chain(NO_NEW_PROCESSES);
+    let rows = ALWAYS.iter().chain(NO_NEW_PROCESSES).chain(ANNOUNCED);
     let found = rows.map(|refusal| refusal.call).find(|call| call.name == name);
     found.unwrap_or_else(|| panic!("{name}"))
 }
@@ -22,7 +22,7 @@ fn number(name: &str) -> Number {
 fn decides(processes: NewProcesses, name: &str, arguments: &[u64], action: Action) {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         let Some(number) = number(name).on(arch) else { continue };
-        let filter = filter(arch, processes);
+        let filter = filter(arch, processes, Connects::Free);
         let program = compile(&filter);
         for high in HIGH {
             let mut registers = [high; 6];
@@ -205,7 +205,7 @@ fn foreign_calls() {
     const I386: u32 = 0x4000_0003;
     let refused = Action::Errno(ENOSYS);
     for arch in [Arch::X86_64, Arch::Aarch64] {
-        let filter = filter(arch, NewProcesses::Allowed);
+        let filter = filter(arch, NewProcesses::Allowed, Connects::Free);
         let decide = |number, arch| filter.decide(&Call { number, arch, arguments: [0; 6] });
         for number in [0, 20, 39, 0x4000_0027] {
             assert_eq!(decide(number, I386), refused);
@@ -217,7 +217,7 @@ fn foreign_calls() {
         };
         assert_eq!(decide(getpid, arch.audit()), Action::Allow);
     }
-    let filter = filter(Arch::X86_64, NewProcesses::Allowed);
+    let filter = filter(Arch::X86_64, NewProcesses::Allowed, Connects::Free);
     for number in [0x4000_0000, 0x4000_0027, 0x4000_0209, u32::MAX] {
         let call = Call { number, arch: Arch::X86_64.audit(), arguments: [0; 6] };
         assert_eq!(filter.decide(&call), refused, "{number:#x}");
@@ -227,7 +227,7 @@ fn foreign_calls() {
 /// Most calls are answered without a look at their arguments, so the kernel remembers them.
 #[test]
 fn most_calls_are_allowed_outright() {
-    let filter = filter(Arch::X86_64, NewProcesses::Allowed);
+    let filter = filter(Arch::X86_64, NewProcesses::Allowed, Connects::Free);
     assert!(filter.rules.len() < 100, "{}", filter.rules.len());
     // read, write, close, stat, fstat, lseek, mmap, futex, getpid, epoll_wait, clock_gettime.
     for number in [0, 1, 3, 4, 5, 8, 9, 202, 39, 232, 228] {
@@ -297,8 +297,28 @@ const LONGEST_PROGRAM: usize = 4096;
 fn every_program_is_one_that_the_kernel_takes() {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
-            let length = super::program(arch, processes).len();
-            assert!((1..=LONGEST_PROGRAM).contains(&length), "{arch:?} {processes:?}: {length}");
+            for connects in [Connects::Free, Connects::Announced] {
+                let length = super::program(arch, processes, connects).len();
+                let case = format!("{arch:?} {processes:?} {connects:?}");
+                assert!((1..=LONGEST_PROGRAM).contains(&length), "{case}: {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn connections_are_announced_where_asked_for_and_then_only() {
+    for arch in [Arch::X86_64, Arch::Aarch64] {
+        for (connects, action) in
+            [(Connects::Free, Action::Allow), (Connects::Announced, Action::Notify)]
+        {
+            for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
+                let filter = filter(arch, processes, connects);
+                let number = number("connect").on(arch).unwrap();
+                let call = Call { number, arch: arch.audit(), arguments: [7; 6] };
+                assert_eq!(filter.decide(&call), action);
+                assert_eq!(run(&compile(&filter), &call).0, encode(action));
+            }
         }
     }
 }

@@ -93,6 +93,9 @@ pub fn is_filtered() -> bool {
 pub struct Asked {
     id: u64,
     pub number: i32,
+    /// The thread that calls.
+    pub caller: u32,
+    pub arguments: [u64; 6],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,10 +113,38 @@ pub fn next_asked(listener: BorrowedFd<'_>) -> io::Result<Option<Asked>> {
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked)
     };
     match check(result.into()) {
-        Ok(_) => Ok(Some(Asked { id: asked.id, number: asked.data.nr })),
+        Ok(_) => Ok(Some(Asked {
+            id: asked.id,
+            number: asked.data.nr,
+            caller: asked.pid,
+            arguments: asked.data.args,
+        })),
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// Has callers continue on the processor of whoever answers them (Linux 6.6): both wait for each
+/// other anyway, and nothing has to be woken elsewhere.
+pub fn answer_on_the_same_processor(listener: BorrowedFd<'_>) -> io::Result<()> {
+    const SET_FLAGS: libc::c_ulong = 0x4008_2104;
+    const SYNC_WAKE_UP: libc::c_ulong = 1;
+    // SAFETY: the ioctl takes a number.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS as _, SYNC_WAKE_UP) };
+    check(result.into())?;
+    Ok(())
+}
+
+/// Reads the memory of a process that waits for an answer. Tells how much could be read.
+pub fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
+    // SAFETY: the kernel writes into `into` only, no more than it is long; the other address is
+    // of the other process, and checked there.
+    let count = unsafe {
+        libc::process_vm_readv(thread.cast_signed(), &raw const local, 1, &raw const remote, 1, 0)
+    };
+    Ok(check(count as libc::c_long)? as usize)
 }
 
 /// Tells whether the answer reached a caller that still waits.

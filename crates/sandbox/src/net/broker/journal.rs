@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use mcp_policy::Protocol;
 use serde::{Deserialize, Serialize};
+
+use crate::net;
+use crate::net::refusal::Reason;
 
 /// Destinations and refusals that are kept apart; the rest is counted together.
 const MOST: usize = 256;
@@ -23,7 +27,7 @@ pub struct NetworkUse {
     pub bounds: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     pub connections: u64,
     pub bytes_out: u64,
@@ -31,6 +35,9 @@ pub struct Traffic {
     /// Connections that did not come about: nobody answered outside.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
+    /// Why the first of them did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +83,30 @@ impl Journal {
         reached.entry(key.to_owned()).or_default()
     }
 
+    /// Notes what the allowlist refused.
+    pub fn refused(&mut self, refusal: &net::refusal::Refusal) {
+        let to = match refusal.protocol {
+            Protocol::Tcp => refusal.to.to_string(),
+            Protocol::Udp => format!("udp://{}", refusal.to),
+        };
+        let why = match &refusal.reason {
+            Reason::NoRule => "no rule allows it".to_owned(),
+            Reason::TooWide { kind } => format!("it is {kind}"),
+            Reason::Leads { ip, kind } => format!("its address {ip} is {kind}"),
+        };
+        self.note(&to, &why, Some(flag(&refusal.rule())), || format!("blocked {refusal}"));
+    }
+
     /// Notes a refusal, and tells the first of each destination.
     pub fn refuse(&mut self, to: &str, why: &str, flag: Option<String>) {
+        let line = match &flag {
+            Some(flag) => format!("blocked {to} (add {flag})"),
+            None => format!("blocked {to}: {why}"),
+        };
+        self.note(to, why, flag, || line);
+    }
+
+    fn note(&mut self, to: &str, why: &str, flag: Option<String>, line: impl FnOnce() -> String) {
         let refused = &mut self.used.refused;
         if let Some(refusal) = refused.get_mut(to) {
             refusal.times += 1;
@@ -89,12 +118,17 @@ impl Journal {
             others.or_insert_with(|| Refusal { times: 0, why: why(), flag: None }).times += 1;
             return;
         }
-        let line = match &flag {
-            Some(flag) => format!("blocked {to} (add {flag})"),
-            None => format!("blocked {to}: {why}"),
-        };
         refused.insert(to.to_owned(), Refusal { times: 1, why: why.to_owned(), flag });
-        self.line(&line);
+        self.line(&line());
+    }
+
+    /// Notes why something that is allowed could not be reached, once for each destination.
+    pub fn trouble(&mut self, to: &str, why: &str) {
+        let traffic = self.traffic(to);
+        if traffic.trouble.is_none() {
+            traffic.trouble = Some(why.to_owned());
+            self.line(&format!("could not reach {to}: {why}"));
+        }
     }
 
     /// Notes that a bound was met, once for each.
