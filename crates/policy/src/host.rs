@@ -104,9 +104,10 @@ fn bad_character(at: usize, c: char) -> ValueError {
         c if c.is_control() || c.is_whitespace() => {
             (format!("character {} cannot be in a host name", c.escape_unicode()), "remove it")
         }
-        c if !c.is_ascii() => {
-            ("host names are written in ASCII here".to_owned(), "write the xn-- form of the name")
-        }
+        c if !c.is_ascii() => (
+            "this character has more than one spelling in DNS".to_owned(),
+            "write the xn-- form of the name",
+        ),
         c => (format!("character {c:?} cannot be in a host name"), NAME_HINT),
     };
     ValueError::new(span, message, hint)
@@ -133,6 +134,17 @@ fn looks_like_an_address(name: &str) -> bool {
         || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
+/// A name as people write it, perhaps in their own script. On the wire it is ASCII.
+fn written_name(text: &str) -> Result<HostName, ValueError> {
+    match crate::idn::to_ascii(text) {
+        Some(ascii) if !text.is_ascii() => {
+            // Spans of the turned name would point at the wrong place.
+            ascii.parse().map_err(|error: ValueError| ValueError { span: 0..text.len(), ..error })
+        }
+        _ => text.parse(),
+    }
+}
+
 impl Host {
     /// Reads a name, `*.name`, an IPv4 address or an IPv4 network. IPv6 is in brackets and
     /// comes through [`Host::parse_ip`].
@@ -145,14 +157,14 @@ impl Host {
             ));
         }
         if let Some(name) = text.strip_prefix("*.") {
-            let name = name.parse().map_err(|error: ValueError| error.shifted(2))?;
+            let name = written_name(name).map_err(|error: ValueError| error.shifted(2))?;
             return Ok(Self::Name { name, wildcard: Wildcard::AnySubdomain });
         }
         let address = text.split_once('/').map_or(text, |(address, _)| address);
         if address.parse::<IpAddr>().is_ok() {
             return Self::parse_ip(text);
         }
-        Ok(Self::Name { name: text.parse()?, wildcard: Wildcard::Exact })
+        Ok(Self::Name { name: written_name(text)?, wildcard: Wildcard::Exact })
     }
 
     /// Reads an address, or a network with its prefix length.

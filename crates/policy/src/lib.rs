@@ -30,6 +30,7 @@ mod env;
 mod error;
 mod excerpt;
 mod host;
+mod idn;
 mod layer;
 mod layer_builder;
 mod limit_rules;

@@ -11,6 +11,7 @@ use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
+use crate::notices::Notices;
 use crate::plan::{Intent, Plan};
 use crate::platform::{self, Claim, Line};
 use crate::report::Report;
@@ -99,7 +100,8 @@ struct Prepared {
 /// Where this host refuses what was planned, once more with what it allows.
 fn launch(prepared: Prepared) -> Result<Report, Error> {
     let Prepared { plan, request, claim, fallback, strict } = prepared;
-    let error = match platform::run(&plan, &request, claim) {
+    // Its stderr is the command's; the report has what there is to tell.
+    let error = match platform::run(&plan, &request, claim, Notices::Silent) {
         Err(error) => error,
         ended => return ended,
     };
@@ -107,7 +109,7 @@ fn launch(prepared: Prepared) -> Result<Report, Error> {
         None => Err(error),
         Some(again) => {
             refuse_gaps(&again.plan, fallback, strict)?;
-            platform::run(&again.plan, &request, again.claim)
+            platform::run(&again.plan, &request, again.claim, Notices::Silent)
         }
     }
 }

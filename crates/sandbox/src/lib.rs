@@ -26,6 +26,8 @@ mod error;
 pub mod helper;
 mod host;
 mod linux;
+pub mod net;
+mod notices;
 mod plan;
 pub mod platform;
 mod report;
@@ -45,6 +47,8 @@ pub use host::{
 };
 pub use linux::step::{Stage, Step};
 pub use mcp_policy::{Bytes, Cores, Policy, Rate, SecretRef};
+pub use net::broker::{NetworkUse, Refusal, Traffic};
+pub use notices::Notices;
 pub use plan::{Intent, Plan, Planned};
 pub use report::{Answer, Ending, Evidence, Report, Status, Usage};
 pub use request::{Denied, DeniedKind, HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};

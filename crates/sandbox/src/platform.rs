@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::host::HostFacts;
+use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::request::Request;
@@ -42,8 +43,13 @@ mod linux {
         crate::linux::claim::claim(request, facts)
     }
 
-    pub fn run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Error> {
-        crate::linux::launch::run(plan, request, claim)
+    pub fn run(
+        plan: &Plan,
+        request: &Request,
+        claim: Claim,
+        notices: Notices,
+    ) -> Result<Report, Error> {
+        crate::linux::launch::run(plan, request, claim, notices)
     }
 
     pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
@@ -100,7 +106,7 @@ mod unbuilt {
         Claim
     }
 
-    pub fn run(_: &Plan, _: &Request, _: Claim) -> Result<Report, Error> {
+    pub fn run(_: &Plan, _: &Request, _: Claim, _: Notices) -> Result<Report, Error> {
         not_built()
     }
 

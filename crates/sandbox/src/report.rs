@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::linux::cgroup::usage::Used;
+use crate::net::broker::NetworkUse;
 use crate::plan::{Intent, Plan};
 
 /// Bumped when a field changes its meaning.
@@ -116,6 +117,9 @@ pub struct Report {
     /// New processes and programs that were tried and refused, where `subprocess` is off.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blocked_processes: u64,
+    /// What was reached and refused, where there was anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkUse>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -155,6 +159,7 @@ impl Report {
             exit_code,
             usage,
             blocked_processes: 0,
+            network: None,
         }
     }
 }

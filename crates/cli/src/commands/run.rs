@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mcp_policy::{Defaults, Origin, Policy};
 use mcp_sandbox::{
-    Control, Ending, HostFacts, Intent, Plan, Report, Request, Usage, Wish, platform,
+    Control, Ending, HostFacts, Intent, Notices, Plan, Report, Request, Usage, Wish, platform,
 };
 
 use crate::args::{Fallback, Run};
@@ -43,7 +43,8 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     settle_gaps(&plan, &request.policy, &args)?;
     // Before the run: a report that cannot be written must not be found out after an hour.
     let report_file = args.report.as_deref().map(create).transpose()?;
-    let mut outcome = platform::run(&plan, &request, claim);
+    let notices = if args.quiet { Notices::Silent } else { Notices::Stderr };
+    let mut outcome = platform::run(&plan, &request, claim, notices);
     let mut refused = None;
     if let Err(error) = &outcome
         && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
@@ -51,7 +52,7 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
         (facts, plan) = (again.facts, again.plan);
         let settled = settle_gaps(&plan, &request.policy, &args);
         outcome = match &settled {
-            Ok(()) => platform::run(&plan, &request, again.claim),
+            Ok(()) => platform::run(&plan, &request, again.claim, notices),
             Err(refused) => Err(mcp_sandbox::Error::Unsupported(refused.to_string())),
         };
         refused = settled.err();

@@ -6,6 +6,7 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -15,9 +16,11 @@ use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
 use crate::linux::landlock::{Ports, Rule, enforce};
 use crate::linux::mounts::{Closed, Root, Trees, host_tree};
-use crate::linux::seccomp::{Ground, Instruction, NewProcesses};
+use crate::linux::outlet::Outlet;
+use crate::linux::outlets::Workshop;
+use crate::linux::seccomp::{Connects, Ground, Instruction, NewProcesses};
 use crate::linux::step::{Access, Mask, Owner, Resource, Stage, Step};
-use crate::linux::{init, run_directory, sys, terminal};
+use crate::linux::{init, netlink, run_directory, sys, terminal};
 use crate::plan::Plan;
 use crate::request::{HOME, Request, Stdio};
 
@@ -30,6 +33,8 @@ pub struct Prepared {
     pub unmapped: Vec<std::path::PathBuf>,
     /// The system call filter.
     pub filter: Vec<Instruction>,
+    /// Where sockets of the sandbox's network are handed out.
+    pub workshop: Workshop,
 }
 
 /// Everything init and target need, owned by the process that uses it.
@@ -138,8 +143,8 @@ impl Sandbox<'_> {
                         })
                         .map_err(Trouble::from)
                 }
-                Step::Filter { processes, ground, .. } => self
-                    .filter(*processes, *ground)
+                Step::Filter { processes, connects, ground, .. } => self
+                    .filter(*processes, *connects, *ground)
                     .map(|made| {
                         listener = made;
                         Seen::Confirmed("seccomp mode 2".to_owned())
@@ -163,8 +168,15 @@ impl Sandbox<'_> {
     }
 
     /// From here on only what the command may do works, and the one exec that starts it.
-    fn filter(&self, processes: NewProcesses, ground: Ground) -> io::Result<Option<OwnedFd>> {
-        let listening = match processes == NewProcesses::Refused || ground.asks() {
+    fn filter(
+        &self,
+        processes: NewProcesses,
+        connects: Connects,
+        ground: Ground,
+    ) -> io::Result<Option<OwnedFd>> {
+        let asks =
+            processes == NewProcesses::Refused || connects == Connects::Announced || ground.asks();
+        let listening = match asks {
             true => sys::Listening::On,
             false => sys::Listening::Off,
         };
@@ -233,6 +245,8 @@ impl Sandbox<'_> {
                 // read-only, a server must do with the high ones.
                 let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
             }
+            Step::Routes { own } => return Ok(routes(own)?),
+            Step::Outlets { outlets } => return self.outlets(outlets),
             Step::Reopen { fd, path } => self.reopen(*fd, path)?,
             Step::NewRoot { scratch } => {
                 let trees = std::mem::take(&mut self.prepared.trees);
@@ -274,6 +288,7 @@ impl Sandbox<'_> {
             | Step::LimitUserProcesses { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
+            | Step::Broker { .. }
             | Step::Landlock { .. }
             | Step::Limit { .. }
             | Step::Descriptors { .. }
@@ -281,6 +296,17 @@ impl Sandbox<'_> {
             | Step::Execute { .. } => {}
         }
         Ok(confirmed())
+    }
+
+    fn outlets(&self, outlets: &[Outlet]) -> Result<Seen, Trouble> {
+        match self.prepared.workshop.stock(outlets) {
+            Ok(count) => Ok(Seen::Confirmed(format!("{count} sockets made"))),
+            Err((outlet, error)) => Err(Trouble { part: outlet.to_string(), error }),
+        }
+    }
+
+    pub fn workshop(&self) -> &Workshop {
+        &self.prepared.workshop
     }
 
     fn hold(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
@@ -466,6 +492,19 @@ impl Count {
         }
         text
     }
+}
+
+/// A host may be without IPv6; then nothing is reached over it inside either.
+fn routes(own: &[IpAddr]) -> io::Result<Seen> {
+    let mut local = Vec::new();
+    for own in own {
+        match netlink::everything_is_local(*own) {
+            Ok(()) => local.push(own.to_string()),
+            Err(_) if own.is_ipv6() => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(Seen::Confirmed(format!("every address is local, by {}", local.join(" and "))))
 }
 
 fn confirmed() -> Seen {

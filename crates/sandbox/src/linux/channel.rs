@@ -88,6 +88,8 @@ pub struct Channel(OwnedFd);
 
 /// The largest message: answers are sent in parts, and each text is cut.
 pub const PACKET: usize = 16 * 1024;
+/// How many descriptors one message can carry.
+pub const MOST_DESCRIPTORS: usize = 64;
 /// The longest text in a message; escaped, it may be six times as long.
 pub const LONGEST_TEXT: usize = 300;
 
@@ -108,7 +110,7 @@ impl Channel {
 
     pub fn send_with<M: Serialize>(&self, message: &M, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = serde_json::to_vec(message)?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
@@ -117,10 +119,15 @@ impl Channel {
         Ok(())
     }
 
-    /// The next message, or `None` at the end: the other side is gone.
+    /// The next message with the descriptor it carries, or `None` at the end: the other side is
+    /// gone.
     pub fn receive<M: for<'a> Deserialize<'a>>(&self) -> io::Result<Option<(M, Option<OwnedFd>)>> {
+        Ok(self.receive_all()?.map(|(message, fds)| (message, fds.into_iter().next())))
+    }
+
+    pub fn receive_all<M: for<'a> Deserialize<'a>>(&self) -> io::Result<Option<(M, Vec<OwnedFd>)>> {
         let mut bytes = vec![0; PACKET];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = loop {
             let mut parts = [IoSliceMut::new(&mut bytes)];
@@ -134,14 +141,14 @@ impl Channel {
         if received.bytes == 0 {
             return Ok(None);
         }
-        let mut fd = None;
+        let mut carried = Vec::new();
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = message {
-                fd = fds.last();
+                carried.extend(fds);
             }
         }
         let message = serde_json::from_slice(&bytes[..received.bytes])?;
-        Ok(Some((message, fd)))
+        Ok(Some((message, carried)))
     }
 }
 

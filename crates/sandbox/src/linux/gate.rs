@@ -1,17 +1,26 @@
-//! The launcher's answers to the calls that `--no-subprocess` leaves to it: yes once, to the
-//! command's own start, and no ever after. There is one listener, so what a filter without
-//! namespaces asks besides comes here too, and goes to the [`Deputy`].
+//! The launcher's answers to the calls that the filter leaves to it. To new programs and
+//! processes, where `--no-subprocess` refuses them: yes once, to the command's own start, and no
+//! ever after. To connections, where rules need to hear of them: always yes, once a listener is
+//! there for what is allowed. The command may change the address after it was looked at; it then
+//! finds no listener, or one that is allowed too. What a filter without namespaces asks besides
+//! goes to the [`Deputy`].
 //!
 //! The listener stays open as long as anybody asks: once it is closed, the command could listen
 //! for itself.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::linux::deputy::Deputy;
-use crate::linux::sys::{self, Verdict};
+use crate::linux::sys::{self, Asked, Verdict};
+use crate::net::broker::{Keep, Watched, Watcher};
 
 const MOST_AT_ONCE: usize = 64;
 
@@ -19,7 +28,8 @@ pub struct Gate {
     listener: OwnedFd,
     start: Start,
     deputy: Option<Deputy>,
-    pub refused: u64,
+    /// New programs and processes that were refused.
+    refused: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,38 +46,52 @@ pub enum Askers {
 }
 
 impl Gate {
-    pub fn new(listener: OwnedFd, deputy: Option<Deputy>) -> Gate {
-        Gate { listener, start: Start::Awaited, deputy, refused: 0 }
+    pub fn new(listener: OwnedFd, deputy: Option<Deputy>, refused: Arc<AtomicU64>) -> Gate {
+        Gate { listener, start: Start::Awaited, deputy, refused }
     }
 
     /// Answers those who wait, but no more than some: time and memory must be looked at too.
     pub fn serve(&mut self) -> io::Result<Askers> {
         for _ in 0..MOST_AT_ONCE {
-            let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
-            match poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(e) => return Err(e.into()),
-            }
-            let events = fds[0].revents();
-            if events.contains(PollFlags::IN) {
-                self.answer_one()?;
-            } else if events.contains(PollFlags::HUP) {
-                return Ok(Askers::Gone);
-            } else {
-                break;
+            match self.waiting()? {
+                Waiting::Somebody => self.answer_one(|_| {})?,
+                Waiting::Nobody => break,
+                Waiting::Gone => return Ok(Askers::Gone),
             }
         }
         Ok(Askers::Alive)
     }
 
-    fn answer_one(&mut self) -> io::Result<()> {
+    fn waiting(&self) -> io::Result<Waiting> {
+        let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
+        match poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let events = fds[0].revents();
+        Ok(if events.contains(PollFlags::IN) {
+            Waiting::Somebody
+        } else if events.contains(PollFlags::HUP) {
+            Waiting::Gone
+        } else {
+            Waiting::Nobody
+        })
+    }
+
+    fn answer_one(&mut self, announce: impl FnOnce(SocketAddr)) -> io::Result<()> {
         let Some(asked) = sys::next_asked(self.listener.as_fd())? else {
             return Ok(());
         };
         let listener = self.listener.as_fd();
         if let Some(verdict) = self.deputy.as_ref().and_then(|d| d.answer(listener, &asked)) {
             sys::answer(listener, asked, verdict)?;
+            return Ok(());
+        }
+        if i64::from(asked.number) == libc::SYS_connect {
+            if let Some(to) = destination(&asked) {
+                announce(to);
+            }
+            sys::answer(listener, asked, Verdict::Pass)?;
             return Ok(());
         }
         // Nobody but the process that becomes the command has the filter before it does so, and
@@ -77,11 +101,60 @@ impl Gate {
         if sys::answer(self.listener.as_fd(), asked, verdict)? {
             match verdict {
                 Verdict::Pass => self.start = Start::Passed,
-                _ => self.refused += 1,
+                _ => {
+                    self.refused.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
         Ok(())
     }
+}
+
+enum Waiting {
+    Somebody,
+    Nobody,
+    Gone,
+}
+
+/// Served by the broker where connections are announced, so that the supervisor does not wait for
+/// a listener to be made.
+impl Watcher for Gate {
+    fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        // Older kernels wake the caller a little later.
+        let _ = sys::answer_on_the_same_processor(self.listener.as_fd());
+        registry.register(&mut SourceFd(&self.listener.as_raw_fd()), token, Interest::READABLE)
+    }
+
+    fn ready(&mut self, broker: &mut Watched<'_>) -> Keep {
+        for _ in 0..MOST_AT_ONCE {
+            match self.waiting() {
+                Ok(Waiting::Somebody) => {}
+                Ok(Waiting::Nobody) => return Keep::Listening,
+                Ok(Waiting::Gone) | Err(_) => return Keep::Closed,
+            }
+            if self.answer_one(|to| broker.announce(to)).is_err() {
+                return Keep::Closed;
+            }
+        }
+        Keep::Busy
+    }
+}
+
+/// Where a call to connect leads, if it is to an internet address that can be read.
+fn destination(asked: &Asked) -> Option<SocketAddr> {
+    let [_, address, length, ..] = asked.arguments;
+    let mut bytes = [0; 28];
+    let length = usize::try_from(length as u32).ok()?.min(bytes.len());
+    let read = sys::read_memory(asked.thread, address, &mut bytes[..length]).ok()?;
+    let bytes = bytes.get(..read)?;
+    let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
+    let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
+    let ip = match i32::from(family) {
+        libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(bytes.get(4..8)?).ok()?),
+        libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(bytes.get(8..24)?).ok()?),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip.to_canonical(), port))
 }
 
 impl AsFd for Gate {

@@ -17,24 +17,38 @@ use crate::linux::tree;
 pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
     // The command's own ends must be the only ones, or its readers never see the end of file.
     sandbox.let_go();
+    let mut orders = Orders::Open;
     loop {
-        if serve(&sandbox, command).is_err() {
+        if serve(&sandbox, command, &mut orders).is_err() {
             abandoned(&sandbox);
         }
     }
 }
 
-fn serve(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
+/// Whether the launcher may still ask for sockets.
+#[derive(PartialEq)]
+enum Orders {
+    Open,
+    Closed,
+}
+
+fn serve(sandbox: &Sandbox<'_>, command: i32, orders: &mut Orders) -> io::Result<()> {
     collect(sandbox, command)?;
     let mut fds = [
         PollFd::new(&sandbox.channel, PollFlags::IN),
         PollFd::new(&sandbox.signals, PollFlags::IN),
+        PollFd::new(sandbox.workshop(), PollFlags::IN),
     ];
-    match poll(&mut fds, None) {
+    let watched = if *orders == Orders::Open { 3 } else { 2 };
+    match poll(&mut fds[..watched], None) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(e) => return Err(e.into()),
     }
     let (message, child) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+    // A launcher that can take no more sockets has its reasons; it is no end of the run.
+    if !fds[2].revents().is_empty() && !sandbox.workshop().serve().unwrap_or(false) {
+        *orders = Orders::Closed;
+    }
     if child {
         // Which child is for wait to say; the number of signals means nothing.
         while sandbox.signals.next()?.is_some() {}

@@ -16,13 +16,15 @@ use crate::linux::claim::Claim;
 use crate::linux::deputy::Deputy;
 use crate::linux::landlock::Allowed;
 use crate::linux::mounts::{Trees, host_tree};
+use crate::linux::network::Network;
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::seccomp::Ground;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::watch::Tree;
-use crate::linux::{runs, seccomp, sys, terminal};
+use crate::linux::{outlets, runs, seccomp, sys, terminal};
+use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
@@ -35,15 +37,25 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP;
 
 /// Runs the command to its end. The calling process must have a single thread.
-pub fn run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Error> {
-    match try_run(plan, request, claim) {
+pub fn run(
+    plan: &Plan,
+    request: &Request,
+    claim: Claim,
+    notices: Notices,
+) -> Result<Report, Error> {
+    match try_run(plan, request, claim, notices) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
 
-fn try_run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Trouble> {
+fn try_run(
+    plan: &Plan,
+    request: &Request,
+    claim: Claim,
+    notices: Notices,
+) -> Result<Report, Trouble> {
     let Claim { id, cgroup } = claim;
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
@@ -56,13 +68,14 @@ fn try_run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Troub
     let map = OwnerMap::for_plan(plan).map_err(|e| at_step(index, &e))?;
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
-    let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan) };
+    let (orders, workshop) = outlets::pair()?;
+    let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan), workshop };
 
     let set = bounds::set(plan, cgroup.as_ref())?;
     let (pid, pidfd) = match sys::clone_into(namespaces, bounds::target(plan, cgroup.as_ref())) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
-            drop((ours, relays, map, cgroup.map(Held::disown)));
+            drop((ours, relays, map, orders, cgroup.map(Held::disown)));
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
@@ -89,7 +102,9 @@ fn try_run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Troub
     cgroup.iter().for_each(Held::sweep);
 
     let limits = limits(plan);
-    let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays, cgroup)?;
+    let network = Network::new(plan, request, orders, notices.teller());
+    let held = supervise::Held { cgroup, network };
+    let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays, held)?;
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
     drop(listed);
@@ -98,6 +113,7 @@ fn try_run(plan: &Plan, request: &Request, claim: Claim) -> Result<Report, Troub
     let code = exit_code(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
+    report.network = Some(ended.network).filter(|network| !network.is_empty());
     Ok(report)
 }
 
@@ -153,8 +169,8 @@ fn deputy(plan: &Plan, top: i32) -> Option<Deputy> {
 
 fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
     let step = plan.steps.iter().find_map(|planned| match planned.step {
-        Step::Filter { arch, processes, sockets, ground } => {
-            Some(seccomp::program(arch, processes, sockets, ground))
+        Step::Filter { arch, processes, connects, sockets, ground } => {
+            Some(seccomp::program(arch, processes, connects, sockets, ground))
         }
         _ => None,
     });
@@ -190,6 +206,7 @@ fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => Answer::Confirmed("ended before the first look".to_owned()),
             },
+            Step::Broker { .. } => Answer::Confirmed(String::new()),
             Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,
         };

@@ -5,6 +5,7 @@
 pub mod cgroup;
 pub mod deny;
 pub mod landlock;
+pub mod outlet;
 pub mod plan;
 pub mod seccomp;
 pub mod step;
@@ -29,7 +30,15 @@ pub mod line;
 #[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
+mod netlink;
+#[cfg(target_os = "linux")]
+mod network;
+#[cfg(target_os = "linux")]
+mod outlets;
+#[cfg(target_os = "linux")]
 pub mod probe;
+#[cfg(target_os = "linux")]
+mod refusals;
 #[cfg(target_os = "linux")]
 mod relay;
 #[cfg(target_os = "linux")]

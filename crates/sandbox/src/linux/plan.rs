@@ -12,7 +12,7 @@ use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
 use crate::host::{Fact, HostFacts};
-use crate::linux::seccomp::{Arch, Ground, NewProcesses, Sockets};
+use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::linux::step::{NetworkNamespace, ProcView, Resource, Step};
 use crate::linux::{deny, landlock, view};
 use crate::plan::{Intent, Plan, Planned};
@@ -44,6 +44,11 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     steps.push(Step::Namespaces { network }, &rests);
     watches(request, &mut steps);
     limits::watch(request, facts, &mut steps);
+    if isolated && network::is_open(request) {
+        let allowed = &request.policy.network;
+        let listen = allowed.listen.iter().map(|port| port.value).collect();
+        steps.push(Step::Broker { rules: allowed.allow.len(), listen }, &[Control::Network]);
+    }
 
     limits::init_steps(&mut steps);
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
@@ -60,6 +65,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     steps.push(Step::Hostname { name: view::HOSTNAME }, &[]);
     if isolated {
         steps.push(Step::Loopback, &[Control::Network]);
+        for step in network::steps(request) {
+            steps.push(step, &[Control::Network]);
+        }
     }
 
     for (fd, stdio) in (0..).zip(&request.stdio) {
@@ -147,6 +155,10 @@ fn filter(
     let Ok(arch) = filter_arch(facts) else {
         return;
     };
+    let connects = match sockets {
+        Sockets::All if ground == Ground::Namespaces => network::connects(request),
+        _ => Connects::Free,
+    };
     let mut rests = vec![Control::Privileges];
     let processes = match request.policy.process.subprocess.value {
         Subprocess::Allowed => NewProcesses::Allowed,
@@ -161,7 +173,7 @@ fn filter(
     if ground != Ground::Namespaces {
         rests.extend([Control::Filesystem, Control::ProcessIsolation, Control::TreeKill]);
     }
-    steps.push(Step::Filter { arch, processes, sockets, ground }, &rests);
+    steps.push(Step::Filter { arch, processes, connects, sockets, ground }, &rests);
 }
 
 /// The machine a filter is made for, or why there can be none.
@@ -211,7 +223,7 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
     match control {
         Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
         Control::Deny => deny::intent(request),
-        Control::Network => network(request, facts),
+        Control::Network => network::intent(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
             Subprocess::Refused => match filter_arch(facts) {
@@ -292,35 +304,6 @@ fn process_isolation(facts: &HostFacts) -> Intent {
     }
 }
 
-fn network(request: &Request, facts: &HostFacts) -> Intent {
-    let network = &request.policy.network;
-    if network.mode.value == NetworkMode::Host {
-        return Intent::NotRequested;
-    }
-    let wanted = network.allow.len() + network.unix.len() + network.listen.len();
-    let by = match (&facts.network_namespace, filter_arch(facts)) {
-        (Fact::Fails { why }, Ok(_)) => {
-            format!("every socket is refused, since there is no network namespace here ({why})")
-        }
-        (Fact::Fails { why }, Err(no_filter)) => {
-            return Intent::unavailable(
-                format!("there is no network namespace here ({why}), and {no_filter}"),
-                "allow network namespaces; `mcp doctor` names the setting",
-            );
-        }
-        _ => "empty network namespace".to_owned(),
-    };
-    if wanted == 0 {
-        Intent::enforce(by)
-    } else {
-        Intent::partial(
-            by,
-            "what is allowed cannot be reached: allowlists, unix sockets and listening are not built \
-             yet (--fallback warn starts with no network at all, --network host with all of it)",
-        )
-    }
-}
-
 fn kernel_at_least(release: &str, major: u32, minor: u32) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
@@ -333,6 +316,8 @@ mod plain;
 
 #[cfg(target_os = "linux")]
 pub use plain::texts as plain_texts;
+
+pub mod network;
 
 #[cfg(test)]
 pub mod arbitrary;

@@ -1,6 +1,7 @@
 //! The operations a Linux plan is made of, in the order in which they run.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use mcp_policy::{Bytes, Duration};
@@ -8,7 +9,8 @@ use serde::Serialize;
 
 use crate::host::CgroupMeans;
 use crate::linux::landlock::{Ports, Rule};
-use crate::linux::seccomp::{Arch, Ground, NewProcesses, Sockets};
+use crate::linux::outlet::Outlet;
+use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
 
 /// Which process carries a step out.
@@ -115,6 +117,11 @@ pub enum Step {
     },
     /// From here on the cgroup is the root of what the sandbox is told of cgroups.
     CgroupRoot,
+    /// Carries what is allowed between the sandbox's network and the host's.
+    Broker {
+        rules: usize,
+        listen: Vec<u16>,
+    },
     MapIds {
         uid: u32,
         gid: u32,
@@ -139,6 +146,14 @@ pub enum Step {
         name: &'static str,
     },
     Loopback,
+    /// Makes every address local to the sandbox's own network, which has these.
+    Routes {
+        own: Vec<IpAddr>,
+    },
+    /// Sockets inside that the launcher answers.
+    Outlets {
+        outlets: Vec<Outlet>,
+    },
     /// Opens a file that stands on one of the descriptors 0 to 2 again, through a read-only mount.
     Reopen {
         fd: i32,
@@ -222,6 +237,7 @@ pub enum Step {
     Filter {
         arch: Arch,
         processes: NewProcesses,
+        connects: Connects,
         sockets: Sockets,
         ground: Ground,
     },
@@ -241,7 +257,8 @@ impl Step {
             | Step::Namespaces { .. }
             | Step::PrivateDirectories { .. }
             | Step::Timeout { .. }
-            | Step::WatchMemory { .. } => Stage::Launcher,
+            | Step::WatchMemory { .. }
+            | Step::Broker { .. } => Stage::Launcher,
             Step::Landlock { .. }
             | Step::Limit { .. }
             | Step::LimitUserProcesses { .. }
@@ -262,6 +279,7 @@ impl Step {
             Step::Timeout { .. } => "arm the timeout",
             Step::WatchMemory { .. } => "watch memory",
             Step::CgroupRoot => "make its cgroup the root",
+            Step::Broker { .. } => "carry connections",
             Step::MapIds { .. } => "map user and group ids",
             Step::DieWithLauncher => "tie the sandbox to the launcher",
             Step::Subreaper => "collect the orphans of the tree",
@@ -272,6 +290,8 @@ impl Step {
             Step::ForbidNamespaces => "forbid user namespaces inside",
             Step::Hostname { .. } => "set the host name",
             Step::Loopback => "bring up the loopback interface",
+            Step::Routes { .. } => "make every address local",
+            Step::Outlets { .. } => "open sockets for the launcher",
             Step::Reopen { .. } => "open read-only",
             Step::NewRoot { .. } => "mount a new root",
             Step::Directory { .. } => "make directory",
@@ -310,10 +330,23 @@ impl Step {
             Step::Become { uid, gid } => format!("uid {uid}, gid {gid}"),
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
+            Step::Broker { rules, listen } => {
+                let listen: Vec<_> =
+                    listen.iter().map(|port| format!(", from host port {port}")).collect();
+                format!("of {rules} rules{}", listen.concat())
+            }
             Step::MapIds { uid, gid, outside_uid, outside_gid } => {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
             Step::Hostname { name } => (*name).to_owned(),
+            Step::Routes { own } => {
+                let own: Vec<_> = own.iter().map(ToString::to_string).collect();
+                format!("with {} as its own", own.join(" and "))
+            }
+            Step::Outlets { outlets } => {
+                let outlets: Vec<_> = outlets.iter().map(ToString::to_string).collect();
+                outlets.join(", ")
+            }
             Step::Reopen { fd, path } => format!("{} for descriptor {fd}", path.display()),
             Step::Directory { at } | Step::Text { at, .. } | Step::Show { path: at, .. } => {
                 at.display().to_string()
@@ -348,7 +381,7 @@ impl Step {
                 let kinds: Vec<_> = stdio.iter().map(|kind| kind.name()).collect();
                 format!("but 0-2 ({})", kinds.join(", "))
             }
-            Step::Filter { processes, sockets, ground, .. } => {
+            Step::Filter { processes, connects, sockets, ground, .. } => {
                 let refused = [
                     (*processes == NewProcesses::Refused, "new processes"),
                     (*sockets == Sockets::Internet, "unix sockets"),
@@ -357,10 +390,14 @@ impl Step {
                 ];
                 let refused: Vec<_> =
                     refused.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
-                match refused.is_empty() {
-                    true => String::new(),
-                    false => format!("and refuse {}", refused.join(", ")),
+                let mut more = Vec::new();
+                if !refused.is_empty() {
+                    more.push(format!("and refuse {}", refused.join(", ")));
                 }
+                if *connects == Connects::Announced {
+                    more.push("and announce connections".to_owned());
+                }
+                more.join(" ")
             }
             Step::Execute { program, cwd } => {
                 format!("{} in {}", program.display(), cwd.display())

@@ -3,21 +3,25 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::linux::cgroup::held::Held;
+use crate::linux::cgroup::held::Held as HeldCgroup;
 use crate::linux::channel::{Channel, Failed, ToInit, ToLauncher};
 use crate::linux::deputy::Deputy;
 use crate::linux::gate::{Askers, Gate};
+use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::sys::{self, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{Found, MemoryWatch, Tree};
+use crate::net::broker::NetworkUse;
 use crate::report::{Ending, Evidence, Usage};
 use crate::request::Stdio;
 
@@ -58,6 +62,12 @@ pub struct Init {
     pub deputy: Option<Deputy>,
 }
 
+/// What a run holds of the host while it lasts.
+pub struct Held {
+    pub cgroup: Option<HeldCgroup>,
+    pub network: Option<Network>,
+}
+
 pub struct Limits {
     pub timeout: Option<Duration>,
     pub grace: Duration,
@@ -69,6 +79,7 @@ pub struct Ended {
     pub evidence: Vec<Evidence>,
     pub usage: Usage,
     pub blocked_processes: u64,
+    pub network: NetworkUse,
 }
 
 pub struct Supervisor {
@@ -87,11 +98,12 @@ pub struct Supervisor {
     stdio: [Stdio; 3],
     watch: Option<MemoryWatch>,
     /// Holds the sandbox; goes with the supervisor.
-    cgroup: Option<Held>,
+    cgroup: Option<HeldCgroup>,
     /// Largest memory that was seen, where the kernel does not keep it.
     seen_memory: Option<u64>,
     gate: Option<Gate>,
-    blocked_processes: u64,
+    network: Option<Network>,
+    blocked_processes: Arc<AtomicU64>,
     evidence: Vec<Evidence>,
     started: Option<Instant>,
     look_at: Option<Instant>,
@@ -108,7 +120,7 @@ impl Supervisor {
         limits: Limits,
         stdio: [Stdio; 3],
         (inputs, outputs): (Vec<Relay>, Vec<Relay>),
-        cgroup: Option<Held>,
+        Held { cgroup, network }: Held,
     ) -> io::Result<Supervisor> {
         let user = UserTerminal::open(&stdio)?;
         Ok(Supervisor {
@@ -126,7 +138,8 @@ impl Supervisor {
             cgroup,
             seen_memory: None,
             gate: None,
-            blocked_processes: 0,
+            network,
+            blocked_processes: Arc::default(),
             evidence: Vec::new(),
             started: None,
             look_at: None,
@@ -181,8 +194,9 @@ impl Supervisor {
             }
             usage.count(&used, self.seen_memory);
         }
-        let blocked_processes = self.blocked_processes;
-        Ok(Ended { ending, evidence: self.evidence, usage, blocked_processes })
+        let network = self.network.as_mut().map(Network::finish).unwrap_or_default();
+        let blocked_processes = self.blocked_processes.load(Ordering::Relaxed);
+        Ok(Ended { ending, evidence: self.evidence, usage, blocked_processes, network })
     }
 
     fn turn(&mut self) -> Result<Option<End>, Trouble> {
@@ -196,6 +210,9 @@ impl Supervisor {
             }
         }
         self.answer()?;
+        if let Some(network) = &mut self.network {
+            network.advance()?;
+        }
         if self.init_is_gone() {
             // Its last words may have come with its end.
             while let Some(message) = self.message()? {
@@ -239,6 +256,9 @@ impl Supervisor {
         if let Some(gate) = &self.gate {
             fds.push(PollFd::new(gate, PollFlags::IN));
         }
+        if let Some(fd) = self.network.as_ref().and_then(Network::wants) {
+            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        }
         let pause = self.next_deadline().map(|deadline| {
             let pause = deadline.saturating_duration_since(Instant::now());
             Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
@@ -276,7 +296,12 @@ impl Supervisor {
             ToLauncher::Done(seen) => {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 if let Some(listener) = fd {
-                    self.gate = Some(Gate::new(listener, self.init.deputy.take()));
+                    let deputy = self.init.deputy.take();
+                    let gate = Gate::new(listener, deputy, self.blocked_processes.clone());
+                    self.gate = match &self.network {
+                        Some(network) => network.take_over(gate),
+                        None => Some(gate),
+                    };
                 }
             }
             ToLauncher::Terminal => self.connect(fd)?,
@@ -291,6 +316,9 @@ impl Supervisor {
                         None => (open_proc()?, Tree::Below(self.init.pid)),
                     };
                     self.watch = Some(MemoryWatch::new(proc, tree, limit));
+                }
+                if let Some(network) = &mut self.network {
+                    network.begin()?;
                 }
                 self.look_at = self.watch.as_ref().map(|watch| now + watch.first_pause());
                 if self.cgroup.as_ref().is_some_and(|cgroup| !cgroup.keeps_peak()) {
@@ -312,7 +340,6 @@ impl Supervisor {
             return Ok(());
         };
         let askers = gate.serve()?;
-        self.blocked_processes = gate.refused;
         if askers == Askers::Gone {
             self.gate = None;
         }

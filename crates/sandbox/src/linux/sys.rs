@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod confine;
+mod network;
 mod signals;
 
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -12,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 pub use confine::*;
+pub use network::*;
 pub use signals::*;
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {

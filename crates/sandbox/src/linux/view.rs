@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use mcp_policy::NetworkMode;
+
 use crate::host::{EntryKind, HostFacts, SystemEntry};
 use crate::linux::landlock;
+use crate::linux::plan::network::RESOLVER;
 use crate::linux::step::{Access, Owner, ProcView, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
@@ -30,6 +33,10 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     }
     for (at, text) in texts(uid, gid) {
         steps.push(Step::Text { at: PathBuf::from(at), text });
+    }
+    if request.policy.network.mode.value == NetworkMode::Isolated {
+        let text = format!("nameserver {}\noptions timeout:5 attempts:2\n", RESOLVER.ip());
+        steps.push(Step::Text { at: "/etc/resolv.conf".into(), text });
     }
     let binds = binds(request, facts);
     let scratch = scratch(request, &binds);

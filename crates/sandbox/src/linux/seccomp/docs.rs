@@ -5,18 +5,19 @@ use std::path::Path;
 
 use crate::linux::seccomp::filter::{Action, EACCES, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT};
 use crate::linux::seccomp::plain;
-use crate::linux::seccomp::rules::{ALWAYS, NO_NEW_PROCESSES, Refusal};
+use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Refusal};
 
 const BEGIN: &str = "<!-- refused-calls:begin -->\n";
 const END: &str = "<!-- refused-calls:end -->";
 
-fn answer(action: Action) -> &'static str {
+fn answer(name: &str, action: Action) -> &'static str {
     match action {
         Action::Errno(EPERM) => "EPERM",
         Action::Errno(EACCES) => "EACCES",
         Action::Errno(ENOSYS) => "ENOSYS",
         Action::Errno(EPROTONOSUPPORT) => "EPROTONOSUPPORT",
         Action::Errno(EAFNOSUPPORT) => "EAFNOSUPPORT",
+        Action::Notify if name == "connect" => "the launcher: goes on",
         Action::Notify => "the launcher: EPERM",
         other => panic!("{other:?}"),
     }
@@ -26,7 +27,8 @@ fn table(refusals: &[Refusal]) -> String {
     let mut text = String::from("| call | when | answer | because |\n|---|---|---|---|\n");
     for Refusal { call, when, action, reason, .. } in refusals {
         let when = if when.is_empty() { "always" } else { when };
-        text += &format!("| `{}` | {when} | {} | {reason} |\n", call.name, answer(*action));
+        text +=
+            &format!("| `{}` | {when} | {} | {reason} |\n", call.name, answer(call.name, *action));
     }
     text
 }
@@ -40,6 +42,7 @@ fn security_lists_the_refused_calls() {
     let mut wanted = table(ALWAYS);
     for (when, refusals) in [
         ("With `--no-subprocess` also", NO_NEW_PROCESSES),
+        ("With rules for networks, or for every port of a host, also", ANNOUNCED),
         ("Without a network namespace, unless `--network host` is given, also", plain::NO_SOCKETS),
         (
             "Without namespaces, with `--network host` and Landlock before 9, also",

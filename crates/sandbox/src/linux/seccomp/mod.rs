@@ -44,6 +44,15 @@ pub enum NewProcesses {
     Refused,
 }
 
+/// Whether the launcher hears of a connection before it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connects {
+    Free,
+    /// It opens a listener inside, where one is allowed, and lets the call go on.
+    Announced,
+}
+
 /// Which sockets the command may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -78,8 +87,9 @@ impl Ground {
 pub fn program(
     arch: Arch,
     processes: NewProcesses,
+    connects: Connects,
     sockets: Sockets,
     ground: Ground,
 ) -> Vec<Instruction> {
-    compile::compile(&rules::with(arch, processes, &plain::tables(sockets, ground)))
+    compile::compile(&rules::with(arch, processes, connects, &plain::tables(sockets, ground)))
 }

@@ -7,7 +7,7 @@ use crate::linux::seccomp::decide::Call;
 use crate::linux::seccomp::filter::{Action, Arch, Filter, Rule, Test, Width};
 use crate::linux::seccomp::interpret::run;
 use crate::linux::seccomp::rules::{filter, with};
-use crate::linux::seccomp::{Ground, NewProcesses, Sockets, plain};
+use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets, plain};
 
 /// No call of today has a larger number.
 const NUMBERS: std::ops::RangeInclusive<u32> = 0..=520;
@@ -122,12 +122,16 @@ proptest! {
     ) {
         for arch in [Arch::X86_64, Arch::Aarch64] {
             for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
-                for more in [
-                    plain::tables(Sockets::All, Ground::Namespaces),
-                    plain::tables(Sockets::None, Ground::Plain { landlock: 1 }),
-                    plain::tables(Sockets::Internet, Ground::Plain { landlock: 6 }),
+                for (connects, more) in [
+                    (Connects::Free, plain::tables(Sockets::All, Ground::Namespaces)),
+                    (Connects::Announced, plain::tables(Sockets::All, Ground::Namespaces)),
+                    (Connects::Free, plain::tables(Sockets::None, Ground::Plain { landlock: 1 })),
+                    (
+                        Connects::Free,
+                        plain::tables(Sockets::Internet, Ground::Plain { landlock: 6 }),
+                    ),
                 ] {
-                    let filter = with(arch, processes, &more);
+                    let filter = with(arch, processes, connects, &more);
                     let program = compile(&filter);
                     let numbers = NUMBERS.flat_map(|number| [number, X32 + number]);
                     for number in numbers.chain([u32::MAX]) {
@@ -167,9 +171,9 @@ fn long_programs_are_right_too() {
 #[test]
 fn depth_is_logarithmic() {
     for (processes, most) in [(NewProcesses::Allowed, 13), (NewProcesses::Refused, 13)] {
-        let program = compile(&filter(Arch::X86_64, processes));
-        let unruled =
-            NUMBERS.filter(|number| !filter(Arch::X86_64, processes).rules.contains_key(number));
+        let program = compile(&filter(Arch::X86_64, processes, Connects::Announced));
+        let ruled = filter(Arch::X86_64, processes, Connects::Announced).rules;
+        let unruled = NUMBERS.filter(|number| !ruled.contains_key(number));
         let deepest = unruled
             .map(|number| Call { number, arch: Arch::X86_64.audit(), arguments: [0; 6] })
             .map(|call| run(&program, &call).1)

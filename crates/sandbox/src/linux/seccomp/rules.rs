@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::linux::seccomp::NewProcesses;
 use crate::linux::seccomp::filter::{
     Action, Arch, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT, Filter, Rule, Test, Width,
 };
+use crate::linux::seccomp::{Connects, NewProcesses};
 
 /// A system call and its number on each architecture that has it.
 #[derive(Debug, Clone, Copy)]
@@ -332,28 +332,46 @@ pub const NO_NEW_PROCESSES: &[Refusal] = &[
     ),
     asked(both("execve", 59, 221), &[], "", "another program, after the launching call"),
     asked(both("execveat", 322, 281), &[], "", "another program"),
-    when(
-        both("seccomp", 317, 277),
-        &[any_bit(1, NEW_LISTENER)],
-        "asks for a listener",
-        EPERM,
-        "would answer in the launcher's place",
-    ),
+    NO_OTHER_LISTENER,
 ];
 
+/// With rules for networks or for every port of a host: the launcher hears of each connection
+/// and always lets it go on, since what is not allowed has no listener.
+pub const ANNOUNCED: &[Refusal] = &[
+    asked(both("connect", 42, 203), &[], "", "a listener may have to be made"),
+    NO_OTHER_LISTENER,
+];
+
+const NO_OTHER_LISTENER: Refusal = when(
+    both("seccomp", 317, 277),
+    &[any_bit(1, NEW_LISTENER)],
+    "asks for a listener",
+    EPERM,
+    "would answer in the launcher's place",
+);
+
 #[cfg(test)]
-pub fn filter(arch: Arch, processes: NewProcesses) -> Filter {
-    with(arch, processes, &[])
+pub fn filter(arch: Arch, processes: NewProcesses, connects: Connects) -> Filter {
+    with(arch, processes, connects, &[])
 }
 
 /// The refusals of every sandbox, and `more` of one that has fewer walls.
-pub fn with(arch: Arch, processes: NewProcesses, more: &[&'static [Refusal]]) -> Filter {
-    let processes = match processes {
+pub fn with(
+    arch: Arch,
+    processes: NewProcesses,
+    connects: Connects,
+    more: &[&'static [Refusal]],
+) -> Filter {
+    let refused = match processes {
         NewProcesses::Allowed => &[][..],
         NewProcesses::Refused => NO_NEW_PROCESSES,
     };
+    let announced = match connects {
+        Connects::Free => &[][..],
+        Connects::Announced => ANNOUNCED,
+    };
     let more = more.iter().copied().flatten();
-    let all: Vec<&Refusal> = ALWAYS.iter().chain(processes).chain(more).collect();
+    let all: Vec<&Refusal> = ALWAYS.iter().chain(refused).chain(announced).chain(more).collect();
     let mut rules = BTreeMap::new();
     // From the last to the first, so that of two refusals of one call the first is asked first.
     for refusal in all.into_iter().rev() {

@@ -7,14 +7,14 @@ use crate::linux::seccomp::filter::{
 };
 use crate::linux::seccomp::interpret::run;
 use crate::linux::seccomp::plain;
-use crate::linux::seccomp::rules::{ALWAYS, NO_NEW_PROCESSES, Number, filter, with};
-use crate::linux::seccomp::{Ground, NewProcesses, Sockets};
+use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter, with};
+use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets};
 
 const HIGH: [u64; 3] = [0, 1 << 32, 0xffff_ffff << 32];
 const PERM: Action = Action::Errno(EPERM);
 
 fn number(name: &str) -> Number {
-    let rows = ALWAYS.iter().chain(NO_NEW_PROCESSES);
+    let rows = ALWAYS.iter().chain(NO_NEW_PROCESSES).chain(ANNOUNCED);
     let found = rows.map(|refusal| refusal.call).find(|call| call.name == name);
     found.unwrap_or_else(|| panic!("{name}"))
 }
@@ -25,7 +25,7 @@ fn number(name: &str) -> Number {
 fn decides(processes: NewProcesses, name: &str, arguments: &[u64], action: Action) {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         let Some(number) = number(name).on(arch) else { continue };
-        let filter = filter(arch, processes);
+        let filter = filter(arch, processes, Connects::Free);
         let program = compile(&filter);
         for high in HIGH {
             let mut registers = [high; 6];
@@ -208,7 +208,7 @@ fn foreign_calls() {
     const I386: u32 = 0x4000_0003;
     let refused = Action::Errno(ENOSYS);
     for arch in [Arch::X86_64, Arch::Aarch64] {
-        let filter = filter(arch, NewProcesses::Allowed);
+        let filter = filter(arch, NewProcesses::Allowed, Connects::Free);
         let decide = |number, arch| filter.decide(&Call { number, arch, arguments: [0; 6] });
         for number in [0, 20, 39, 0x4000_0027] {
             assert_eq!(decide(number, I386), refused);
@@ -220,7 +220,7 @@ fn foreign_calls() {
         };
         assert_eq!(decide(getpid, arch.audit()), Action::Allow);
     }
-    let filter = filter(Arch::X86_64, NewProcesses::Allowed);
+    let filter = filter(Arch::X86_64, NewProcesses::Allowed, Connects::Free);
     for number in [0x4000_0000, 0x4000_0027, 0x4000_0209, u32::MAX] {
         let call = Call { number, arch: Arch::X86_64.audit(), arguments: [0; 6] };
         assert_eq!(filter.decide(&call), refused, "{number:#x}");
@@ -230,7 +230,7 @@ fn foreign_calls() {
 /// Most calls are answered without a look at their arguments, so the kernel remembers them.
 #[test]
 fn most_calls_are_allowed_outright() {
-    let filter = filter(Arch::X86_64, NewProcesses::Allowed);
+    let filter = filter(Arch::X86_64, NewProcesses::Allowed, Connects::Free);
     assert!(filter.rules.len() < 100, "{}", filter.rules.len());
     // read, write, close, stat, fstat, lseek, mmap, futex, getpid, epoll_wait, clock_gettime.
     for number in [0, 1, 3, 4, 5, 8, 9, 202, 39, 232, 228] {
@@ -300,12 +300,32 @@ const LONGEST_PROGRAM: usize = 4096;
 fn every_program_is_one_that_the_kernel_takes() {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
-            for sockets in [Sockets::All, Sockets::Internet, Sockets::None] {
-                for ground in [Ground::Namespaces, Ground::Plain { landlock: 0 }] {
-                    let length = super::program(arch, processes, sockets, ground).len();
-                    let fits = (1..=LONGEST_PROGRAM).contains(&length);
-                    assert!(fits, "{arch:?} {processes:?} {sockets:?} {ground:?}: {length}");
+            for connects in [Connects::Free, Connects::Announced] {
+                for sockets in [Sockets::All, Sockets::Internet, Sockets::None] {
+                    for ground in [Ground::Namespaces, Ground::Plain { landlock: 0 }] {
+                        let program = super::program(arch, processes, connects, sockets, ground);
+                        let length = program.len();
+                        let fits = (1..=LONGEST_PROGRAM).contains(&length);
+                        assert!(fits, "{arch:?} {processes:?} {sockets:?} {ground:?}: {length}");
+                    }
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn connections_are_announced_where_asked_for_and_then_only() {
+    for arch in [Arch::X86_64, Arch::Aarch64] {
+        for (connects, action) in
+            [(Connects::Free, Action::Allow), (Connects::Announced, Action::Notify)]
+        {
+            for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
+                let filter = filter(arch, processes, connects);
+                let number = number("connect").on(arch).unwrap();
+                let call = Call { number, arch: arch.audit(), arguments: [7; 6] };
+                assert_eq!(filter.decide(&call), action);
+                assert_eq!(run(&compile(&filter), &call).0, encode(action));
             }
         }
     }
@@ -319,7 +339,7 @@ fn plainly(sockets: Sockets, landlock: u32, name: &str, arguments: &[u64], actio
     let number = row.map_or_else(|| number(name), |refusal| refusal.call);
     for arch in [Arch::X86_64, Arch::Aarch64] {
         let Some(number) = number.on(arch) else { continue };
-        let filter = with(arch, NewProcesses::Allowed, &tables);
+        let filter = with(arch, NewProcesses::Allowed, Connects::Free, &tables);
         let program = compile(&filter);
         for high in HIGH {
             let mut registers = [high; 6];
@@ -421,7 +441,7 @@ fn what_an_older_landlock_does_not_know_is_asked_or_refused() {
 fn plainly_by_number(landlock: u32, numbers: (u32, u32), arguments: &[u64], action: Action) {
     for (arch, number) in [(Arch::X86_64, numbers.0), (Arch::Aarch64, numbers.1)] {
         let tables = plain::tables(Sockets::None, Ground::Plain { landlock });
-        let program = compile(&with(arch, NewProcesses::Allowed, &tables));
+        let program = compile(&with(arch, NewProcesses::Allowed, Connects::Free, &tables));
         let mut registers = [0; 6];
         registers[..arguments.len()].copy_from_slice(arguments);
         let call = Call { number, arch: arch.audit(), arguments: registers };

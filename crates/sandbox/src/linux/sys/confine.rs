@@ -129,6 +129,28 @@ pub fn next_asked(listener: BorrowedFd<'_>) -> io::Result<Option<Asked>> {
     }
 }
 
+/// Has callers continue on the processor of whoever answers them (Linux 6.6): both wait for each
+/// other anyway, and nothing has to be woken elsewhere.
+pub fn answer_on_the_same_processor(listener: BorrowedFd<'_>) -> io::Result<()> {
+    const SET_FLAGS: libc::c_ulong = 0x4008_2104;
+    const SYNC_WAKE_UP: libc::c_ulong = 1;
+    // SAFETY: the ioctl takes a number.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS as _, SYNC_WAKE_UP) };
+    check(result.into())?;
+    Ok(())
+}
+
+/// Reads the memory of a process that waits for an answer. Tells how much could be read.
+pub fn read_memory(thread: i32, address: u64, into: &mut [u8]) -> io::Result<usize> {
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
+    // SAFETY: the kernel writes into `into` only, no more than it is long; the other address is
+    // of the other process, and checked there.
+    let count =
+        unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
+    Ok(check(count as libc::c_long)? as usize)
+}
+
 /// Tells whether the answer reached a caller that still waits.
 pub fn answer(listener: BorrowedFd<'_>, asked: Asked, verdict: Verdict) -> io::Result<bool> {
     let (val, error, flags) = match verdict {

@@ -1,0 +1,182 @@
+//! Addresses and routes of the sandbox's own network, by rtnetlink.
+//!
+//! A namespace of its own has only `lo`. Here it gets an ordinary address of each family, because
+//! C libraries ask for names only in families that an interface has an address of, and a route
+//! that makes every address local to it (AnyIP): what is sent anywhere arrives at one of our
+//! listeners or is refused at once, and never waits for an answer that cannot come. No other
+//! interface exists, so nothing of it can leave.
+
+use std::io;
+use std::net::IpAddr;
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
+
+/// `lo` is the first interface of every namespace.
+const LOOPBACK: u32 = 1;
+
+const REQUEST: u16 = 0x1;
+const ACKNOWLEDGE: u16 = 0x4;
+const EXCLUSIVE: u16 = 0x200;
+const CREATE: u16 = 0x400;
+
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const NLMSG_ERROR: u16 = 2;
+
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const RTA_OIF: u16 = 4;
+const RTA_PREFSRC: u16 = 7;
+
+/// No search for duplicates: there is nobody to have one.
+const IFA_F_NODAD: u8 = 0x02;
+const SCOPE_UNIVERSE: u8 = 0;
+const SCOPE_HOST: u8 = 254;
+const TABLE_LOCAL: u8 = 255;
+const PROTOCOL_STATIC: u8 = 4;
+const TYPE_LOCAL: u8 = 2;
+
+/// Gives `lo` this address and makes every address of its family local, with it as the source.
+pub fn everything_is_local(own: IpAddr) -> io::Result<()> {
+    // Without a protocol it is the one for routes, whose number is zero.
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let mut bytes = address(own, 1);
+    bytes.extend(route(own, 2));
+    send(&socket, &bytes, SendFlags::empty())?;
+    // Errors are always answered, success only for the last.
+    let mut answer = [0; 4096];
+    let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
+    match errno(&answer[..length]) {
+        Some(0) => Ok(()),
+        Some(errno) => Err(io::Error::from_raw_os_error(errno)),
+        None => Err(io::Error::from_raw_os_error(libc::EPROTO)),
+    }
+}
+
+/// The addresses of this namespace's interfaces.
+pub fn own_addresses() -> io::Result<Vec<IpAddr>> {
+    const DUMP: u16 = 0x300;
+    const RTM_GETADDR: u16 = 22;
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    send(&socket, &message(RTM_GETADDR, REQUEST | DUMP, 1, &[0; 8]), SendFlags::empty())?;
+    let mut found = Vec::new();
+    loop {
+        let mut answer = [0; 16 * 1024];
+        let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
+        if length == 0 || !addresses(&answer[..length], &mut found) {
+            return Ok(found);
+        }
+    }
+}
+
+/// Whether there is more to come.
+fn addresses(mut answer: &[u8], found: &mut Vec<IpAddr>) -> bool {
+    while let Some(header) = answer.first_chunk::<16>() {
+        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        let kind = u16::from_ne_bytes([header[4], header[5]]);
+        let Some(body) = answer.get(16..length) else {
+            return false;
+        };
+        if kind != RTM_NEWADDR {
+            return false;
+        }
+        let mut rest = body.get(8..).unwrap_or_default();
+        while let Some([a, b, c, d]) = rest.first_chunk::<4>() {
+            let size = usize::from(u16::from_ne_bytes([*a, *b]));
+            let kind = u16::from_ne_bytes([*c, *d]);
+            let Some(value) = rest.get(4..size) else {
+                break;
+            };
+            if matches!(kind, IFA_ADDRESS | IFA_LOCAL)
+                && let Some(ip) = ip(value)
+                && !found.contains(&ip)
+            {
+                found.push(ip);
+            }
+            rest = rest.get(size.next_multiple_of(4)..).unwrap_or_default();
+        }
+        answer = answer.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    true
+}
+
+fn ip(octets: &[u8]) -> Option<IpAddr> {
+    let four = || <[u8; 4]>::try_from(octets).ok().map(IpAddr::from);
+    four().or_else(|| <[u8; 16]>::try_from(octets).ok().map(IpAddr::from))
+}
+
+fn address(own: IpAddr, sequence: u32) -> Vec<u8> {
+    let (family, octets) = parts(own);
+    let width = octets.len() as u8 * 8;
+    let mut body = vec![family, width, IFA_F_NODAD, SCOPE_UNIVERSE];
+    body.extend(LOOPBACK.to_ne_bytes());
+    attribute(&mut body, IFA_LOCAL, &octets);
+    attribute(&mut body, IFA_ADDRESS, &octets);
+    message(RTM_NEWADDR, REQUEST | CREATE | EXCLUSIVE, sequence, &body)
+}
+
+fn route(source: IpAddr, sequence: u32) -> Vec<u8> {
+    let (family, octets) = parts(source);
+    // No destination attribute and a prefix of zero bits: everything.
+    let mut body = vec![family, 0, 0, 0, TABLE_LOCAL, PROTOCOL_STATIC, SCOPE_HOST, TYPE_LOCAL];
+    body.extend(0u32.to_ne_bytes());
+    attribute(&mut body, RTA_OIF, &LOOPBACK.to_ne_bytes());
+    attribute(&mut body, RTA_PREFSRC, &octets);
+    message(RTM_NEWROUTE, REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE, sequence, &body)
+}
+
+fn parts(ip: IpAddr) -> (u8, Vec<u8>) {
+    match ip {
+        IpAddr::V4(ip) => (libc::AF_INET as u8, ip.octets().to_vec()),
+        IpAddr::V6(ip) => (libc::AF_INET6 as u8, ip.octets().to_vec()),
+    }
+}
+
+fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    body.extend((4 + value.len() as u16).to_ne_bytes());
+    body.extend(kind.to_ne_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(16 + body.len());
+    bytes.extend((16 + body.len() as u32).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(flags.to_ne_bytes());
+    bytes.extend(sequence.to_ne_bytes());
+    bytes.extend(0u32.to_ne_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+/// The error number of an answer; zero is success.
+fn errno(answer: &[u8]) -> Option<i32> {
+    let kind = answer.get(4..6)?.try_into().ok().map(u16::from_ne_bytes)?;
+    let errno = answer.get(16..20)?.try_into().ok().map(i32::from_ne_bytes)?;
+    (kind == NLMSG_ERROR).then_some(-errno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_padded_to_four_bytes() {
+        let mut body = Vec::new();
+        attribute(&mut body, 3, b"lo\0");
+        assert_eq!(body.len(), 8);
+        assert_eq!(body[..2], 7u16.to_ne_bytes());
+    }
+
+    #[test]
+    fn an_answer_is_an_error_number() {
+        let body = |errno: i32| message(NLMSG_ERROR, 0, 1, &errno.to_ne_bytes());
+        assert_eq!(errno(&body(0)), Some(0));
+        assert_eq!(errno(&body(-libc::EEXIST)), Some(libc::EEXIST));
+        assert_eq!(errno(&body(0)[..10]), None);
+        assert_eq!(errno(&message(RTM_NEWADDR, 0, 1, &[0; 4])), None);
+    }
+}

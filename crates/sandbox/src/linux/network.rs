@@ -1,0 +1,180 @@
+//! The launcher's side of the sandbox's network: takes over the sockets that init made, and has
+//! the broker answer them in a thread of its own, so that no traffic delays the supervisor.
+//!
+//! Without rules there is only the resolver to answer, to say what was asked for; the thread is
+//! started when the first question comes.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::linux::gate::Gate;
+use crate::linux::netlink;
+use crate::linux::outlet::{Outlet, Refused};
+use crate::linux::outlets::Orders;
+use crate::linux::plan::network;
+use crate::linux::refusals::Refusals;
+use crate::linux::seccomp::Connects;
+use crate::linux::step::Step;
+use crate::net::broker::{Broker, Handle, Inside, Journal, NetworkUse, Setup, Tell};
+use crate::plan::Plan;
+use crate::request::Request;
+
+pub struct Network {
+    setup: Option<Setup>,
+    orders: Option<Orders>,
+    outlets: Vec<Outlet>,
+    connects: Connects,
+    open: bool,
+    state: State,
+}
+
+enum State {
+    Before,
+    /// Nothing was asked yet. What is asked first wakes the broker.
+    Asleep(Vec<(Outlet, OwnedFd)>),
+    Running(Handle),
+    Over,
+}
+
+impl Network {
+    /// `None` where the command has the host's network.
+    pub fn new(plan: &Plan, request: &Request, orders: Orders, tell: Tell) -> Option<Network> {
+        let outlets = plan.steps.iter().find_map(|planned| match &planned.step {
+            Step::Outlets { outlets } => Some(outlets.clone()),
+            _ => None,
+        })?;
+        let own = Box::new(|| netlink::own_addresses().unwrap_or_default());
+        let setup = Setup::new(&request.policy.network, own, Journal::new(tell));
+        Some(Network {
+            setup: Some(setup),
+            orders: Some(orders),
+            outlets,
+            connects: network::connects(request),
+            open: network::is_open(request),
+            state: State::Before,
+        })
+    }
+
+    /// The command is about to start: its sockets are there.
+    pub fn begin(&mut self) -> io::Result<()> {
+        let Some(orders) = &self.orders else {
+            return Ok(());
+        };
+        let sockets = orders.collect(&self.outlets)?;
+        self.state = State::Asleep(sockets);
+        if self.open { self.wake() } else { Ok(()) }
+    }
+
+    /// Has the broker answer the system call filter, where connections are announced; else gives
+    /// it back.
+    pub fn take_over(&self, gate: Gate) -> Option<Gate> {
+        match (&self.state, self.connects) {
+            (State::Running(handle), Connects::Announced) => {
+                handle.watch(Box::new(gate));
+                None
+            }
+            _ => Some(gate),
+        }
+    }
+
+    /// What to wait for while nobody else does.
+    pub fn wants(&self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            State::Asleep(sockets) => sockets.first().map(|(_, socket)| socket.as_fd()),
+            _ => None,
+        }
+    }
+
+    pub fn advance(&mut self) -> io::Result<()> {
+        let Some(socket) = self.wants() else {
+            return Ok(());
+        };
+        let mut fds = [PollFd::new(&socket, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut fds, Some(&now)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) => self.wake(),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn wake(&mut self) -> io::Result<()> {
+        let state = std::mem::replace(&mut self.state, State::Over);
+        let (State::Asleep(sockets), Some(setup), Some(orders)) =
+            (state, self.setup.take(), self.orders.take())
+        else {
+            return Ok(());
+        };
+        let mut broker = Broker::new(setup, Box::new(Insider(orders)), descriptors())?;
+        for (outlet, socket) in sockets {
+            match outlet {
+                Outlet::Datagrams(at) if at == network::RESOLVER => {
+                    broker.add_resolver(std::net::UdpSocket::from(socket))?;
+                }
+                Outlet::Listener(at) if at == network::RESOLVER => {
+                    broker.add_resolver_listener(std::net::TcpListener::from(socket))?;
+                }
+                Outlet::Listener(at) => broker.add_listener(at, socket.into())?,
+                Outlet::Datagrams(at) => broker.add_datagrams(at, socket.into())?,
+                Outlet::Refusals(kind) => {
+                    if kind == Refused::Tcp6 {
+                        broker.offer_ipv6();
+                    }
+                    broker.add_watcher(Box::new(Refusals::new(kind, socket)))?;
+                }
+                Outlet::Connection(_) => {}
+            }
+        }
+        self.state = State::Running(broker.start()?);
+        Ok(())
+    }
+
+    /// Ends the broker and says what was reached.
+    pub fn finish(&mut self) -> NetworkUse {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Running(handle) => handle.finish(),
+            _ => NetworkUse::default(),
+        }
+    }
+}
+
+/// How many descriptors there may be, after asking for all that can be had. Init was cloned
+/// before, so the command keeps the limit of the caller.
+fn descriptors() -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |count| count as usize)
+}
+
+struct Insider(Orders);
+
+impl Inside for Insider {
+    fn listen(
+        &mut self,
+        at: &[std::net::SocketAddr],
+    ) -> io::Result<Vec<io::Result<std::net::TcpListener>>> {
+        let outlets: Vec<_> = at.iter().map(|at| Outlet::Listener(*at)).collect();
+        let made = self.0.order(&outlets)?;
+        Ok(made.into_iter().map(|made| made.map(Into::into)).collect())
+    }
+
+    fn datagrams(&mut self, at: std::net::SocketAddr) -> io::Result<std::net::UdpSocket> {
+        self.one(Outlet::Datagrams(at)).map(Into::into)
+    }
+
+    fn connect(&mut self, to: std::net::SocketAddr) -> io::Result<std::net::TcpStream> {
+        self.one(Outlet::Connection(to)).map(Into::into)
+    }
+}
+
+impl Insider {
+    fn one(&self, outlet: Outlet) -> io::Result<OwnedFd> {
+        let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        self.0.order(&[outlet])?.into_iter().next().ok_or_else(gone)?
+    }
+}

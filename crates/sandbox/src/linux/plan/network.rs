@@ -1,0 +1,171 @@
+//! The network of a run: what init makes inside for the launcher to answer, and what it amounts to.
+//!
+//! Without rules nothing leaves, and the resolver is there to say which name was asked for. With
+//! rules every address is local inside; a listener exists for what is allowed, and for nothing
+//! else: at the start for addresses, when a name is asked for, and when a connection is made to
+//! what has too many addresses or ports for that.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use mcp_policy::{Host, NetRule, NetworkMode, Ports, Protocol, Sourced};
+
+use super::filter_arch;
+use crate::host::{Fact, HostFacts};
+use crate::linux::outlet::{Outlet, Refused};
+use crate::linux::seccomp::Connects;
+use crate::linux::step::Step;
+use crate::net::pool::{V4_RANGE, V6_RANGE};
+use crate::plan::Intent;
+use crate::request::Request;
+
+/// Loopback, so that it is there without a route, but where no program has a server of its own.
+pub const RESOLVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 18, 0, 53)), 53);
+
+/// What interfaces are seen to have, in each family.
+pub const OWN: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::from_bits(V4_RANGE.0.to_bits() | 1)),
+    IpAddr::V6(Ipv6Addr::from_bits(V6_RANGE.0.to_bits() | 1)),
+];
+
+/// More would take longer to start than anybody waits.
+pub const MOST_ADDRESSES: usize = 512;
+
+/// Whether anything at all can be reached.
+pub fn is_open(request: &Request) -> bool {
+    let network = &request.policy.network;
+    network.mode.value == NetworkMode::Isolated
+        && !(network.allow.is_empty() && network.listen.is_empty())
+}
+
+/// The steps that make the network inside.
+pub fn steps(request: &Request) -> Vec<Step> {
+    if request.policy.network.mode.value == NetworkMode::Host {
+        return Vec::new();
+    }
+    let mut outlets = vec![Outlet::Datagrams(RESOLVER)];
+    if !is_open(request) {
+        return vec![Step::Outlets { outlets }];
+    }
+    outlets.push(Outlet::Listener(RESOLVER));
+    outlets.extend(Refused::ALL.map(Outlet::Refusals));
+    for (protocol, at) in addresses(&request.policy.network.allow) {
+        outlets.push(match protocol {
+            Protocol::Tcp => Outlet::Listener(at),
+            Protocol::Udp => Outlet::Datagrams(at),
+        });
+    }
+    outlets.dedup();
+    vec![Step::Routes { own: OWN.to_vec() }, Step::Outlets { outlets }]
+}
+
+/// What rules name by address and port, so that it can be there from the start.
+fn addresses(rules: &[Sourced<NetRule>]) -> Vec<(Protocol, SocketAddr)> {
+    let mut all = Vec::new();
+    for Sourced { value: rule, .. } in rules {
+        let Some(ports) = rule.ports.listed() else {
+            continue;
+        };
+        for ip in literal(&rule.host) {
+            all.extend(ports.iter().map(|port| (rule.protocol, SocketAddr::new(ip, *port))));
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The addresses that a rule spells out. `localhost` is one of those names that everybody knows
+/// the address of, and nobody asks a resolver for.
+fn literal(host: &Host) -> Vec<IpAddr> {
+    match host {
+        Host::Address(ip) => vec![*ip],
+        Host::Name { .. } if is_localhost(host) => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        Host::Name { .. } | Host::Network { .. } => Vec::new(),
+    }
+}
+
+fn is_localhost(host: &Host) -> bool {
+    matches!(host, Host::Name { name, .. } if name.as_str() == "localhost")
+}
+
+/// Whether the launcher must hear of connections before they are made: a listener for each
+/// address of a network, or each port of a host, cannot be there beforehand.
+pub fn connects(request: &Request) -> Connects {
+    let network = &request.policy.network;
+    let open = |rule: &NetRule| {
+        rule.protocol == Protocol::Tcp
+            && (rule.ports == Ports::Any || matches!(rule.host, Host::Network { .. }))
+    };
+    match network.allow.iter().any(|rule| open(&rule.value)) && is_open(request) {
+        true => Connects::Announced,
+        false => Connects::Free,
+    }
+}
+
+pub fn intent(request: &Request, facts: &HostFacts) -> Intent {
+    let network = &request.policy.network;
+    if network.mode.value == NetworkMode::Host {
+        return Intent::NotRequested;
+    }
+    if let Fact::Fails { why } = &facts.network_namespace {
+        return without_namespace(request, facts, why);
+    }
+    if let Some(gap) = not_possible(&network.allow) {
+        return gap;
+    }
+    let mut ways = Vec::new();
+    if !network.allow.is_empty() {
+        ways.push("the launcher carries what is allowed");
+    }
+    if !network.listen.is_empty() {
+        ways.push("and takes connections on the host's loopback");
+    }
+    if !network.unix.is_empty() {
+        ways.push("and the unix sockets that were granted are shown");
+    }
+    match ways.is_empty() {
+        true => Intent::enforce("empty network namespace"),
+        false => Intent::enforce(format!("empty network namespace; {}", ways.join(", "))),
+    }
+}
+
+/// Where the other namespaces are to be had and this one is not.
+fn without_namespace(request: &Request, facts: &HostFacts, why: &str) -> Intent {
+    let network = &request.policy.network;
+    if let Err(no_filter) = filter_arch(facts) {
+        return Intent::unavailable(
+            format!("there is no network namespace here ({why}), and {no_filter}"),
+            "allow network namespaces; `mcp doctor` names the setting",
+        );
+    }
+    let by = format!("every socket is refused, since there is no network namespace here ({why})");
+    match network.allow.len() + network.unix.len() + network.listen.len() {
+        0 => Intent::enforce(by),
+        _ => Intent::partial(
+            by,
+            "what is allowed cannot be reached (--fallback warn starts with no network at all, \
+             --network host with all of it)",
+        ),
+    }
+}
+
+fn not_possible(rules: &[Sourced<NetRule>]) -> Option<Intent> {
+    let vague = rules.iter().map(|rule| &rule.value).find(|rule| {
+        let is_vague = rule.ports == Ports::Any || matches!(rule.host, Host::Network { .. });
+        rule.protocol == Protocol::Udp && is_vague
+    });
+    if let Some(rule) = vague {
+        return Some(Intent::unavailable(
+            format!("{rule} is more than one address and port, which udp cannot have here"),
+            "name each address and port, such as udp://1.1.1.1:53",
+        ));
+    }
+    (addresses(rules).len() > MOST_ADDRESSES).then(|| {
+        Intent::unavailable(
+            format!("more than {MOST_ADDRESSES} addresses and ports are allowed one by one"),
+            "name networks instead, such as 10.1.0.0/16:5432",
+        )
+    })
+}

@@ -1,0 +1,347 @@
+//! What kind of place an address is.
+//!
+//! Stops DNS rebinding: a name that is allowed must not lead to the host's own services, to
+//! its neighbours or to the cloud's metadata, whatever its DNS says. IPv4 that travels inside
+//! IPv6 (mapped, NAT64, 6to4, Teredo, ISATAP) is taken out and judged as what it is.
+//! Left open: public addresses that are routed to private places by the host itself.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    Loopback,
+    Unspecified,
+    LinkLocal,
+    Metadata,
+    Private,
+    /// 100.64.0.0/10, behind carrier-grade NAT; Tailscale lives there too.
+    Shared,
+    UniqueLocal,
+    SiteLocal,
+    Multicast,
+    Broadcast,
+    Documentation,
+    Benchmark,
+    Discard,
+    Reserved,
+    /// One of the host's own addresses.
+    Own,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judgement {
+    Public,
+    /// `prefix` is that of the whole class: a rule that names a network opens the class only
+    /// when the network is inside it, so that `0.0.0.0/0` does not mean the loopback.
+    Refused {
+        kind: Kind,
+        prefix: u8,
+    },
+}
+
+type V4Class = ([u8; 4], u8, Kind);
+
+/// The first that matches counts, so the narrow ones come first.
+const V4: &[V4Class] = &[
+    // AWS, Azure, GCP and most others; ECS tasks; EKS pods.
+    ([169, 254, 169, 254], 32, Kind::Metadata),
+    ([169, 254, 170, 2], 32, Kind::Metadata),
+    ([169, 254, 170, 23], 32, Kind::Metadata),
+    // Alibaba; Oracle; Azure's host agent, which has a public address.
+    ([100, 100, 100, 200], 32, Kind::Metadata),
+    ([192, 0, 0, 192], 32, Kind::Metadata),
+    ([168, 63, 129, 16], 32, Kind::Metadata),
+    ([0, 0, 0, 0], 8, Kind::Unspecified),
+    ([127, 0, 0, 0], 8, Kind::Loopback),
+    ([169, 254, 0, 0], 16, Kind::LinkLocal),
+    ([10, 0, 0, 0], 8, Kind::Private),
+    ([172, 16, 0, 0], 12, Kind::Private),
+    ([192, 168, 0, 0], 16, Kind::Private),
+    ([100, 64, 0, 0], 10, Kind::Shared),
+    ([192, 0, 2, 0], 24, Kind::Documentation),
+    ([198, 51, 100, 0], 24, Kind::Documentation),
+    ([203, 0, 113, 0], 24, Kind::Documentation),
+    ([198, 18, 0, 0], 15, Kind::Benchmark),
+    ([192, 0, 0, 0], 24, Kind::Reserved),
+    ([192, 88, 99, 0], 24, Kind::Reserved),
+    ([224, 0, 0, 0], 4, Kind::Multicast),
+    ([255, 255, 255, 255], 32, Kind::Broadcast),
+    ([240, 0, 0, 0], 4, Kind::Reserved),
+];
+
+type V6Class = (u128, u8, Kind);
+
+const V6: &[V6Class] = &[
+    // AWS: instances and pods; GCP.
+    (0xfd00_0ec2_0000_0000_0000_0000_0000_0254, 128, Kind::Metadata),
+    (0xfd00_0ec2_0000_0000_0000_0000_0000_0023, 128, Kind::Metadata),
+    (0xfd20_00ce_0000_0000_0000_0000_0000_0254, 128, Kind::Metadata),
+    (1, 128, Kind::Loopback),
+    (0, 128, Kind::Unspecified),
+    (0xfe80 << 112, 10, Kind::LinkLocal),
+    (0xfec0 << 112, 10, Kind::SiteLocal),
+    (0xfc00 << 112, 7, Kind::UniqueLocal),
+    (0xff00 << 112, 8, Kind::Multicast),
+    (0x0100 << 112, 64, Kind::Discard),
+    (0x2001_0db8 << 96, 32, Kind::Documentation),
+    (0x3fff << 112, 20, Kind::Documentation),
+    (0x2001_0002 << 96, 48, Kind::Benchmark),
+    // What is left of IETF's protocol assignments once Teredo is taken out.
+    (0x2001 << 112, 23, Kind::Reserved),
+];
+/// The only part of IPv6 that is handed out to the public.
+const GLOBAL: (u128, u8) = (0x2000 << 112, 3);
+
+/// What a connection to this address would reach. `own` are the host's own addresses.
+pub fn judge(ip: IpAddr, own: &[IpAddr]) -> Judgement {
+    let ip = ip.to_canonical();
+    let judgement = match ip {
+        IpAddr::V4(ip) => judge_v4(ip),
+        IpAddr::V6(ip) => judge_v6(ip, own),
+    };
+    match judgement {
+        // The more telling word wins: 127.0.0.1 is also the host's own.
+        Judgement::Refused { kind: Kind::Loopback | Kind::Metadata, .. } => judgement,
+        _ if own.iter().any(|mine| mine.to_canonical() == ip) => {
+            Judgement::Refused { kind: Kind::Own, prefix: full(ip) }
+        }
+        _ => judgement,
+    }
+}
+
+fn full(ip: IpAddr) -> u8 {
+    if ip.is_ipv4() { 32 } else { 128 }
+}
+
+fn judge_v4(ip: Ipv4Addr) -> Judgement {
+    let found = V4.iter().find(|(network, prefix, _)| {
+        let shift = 32 - u32::from(*prefix);
+        ip.to_bits() >> shift == u32::from_be_bytes(*network) >> shift
+    });
+    match found {
+        Some((_, prefix, kind)) => Judgement::Refused { kind: *kind, prefix: *prefix },
+        None => Judgement::Public,
+    }
+}
+
+fn judge_v6(ip: Ipv6Addr, own: &[IpAddr]) -> Judgement {
+    let narrow = V6.iter().find(|class| class.1 == 128 && inside(ip, class.0, class.1));
+    if let Some((_, prefix, kind)) = narrow {
+        return Judgement::Refused { kind: *kind, prefix: *prefix };
+    }
+    let inner = embedded(ip);
+    for inner in &inner {
+        if let Judgement::Refused { kind, .. } = judge(IpAddr::V4(*inner), own) {
+            // Only a rule for this very address means it.
+            return Judgement::Refused { kind, prefix: 128 };
+        }
+    }
+    if !inner.is_empty() {
+        return Judgement::Public;
+    }
+    match V6.iter().find(|class| inside(ip, class.0, class.1)) {
+        Some((_, prefix, kind)) => Judgement::Refused { kind: *kind, prefix: *prefix },
+        None if inside(ip, GLOBAL.0, GLOBAL.1) => Judgement::Public,
+        None => Judgement::Refused { kind: Kind::Reserved, prefix: GLOBAL.1 },
+    }
+}
+
+fn inside(ip: Ipv6Addr, network: u128, prefix: u8) -> bool {
+    let shift = 128 - u32::from(prefix);
+    ip.to_bits() >> shift == network >> shift
+}
+
+/// Every IPv4 address that somebody on the way may take this one for.
+fn embedded(ip: Ipv6Addr) -> Vec<Ipv4Addr> {
+    let bits = ip.to_bits();
+    let v4 = |shift: u32| Ipv4Addr::from_bits((bits >> shift) as u32);
+    let mut found = Vec::new();
+    // IPv4-compatible, mapped (in case nobody made it canonical), translated, NAT64.
+    let low = [(0, 96), (0xffff << 32, 96), (0xffff << 48, 96), (0x0064_ff9b << 96, 96)];
+    if low.iter().any(|(network, prefix)| inside(ip, *network, *prefix)) {
+        found.push(v4(0));
+    }
+    // NAT64 of a network's own (RFC 8215), in the form for /48 (RFC 6052), which skips an
+    // octet, or for /96. One of the two is nothing but filling.
+    if inside(ip, 0x0064_ff9b_0001 << 80, 48) {
+        let split = ((bits >> 64) as u32) << 16 | ((bits >> 40) as u32 & 0xffff);
+        let filled = [split, bits as u32].into_iter().filter(|bits| *bits != 0);
+        found.extend(filled.map(Ipv4Addr::from_bits));
+    }
+    // 6to4.
+    if inside(ip, 0x2002 << 112, 16) {
+        found.push(v4(80));
+    }
+    // Teredo: the server, and the client with its bits turned.
+    if inside(ip, 0x2001 << 112, 32) {
+        found.push(v4(64));
+        found.push(Ipv4Addr::from_bits(!(bits as u32)));
+    }
+    // ISATAP: any network, an interface part of 0[2]00:5efe and the address.
+    if matches!((bits >> 32) as u32, 0x0000_5efe | 0x0200_5efe) {
+        found.push(v4(0));
+    }
+    found
+}
+
+impl Kind {
+    /// After "is": `127.0.0.1 is the host's own loopback`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Loopback => "the host's own loopback",
+            Self::Unspecified => "no address, which means the host itself",
+            Self::LinkLocal => "a link-local address",
+            Self::Metadata => "the cloud's metadata service",
+            Self::Private => "a private address",
+            Self::Shared => "an address behind carrier-grade NAT or of a VPN",
+            Self::UniqueLocal => "a private (unique local) address",
+            Self::SiteLocal => "a private (site-local) address",
+            Self::Multicast => "a multicast address",
+            Self::Broadcast => "a broadcast address",
+            Self::Documentation => "an address for documentation",
+            Self::Benchmark => "an address for benchmarks",
+            Self::Discard => "an address that discards",
+            Self::Reserved => "a reserved address",
+            Self::Own => "the host's own address",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn kind(ip: &str) -> Option<Kind> {
+        match judge(ip.parse().unwrap(), &["192.0.43.7".parse().unwrap()]) {
+            Judgement::Public => None,
+            Judgement::Refused { kind, .. } => Some(kind),
+        }
+    }
+
+    #[test]
+    fn each_class() {
+        use Kind::*;
+        for (ip, expected) in [
+            ("1.1.1.1", None),
+            ("8.8.8.8", None),
+            ("172.15.255.255", None),
+            ("172.32.0.0", None),
+            ("100.63.255.255", None),
+            ("100.128.0.0", None),
+            ("198.17.255.255", None),
+            ("198.20.0.0", None),
+            ("223.255.255.255", None),
+            ("2606:4700::1111", None),
+            ("127.0.0.1", Some(Loopback)),
+            ("127.255.255.255", Some(Loopback)),
+            ("0.0.0.0", Some(Unspecified)),
+            ("0.1.2.3", Some(Unspecified)),
+            ("169.254.169.254", Some(Metadata)),
+            ("169.254.170.2", Some(Metadata)),
+            ("168.63.129.16", Some(Metadata)),
+            ("169.254.1.1", Some(LinkLocal)),
+            ("10.0.0.1", Some(Private)),
+            ("172.16.0.1", Some(Private)),
+            ("172.31.255.255", Some(Private)),
+            ("192.168.1.1", Some(Private)),
+            ("100.64.0.1", Some(Shared)),
+            ("100.100.100.200", Some(Metadata)),
+            ("192.0.2.1", Some(Documentation)),
+            ("198.18.0.1", Some(Benchmark)),
+            ("198.19.255.255", Some(Benchmark)),
+            ("224.0.0.1", Some(Multicast)),
+            ("240.0.0.1", Some(Reserved)),
+            ("255.255.255.255", Some(Broadcast)),
+            ("192.0.43.7", Some(Own)),
+            ("::1", Some(Loopback)),
+            ("::", Some(Unspecified)),
+            ("fe80::1", Some(LinkLocal)),
+            ("fec0::1", Some(SiteLocal)),
+            ("fd12::1", Some(UniqueLocal)),
+            ("fd00:ec2::254", Some(Metadata)),
+            ("ff02::1", Some(Multicast)),
+            ("100::1", Some(Discard)),
+            ("2001:db8::1", Some(Documentation)),
+            ("3fff::1", Some(Documentation)),
+            ("2001:2::1", Some(Benchmark)),
+            ("2001:20::1", Some(Reserved)),
+            ("4000::1", Some(Reserved)),
+            ("5f00::1", Some(Reserved)),
+        ] {
+            assert_eq!(kind(ip), expected, "{ip}");
+        }
+    }
+
+    #[test]
+    fn ipv4_inside_ipv6_is_seen() {
+        use Kind::*;
+        for (ip, expected) in [
+            ("::ffff:127.0.0.1", Some(Loopback)),
+            ("::ffff:8.8.8.8", None),
+            ("::127.0.0.1", Some(Loopback)),
+            ("::ffff:0:10.0.0.1", Some(Private)),
+            ("64:ff9b::127.0.0.1", Some(Loopback)),
+            ("64:ff9b::169.254.169.254", Some(Metadata)),
+            ("64:ff9b::8.8.8.8", None),
+            ("64:ff9b:1::10.0.0.1", Some(Private)),
+            ("64:ff9b:1:7f00:0:100::", Some(Loopback)),
+            ("64:ff9b:1:808:8:800::", None),
+            ("64:ff9b:1:7f00:0:100:808:808", Some(Loopback)),
+            ("2002:7f00:1::1", Some(Loopback)),
+            ("2002:c0a8:101::1", Some(Private)),
+            ("2002:808:808::1", None),
+            ("2001:0:808:808::80ff:fffe", Some(Loopback)),
+            ("2001:0:a00:1::f7f7:f7f7", Some(Private)),
+            ("2606:4700::5efe:10.0.0.1", Some(Private)),
+            ("2606:4700::200:5efe:127.0.0.1", Some(Loopback)),
+            ("64:ff9b::192.0.43.7", Some(Own)),
+        ] {
+            assert_eq!(kind(ip), expected, "{ip}");
+        }
+    }
+
+    proptest! {
+        /// An address that reads as IPv4 is never better off for its clothes.
+        #[test]
+        fn no_clothes_hide_an_address(ip: Ipv4Addr) {
+            let bits = u128::from(ip.to_bits());
+            let public = judge(IpAddr::V4(ip), &[]) == Judgement::Public;
+            for clothed in [
+                bits,
+                0xffff << 32 | bits,
+                0xffff << 48 | bits,
+                0x0064_ff9b << 96 | bits,
+                0x0064_ff9b_0001 << 80 | bits,
+                0x2002 << 112 | bits << 80,
+                0x2001 << 112 | bits << 64,
+                0x2001 << 112 | 0x0808_0808 << 64 | u128::from(!ip.to_bits()),
+                0x2606 << 112 | 0x5efe << 32 | bits,
+            ] {
+                let clothed = IpAddr::V6(Ipv6Addr::from_bits(clothed));
+                prop_assert!(public || judge(clothed, &[]) != Judgement::Public, "{clothed}");
+            }
+        }
+
+        /// Whatever std calls special is refused here too.
+        #[test]
+        fn std_agrees(ip: Ipv4Addr) {
+            let special = ip.is_private() || ip.is_loopback() || ip.is_link_local()
+                || ip.is_broadcast() || ip.is_documentation() || ip.is_unspecified() || ip.is_multicast();
+            prop_assert!(!special || judge(IpAddr::V4(ip), &[]) != Judgement::Public);
+        }
+
+        #[test]
+        fn own_addresses_are_never_public(ip: IpAddr) {
+            prop_assert_ne!(judge(ip, &[ip]), Judgement::Public);
+        }
+    }
+}

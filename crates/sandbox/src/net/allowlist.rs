@@ -1,0 +1,183 @@
+//! Who may be reached, by the rules of the policy.
+//!
+//! Names are matched by label: `*.example.com` is every name below `example.com`, with any
+//! number of labels, and not `example.com` itself. Whoever controls a zone can therefore be
+//! told things through the labels of a wildcard's lookups; an exact name tells nothing.
+//!
+//! A name rule never opens an address that is not public (see [`super::address`]). A rule for
+//! that very address and port does, or one for a network that lies inside such a class:
+//! `10.1.0.0/16:5432` opens its part of the private range, `0.0.0.0/0` opens none.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use mcp_policy::{Host, HostName, NetRule, Ports, Protocol};
+
+use super::address::{Judgement, judge};
+use super::endpoint::{Endpoint, Target};
+use super::refusal::{Reason, Refusal};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowlist {
+    rules: Vec<NetRule>,
+    /// The host's own addresses.
+    own: Vec<IpAddr>,
+}
+
+/// The ports that some rules allow together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PortSet {
+    Any,
+    Listed(BTreeSet<u16>),
+}
+
+impl PortSet {
+    pub fn contains(&self, port: u16) -> bool {
+        match self {
+            Self::Any => port != 0,
+            Self::Listed(ports) => ports.contains(&port),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Listed(ports) if ports.is_empty())
+    }
+
+    fn of(all: impl Iterator<Item = Ports>) -> Self {
+        let mut listed = BTreeSet::new();
+        for ports in all {
+            match ports.listed() {
+                None => return Self::Any,
+                Some(ports) => listed.extend(ports),
+            }
+        }
+        Self::Listed(listed)
+    }
+}
+
+/// What a name may be used for. Never empty in both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grants {
+    pub tcp: PortSet,
+    pub udp: PortSet,
+}
+
+impl Allowlist {
+    /// `own` are the addresses of the host's interfaces.
+    pub fn new(rules: impl IntoIterator<Item = NetRule>, own: Vec<IpAddr>) -> Self {
+        Self { rules: rules.into_iter().collect(), own }
+    }
+
+    pub fn rules(&self) -> &[NetRule] {
+        &self.rules
+    }
+
+    /// Whether a name exists for the program, and for which ports. `None`: NXDOMAIN.
+    pub fn name(&self, name: &HostName) -> Option<Grants> {
+        let ports = |protocol| {
+            let matching = self.rules.iter().filter(|rule| matches_name(rule, protocol, name));
+            PortSet::of(matching.map(|rule| rule.ports))
+        };
+        let grants = Grants { tcp: ports(Protocol::Tcp), udp: ports(Protocol::Udp) };
+        (!grants.tcp.is_empty() || !grants.udp.is_empty()).then_some(grants)
+    }
+
+    /// The rule that allows a connection, before any name is resolved.
+    pub fn check(&self, protocol: Protocol, to: &Endpoint) -> Result<&NetRule, Refusal> {
+        match &to.target {
+            Target::Name(name) => self.check_name(protocol, name, to),
+            Target::Ip(ip) => self.check_ip(protocol, *ip, to),
+        }
+    }
+
+    fn check_name(
+        &self,
+        protocol: Protocol,
+        name: &HostName,
+        to: &Endpoint,
+    ) -> Result<&NetRule, Refusal> {
+        let mut matching = self.rules.iter().filter(|rule| matches_name(rule, protocol, name));
+        matching.find(|rule| rule.matches_port(to.port)).ok_or_else(|| Refusal {
+            protocol,
+            to: to.clone(),
+            reason: Reason::NoRule,
+        })
+    }
+
+    fn check_ip(&self, protocol: Protocol, ip: IpAddr, to: &Endpoint) -> Result<&NetRule, Refusal> {
+        let refused = |reason| Refusal { protocol, to: to.clone(), reason };
+        let mut covering = self.literal_rules(protocol, ip, to.port).peekable();
+        if covering.peek().is_none() {
+            return Err(refused(Reason::NoRule));
+        }
+        match judge(ip, &self.own) {
+            Judgement::Public => covering.next().ok_or_else(|| refused(Reason::NoRule)),
+            Judgement::Refused { kind, prefix } => covering
+                .find(|rule| opens(rule, prefix))
+                .ok_or_else(|| refused(Reason::TooWide { kind })),
+        }
+    }
+
+    /// Whether a connection that was allowed by name may go to this address of it.
+    pub fn check_resolved(
+        &self,
+        protocol: Protocol,
+        to: &Endpoint,
+        ip: IpAddr,
+    ) -> Result<(), Refusal> {
+        match judge(ip, &self.own) {
+            Judgement::Public => Ok(()),
+            Judgement::Refused { kind, prefix } => {
+                let mut covering = self.literal_rules(protocol, ip, to.port);
+                if covering.any(|rule| opens(rule, prefix)) {
+                    return Ok(());
+                }
+                let ip = ip.to_canonical();
+                Err(Refusal { protocol, to: to.clone(), reason: Reason::Leads { ip, kind } })
+            }
+        }
+    }
+
+    /// Whether a connection that was opened for one name may ask for another: only when a
+    /// rule that allows the first allows the second too.
+    pub fn allows_server_name(&self, opened: &HostName, port: u16, shown: &HostName) -> bool {
+        opened == shown
+            || self.rules.iter().any(|rule| {
+                matches_name(rule, Protocol::Tcp, opened)
+                    && rule.matches_port(port)
+                    && matches_name(rule, Protocol::Tcp, shown)
+            })
+    }
+
+    /// Whether some rule is about this address, on whatever port: not to be given to a name.
+    pub fn covers_literally(&self, ip: IpAddr) -> bool {
+        self.rules.iter().any(|rule| rule.matches_ip(ip))
+    }
+
+    fn literal_rules(
+        &self,
+        protocol: Protocol,
+        ip: IpAddr,
+        port: u16,
+    ) -> impl Iterator<Item = &NetRule> {
+        self.rules.iter().filter(move |rule| {
+            rule.protocol == protocol && rule.matches_ip(ip) && rule.matches_port(port)
+        })
+    }
+}
+
+fn matches_name(rule: &NetRule, protocol: Protocol, name: &HostName) -> bool {
+    rule.protocol == protocol && rule.matches_name(name.as_str())
+}
+
+/// Whether this rule, which covers the address, means its class.
+fn opens(rule: &NetRule, class_prefix: u8) -> bool {
+    match rule.host {
+        Host::Address(_) => true,
+        Host::Network { prefix, .. } => prefix >= class_prefix,
+        Host::Name { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

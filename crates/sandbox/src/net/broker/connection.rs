@@ -1,0 +1,199 @@
+//! A connection of the command's, and the one outside that it is joined to.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use mcp_policy::{HostName, Protocol};
+use mio::net::TcpStream;
+
+use super::socket;
+use super::way::{Buffers, Turn, Way};
+use crate::net::allowlist::Allowlist;
+use crate::net::endpoint::Target;
+use crate::net::opening::{Opening, Verdict};
+
+/// How long one end may be silent after the other has closed its half.
+pub const HALF_CLOSED: Duration = Duration::from_secs(300);
+
+/// The largest first message that is looked at.
+pub const LARGEST_OPENING: usize = 80 << 10;
+
+/// Where a listener leads.
+#[derive(Debug)]
+pub struct Service {
+    pub protocol: Protocol,
+    pub target: Target,
+    pub port: u16,
+    /// As a rule would say it; what it is counted under.
+    pub shown: String,
+    pub check: Check,
+}
+
+/// Whether the first words of a client must name the host that it asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    Names,
+    Nothing,
+}
+
+/// Both ends are there, and bytes go to and fro.
+#[derive(Debug)]
+pub struct Joined {
+    pub client: TcpStream,
+    pub upstream: TcpStream,
+    /// Until the client's first words were judged.
+    opening: Option<Box<Opening>>,
+    fed: usize,
+    out: Way,
+    back: Way,
+    /// What was moved when it was last looked at, to tell silence.
+    marked: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum State {
+    Waits,
+    GoesOn,
+    /// Both ends are closed, in order.
+    Done,
+    /// One end was reset, and so shall the other be.
+    Broken,
+    /// The client's first words were not what they had to be.
+    Refused(String),
+}
+
+impl Joined {
+    pub fn new(client: TcpStream, upstream: TcpStream, service: &Service) -> Joined {
+        Joined {
+            client,
+            upstream,
+            opening: (service.check == Check::Names).then(Box::default),
+            fed: 0,
+            out: Way::new(),
+            back: Way::new(),
+            marked: 0,
+        }
+    }
+
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.out.bytes, self.back.bytes)
+    }
+
+    /// Whether one of the ends has closed, and when to look whether the other still speaks.
+    pub fn half_closed(&self, now: Instant) -> Option<Instant> {
+        self.is_half_closed().then(|| now + HALF_CLOSED)
+    }
+
+    pub fn is_half_closed(&self) -> bool {
+        self.out.is_ended() || self.back.is_ended()
+    }
+
+    /// Whether anything was moved since this was last asked.
+    pub fn is_alive(&mut self) -> bool {
+        let bytes = self.out.bytes + self.back.bytes;
+        let alive = bytes != self.marked;
+        self.marked = bytes;
+        alive
+    }
+
+    /// Whether all that the command had to say is on its way.
+    pub fn is_sent(&self) -> bool {
+        self.out.is_ended()
+    }
+
+    pub fn advance(
+        &mut self,
+        service: &Service,
+        allow: &Allowlist,
+        buffers: &mut Buffers,
+        scratch: &mut [u8],
+    ) -> State {
+        let back = self.back.advance(&self.upstream, &self.client, buffers);
+        // Who is spoken to first speaks a language in which no name is asked for.
+        if self.back.bytes > 0 {
+            self.opening = None;
+        }
+        if let Some(opening) = &mut self.opening {
+            match judge(opening, &mut self.fed, &self.client, (service, allow), scratch) {
+                Ok(Judged::Waits) => return self.state(back, Ok(Turn::Waits)),
+                Ok(Judged::Passes) => self.opening = None,
+                Ok(Judged::Refused(why)) => return State::Refused(why),
+                Err(_) => return State::Broken,
+            }
+        }
+        let out = self.out.advance(&self.client, &self.upstream, buffers);
+        if out.is_err() && back.is_ok() {
+            // A server that has said all may refuse to hear the rest: what it said counts.
+            let _ = self.back.advance(&self.upstream, &self.client, buffers);
+        }
+        self.state(back, out)
+    }
+
+    fn state(&self, back: io::Result<Turn>, out: io::Result<Turn>) -> State {
+        match (back, out) {
+            (Err(_), _) | (_, Err(_)) => State::Broken,
+            _ if self.out.is_ended() && self.back.is_ended() => State::Done,
+            (Ok(Turn::GoesOn), _) | (_, Ok(Turn::GoesOn)) => State::GoesOn,
+            _ => State::Waits,
+        }
+    }
+
+    /// Closes both ends so that whoever waits at one sees an error, as if there were no relay.
+    pub fn reset(self) {
+        socket::reset(self.client);
+        socket::reset(self.upstream);
+    }
+}
+
+enum Judged {
+    Waits,
+    Passes,
+    Refused(String),
+}
+
+/// Looks at the client's first words without taking them.
+fn judge(
+    opening: &mut Opening,
+    fed: &mut usize,
+    client: &TcpStream,
+    (service, allow): (&Service, &Allowlist),
+    scratch: &mut [u8],
+) -> io::Result<Judged> {
+    let count = match client.peek(scratch) {
+        Ok(count) => count,
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Judged::Waits),
+        Err(e) => return Err(e),
+    };
+    if count == 0 {
+        // It has nothing to say, and says so.
+        return Ok(Judged::Passes);
+    }
+    let verdict = opening.feed(scratch.get(*fed..count).unwrap_or_default());
+    *fed = (*fed).max(count);
+    Ok(match verdict {
+        Verdict::NeedMore if count >= LARGEST_OPENING => {
+            Judged::Refused("its first message is too long to be looked at".to_owned())
+        }
+        Verdict::NeedMore => Judged::Waits,
+        Verdict::Opaque => Judged::Passes,
+        Verdict::Broken(why) => Judged::Refused(why.to_owned()),
+        Verdict::Tls(hello) => match &hello.server_name {
+            Some(name) if may_ask(name, service, allow) => Judged::Passes,
+            Some(name) => Judged::Refused(format!("TLS asked for {name} instead")),
+            None => Judged::Refused("TLS without a server name".to_owned()),
+        },
+        Verdict::Http(head) => match &head.host {
+            None => Judged::Passes,
+            Some(Target::Name(name)) if may_ask(name, service, allow) => Judged::Passes,
+            Some(host) => Judged::Refused(format!("HTTP asked for {host} instead")),
+        },
+    })
+}
+
+/// Whether the rule that opened this connection allows this name too.
+fn may_ask(name: &HostName, service: &Service, allow: &Allowlist) -> bool {
+    match &service.target {
+        Target::Name(opened) => allow.allows_server_name(opened, service.port, name),
+        Target::Ip(_) => true,
+    }
+}

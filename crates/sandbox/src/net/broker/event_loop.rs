@@ -1,0 +1,220 @@
+//! The loop: waits, and gives each entry that can go on its turn.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mio::Events;
+
+use super::connection::{Joined, Service, State};
+use super::dial::Dialing;
+use super::flow::{Flow, Port};
+use super::handle::{Command, Inbox};
+use super::listeners::Listener;
+use super::names::Question;
+use super::slots::{Side, slot};
+use super::{Broker, Keep, NetworkUse, Watched, Watcher, stub};
+
+/// Events that are taken at once.
+const EVENTS: usize = 256;
+
+/// How long what the command had sent may take to get out after its end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+pub enum Entry {
+    Resolver(mio::net::UdpSocket),
+    ResolverListener(mio::net::TcpListener),
+    ResolverStream(Box<stub::Stream>),
+    Listener(Listener),
+    HostPort(mio::net::TcpListener, u16),
+    Dialing(Box<Dialing>),
+    Joined(Box<Joined>, Arc<Service>),
+    Question(Box<Question>),
+    Port(Port),
+    Flow(Box<Flow>),
+    Watcher(Box<dyn Watcher>),
+}
+
+impl Broker {
+    /// Runs until it is told to stop.
+    pub fn run(mut self, inbox: &Inbox) -> NetworkUse {
+        let mut events = Events::with_capacity(EVENTS);
+        let mut until = None;
+        while !self.is_over(until) {
+            if let Err(e) = self.turn(&mut events, until) {
+                self.journal.bound(&format!("network stopped: {e}"));
+                break;
+            }
+            while let Ok(command) = inbox.try_recv() {
+                match command {
+                    Command::Watch(watcher) => {
+                        let _ = self.add_watcher(watcher);
+                    }
+                    Command::Stop => until = Some(Instant::now() + LAST_WORDS),
+                }
+            }
+        }
+        self.count_open();
+        self.journal.used
+    }
+
+    /// Whether it was told to stop, and all that the command had sent is on its way.
+    fn is_over(&mut self, until: Option<Instant>) -> bool {
+        let Some(until) = until else {
+            return false;
+        };
+        let unsent = |entry: &Entry| matches!(entry, Entry::Joined(joined, _) if !joined.is_sent());
+        Instant::now() >= until || !self.slots.iter_mut().any(|(_, entry)| unsent(entry))
+    }
+
+    fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
+        let next = [self.timers.next(), self.names.deadline(), until].into_iter().flatten().min();
+        let pause = match (self.busy.is_empty() && !self.names.is_busy(), next) {
+            (false, _) => Some(Duration::ZERO),
+            (true, Some(at)) => Some(at.saturating_duration_since(Instant::now())),
+            (true, None) => None,
+        };
+        match self.poll.poll(events, pause) {
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+            _ => {}
+        }
+        let busy = std::mem::take(&mut self.busy);
+        for event in events.iter() {
+            let (slot, side) = slot(event.token());
+            self.dispatch(slot, side);
+        }
+        for slot in busy {
+            self.dispatch(slot, Side::Inner);
+        }
+        if self.timers.next().is_some() {
+            let now = Instant::now();
+            for slot in self.timers.due(now) {
+                self.time_is_up(slot, now);
+            }
+        }
+        if self.names.deadline().is_some() || self.names.is_busy() {
+            self.names_turn();
+        }
+        self.slots.next_turn();
+        Ok(())
+    }
+
+    fn dispatch(&mut self, slot: usize, side: Side) {
+        let Some(entry) = self.slots.take(slot) else {
+            return;
+        };
+        match entry {
+            Entry::Joined(joined, service) => self.joined(slot, joined, service),
+            Entry::Dialing(dialing) => self.dialing(slot, side, dialing),
+            Entry::Listener(listener) => self.accept(slot, listener),
+            Entry::HostPort(listener, port) => self.accept_from_host(slot, listener, port),
+            Entry::Resolver(socket) => self.resolver(slot, socket),
+            Entry::ResolverListener(listener) => self.resolver_listener(slot, listener),
+            Entry::ResolverStream(stream) => self.resolver_stream(slot, stream),
+            Entry::Question(question) => self.question(slot, question),
+            Entry::Port(port) => self.port(slot, port),
+            Entry::Flow(flow) => self.flow(slot, flow),
+            Entry::Watcher(mut watcher) => {
+                let keep = watcher.ready(&mut Watched(self));
+                match keep {
+                    Keep::Listening => {}
+                    Keep::Busy => self.busy.push(slot),
+                    Keep::Closed => return self.slots.release(slot),
+                }
+                self.slots.put(slot, Entry::Watcher(watcher));
+            }
+        }
+    }
+
+    fn time_is_up(&mut self, slot: usize, now: Instant) {
+        let Some(entry) = self.slots.take(slot) else {
+            return;
+        };
+        match entry {
+            Entry::Dialing(dialing) => self.dialing_too_long(slot, dialing, now),
+            Entry::Flow(flow) => self.flow_too_long(slot, flow, now),
+            Entry::Joined(mut joined, service) => {
+                let Some(at) = joined.half_closed(now) else {
+                    return self.slots.put(slot, Entry::Joined(joined, service));
+                };
+                if joined.is_alive() {
+                    self.timers.set(at, slot);
+                    self.slots.put(slot, Entry::Joined(joined, service));
+                } else {
+                    self.leave(slot, *joined, &service);
+                }
+            }
+            Entry::ResolverStream(stream) if now >= stream.until => {
+                self.close_stream(slot, &stream)
+            }
+            other => {
+                // A listener that had to wait.
+                self.busy.push(slot);
+                self.slots.put(slot, other);
+            }
+        }
+    }
+
+    /// Moves bytes, until there are none or it is somebody else's turn.
+    pub(super) fn joined(&mut self, slot: usize, mut joined: Box<Joined>, service: Arc<Service>) {
+        let before = joined.is_half_closed();
+        let allow = &self.allow;
+        match joined.advance(&service, allow, &mut self.buffers, &mut self.scratch) {
+            State::Waits => {}
+            State::GoesOn => self.busy.push(slot),
+            State::Done => return self.leave(slot, *joined, &service),
+            State::Broken => {
+                self.count(&joined, &service);
+                joined.reset();
+                return self.left(slot);
+            }
+            State::Refused(why) => {
+                self.journal.refuse(&service.shown, &why, None);
+                self.count(&joined, &service);
+                joined.reset();
+                return self.left(slot);
+            }
+        }
+        if !before && let Some(at) = joined.half_closed(Instant::now()) {
+            self.timers.set(at, slot);
+        }
+        self.slots.put(slot, Entry::Joined(joined, service));
+    }
+
+    fn leave(&mut self, slot: usize, joined: Joined, service: &Service) {
+        self.count(&joined, service);
+        drop(joined);
+        self.left(slot);
+    }
+
+    /// A connection is closed: there is room for another.
+    pub(super) fn left(&mut self, slot: usize) {
+        self.slots.release(slot);
+        self.connections -= 1;
+        self.busy.append(&mut self.paused);
+    }
+
+    fn count(&mut self, joined: &Joined, service: &Service) {
+        let (out, back) = joined.bytes();
+        let traffic = self.journal.traffic(&service.shown);
+        traffic.bytes_out += out;
+        traffic.bytes_in += back;
+    }
+
+    fn count_open(&mut self) {
+        let open: Vec<_> = self
+            .slots
+            .iter_mut()
+            .filter_map(|(_, entry)| match entry {
+                Entry::Joined(joined, service) => Some((joined.bytes(), service.shown.clone())),
+                Entry::Flow(flow) => Some((flow.bytes(), flow.shown().to_owned())),
+                _ => None,
+            })
+            .collect();
+        for ((out, back), shown) in open {
+            let traffic = self.journal.traffic(&shown);
+            traffic.bytes_out += out;
+            traffic.bytes_in += back;
+        }
+    }
+}

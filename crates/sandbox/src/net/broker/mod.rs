@@ -1,0 +1,235 @@
+//! The broker: everything that goes between a sandbox's network and the host's.
+//!
+//! One thread, one event loop. It answers the sandbox's name questions, takes connections to what
+//! is allowed, finds the real address, judges it, connects from the host, and moves bytes to and
+//! fro. It never asks the host's network anything on behalf of a name that no rule allows. The
+//! command decides how much there is to do, so everything is bounded, and what meets a bound is
+//! said once.
+//!
+//! Portable: how sockets come to be inside is left to [`Inside`] and [`Watcher`].
+
+mod connection;
+#[cfg(not(target_os = "linux"))]
+mod copy;
+mod dial;
+mod event_loop;
+mod flow;
+mod handle;
+mod journal;
+mod listeners;
+mod names;
+mod slots;
+mod socket;
+#[cfg(target_os = "linux")]
+mod splice;
+mod stub;
+mod way;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+
+use mcp_policy::{HostName, NetRule, Protocol};
+use mio::{Interest, Registry, Token};
+
+use self::connection::Service;
+use self::event_loop::Entry;
+pub use self::handle::Handle;
+pub use self::journal::{Journal, NetworkUse, Refusal, Tell, Traffic};
+use self::names::Names;
+use self::slots::{Side, Slots, Timers, token};
+use self::way::Buffers;
+use crate::net::allowlist::Allowlist;
+use crate::net::pool::{CAPACITY, Pool};
+
+/// How sockets are made in the sandbox's network. Answers come at once.
+pub trait Inside: Send {
+    fn listen(&mut self, at: &[SocketAddr]) -> io::Result<Vec<io::Result<TcpListener>>>;
+    fn datagrams(&mut self, at: SocketAddr) -> io::Result<UdpSocket>;
+    /// A connection to a server inside that may still be in the making.
+    fn connect(&mut self, to: SocketAddr) -> io::Result<TcpStream>;
+}
+
+/// Something else that has to do with the sandbox's network and is served by the same loop.
+pub trait Watcher: Send {
+    fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()>;
+    fn ready(&mut self, broker: &mut Watched<'_>) -> Keep;
+}
+
+/// What becomes of a watcher after its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    Listening,
+    /// It has more to do, after others had their turn.
+    Busy,
+    Closed,
+}
+
+/// What a watcher can do with the broker.
+pub struct Watched<'a>(&'a mut Broker);
+
+impl Watched<'_> {
+    /// The command tried to reach this, and nobody listens there.
+    pub fn nobody_listens(&mut self, protocol: Protocol, to: SocketAddr) {
+        self.0.nobody_listens(protocol, to);
+    }
+
+    /// The command is about to connect to this.
+    pub fn announce(&mut self, to: SocketAddr) {
+        self.0.announce(to);
+    }
+}
+
+/// What a broker is to do.
+pub struct Setup {
+    rules: Vec<NetRule>,
+    listen: Vec<u16>,
+    own: OwnAddresses,
+    journal: Journal,
+}
+
+/// Finds the host's own addresses, which change while a command runs.
+pub type OwnAddresses = Box<dyn Fn() -> Vec<IpAddr> + Send>;
+
+impl Setup {
+    pub fn new(network: &mcp_policy::Network, own: OwnAddresses, journal: Journal) -> Setup {
+        let rules = network.allow.iter().map(|rule| rule.value.clone()).collect();
+        let listen = network.listen.iter().map(|port| port.value).collect();
+        Setup { rules, listen, own, journal }
+    }
+}
+
+/// How much there may be of everything.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    connections: usize,
+    listeners: usize,
+    flows: usize,
+}
+
+impl Bounds {
+    /// A connection has two descriptors, and up to four more while bytes wait in it.
+    fn of(descriptors: usize) -> Bounds {
+        let free = descriptors.saturating_sub(128);
+        Bounds {
+            connections: (free / 8).clamp(16, 16_384),
+            listeners: (free / 8).clamp(16, 4096),
+            flows: (free / 8).clamp(16, 1024),
+        }
+    }
+}
+
+pub struct Broker {
+    poll: mio::Poll,
+    slots: Slots<Entry>,
+    /// Who has more to do without being told.
+    busy: Vec<usize>,
+    timers: Timers,
+    allow: Allowlist,
+    own: OwnAddresses,
+    pool: Pool,
+    names: Names,
+    inside: Box<dyn Inside>,
+    /// What is listened for inside.
+    listening: HashMap<SocketAddr, usize>,
+    /// Names that have been given their listeners.
+    published: HashMap<HostName, stub::Published>,
+    /// Listeners that have somebody waiting while there is no room.
+    paused: Vec<usize>,
+    connections: usize,
+    flows: usize,
+    /// Connections to the resolver.
+    streams: usize,
+    has_ipv6: bool,
+    bounds: Bounds,
+    buffers: Buffers,
+    scratch: Box<[u8]>,
+    journal: Journal,
+}
+
+impl Broker {
+    /// `descriptors`: how many may be open.
+    pub fn new(setup: Setup, inside: Box<dyn Inside>, descriptors: usize) -> io::Result<Broker> {
+        let Setup { rules, listen, own, journal } = setup;
+        let bounds = Bounds::of(descriptors);
+        let allow = Allowlist::new(rules, own());
+        // Each has two ports in two families.
+        let names = CAPACITY.min(bounds.listeners / 4);
+        let pool = Pool::new(names, |ip| allow.covers_literally(ip));
+        let mut broker = Broker {
+            poll: mio::Poll::new()?,
+            slots: Slots::new(),
+            busy: Vec::new(),
+            timers: Timers::default(),
+            allow,
+            own,
+            pool,
+            names: Names::new(),
+            inside,
+            listening: HashMap::new(),
+            published: HashMap::new(),
+            paused: Vec::new(),
+            connections: 0,
+            flows: 0,
+            streams: 0,
+            has_ipv6: false,
+            bounds,
+            buffers: Buffers::default(),
+            scratch: vec![0; connection::LARGEST_OPENING].into(),
+            journal,
+        };
+        // The slot that the waker has.
+        broker.slots.reserve();
+        for port in listen {
+            broker.add_host_port(port)?;
+        }
+        Ok(broker)
+    }
+
+    /// The socket on which the sandbox asks for names.
+    pub fn add_resolver(&mut self, socket: UdpSocket) -> io::Result<()> {
+        let mut socket = mio::net::UdpSocket::from_std(socket);
+        let slot = self.slots.reserve();
+        self.register(&mut socket, slot, Side::Inner)?;
+        self.slots.put(slot, Entry::Resolver(socket));
+        Ok(())
+    }
+
+    pub fn add_resolver_listener(&mut self, listener: TcpListener) -> io::Result<()> {
+        let mut listener = mio::net::TcpListener::from_std(listener);
+        let slot = self.slots.reserve();
+        self.register(&mut listener, slot, Side::Inner)?;
+        self.slots.put(slot, Entry::ResolverListener(listener));
+        Ok(())
+    }
+
+    /// A listener for an address that a rule names.
+    pub fn add_listener(&mut self, at: SocketAddr, listener: TcpListener) -> io::Result<()> {
+        self.listen_for(at, listener, Arc::new(Service::address(at)))
+    }
+
+    /// The sandbox has IPv6.
+    pub fn offer_ipv6(&mut self) {
+        self.has_ipv6 = true;
+    }
+
+    pub fn add_watcher(&mut self, mut watcher: Box<dyn Watcher>) -> io::Result<()> {
+        let slot = self.slots.reserve();
+        watcher.register(self.poll.registry(), token(slot, Side::Inner))?;
+        self.slots.put(slot, Entry::Watcher(watcher));
+        // It may have had something to say before anybody listened.
+        self.busy.push(slot);
+        Ok(())
+    }
+
+    fn register(
+        &self,
+        source: &mut impl mio::event::Source,
+        slot: usize,
+        side: Side,
+    ) -> io::Result<()> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        self.poll.registry().register(source, token(slot, side), interest)
+    }
+}

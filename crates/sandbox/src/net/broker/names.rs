@@ -1,0 +1,324 @@
+//! Real addresses of allowed names: asked of the servers in the host's own configuration, which is
+//! followed as it changes, and judged anew for every connection.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::time::{Duration, Instant, SystemTime};
+
+use mcp_policy::HostName;
+use mio::net::{TcpStream, UdpSocket};
+
+use super::Broker;
+use super::connection::Service;
+use super::event_loop::Entry;
+use super::slots::Side;
+use crate::net::allowlist::Allowlist;
+use crate::net::dns::{Frames, Transport, framed};
+use crate::net::endpoint::Endpoint;
+use crate::net::hosts::Hosts;
+use crate::net::query::{Act, Exchange, Outcome, Resolver};
+use crate::net::resolv::{Resolv, Server};
+
+const RESOLV: &str = "/etc/resolv.conf";
+const HOSTS: &str = "/etc/hosts";
+const DNS: u16 = 53;
+
+/// How often the host's configuration and addresses are looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+const LARGEST_ANSWER: u16 = u16::MAX;
+
+pub struct Names {
+    resolver: Resolver,
+    /// When the files were changed that it was made from.
+    changed: [Option<SystemTime>; 2],
+    looked: Option<Instant>,
+    /// Who waits for which name.
+    waiting: HashMap<HostName, Vec<usize>>,
+    questions: HashMap<Exchange, usize>,
+    /// Could not even be sent.
+    broken: Vec<Exchange>,
+}
+
+/// A question on its way to a server.
+pub struct Question {
+    exchange: Exchange,
+    socket: Socket,
+}
+
+enum Socket {
+    Udp(UdpSocket),
+    Tcp { stream: TcpStream, unsent: Vec<u8>, frames: Frames },
+}
+
+impl Names {
+    pub fn new() -> Names {
+        Names {
+            resolver: configured(),
+            changed: [changed(RESOLV), changed(HOSTS)],
+            looked: None,
+            waiting: HashMap::new(),
+            questions: HashMap::new(),
+            broken: Vec::new(),
+        }
+    }
+
+    pub fn deadline(&self) -> Option<Instant> {
+        self.resolver.deadline()
+    }
+
+    pub fn is_busy(&self) -> bool {
+        !self.broken.is_empty()
+    }
+}
+
+fn changed(path: &str) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+fn configured() -> Resolver {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let (random, mut count) = (RandomState::new(), 0u64);
+    // Keyed with the system's randomness.
+    let random = move || {
+        count += 1;
+        random.hash_one(count) as u16
+    };
+    Resolver::new(Resolv::read(&read(RESOLV)), Hosts::read(&read(HOSTS)), Box::new(random))
+}
+
+impl Broker {
+    /// What is known of a name. `None`: it is being asked for, and `slot` will be told.
+    pub(super) fn addresses_of(&mut self, name: &HostName, slot: usize) -> Option<Outcome> {
+        let now = Instant::now();
+        self.follow_host(now);
+        let mut acts = self.names.resolver.resolve(now, name);
+        if let Some(Act::Answer { .. }) = acts.last()
+            && let Some(Act::Answer { outcome, .. }) = acts.pop()
+        {
+            return Some(outcome);
+        }
+        self.names.waiting.entry(name.clone()).or_default().push(slot);
+        self.perform(acts);
+        None
+    }
+
+    /// Where a connection may go, of what its name leads to.
+    pub(super) fn judged(&mut self, service: &Service, found: &Outcome) -> VecDeque<SocketAddr> {
+        let addresses = match found {
+            Outcome::Addresses(addresses) => addresses,
+            Outcome::NoSuchName => return self.no_address(service, "no such name"),
+            Outcome::NoAddress => return self.no_address(service, "the name has no address"),
+            Outcome::Unanswered => return self.no_address(service, "no name server answers"),
+            Outcome::Busy => return self.no_address(service, "too many names at once"),
+        };
+        let to = Endpoint { target: service.target.clone(), port: service.port };
+        let mut good = VecDeque::new();
+        for ip in addresses {
+            match self.allow.check_resolved(service.protocol, &to, *ip) {
+                Ok(()) => good.push_back(SocketAddr::new(*ip, service.port)),
+                Err(refusal) => self.journal.refused(&refusal),
+            }
+        }
+        good
+    }
+
+    fn no_address(&mut self, service: &Service, why: &str) -> VecDeque<SocketAddr> {
+        self.journal.trouble(&service.shown, why);
+        VecDeque::new()
+    }
+
+    /// Reads the host's configuration again where it has changed.
+    fn follow_host(&mut self, now: Instant) {
+        let names = &mut self.names;
+        if names.looked.is_some_and(|looked| now < looked + LOOK_AGAIN) {
+            return;
+        }
+        names.looked = Some(now);
+        let stamps = [changed(RESOLV), changed(HOSTS)];
+        if stamps != names.changed && names.waiting.is_empty() {
+            names.changed = stamps;
+            names.resolver = configured();
+        }
+        self.allow = Allowlist::new(self.allow.rules().to_vec(), (self.own)());
+    }
+
+    /// Does what time asks for, and what could not be done before.
+    pub(super) fn names_turn(&mut self) {
+        let now = Instant::now();
+        for exchange in std::mem::take(&mut self.names.broken) {
+            let acts = self.names.resolver.failed(now, exchange);
+            self.perform(acts);
+        }
+        if self.names.deadline().is_some_and(|deadline| deadline <= now) {
+            let acts = self.names.resolver.tick(now);
+            self.perform(acts);
+        }
+    }
+
+    fn perform(&mut self, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::Ask { exchange, server, transport, message } => {
+                    let server = self.names.resolver.resolv().servers.get(server).cloned();
+                    let asked =
+                        server.map(|server| self.ask(exchange, &server, transport, &message));
+                    if !matches!(asked, Some(Ok(()))) {
+                        self.names.broken.push(exchange);
+                    }
+                }
+                Act::Forget(exchange) => {
+                    if let Some(slot) = self.names.questions.remove(&exchange) {
+                        // The one that is being worked with is not there, and will not be put back.
+                        drop(self.slots.take(slot));
+                        self.slots.release(slot);
+                    }
+                }
+                Act::Answer { name, outcome } => {
+                    for slot in self.names.waiting.remove(&name).unwrap_or_default() {
+                        self.name_is_known(slot, &outcome);
+                    }
+                }
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        exchange: Exchange,
+        server: &Server,
+        transport: Transport,
+        message: &[u8],
+    ) -> io::Result<()> {
+        let to = address(server);
+        let slot = self.slots.reserve();
+        let socket = match self.open_question(to, transport, message, slot) {
+            Ok(socket) => socket,
+            Err(e) => {
+                self.slots.release(slot);
+                return Err(e);
+            }
+        };
+        self.names.questions.insert(exchange, slot);
+        self.slots.put(slot, Entry::Question(Box::new(Question { exchange, socket })));
+        Ok(())
+    }
+
+    /// A socket of its own for each, so that a forged answer must guess its port as well.
+    fn open_question(
+        &mut self,
+        to: SocketAddr,
+        transport: Transport,
+        message: &[u8],
+        slot: usize,
+    ) -> io::Result<Socket> {
+        match transport {
+            Transport::Udp => {
+                let any = match to {
+                    SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+                    SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+                };
+                let mut socket = UdpSocket::bind(any)?;
+                socket.connect(to)?;
+                self.register(&mut socket, slot, Side::Outer)?;
+                socket.send(message)?;
+                Ok(Socket::Udp(socket))
+            }
+            Transport::Tcp => {
+                let mut stream = TcpStream::connect(to)?;
+                self.register(&mut stream, slot, Side::Outer)?;
+                let unsent = framed(message).ok_or(io::ErrorKind::InvalidInput)?;
+                Ok(Socket::Tcp { stream, unsent, frames: Frames::new(LARGEST_ANSWER) })
+            }
+        }
+    }
+
+    pub(super) fn question(&mut self, slot: usize, mut question: Box<Question>) {
+        let now = Instant::now();
+        let exchange = question.exchange;
+        let acts = match question.socket.hear() {
+            Ok(messages) => {
+                let mut acts = Vec::new();
+                for message in messages {
+                    acts.extend(self.names.resolver.received(now, exchange, &message));
+                }
+                acts
+            }
+            Err(_) => self.names.resolver.failed(now, exchange),
+        };
+        if acts.is_empty() {
+            return self.slots.put(slot, Entry::Question(question));
+        }
+        drop(question);
+        self.perform(acts);
+    }
+}
+
+impl Socket {
+    /// Sends what is still to be sent, and takes what has come.
+    fn hear(&mut self) -> io::Result<Vec<Vec<u8>>> {
+        match self {
+            Socket::Udp(socket) => {
+                let mut messages = Vec::new();
+                let mut message = [0; 4096];
+                loop {
+                    match socket.recv(&mut message) {
+                        Ok(length) => messages.push(message[..length].to_vec()),
+                        Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(messages),
+                        Err(e) => return Err(e),
+                    }
+                }
+            }
+            Socket::Tcp { stream, unsent, frames } => hear_stream(stream, unsent, frames),
+        }
+    }
+}
+
+fn hear_stream(
+    stream: &mut TcpStream,
+    unsent: &mut Vec<u8>,
+    frames: &mut Frames,
+) -> io::Result<Vec<Vec<u8>>> {
+    let waits =
+        |e: &io::Error| matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected);
+    while !unsent.is_empty() {
+        match stream.write(unsent) {
+            Ok(count) => drop(unsent.drain(..count)),
+            Err(e) if waits(&e) => return Ok(Vec::new()),
+            Err(e) => return Err(e),
+        }
+    }
+    let mut messages = Vec::new();
+    let mut bytes = [0; 4096];
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(0) if messages.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(0) => return Ok(messages),
+            Ok(count) => {
+                let fed = frames.feed(&bytes[..count]);
+                messages.extend(fed.map_err(|_| io::ErrorKind::InvalidData)?);
+            }
+            Err(e) if waits(&e) => return Ok(messages),
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn address(server: &Server) -> SocketAddr {
+    match (server.ip, &server.zone) {
+        (IpAddr::V6(ip), Some(zone)) => SocketAddrV6::new(ip, DNS, 0, scope(zone)).into(),
+        (ip, _) => SocketAddr::new(ip, DNS),
+    }
+}
+
+/// The number of an interface; zero leaves the choice to the system.
+fn scope(zone: &str) -> u32 {
+    let number = zone.parse().ok();
+    let named = || {
+        let plain = !zone.contains(['/', '.']);
+        let text = plain.then(|| std::fs::read_to_string(format!("/sys/class/net/{zone}/ifindex")));
+        text?.ok()?.trim().parse().ok()
+    };
+    number.or_else(named).unwrap_or(0)
+}

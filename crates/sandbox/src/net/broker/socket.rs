@@ -1,0 +1,38 @@
+//! Options of sockets.
+
+use mio::net::TcpStream;
+
+/// Small packets go out at once, and a peer that is gone is noticed in a few minutes.
+pub fn tune_outer(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    keep_alive(stream);
+}
+
+pub fn tune_inner(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+}
+
+#[cfg(unix)]
+fn keep_alive(stream: &TcpStream) {
+    use std::time::Duration;
+
+    use rustix::net::sockopt;
+    let _ = sockopt::set_socket_keepalive(stream, true);
+    let _ = sockopt::set_tcp_keepidle(stream, Duration::from_secs(60));
+    let _ = sockopt::set_tcp_keepintvl(stream, Duration::from_secs(15));
+    let _ = sockopt::set_tcp_keepcnt(stream, 6);
+}
+
+#[cfg(not(unix))]
+fn keep_alive(_: &TcpStream) {}
+
+/// Closes with a reset, so that the peer sees an error and not the end of a stream.
+#[cfg(unix)]
+pub fn reset(stream: TcpStream) {
+    let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(std::time::Duration::ZERO));
+}
+
+#[cfg(not(unix))]
+pub fn reset(stream: TcpStream) {
+    drop(stream);
+}

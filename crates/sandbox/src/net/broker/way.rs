@@ -1,0 +1,119 @@
+//! One direction of a relayed connection: from one socket to the other, with the end of the
+//! stream passed on and no more held than a pipe's worth.
+
+use std::io;
+use std::net::Shutdown;
+
+use mio::net::TcpStream;
+
+#[cfg(not(target_os = "linux"))]
+pub use super::copy::{Buffer, Buffers};
+#[cfg(target_os = "linux")]
+pub use super::splice::{Buffer, Buffers};
+
+/// How often a direction is moved before others have their turn.
+const ROUNDS: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Flowing,
+    /// The sender has ended; what it sent is still on its way.
+    Ending,
+    /// The end was passed on.
+    Ended,
+}
+
+#[derive(Debug)]
+pub struct Way {
+    stage: Stage,
+    /// Only while there is something in it: idle connections hold two descriptors, not six.
+    buffer: Option<Buffer>,
+    pub bytes: u64,
+}
+
+/// What a turn came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing to do before the sockets say so.
+    Waits,
+    /// There is more to do at once.
+    GoesOn,
+}
+
+impl Way {
+    pub fn new() -> Way {
+        Way { stage: Stage::Flowing, buffer: None, bytes: 0 }
+    }
+
+    pub fn is_ended(&self) -> bool {
+        self.stage == Stage::Ended
+    }
+
+    /// Moves what can be moved now.
+    pub fn advance(
+        &mut self,
+        from: &TcpStream,
+        to: &TcpStream,
+        buffers: &mut Buffers,
+    ) -> io::Result<Turn> {
+        if self.stage == Stage::Ended {
+            return Ok(Turn::Waits);
+        }
+        let mut buffer = match self.buffer.take() {
+            Some(buffer) => buffer,
+            None => buffers.take()?,
+        };
+        let moved = self.rounds(from, to, &mut buffer);
+        if buffer.is_empty() {
+            buffers.put_back(buffer);
+        } else {
+            self.buffer = Some(buffer);
+        }
+        moved
+    }
+
+    fn rounds(
+        &mut self,
+        from: &TcpStream,
+        to: &TcpStream,
+        buffer: &mut Buffer,
+    ) -> io::Result<Turn> {
+        for _ in 0..ROUNDS {
+            let mut moved = false;
+            if self.stage == Stage::Flowing {
+                match would_block(buffer.fill(from))? {
+                    Some(0) => self.stage = Stage::Ending,
+                    Some(_) => moved = true,
+                    None => {}
+                }
+            }
+            if !buffer.is_empty()
+                && let Some(count) = would_block(buffer.drain(to))?
+            {
+                self.bytes += count as u64;
+                moved = true;
+            }
+            if self.stage == Stage::Ending && buffer.is_empty() {
+                self.stage = Stage::Ended;
+                // A receiver that is gone already has no use for it.
+                let _ = to.shutdown(Shutdown::Write);
+                return Ok(Turn::Waits);
+            }
+            if !moved {
+                return Ok(Turn::Waits);
+            }
+        }
+        Ok(Turn::GoesOn)
+    }
+}
+
+/// `None` where the socket is not ready.
+fn would_block(moved: io::Result<usize>) -> io::Result<Option<usize>> {
+    match moved {
+        Ok(count) => Ok(Some(count)),
+        Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        Err(e) => Err(e),
+    }
+}

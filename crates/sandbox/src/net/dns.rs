@@ -1,0 +1,29 @@
+//! DNS messages: the stub's side (questions read, answers written), the resolver's side
+//! (questions written, answers read), and the framing of both on TCP.
+//!
+//! RFC 1035, EDNS of RFC 6891, negative answers of RFC 2308. One question per message, class
+//! IN. What is malformed is ignored, never answered, so that the stub is no echo for noise.
+
+mod frames;
+mod lookup;
+mod name;
+mod reply;
+mod request;
+
+pub use frames::{Frames, TooLong, framed};
+pub use lookup::{Edns, Family, Found, Lookup};
+pub use reply::{Answer, Transport};
+pub use request::{Kind, Query, Request};
+
+const TYPE_A: u16 = 1;
+const TYPE_CNAME: u16 = 5;
+const TYPE_SOA: u16 = 6;
+const TYPE_AAAA: u16 = 28;
+const TYPE_OPT: u16 = 41;
+const CLASS_IN: u16 = 1;
+
+/// What we take in one UDP datagram: no fragments on any path (DNS flag day 2020).
+const OUR_PAYLOAD: u16 = 1232;
+
+#[cfg(test)]
+mod tests;

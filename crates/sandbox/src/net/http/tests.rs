@@ -1,0 +1,127 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn read(stream: &[u8]) -> Progress {
+    Reader::default().feed(stream)
+}
+
+fn host(stream: &str) -> Option<String> {
+    match read(stream.as_bytes()) {
+        Progress::Head(head) => head.host.map(|host| host.to_string()),
+        other => panic!("{stream:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_host_is_found() {
+    for (stream, expected) in [
+        ("GET / HTTP/1.1\r\nHost: A.example\r\n\r\n", Some("a.example")),
+        ("GET / HTTP/1.1\r\nAccept: */*\r\nhOST:a.example:8080\r\n\r\nbody", Some("a.example")),
+        ("GET / HTTP/1.1\nHost: a.example\n\n", Some("a.example")),
+        ("\r\n\r\nGET / HTTP/1.1\r\nHost: a.example\r\n\r\n", Some("a.example")),
+        ("GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n", Some("[::1]")),
+        ("GET / HTTP/1.1\r\nHost:\r\n\r\n", None),
+        ("GET / HTTP/1.0\r\n\r\n", None),
+        ("GET http://a.example:80/x HTTP/1.1\r\n\r\n", Some("a.example")),
+        ("GET http://a.example/x HTTP/1.1\r\nHost: a.example:80\r\n\r\n", Some("a.example")),
+        ("GET http://a.example HTTP/1.1\r\n\r\n", Some("a.example")),
+        ("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n", Some("a.example")),
+        ("OPTIONS * HTTP/1.1\r\nHost: a.example\r\n\r\n", Some("a.example")),
+        ("GET /?u=http://b.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n", Some("a.example")),
+    ] {
+        assert_eq!(host(stream).as_deref(), expected, "{stream:?}");
+    }
+    let Progress::Head(head) = read(b"POST /a HTTP/1.1\r\nHost: a.example:81\r\n\r\n") else {
+        panic!("not read");
+    };
+    assert_eq!((head.method.as_str(), head.target.as_str(), head.port), ("POST", "/a", Some(81)));
+}
+
+#[test]
+fn other_languages_are_not_http() {
+    for stream in [
+        &b"SSH-2.0-OpenSSH\r\n"[..],
+        b"\x16\x03\x01",
+        b"\0\0\0\x08",
+        b" GET / HTTP/1.1\r\n",
+        b"EHLO localhost\r\n",
+        b"PRI * HTTP/2.0\r\n",
+        b"GET /\r\n",
+        b"HTTP/1.1\r\n",
+        b"A-VERY-LONG-WORD-THAT-IS-NOT-A-METHOD-AT-ALL",
+    ] {
+        let mut reader = Reader::default();
+        assert_eq!(reader.feed(stream), Progress::NotHttp, "{stream:?}");
+        assert_eq!(reader.feed(b"GET / HTTP/1.1\r\n\r\n"), Progress::NotHttp, "it stays");
+    }
+    for stream in [&b""[..], b"\r\n", b"G", b"GET", b"GET / HTTP/1.1\r\nHost: a.example\r\n"] {
+        assert_eq!(read(stream), Progress::NeedMore, "{stream:?}");
+    }
+}
+
+#[test]
+fn what_two_servers_would_read_differently_is_broken() {
+    for stream in [
+        "GET / HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a.example\r\nhost: a.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a.example\r\n b.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : a.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nX\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a.example\rHost: b.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: evil\0.a.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a.example, b.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: user@a.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: 127.1\r\n\r\n",
+        "GET http://b.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        "GET http://a.example@b.example/ HTTP/1.1\r\n\r\n",
+        "GET http:///x HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        "CONNECT /x HTTP/1.1\r\n\r\n",
+        "GET /\u{1} HTTP/1.1\r\n\r\n",
+        "GET  / HTTP/1.1\r\n\r\n",
+        "GET / x HTTP/1.1\r\n\r\n",
+        "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+    ] {
+        assert!(
+            matches!(read(stream.as_bytes()), Progress::Broken(_)),
+            "{stream:?}: {:?}",
+            read(stream.as_bytes())
+        );
+    }
+    let not_utf8 = b"GET / HTTP/1.1\r\nHost: \xff.example\r\n\r\n";
+    assert!(matches!(read(not_utf8), Progress::Broken(_)));
+    let other_field = b"GET / HTTP/1.1\r\nX: \xff\r\nHost: a.example\r\n\r\n";
+    assert!(matches!(read(other_field), Progress::Head(_)));
+}
+
+#[test]
+fn a_head_has_an_end() {
+    let mut reader = Reader::default();
+    assert_eq!(reader.feed(b"GET / HTTP/1.1\r\n"), Progress::NeedMore);
+    let line = [b"X: ", &[b'x'; 4080][..], b"\r\n"].concat();
+    for _ in 0..16 {
+        assert_eq!(reader.feed(&line), Progress::NeedMore);
+    }
+    assert!(matches!(reader.feed(&line), Progress::Broken(_)));
+}
+
+proptest! {
+    #[test]
+    fn pieces_do_not_matter(
+        tail in "[A-Za-z0-9 :./\\r\\n\\x00-]{0,80}", start in 0usize..4, piece in 1usize..20,
+    ) {
+        let good = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n";
+        let stream = format!("{}{tail}", &good[..good.len() * start / 4]);
+        let mut reader = Reader::default();
+        let mut last = Progress::NeedMore;
+        for bytes in stream.as_bytes().chunks(piece) {
+            last = reader.feed(bytes);
+        }
+        prop_assert_eq!(read(stream.as_bytes()), last);
+    }
+
+    #[test]
+    fn no_bytes_panic(stream in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read(&stream);
+    }
+}

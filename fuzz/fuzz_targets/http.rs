@@ -1,0 +1,25 @@
+//! The first request: the verdict does not depend on how the stream was cut, and the two
+//! readers of first bytes agree with the one that runs both.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mcp_sandbox::net::http::{Progress, Reader};
+use mcp_sandbox::net::opening::{Opening, Verdict};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((cut, bytes)) = bytes.split_first() else { return };
+    let whole = Reader::default().feed(bytes);
+    let mut reader = Reader::default();
+    let mut opening = Opening::default();
+    let mut last = Progress::NeedMore;
+    let mut verdict = Verdict::NeedMore;
+    for piece in bytes.chunks(usize::from(*cut).max(1)) {
+        last = reader.feed(piece);
+        verdict = opening.feed(piece);
+    }
+    assert_eq!(whole, last);
+    assert_eq!(opening.bytes(), bytes);
+    if let Verdict::Http(head) = verdict {
+        assert_eq!(whole, Progress::Head(head));
+    }
+});
