@@ -1,5 +1,6 @@
 //! Limits on the whole tree, held by the kernel, and what is left when a run is over: nothing.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -206,8 +207,30 @@ fn nothing_is_left_after_any_end() {
         let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         is_gone(&made_for(&report));
     }
-    let (finished, report) = reported(Run::new().command(&["/nonexistent-command"]));
-    assert_ne!(finished.code, 0, "{report}");
+    // One that fails after all is set up.
+    let scratch = Scratch::new();
+    let junk = scratch.file("junk", "\u{1}\u{2}\u{3}");
+    std::fs::set_permissions(&junk, PermissionsExt::from_mode(0o755)).unwrap();
+    Run::new().command(&[&junk]).run().code_is(126);
+    assert!(eventually(PATIENCE, || strays().is_empty()), "{:?}", strays());
+}
+
+/// Directories of ours that no run which is listed has made.
+fn strays() -> Vec<PathBuf> {
+    let listed = Command::new(mcp_path()).args(["ps", "--json"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let (mut found, mut pending) = (Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
+    while let Some(dir) = pending.pop() {
+        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match name.strip_prefix("mcp-") {
+                Some(id) if !listed.contains(&id[..8]) => found.push(entry.path()),
+                _ => pending.push(entry.path()),
+            }
+        }
+    }
+    found
 }
 
 #[test]
