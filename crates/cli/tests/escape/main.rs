@@ -1,7 +1,7 @@
 //! Attacks on the sandbox, one file per kind. Each refusal is paired with its control: the same
 //! act, allowed, succeeds.
 //!
-//! `MCP_BIN` and `MCP_PROBE_BIN` choose other binaries; `MCP_REQUIRE=userns` turns skips into
+//! `MCP_BIN` and `MCP_PROBE_BIN` choose other binaries; `MCP_REQUIRE=userns,cgroup` turns skips into
 //! failures.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -11,6 +11,7 @@ mod support;
 
 mod bad_input;
 mod bad_surroundings;
+mod cgroup;
 mod deny;
 mod environment;
 mod fds;
@@ -26,6 +27,7 @@ mod planted;
 mod privileges;
 mod processes;
 mod report;
+mod runs;
 mod syscalls;
 mod terminal;
 mod time_and_death;

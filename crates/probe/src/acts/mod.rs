@@ -101,6 +101,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("alloc", "BYTES [HOLD-MS]", resources::alloc),
     act("alloc-shared", "BYTES [HOLD-MS]", linux!(limits::alloc_shared)),
     act("fork-alloc", "N BYTES [HOLD-MS]", linux!(limits::fork_alloc)),
+    act("fork-share", "N BYTES [HOLD-MS]", linux!(limits::fork_share)),
     act("fork", "N [HOLD-MS]", linux!(limits::fork)),
     act("threads", "N [HOLD-MS]", resources::threads),
     act("open-files", "N", resources::open_files),

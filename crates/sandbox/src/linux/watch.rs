@@ -6,7 +6,7 @@
 //! maps (unmapped memfds, pipe and socket buffers).
 
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, Mode, OFlags};
 
@@ -20,6 +20,9 @@ const LARGEST_TEXT: usize = 8192;
 const SHORTEST: Duration = Duration::from_millis(4);
 const LONGEST: Duration = Duration::from_millis(250);
 
+/// How long one look may take: the same loop keeps the timeout and passes signals on. A tree of
+/// thousands of processes that share their memory is counted in several.
+const AT_ONCE: Duration = Duration::from_millis(5);
 /// How the processes of a run are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tree {
@@ -36,6 +39,18 @@ pub struct MemoryWatch {
     pub peak: u64,
     /// How often it has looked.
     pub looks: u64,
+    round: Round,
+}
+
+/// A count of the tree that is under way.
+#[derive(Default)]
+struct Round {
+    /// Those that are still to be counted …
+    pending: Vec<String>,
+    /// … and those that were, for a second and precise count.
+    counted: Vec<String>,
+    bytes: u64,
+    is_precise: bool,
 }
 
 /// What a look at the tree found.
@@ -47,7 +62,7 @@ pub enum Found {
 impl MemoryWatch {
     /// `proc` is a /proc that shows the processes of the tree.
     pub fn new(proc: OwnedFd, tree: Tree, limit: u64) -> MemoryWatch {
-        MemoryWatch { proc, tree, limit, peak: 0, looks: 0 }
+        MemoryWatch { proc, tree, limit, peak: 0, looks: 0, round: Round::default() }
     }
 
     /// Nothing can have passed the limit before this.
@@ -57,19 +72,37 @@ impl MemoryWatch {
 
     pub fn look(&mut self) -> Found {
         self.looks += 1;
-        let processes = self.processes();
-        let mut bytes: u64 = processes.iter().map(|pid| self.resident(pid)).sum();
-        if bytes > self.limit {
-            // Pages shared between processes were counted once for each; now precisely.
-            bytes = processes.iter().map(|pid| self.share(pid)).sum();
+        let begun = Instant::now();
+        let mut round = std::mem::take(&mut self.round);
+        if round.pending.is_empty() {
+            round.pending = self.processes();
         }
-        self.peak = self.peak.max(bytes);
-        if bytes > self.limit {
+        while let Some(pid) = round.pending.pop() {
+            round.bytes += if round.is_precise { self.share(&pid) } else { self.resident(&pid) };
+            round.counted.push(pid);
+            if round.is_precise && round.bytes > self.limit {
+                break;
+            }
+            if begun.elapsed() >= AT_ONCE && !round.pending.is_empty() {
+                self.round = round;
+                // As long as it took: half of a processor is enough for a watch.
+                return Found::Within { look_again: begun.elapsed() };
+            }
+        }
+        if round.bytes > self.limit && !round.is_precise {
+            // Pages shared between processes were counted once for each; now precisely.
+            let pending = round.counted;
+            self.round = Round { pending, is_precise: true, ..Round::default() };
+            return match begun.elapsed() >= AT_ONCE {
+                true => Found::Within { look_again: begun.elapsed() },
+                false => self.look(),
+            };
+        }
+        self.peak = self.peak.max(round.bytes);
+        if round.bytes > self.limit {
             return Found::Over;
         }
-        let rest = self.limit - bytes;
-        let pause = Duration::from_secs_f64(rest as f64 / BYTES_PER_SECOND as f64);
-        Found::Within { look_again: pause.clamp(SHORTEST, LONGEST) }
+        Found::Within { look_again: pause(self.limit - round.bytes) }
     }
 
     /// Every process but init.
