@@ -67,6 +67,8 @@ pub struct HostFacts {
     /// Trees whose owner ids are mapped, so that root's files stay root's.
     pub mapped_trees: Fact,
     pub seccomp: Fact,
+    /// A filter that asks somebody; refused inside another sandbox that does so itself.
+    pub listener: Fact,
     /// The newest Landlock version that the kernel offers; 0 for none.
     pub landlock_abi: u32,
     pub cgroup: CgroupFacts,

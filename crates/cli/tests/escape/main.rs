@@ -22,6 +22,7 @@ mod limits;
 mod network;
 mod no_subprocess;
 mod own_place;
+mod plain;
 mod planted;
 mod privileges;
 mod processes;

@@ -16,9 +16,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, ResolveFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags,
-};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags};
 use rustix::process::{Gid, Signal, Uid, pidfd_send_signal};
 
 use crate::linux::seccomp::Arch;
@@ -285,15 +283,14 @@ fn open(thread: i32, named: &Named) -> io::Result<OwnedFd> {
         Follow::Yes => handle,
         Follow::No => handle | OFlags::NOFOLLOW,
     };
-    let resolve = ResolveFlags::empty();
     if path.is_absolute() {
-        return Ok(rustix::fs::openat2(CWD, &path, flags, Mode::empty(), resolve)?);
+        return Ok(rustix::fs::open(&path, flags, Mode::empty())?);
     }
     let from = match directory {
         libc::AT_FDCWD => rustix::fs::open(format!("/proc/{thread}/cwd"), handle, Mode::empty())?,
         fd => at(fd)?,
     };
-    Ok(rustix::fs::openat2(from, &path, flags, Mode::empty(), resolve)?)
+    Ok(rustix::fs::openat(from, &path, flags, Mode::empty())?)
 }
 
 /// `/proc/self` means whoever looks, and C libraries go that way for changes through a handle.

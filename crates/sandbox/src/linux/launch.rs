@@ -15,7 +15,6 @@ use crate::linux::landlock::Allowed;
 use crate::linux::mounts::{Trees, host_tree};
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::run_directory::RunDirectory;
-use crate::linux::seccomp::Ground;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::watch::Tree;
@@ -45,7 +44,7 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
     // Removed when this returns, whatever happens.
-    let _directory = private_directories(plan)?;
+    let _directory = private_directories(plan);
     if namespaces == 0 {
         sys::adopt_orphans()?;
     }
@@ -110,14 +109,11 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
     }
 }
 
-fn private_directories(plan: &Plan) -> Result<Option<RunDirectory>, Trouble> {
-    for (step, planned) in plan.steps.iter().enumerate() {
-        if let Step::PrivateDirectories { at, home, tmp, owner } = &planned.step {
-            let made = RunDirectory::make(at, &[home, tmp], *owner);
-            return made.map(Some).map_err(|e| at_step(step, &e));
-        }
-    }
-    Ok(None)
+fn private_directories(plan: &Plan) -> Option<RunDirectory> {
+    plan.steps.iter().find_map(|planned| match &planned.step {
+        Step::PrivateDirectories { at, .. } => Some(RunDirectory(at.clone())),
+        _ => None,
+    })
 }
 
 /// Answers the calls that a filter without namespaces leaves to the launcher.
@@ -130,7 +126,7 @@ fn deputy(plan: &Plan, top: i32) -> Option<Deputy> {
                 let write = rules.iter().filter(|rule| rule.allowed == Allowed::Write);
                 writable.extend(write.map(|rule| rule.path.clone()));
             }
-            Step::Filter { arch: of, ground: Ground::Plain { .. }, .. } => arch = Some(*of),
+            Step::Filter { arch: of, ground, .. } if ground.asks() => arch = Some(*of),
             Step::Become { uid, .. } => user = Some(*uid),
             _ => {}
         }
@@ -169,9 +165,7 @@ fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
         let answer = match &planned.step {
-            Step::Namespaces { .. } | Step::PrivateDirectories { .. } => {
-                Answer::Confirmed(String::new())
-            }
+            Step::Namespaces { .. } => Answer::Confirmed(String::new()),
             Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
             Step::WatchMemory { .. } => match usage.max_tree_memory_bytes {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),

@@ -29,7 +29,9 @@ mod mask;
 
 /// Any directory does as the place where the new root first appears; this one exists on every
 /// host that can run a sandbox, and no grant may lie below it.
-const STAGING: &str = "/proc";
+const STAGING: &str = PROC;
+
+const PROC: &str = "/proc";
 
 /// The machine has a number of terminals for everybody together.
 const TERMINALS: &str = "64";
@@ -47,8 +49,6 @@ pub struct Root {
     parent: Option<(PathBuf, OwnedFd)>,
     /// Trees the launcher made beforehand, with rights that init does not have.
     prepared: Trees,
-    /// The /proc of the host, where it is to be shown.
-    host_proc: Option<OwnedFd>,
 }
 
 /// What the root's own few files need of the tmpfs, on top of the size that was asked for.
@@ -67,9 +67,8 @@ impl Root {
             &[("mode", "0755"), ("size", &size), ("nr_inodes", &inodes.to_string())],
             MountAttrFlags::MOUNT_ATTR_NODEV,
         )?;
-        let host_proc = open_host(Path::new(STAGING)).ok();
         move_onto(&top, CWD, STAGING.as_ref())?;
-        Ok(Root { top, parent: None, prepared, host_proc })
+        Ok(Root { top, parent: None, prepared })
     }
 
     pub fn directory(&mut self, at: &Path) -> io::Result<()> {
@@ -200,12 +199,10 @@ impl Root {
 
     /// The /proc that is there, with all that hides parts of it.
     fn host_proc(&mut self, hidden: &[&str]) -> io::Result<Option<OwnedFd>> {
-        // The new root stands on top of it until it is entered: it was opened before that.
-        let proc = match &self.host_proc {
-            Some(proc) => clone_tree(proc, Path::new(""))?,
-            None => return Err(Errno::NOENT.into()),
+        // The new root stands on top of it until it is entered: it was taken before that.
+        let Some(proc) = self.prepared.remove(Path::new(PROC)) else {
+            return Err(Errno::NOENT.into());
         };
-        restrict(&proc, Access::ReadOnly, None)?;
         self.attach(&proc, Path::new("/proc"), PlaceKind::Directory)?;
         for name in hidden {
             if fs::accessat(&proc, *name, fs::Access::EXISTS, AtFlags::empty()).is_ok() {
@@ -294,6 +291,13 @@ fn beneath(top: &OwnedFd, at: &Path) -> rustix::io::Result<OwnedFd> {
         Mode::empty(),
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
     )
+}
+
+/// Sets the host's /proc aside for [`Root::proc`].
+pub fn keep_host_proc(trees: &mut Trees) -> io::Result<()> {
+    let proc = host_tree(Path::new(PROC), Access::ReadOnly, None)?;
+    trees.insert(PROC.into(), proc);
+    Ok(())
 }
 
 /// A detached copy of a host tree with the flags every such tree has. `map`: a user namespace

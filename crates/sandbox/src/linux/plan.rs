@@ -147,6 +147,8 @@ fn filter(
     let mut rests = vec![Control::Privileges];
     let processes = match request.policy.process.subprocess.value {
         Subprocess::Allowed => NewProcesses::Allowed,
+        // Nobody could let the command's own start pass.
+        Subprocess::Refused if !facts.listener.usable() => NewProcesses::Allowed,
         Subprocess::Refused => {
             rests.push(Control::Subprocess);
             NewProcesses::Refused
@@ -225,6 +227,10 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
             Subprocess::Refused => match filter_arch(facts) {
+                Ok(_) if !facts.listener.usable() => Intent::unavailable(
+                    "no filter that asks the launcher can be set here",
+                    "limit their number with --max-pids instead",
+                ),
                 Ok(_) => Intent::enforce("system call filter; the launcher lets one exec pass"),
                 Err(why) => Intent::unavailable(why, "limit their number with --max-pids instead"),
             },

@@ -47,6 +47,7 @@ pub fn assume() -> HostFacts {
         own_proc: Fact::Assumed,
         mapped_trees: Fact::Assumed,
         seccomp: Fact::Assumed,
+        listener: Fact::Assumed,
         landlock_abi: sys::landlock_abi(),
         cgroup: CgroupFacts { mount: None, controllers: Vec::new(), delegated: Fact::Assumed },
         run_directory: PathBuf::new(),
@@ -84,6 +85,7 @@ pub fn probe() -> HostFacts {
         Ok(false) => Err(io::Error::other("a filter was accepted and did nothing")),
         Err(e) => Err(e),
     });
+    facts.listener = attempt(0, sys::listen_to_nothing);
     let landlock = attempt(0, || match enforce::refuses_all() {
         Ok(true) => Ok(()),
         Ok(false) => Err(io::Error::other("a ruleset was accepted and did nothing")),

@@ -222,10 +222,9 @@ pub enum Step {
 impl Step {
     pub fn stage(&self) -> Stage {
         match self {
-            Step::Namespaces { .. }
-            | Step::PrivateDirectories { .. }
-            | Step::Timeout { .. }
-            | Step::WatchMemory { .. } => Stage::Launcher,
+            Step::Namespaces { .. } | Step::Timeout { .. } | Step::WatchMemory { .. } => {
+                Stage::Launcher
+            }
             Step::Landlock { .. }
             | Step::Limit { .. }
             | Step::LimitUserProcesses { .. }

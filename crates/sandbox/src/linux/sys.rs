@@ -38,7 +38,26 @@ pub fn clone_process(flags: u64) -> io::Result<Cloned> {
     // SAFETY: without CLONE_VM the child has its own copy of all memory, this stack included;
     // args and pidfd live until the call returns; the caller is single-threaded (see above).
     let result = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, mem::size_of_val(&args)) };
-    match check(result)? {
+    let result = match check(result) {
+        // A filter around us that cannot look at flags behind a pointer, as ours: the older call has
+        // them in a register. The order of arguments is the same where they matter (x86_64, aarch64).
+        Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {
+            let flags = args.flags | libc::SIGCHLD as u64;
+            // SAFETY: as above; a null stack means a copy of this one, and pidfd outlives the call.
+            check(unsafe {
+                libc::syscall(
+                    libc::SYS_clone,
+                    flags,
+                    ptr::null::<libc::c_void>(),
+                    &raw mut pidfd,
+                    ptr::null::<libc::c_void>(),
+                    ptr::null::<libc::c_void>(),
+                )
+            })
+        }
+        other => other,
+    };
+    match result? {
         0 => Ok(Cloned::Child),
         pid => {
             // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.

@@ -137,8 +137,9 @@ pub fn facts() -> impl Strategy<Value = HostFacts> {
     let kernel = select(&["4.18.0", "5.13.19", "5.14.0-70.el9", "6.8.0-45-generic", "odd"][..]);
     let walls = (fact(), fact(), fact(), fact(), fact());
     let stand_in = option::weighted(0.8, Just(65534u32));
-    (select(&[0u32, 1000][..]), kernel, walls, 0..12u32, entries(), stand_in).prop_map(
-        |(uid, kernel, walls, landlock_abi, entries, stand_in)| {
+    let uid = select(&[0u32, 1000][..]);
+    (uid, kernel, walls, 0..12u32, entries(), stand_in, fact()).prop_map(
+        |(uid, kernel, walls, landlock_abi, entries, stand_in, listener)| {
             let (namespaces, private_root, network_namespace, own_proc, seccomp) = walls;
             HostFacts {
                 kernel: kernel.to_owned(),
@@ -148,6 +149,7 @@ pub fn facts() -> impl Strategy<Value = HostFacts> {
                 network_namespace,
                 own_proc,
                 seccomp,
+                listener,
                 stand_in: stand_in.filter(|_| uid == 0),
                 entries,
                 ..sample::facts(uid)

@@ -48,6 +48,7 @@ pub fn facts(uid: u32) -> HostFacts {
         own_proc: Fact::Works,
         mapped_trees: Fact::Works,
         seccomp: Fact::Works,
+        listener: Fact::Works,
         landlock_abi: 4,
         cgroup: CgroupFacts { mount: None, controllers: vec![], delegated: Fact::Assumed },
         run_directory: "/tmp/mcp-run".into(),

@@ -143,9 +143,9 @@ fn the_plan_without_namespaces() {
     assert_eq!(
         names(&plan),
         [
-            "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
             "watch memory of the whole tree, limit 512 MiB",
             "collect the orphans of the tree",
+            "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
             "hide the init process",
             "start a session",
             "join a new keyring",
@@ -156,10 +156,10 @@ fn the_plan_without_namespaces() {
              /srv/data, no ports",
             "set limit RLIMIT_DATA 536870912",
             "set limit RLIMIT_NPROC 128 more than the user has",
-            "set limit RLIMIT_NOFILE 1024",
             "set limit RLIMIT_CORE 0",
             "close file descriptors but 0-2 (as they are, as they are, as they are)",
             "filter system calls and refuse sockets, what namespaces would keep apart",
+            "set limit RLIMIT_NOFILE 1024",
             "execute /usr/bin/true in /tmp/mcp-run/home",
         ]
     );

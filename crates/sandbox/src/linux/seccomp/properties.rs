@@ -7,7 +7,7 @@ use crate::linux::seccomp::decide::Call;
 use crate::linux::seccomp::filter::{Action, Arch, Filter, Rule, Test, Width};
 use crate::linux::seccomp::interpret::run;
 use crate::linux::seccomp::rules::{filter, with};
-use crate::linux::seccomp::{Ground, NewProcesses, Sockets, plain};
+use crate::linux::seccomp::{Deputy, Ground, NewProcesses, Sockets, plain};
 
 /// No call of today has a larger number.
 const NUMBERS: std::ops::RangeInclusive<u32> = 0..=520;
@@ -124,8 +124,8 @@ proptest! {
             for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
                 for more in [
                     plain::tables(Sockets::All, Ground::Namespaces),
-                    plain::tables(Sockets::None, Ground::Plain { landlock: 1 }),
-                    plain::tables(Sockets::Internet, Ground::Plain { landlock: 6 }),
+                    plain::tables(Sockets::None, Ground::Plain { landlock: 1, deputy: Deputy::Asked }),
+                    plain::tables(Sockets::Internet, Ground::Plain { landlock: 6, deputy: Deputy::Asked }),
                 ] {
                     let filter = with(arch, processes, &more);
                     let program = compile(&filter);
