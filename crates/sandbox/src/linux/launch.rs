@@ -71,7 +71,8 @@ fn try_run(plan: &Plan, request: &Request) -> Result<Report, Trouble> {
         deputy: deputy(plan, pid),
     };
     if let Some(map) = &map {
-        map.write_for(pid)?;
+        let ids = plan.steps.iter().position(|p| matches!(p.step, Step::MapIds { .. }));
+        map.write_for(pid).map_err(|e| at_step(ids.unwrap_or(index), &e))?;
         init.channel.send(&ToInit::Mapped)?;
     }
 
@@ -193,8 +194,11 @@ fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<Prepa
                 // Without root init does it, in namespaces where it may mount.
                 if let Some(map) = map {
                     let opened = apply::open_read_only(user, path, Some(&map.namespace))
-                        .or_else(|_| apply::open_read_only(user, path, None))?;
-                    ends[fd as usize] = Some(opened);
+                        .or_else(|_| apply::open_read_only(user, path, None));
+                    match opened {
+                        Err(e) if e.raw_os_error() == Some(libc::EPERM) => {}
+                        other => ends[fd as usize] = Some(other?),
+                    }
                 }
             }
             Stdio::Relayed => {
@@ -232,7 +236,11 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
             Ok(Some(tree)) => tree,
             Ok(None) => {
                 unmapped.push(from.clone());
-                host_tree(from, *access, None).map_err(|e| at_step(step, &e))?
+                match host_tree(from, *access, None) {
+                    // Root of a container may not copy mounts; init can, in namespaces of its own.
+                    Err(e) if e.raw_os_error() == Some(libc::EPERM) => continue,
+                    other => other.map_err(|e| at_step(step, &e))?,
+                }
             }
             Err(e) => return Err(at_step(step, &e)),
         };

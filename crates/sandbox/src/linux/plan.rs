@@ -17,9 +17,9 @@ use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request, Stdio};
 
 /// Inside, a run that root started is this ordinary user …
-const ROOT_BECOMES: u32 = 1000;
+pub const ROOT_BECOMES: u32 = 1000;
 /// … and outside it is an id that no account and no container range uses.
-const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
+pub const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
 
 pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     let mut steps = Steps::default();

@@ -10,6 +10,7 @@ use rustix::process::{getgid, getuid};
 use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
 use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
+use crate::linux::plan::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::step::{Access, ProcView};
 use crate::linux::{plan, run_directory, sys};
 
@@ -107,7 +108,7 @@ pub fn probe() -> HostFacts {
 
 /// Whom root becomes without a user namespace: the id that no account uses, or, where a container
 /// has no such id, nobody.
-const STAND_INS: [u32; 2] = [0x7000_6d63, 65534];
+const STAND_INS: [u32; 2] = [ROOT_BECOMES_OUTSIDE, 65534];
 
 fn private_root(proc: ProcView) -> io::Result<()> {
     let mut root = Root::new(Trees::new(), mcp_policy::Bytes::mib(1), 0)?;
@@ -132,12 +133,18 @@ fn attempt(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> Fact {
 
 fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Result<i32> {
     let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let is_root = getuid().is_root();
     match sys::clone_process(namespaces)? {
         sys::Cloned::Child => {
             drop(go);
             // The id maps are there once the other end is closed.
             let _ = rustix::io::read(&wait, &mut [0u8; 1]);
-            let errno = match act() {
+            let is_mapped = namespaces & libc::CLONE_NEWUSER as u64 != 0;
+            let became = match is_root && is_mapped {
+                true => sys::become_user(ROOT_BECOMES, ROOT_BECOMES, sys::Groups::Drop),
+                false => Ok(()),
+            };
+            let errno = match became.and_then(|()| act()) {
                 Ok(()) => 0,
                 Err(e) => e.raw_os_error().unwrap_or(libc::EIO),
             };
@@ -159,8 +166,14 @@ fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Re
     }
 }
 
+/// As a run does it: root becomes somebody else.
 fn map_caller(pid: i32) -> io::Result<()> {
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+    if uid == 0 {
+        let map = format!("{ROOT_BECOMES} {ROOT_BECOMES_OUTSIDE} 1");
+        fs::write(format!("/proc/{pid}/gid_map"), &map)?;
+        return fs::write(format!("/proc/{pid}/uid_map"), &map);
+    }
     fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
     fs::write(format!("/proc/{pid}/gid_map"), format!("{gid} {gid} 1"))?;
     fs::write(format!("/proc/{pid}/uid_map"), format!("{uid} {uid} 1"))
