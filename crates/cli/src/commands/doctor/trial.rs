@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use mcp_sandbox::{Control, HostFacts};
 use serde::Deserialize;
 
-use super::{Line, Mark, topic};
+use super::{Line, Mark, is_plain, topic};
 use crate::commands::guest::GUEST;
 use crate::failure::Failure;
 
@@ -37,15 +37,17 @@ struct Trial {
     control: Control,
     what: &'static str,
     act: Vec<String>,
+    /// Whether a run without namespaces leaves it open, and says so.
+    open: bool,
 }
 
 pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
     let scene = Scene::new()?;
-    let mut lines = refusals(&scene)?;
+    let mut lines = refusals(&scene, host)?;
     if lines.iter().any(|line| line.topic == DOES_NOT_START) {
         return Ok(lines);
     }
-    lines.push(deny(&scene)?);
+    lines.push(deny(&scene, host)?);
     lines.push(privileges(&scene)?);
     lines.extend(limits(&scene, host)?);
     lines.push(timeout(&scene)?);
@@ -133,8 +135,9 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn trials(scene: &Scene) -> Vec<Trial> {
-    let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act) };
+fn trials(scene: &Scene, host: &HostFacts) -> Vec<Trial> {
+    let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act), open: false };
+    let open = |trial: Trial| Trial { open: is_plain(host), ..trial };
     let port = scene.listener.local_addr().map_or(0, |address| address.port());
     let bystander = scene.bystander.id().to_string();
     vec![
@@ -155,12 +158,21 @@ fn trials(scene: &Scene) -> Vec<Trial> {
         ),
         trial(Control::ProcessIsolation, "signal a process of yours", &["kill", &bystander, "0"]),
         trial(Control::ProcessIsolation, "read its environment", &["environ", &bystander]),
+        Trial {
+            open: is_plain(host) || !host.own_proc.usable(),
+            ..trial(Control::ProcessIsolation, "read its command line", &["cmdline", &bystander])
+        },
+        open(trial(
+            Control::Filesystem,
+            "ask for the size of a file that was not granted",
+            &["stat", &scene.path("secret")],
+        )),
         trial(Control::Environment, "see a variable that was not named", &["getenv", CANARY]),
     ]
 }
 
-fn refusals(scene: &Scene) -> Result<Vec<Line>, Failure> {
-    let trials = trials(scene);
+fn refusals(scene: &Scene, host: &HostFacts) -> Result<Vec<Line>, Failure> {
+    let trials = trials(scene, host);
     let acts: Vec<_> = trials.iter().map(|trial| trial.act.clone()).collect();
     let outside = scene.outside(&acts)?;
     // What was created outside must not be in the way.
@@ -175,8 +187,21 @@ fn refusals(scene: &Scene) -> Result<Vec<Line>, Failure> {
 }
 
 /// A granted directory, with and without a rule that closes a part of it.
-fn deny(scene: &Scene) -> Result<Line, Failure> {
+fn deny(scene: &Scene, host: &HostFacts) -> Result<Line, Failure> {
     let control = Control::Deny;
+    if is_plain(host) {
+        let flags =
+            ["--quiet", "--read", &scene.directory.display().to_string(), "--deny", "**/secret"];
+        let run = scene.inside(&flags, &[words(&["read", &scene.path("secret")])])?;
+        return Ok(match run.status.code() {
+            Some(125) => Line::new(
+                topic(control),
+                Mark::Less,
+                "a part of a granted directory cannot be closed here: such a run does not start",
+            ),
+            code => Line::new(topic(control), Mark::Fails, format!("not refused (exit {code:?})")),
+        });
+    }
     let act = words(&["read", &scene.path("secret")]);
     let directory = scene.directory.display().to_string();
     let granted = ["--quiet", "--read", &directory];
@@ -187,7 +212,7 @@ fn deny(scene: &Scene) -> Result<Line, Failure> {
         return Ok(Line::new(topic(control), Mark::Fails, "the sandbox does not start"));
     };
     let what = "read a denied file in a granted directory";
-    Ok(verdict(&Trial { control, what, act }, free, closed))
+    Ok(verdict(&Trial { control, what, act, open: false }, free, closed))
 }
 
 fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
@@ -196,6 +221,9 @@ fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
     match (outside.ok, inside.ok) {
         (true, false) => {
             Line::new(topic, Mark::Holds, format!("{what}: refused ({})", inside.answer()))
+        }
+        (true, true) if trial.open => {
+            Line::new(topic, Mark::Less, format!("{what}: left open on this host"))
         }
         (true, true) => Line::new(topic, Mark::Fails, format!("{what}: NOT refused")),
         // Refused outside as well: the refusal inside proves nothing.
@@ -217,14 +245,19 @@ fn privileges(scene: &Scene) -> Result<Line, Failure> {
     let is_zero = |set: &str| {
         set.split_whitespace().next_back().is_some_and(|bits| bits.bytes().all(|b| b == b'0'))
     };
-    let no_caps = caps.ok && caps.detail.lines().count() == 5 && caps.detail.lines().all(is_zero);
+    // Without a user namespace the bounding set cannot be emptied; nothing comes of it.
+    let (bounding, sets): (Vec<&str>, Vec<&str>) =
+        caps.detail.lines().partition(|line| line.starts_with("CapBnd"));
+    let is_bounded = bounding.iter().all(|set| is_zero(set));
+    let no_caps = caps.ok && sets.len() == 4 && sets.iter().all(|set| is_zero(set));
     let no_root = uid.ok && !uid.detail.split_whitespace().any(|id| id == "0");
     let mark =
         if no_caps && no_root && nnp.detail.trim() == "1" { Mark::Holds } else { Mark::Fails };
     let text = format!(
-        "uid {}, no_new_privs {}, capability sets all zero",
+        "uid {}, no_new_privs {}, capability sets all zero{}",
         uid.detail.trim(),
-        nnp.detail.trim()
+        nnp.detail.trim(),
+        if is_bounded { "" } else { " but the bounding one" }
     );
     Ok(Line::new(
         "privileges",
@@ -241,7 +274,7 @@ struct Limit {
     holds: fn(&Outcome) -> bool,
 }
 
-fn limits(scene: &Scene, _host: &HostFacts) -> Result<Vec<Line>, Failure> {
+fn limits(scene: &Scene, host: &HostFacts) -> Result<Vec<Line>, Failure> {
     let refused = |outcome: &Outcome| !outcome.ok;
     let limits = [
         Limit {
@@ -259,13 +292,13 @@ fn limits(scene: &Scene, _host: &HostFacts) -> Result<Vec<Line>, Failure> {
         Limit {
             control: Control::TmpSize,
             flag: ["--max-tmp", "1M"],
-            act: words(&["tmp-fill", "/tmp", "4194304"]),
+            act: words(&["tmp-fill", ".", "4194304"]),
             holds: refused,
         },
         Limit {
             control: Control::FileSize,
             flag: ["--max-file-size", "64K"],
-            act: words(&["write-big", "/tmp/big", "131072"]),
+            act: words(&["write-big", "big", "131072"]),
             holds: refused,
         },
         Limit {
@@ -279,14 +312,20 @@ fn limits(scene: &Scene, _host: &HostFacts) -> Result<Vec<Line>, Failure> {
     for limit in &limits {
         let acts = [limit.act.clone()];
         // Without the limit it must work, or stopping it would mean nothing.
-        let free = outcomes(&scene.inside(&["--quiet"], &acts)?)?;
-        let bound = scene.inside(&[&["--quiet"], &limit.flag[..]].concat(), &acts)?;
-        lines.push(limit_verdict(limit, &free, &bound)?);
+        let always = ["--quiet", "--cwd", "/tmp"];
+        let free = outcomes(&scene.inside(&always, &acts)?)?;
+        let bound = scene.inside(&[&always, &limit.flag[..]].concat(), &acts)?;
+        lines.push(limit_verdict(limit, &free, &bound, host)?);
     }
     Ok(lines)
 }
 
-fn limit_verdict(limit: &Limit, free: &[Outcome], bound: &Output) -> Result<Line, Failure> {
+fn limit_verdict(
+    limit: &Limit,
+    free: &[Outcome],
+    bound: &Output,
+    host: &HostFacts,
+) -> Result<Line, Failure> {
     let topic = topic(limit.control);
     let flag = limit.flag.join(" ");
     let killed = bound.status.code() == Some(137);
@@ -299,6 +338,12 @@ fn limit_verdict(limit: &Limit, free: &[Outcome], bound: &Output) -> Result<Line
     };
     Ok(match (free.first().is_some_and(|outcome| outcome.ok), stopped) {
         (true, true) => Line::new(topic, Mark::Holds, format!("{flag}: held ({how})")),
+        // Said in the plan: no bound on temporary space, and the user's other processes are counted.
+        (true, false)
+            if is_plain(host) && matches!(limit.control, Control::TmpSize | Control::Processes) =>
+        {
+            Line::new(topic, Mark::Less, format!("{flag}: not held on this host ({how})"))
+        }
         (true, false) => Line::new(topic, Mark::Fails, format!("{flag}: NOT held ({how})")),
         (false, _) => {
             Line::new(topic, Mark::Less, format!("{flag}: not proved, fails without it too"))
