@@ -14,6 +14,7 @@ pub fn is_root() -> bool {
 pub fn available(feature: &str) -> bool {
     let missing = match feature {
         "userns" => user_namespaces(),
+        "plain" => landlock(1, "where there are no user namespaces"),
         "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
         "ptrace" => yama(),
         "keyring" => keyring(),
@@ -33,7 +34,7 @@ pub fn available(feature: &str) -> bool {
     false
 }
 
-fn user_namespaces() -> Option<String> {
+pub fn user_namespaces() -> Option<String> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     MISSING
         .get_or_init(|| {

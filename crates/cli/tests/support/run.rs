@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::sys::{self, Preparation};
-use super::{Finished, Live, PATIENCE, Scratch};
+use super::{Finished, Live, PATIENCE, Scratch, needs};
 
 /// The launcher under test: `MCP_BIN`, or the one cargo built for this test.
 pub fn mcp_path() -> PathBuf {
@@ -193,7 +193,9 @@ impl Run {
     /// The words that start this run: `mcp run FLAGS -- COMMAND`, or the bare command.
     pub fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![];
-        if let Ground::Without(what) = self.ground {
+        if let Ground::Without(what) = self.ground
+            && (what != "user" || needs::user_namespaces().is_none())
+        {
             words.extend([probe_path().into(), "without".into(), what.into()]);
         }
         if self.bare {

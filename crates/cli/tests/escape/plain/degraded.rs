@@ -68,7 +68,7 @@ fn with_a_masked_proc_the_host_s_is_shown_and_closed() {
 
 #[test]
 fn a_gap_is_settled_as_the_user_said() {
-    require!("userns", "landlock");
+    require!("plain");
     let strict = Run::new()
         .on(PLAIN)
         .flag("--strict")
@@ -94,7 +94,7 @@ fn a_gap_is_settled_as_the_user_said() {
 
 #[test]
 fn input_is_not_lost_on_the_way_to_the_second_plan() {
-    require!("userns", "landlock");
+    require!("plain");
     let finished = Run::new().on(PLAIN).input("all of it").command(&["cat"]).run();
     assert_eq!(finished.text(), "all of it", "{finished}");
 }

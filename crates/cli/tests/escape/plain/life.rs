@@ -16,7 +16,7 @@ fn writable(scratch: &Scratch) -> std::path::PathBuf {
 
 #[test]
 fn daemons_die_with_the_command() {
-    require!("userns", "landlock");
+    require!("plain");
     let scratch = Scratch::new();
     let dir = writable(&scratch);
     let beat = dir.join("beat");
@@ -31,7 +31,7 @@ fn daemons_die_with_the_command() {
 
 #[test]
 fn everything_dies_with_the_timeout() {
-    require!("userns", "landlock");
+    require!("plain");
     let scratch = Scratch::new();
     let dir = writable(&scratch);
     let beat = dir.join("beat");
@@ -50,7 +50,7 @@ fn everything_dies_with_the_timeout() {
 
 #[test]
 fn everything_dies_with_the_launcher() {
-    require!("userns", "landlock");
+    require!("plain");
     let scratch = Scratch::new();
     let dir = writable(&scratch);
     let (beat, home) = (dir.join("beat"), dir.join("home"));
@@ -71,7 +71,7 @@ fn everything_dies_with_the_launcher() {
 /// The launcher collects what a killed supervisor leaves.
 #[test]
 fn everything_dies_with_the_supervisor() {
-    require!("userns", "landlock");
+    require!("plain");
     let scratch = Scratch::new();
     let dir = writable(&scratch);
     let (beat, parent) = (dir.join("beat"), dir.join("parent"));
@@ -91,7 +91,7 @@ fn everything_dies_with_the_supervisor() {
 
 #[test]
 fn a_fork_bomb_does_not_outrun_its_end() {
-    require!("userns", "landlock");
+    require!("plain");
     let scratch = Scratch::new();
     let dir = writable(&scratch);
     let beat = dir.join("beat");
@@ -107,7 +107,7 @@ fn a_fork_bomb_does_not_outrun_its_end() {
 
 #[test]
 fn memory_of_the_tree_is_watched() {
-    require!("userns", "landlock");
+    require!("plain");
     let run = |limit: &str| {
         let run = plain().flag("--max-memory").arg(limit);
         run.probe(&["fork-alloc", "3", "33554432", "1500"]).run()
@@ -118,7 +118,7 @@ fn memory_of_the_tree_is_watched() {
 
 #[test]
 fn no_subprocess_holds_here_too() {
-    require!("userns", "landlock");
+    require!("plain");
     let run = || plain().flag("--no-subprocess");
     let finished = run().probe(&["fork", "1"]).run();
     assert!(!finished.last("fork").ok, "{finished}");

@@ -15,7 +15,7 @@ fn inner(run: Run, flags: &[&str], words: &[&str]) -> Run {
 
 #[test]
 fn the_inner_one_runs_and_has_fewer_rights() {
-    require!("userns", "landlock");
+    require!("plain");
     let scratch = Scratch::new();
     let secret = scratch.file("secret", "text");
     let secret = secret.to_str().unwrap();

@@ -12,7 +12,7 @@ use crate::support::{
 
 #[test]
 fn no_socket_can_be_made() {
-    require!("userns", "landlock");
+    require!("plain");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let words = ["connect", &address];
@@ -34,7 +34,7 @@ fn no_socket_can_be_made() {
 /// D-Bus and docker.sock are ways out: a unix socket is refused with the host's network too.
 #[test]
 fn unix_sockets_of_the_host_are_out_of_reach() {
-    require!("userns", "landlock");
+    require!("plain");
     let scratch = Scratch::new();
     let path = scratch.join("socket");
     let _listener = UnixListener::bind(&path).unwrap();
@@ -53,7 +53,7 @@ fn unix_sockets_of_the_host_are_out_of_reach() {
 
 #[test]
 fn pairs_of_sockets_are_for_talking_to_oneself() {
-    require!("userns", "landlock");
+    require!("plain");
     for (kind, is_allowed) in [("1", true), ("5", true), ("2", false), ("3", false)] {
         let run = plain().probe(&["socketpair", kind]).run();
         assert_eq!(run.last("socketpair").ok, is_allowed, "{kind}: {run}");
@@ -95,7 +95,7 @@ fn beside(inside: bool, act: &str) -> (String, String) {
 
 #[test]
 fn processes_outside_cannot_be_touched() {
-    require!("userns", "landlock", "ptrace");
+    require!("plain", "ptrace");
     for act in [
         "kill PID 0",
         "environ PID",
@@ -120,7 +120,7 @@ fn processes_outside_cannot_be_touched() {
 /// What is left open is what the report says.
 #[test]
 fn command_lines_outside_are_seen_and_the_report_says_so() {
-    require!("userns", "landlock");
+    require!("plain");
     let (_victim, pid) = victim();
     allowed(plain().probe(&["cmdline", &pid]));
     let scratch = Scratch::new();
@@ -135,7 +135,7 @@ fn command_lines_outside_are_seen_and_the_report_says_so() {
 
 #[test]
 fn launcher_and_supervisor_cannot_be_touched() {
-    require!("userns", "landlock");
+    require!("plain");
     let script = "p=$PPID; l=$(awk '{print $4}' /proc/$p/stat); for x in $p $l; do \
                   for s in 0 15 9 19; do kill -$s $x 2>/dev/null && echo signalled; done; \
                   cat /proc/$x/environ /proc/$x/maps >/dev/null 2>&1 && echo read; \
@@ -148,7 +148,7 @@ fn launcher_and_supervisor_cannot_be_touched() {
 /// The kernel sends it, but whom to is for the one who asks to say.
 #[test]
 fn no_signal_by_a_descriptor_s_owner() {
-    require!("userns", "landlock");
+    require!("plain");
     let (victim, pid) = victim();
     let attack = plain().probe(&["signal-by-owner", &pid, "9"]).run();
     // Asking for it may work; the signal does not arrive.
@@ -166,7 +166,7 @@ fn no_signal_by_a_descriptor_s_owner() {
 
 #[test]
 fn signals_to_everyone_and_to_groups_stay_inside() {
-    require!("userns", "landlock");
+    require!("plain");
     let (_victim, pid) = victim();
     let group = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let group = group.rsplit(')').next().unwrap().split_whitespace().nth(2).unwrap().to_owned();
@@ -179,7 +179,7 @@ fn signals_to_everyone_and_to_groups_stay_inside() {
 
 #[test]
 fn signals_inside_work() {
-    require!("userns", "landlock");
+    require!("plain");
     let script = "sleep 60 & p=$!; kill -0 $p && kill -TERM $p; wait $p; echo $?; \
                   trap 'echo caught' USR1; kill -USR1 $$; \
                   (trap 'exit 3' TERM; sleep 60 & wait) & sleep 0.3; kill $!; wait $!; echo $?; \
@@ -190,7 +190,7 @@ fn signals_inside_work() {
 
 #[test]
 fn nothing_is_shared_without_a_path() {
-    require!("userns", "landlock");
+    require!("plain");
     let key = format!("{}", 0x6d63_0000u32 + std::process::id() % 0xffff);
     let name = format!("mcp-{}", std::process::id());
     for words in [&["shared-memory", &key][..], &["message-queue", &name]] {
@@ -204,7 +204,7 @@ fn nothing_is_shared_without_a_path() {
 
 #[test]
 fn privileges_are_gone() {
-    require!("userns", "landlock");
+    require!("plain");
     let outcome = allowed(plain().probe(&["uid"]));
     assert!(!outcome.detail.split_whitespace().any(|id| id == "0"), "{outcome:?}");
     if is_root() {
@@ -224,7 +224,7 @@ fn privileges_are_gone() {
 /// The caller's environment is in no memory that can be read.
 #[test]
 fn environment_of_the_launcher_is_not_seen() {
-    require!("userns", "landlock");
+    require!("plain");
     let script = "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c MCP_CANARY_X";
     let finished = plain().env("MCP_CANARY_X", "1").shell(script).run();
     assert_eq!(finished.text(), "0\n", "{finished}");
