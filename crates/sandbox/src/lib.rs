@@ -39,7 +39,7 @@ mod wish;
 
 pub use control::Control;
 pub use error::{Error, SetupFailure};
-pub use host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+pub use host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, SystemEntry};
 pub use linux::step::{Stage, Step};
 pub use mcp_policy::{Bytes, Cores, Policy, SecretRef};
 pub use plan::{Intent, Plan, Planned};

@@ -27,6 +27,7 @@ mod planted;
 mod privileges;
 mod processes;
 mod report;
+mod sudo;
 mod syscalls;
 mod terminal;
 mod time_and_death;

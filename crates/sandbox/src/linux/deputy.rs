@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags};
 use rustix::process::{Gid, Signal, Uid, pidfd_send_signal};
 
+use crate::host::Ids;
 use crate::linux::seccomp::Arch;
 use crate::linux::seccomp::plain::call;
 use crate::linux::sys::{self, Asked, Verdict};
@@ -36,7 +37,7 @@ pub struct Deputy {
     /// The process that all of the tree is below; set once it exists.
     pub top: i32,
     /// Whose rights count, where they are not the launcher's.
-    pub user: Option<u32>,
+    pub user: Option<Ids>,
 }
 
 /// A file as the asker names it.
@@ -351,7 +352,7 @@ enum Clock {
 }
 
 impl Memory {
-    fn of(thread: i32, user: Option<u32>) -> Memory {
+    fn of(thread: i32, user: Option<Ids>) -> Memory {
         Memory(sys::as_user(user, || File::open(format!("/proc/{thread}/mem"))))
     }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use rustix::event::{PollFlags, Timespec};
 
 use crate::error::{Error, SetupFailure};
+use crate::host::Ids;
 use crate::linux::apply::{self, Prepared};
 use crate::linux::channel::{Channel, Failed, ToInit};
 use crate::linux::deputy::Deputy;
@@ -128,7 +129,7 @@ fn deputy(plan: &Plan, top: i32) -> Option<Deputy> {
                 writable.extend(write.map(|rule| rule.path.clone()));
             }
             Step::Filter { arch: of, ground, .. } if ground.asks() => arch = Some(*of),
-            Step::Become { uid, .. } => user = Some(*uid),
+            Step::Become { uid, gid } => user = Some(Ids { uid: *uid, gid: *gid }),
             _ => {}
         }
     }
@@ -232,7 +233,7 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
         let Step::Bind { from, at, access, owner: Owner::CallerMapped, .. } = &planned.step else {
             continue;
         };
-        let tree = match mapped_tree(from, *access, map) {
+        let tree = match mapped_tree(from, *access, map.of(from)) {
             Ok(Some(tree)) => tree,
             Ok(None) => {
                 unmapped.push(from.clone());
@@ -253,9 +254,9 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
 fn mapped_tree(
     from: &std::path::Path,
     access: Access,
-    map: &OwnerMap,
+    map: &OwnedFd,
 ) -> io::Result<Option<OwnedFd>> {
-    match host_tree(from, access, Some(&map.namespace)) {
+    match host_tree(from, access, Some(map)) {
         Ok(tree) => Ok(Some(tree)),
         Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EPERM)) => Ok(None),
         Err(e) => Err(e),
@@ -270,6 +271,8 @@ fn at_step(step: usize, error: &io::Error) -> Trouble {
 /// Root's stand-in: the ids of the sandbox, and a user namespace that maps root's files to it.
 struct OwnerMap {
     namespace: OwnedFd,
+    /// By sudo: the same for the files of who called it, where a granted place is theirs.
+    invoker: Option<(Ids, OwnedFd)>,
     uid: u32,
     gid: u32,
     outside_uid: u32,
@@ -280,17 +283,35 @@ impl OwnerMap {
     /// `None` for an ordinary user, who needs no stand-in.
     fn for_plan(plan: &Plan) -> io::Result<Option<OwnerMap>> {
         let ids = plan.steps.iter().find_map(|planned| match planned.step {
-            Step::MapIds { uid, gid, outside_uid, outside_gid } if uid != outside_uid => {
-                Some((uid, gid, outside_uid, outside_gid))
+            Step::MapIds { uid, gid, outside_uid, outside_gid, invoker } if uid != outside_uid => {
+                Some((uid, gid, outside_uid, outside_gid, invoker))
             }
             _ => None,
         });
-        let Some((uid, gid, outside_uid, outside_gid)) = ids else {
+        let Some((uid, gid, outside_uid, outside_gid, invoker)) = ids else {
             return Ok(None);
         };
         let map = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
         let namespace = user_namespace(&map(outside_uid), &map(outside_gid))?;
-        Ok(Some(OwnerMap { namespace, uid, gid, outside_uid, outside_gid }))
+        let invoker = match invoker {
+            Some(ids) => {
+                let uids = in_the_place_of(ids.uid, outside_uid);
+                let gids = in_the_place_of(ids.gid, outside_gid);
+                Some((ids, user_namespace(&uids, &gids)?))
+            }
+            None => None,
+        };
+        Ok(Some(OwnerMap { namespace, invoker, uid, gid, outside_uid, outside_gid }))
+    }
+
+    /// The map for a granted place: what is written there belongs to who owns it already.
+    fn of(&self, place: &std::path::Path) -> &OwnedFd {
+        use std::os::unix::fs::MetadataExt;
+        let owner = fs::symlink_metadata(place).map(|metadata| metadata.uid());
+        match &self.invoker {
+            Some((ids, namespace)) if owner.is_ok_and(|owner| owner == ids.uid) => namespace,
+            _ => &self.namespace,
+        }
     }
 
     fn write_for(&self, pid: i32) -> io::Result<()> {
@@ -298,6 +319,16 @@ impl OwnerMap {
         fs::write(format!("/proc/{pid}/gid_map"), line(self.gid, self.outside_gid))?;
         fs::write(format!("/proc/{pid}/uid_map"), line(self.uid, self.outside_uid))
     }
+}
+
+/// A map of ids in which `outside` stands for `id`, and everybody else for themselves.
+fn in_the_place_of(id: u32, outside: u32) -> String {
+    let after = id + 1;
+    let mut map = format!("0 0 {id}\n{id} {outside} 1\n");
+    if after < outside {
+        map += &format!("{after} {after} {}\n", outside - after);
+    }
+    map
 }
 
 /// A user namespace with these maps and no process in it.

@@ -46,7 +46,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     } else {
         (facts.caller.uid, facts.caller.gid, facts.caller.uid, facts.caller.gid)
     };
-    steps.push(Step::MapIds { uid, gid, outside_uid, outside_gid }, &[Control::Privileges]);
+    let invoker = facts.caller.invoker;
+    steps
+        .push(Step::MapIds { uid, gid, outside_uid, outside_gid, invoker }, &[Control::Privileges]);
     steps.push(Step::DieWithLauncher, &[Control::TreeKill]);
     steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
     steps.push(Step::NewSession, &[Control::ProcessIsolation]);

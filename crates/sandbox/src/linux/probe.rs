@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{getgid, getuid};
 
-use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, SystemEntry};
 use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
 use crate::linux::plan::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
@@ -41,7 +41,7 @@ pub fn assume() -> HostFacts {
         system: "Linux".to_owned(),
         kernel: name.release().to_string_lossy().into_owned(),
         architecture: name.machine().to_string_lossy().into_owned(),
-        caller: Caller { uid: getuid().as_raw(), gid: getgid().as_raw() },
+        caller: caller(),
         namespaces: Fact::Assumed,
         private_root: Fact::Assumed,
         network_namespace: Fact::Assumed,
@@ -99,11 +99,34 @@ pub fn probe() -> HostFacts {
     facts.run_directory = run_directory::name();
     facts.texts = plan::plain_texts().filter_map(regular_file).collect();
     if facts.caller.is_root() {
-        facts.stand_in = STAND_INS
-            .into_iter()
-            .find(|id| attempt(0, || sys::become_user(*id, *id, sys::Groups::Drop)).usable());
+        let nobodies = STAND_INS.map(|id| Ids { uid: id, gid: id });
+        facts.stand_in =
+            facts.caller.invoker.into_iter().chain(nobodies).into_iter().find(|id| {
+                attempt(0, || sys::become_user(id.uid, id.gid, sys::Groups::Drop)).usable()
+            });
     }
     facts
+}
+
+fn caller() -> Caller {
+    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+    let variable = |name| std::env::var(name).ok();
+    // For anybody else they are just variables.
+    let invoker = match uid {
+        0 => invoker(variable("SUDO_UID").as_deref(), variable("SUDO_GID").as_deref()),
+        _ => None,
+    };
+    Caller { uid, gid, invoker }
+}
+
+/// What sudo says of who called it: two plain numbers of an ordinary user, or nothing.
+fn invoker(uid: Option<&str>, gid: Option<&str>) -> Option<Ids> {
+    let id = |text: Option<&str>| {
+        let text = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+        // As many as an account can have; above are ids that stand for others.
+        text.parse::<u32>().ok().filter(|id| (1..ROOT_BECOMES_OUTSIDE).contains(id))
+    };
+    Some(Ids { uid: id(uid)?, gid: id(gid)? })
 }
 
 /// Whom root becomes without a user namespace: the id that no account uses, or, where a container
@@ -234,6 +257,28 @@ fn cgroup2_mount(mountinfo: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_called_sudo_is_two_plain_numbers() {
+        assert_eq!(invoker(Some("1000"), Some("100")), Some(Ids { uid: 1000, gid: 100 }));
+        for (uid, gid) in [
+            (None, None),
+            (Some("1000"), None),
+            (None, Some("1000")),
+            (Some("0"), Some("0")),
+            (Some("0"), Some("1000")),
+            (Some(""), Some("1")),
+            (Some("+1000"), Some("1000")),
+            (Some("-1"), Some("1000")),
+            (Some("1000 "), Some("1000")),
+            (Some("0x10"), Some("16")),
+            (Some("4294967295"), Some("1000")),
+            (Some("99999999999999999999"), Some("1000")),
+            (Some("1879076195"), Some("1000")),
+        ] {
+            assert_eq!(invoker(uid, gid), None, "{uid:?} {gid:?}");
+        }
+    }
 
     #[test]
     fn finds_the_cgroup2_mount_wherever_it_is() {

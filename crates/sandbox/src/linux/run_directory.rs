@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use crate::host::Ids;
+
 /// A name below the host's temporary directory that nobody can guess.
 pub fn name() -> PathBuf {
     let base = std::env::temp_dir();
@@ -19,16 +21,17 @@ pub fn name() -> PathBuf {
 }
 
 /// Makes `at` and those of `below` that lie in it.
-pub fn make(at: &Path, below: &[&Path], owner: Option<u32>) -> io::Result<()> {
+pub fn make(at: &Path, below: &[&Path], owner: Option<Ids>) -> io::Result<()> {
+    let (uid, gid) = (owner.map(|ids| ids.uid), owner.map(|ids| ids.gid));
     let mut private = fs::DirBuilder::new();
     private.mode(0o700);
     // Not recursively: what is there already belongs to somebody else.
     private.create(at)?;
     for directory in below.iter().filter(|directory| directory.starts_with(at)) {
         private.create(directory)?;
-        chown(directory, owner, owner)?;
+        chown(directory, uid, gid)?;
     }
-    chown(at, owner, owner)
+    chown(at, uid, gid)
 }
 
 /// Removes the directory, should it have been made, when it is dropped.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
+use crate::host::Ids;
 use crate::linux::landlock::{Ports, Rule};
 use crate::linux::seccomp::{Arch, Ground, NewProcesses, Sockets};
 use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
@@ -92,7 +93,7 @@ pub enum Step {
         #[serde(serialize_with = "lossy")]
         tmp: PathBuf,
         /// Whom they belong to, where that is not the caller.
-        owner: Option<u32>,
+        owner: Option<Ids>,
     },
     Timeout {
         after: Duration,
@@ -106,6 +107,8 @@ pub enum Step {
         gid: u32,
         outside_uid: u32,
         outside_gid: u32,
+        /// Whose granted trees appear as the sandbox user's own, besides root's.
+        invoker: Option<Ids>,
     },
     DieWithLauncher,
     /// Without a pid namespace: orphans of the tree come to the supervisor, who ends them with
@@ -288,7 +291,7 @@ impl Step {
             Step::Become { uid, gid } => format!("uid {uid}, gid {gid}"),
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
-            Step::MapIds { uid, gid, outside_uid, outside_gid } => {
+            Step::MapIds { uid, gid, outside_uid, outside_gid, .. } => {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
             Step::Hostname { name } => (*name).to_owned(),

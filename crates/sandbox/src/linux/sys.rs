@@ -11,6 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
+use crate::host::Ids;
+
 pub use confine::*;
 pub use signals::*;
 
@@ -308,22 +310,22 @@ pub fn become_user(uid: u32, gid: u32, groups: Groups) -> io::Result<()> {
 
 /// Does something to files with the rights of another user and none of root's, where `user` is
 /// one; only root's launcher has to.
-pub fn as_user<T>(user: Option<u32>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub fn as_user<T>(user: Option<Ids>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(user) = user else {
         return act();
     };
     // SAFETY: both take a number, and mean this thread alone, which is the only one.
-    let become_fs = |id: u32| unsafe {
-        libc::setfsgid(id);
-        libc::setfsuid(id);
+    let become_fs = |ids: Ids| unsafe {
+        libc::setfsgid(ids.gid);
+        libc::setfsuid(ids.uid);
         // An id that changes nothing tells which one is in force.
         libc::setfsuid(u32::MAX) as u32
     };
-    let outcome = match become_fs(user) == user {
+    let outcome = match become_fs(user) == user.uid {
         true => act(),
         false => Err(io::Error::from_raw_os_error(libc::EPERM)),
     };
-    become_fs(0);
+    become_fs(Ids { uid: 0, gid: 0 });
     outcome
 }
 

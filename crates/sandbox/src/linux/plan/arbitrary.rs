@@ -8,7 +8,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use crate::host::{EntryKind, Fact, HostFacts, SystemEntry};
+use crate::host::{EntryKind, Fact, HostFacts, Ids, SystemEntry};
 use crate::linux::plan::sample;
 use crate::report::Answer;
 use crate::request::{Home, Link, Place, PlaceKind, Request, Stdio};
@@ -136,7 +136,7 @@ fn entries() -> impl Strategy<Value = Vec<SystemEntry>> {
 pub fn facts() -> impl Strategy<Value = HostFacts> {
     let kernel = select(&["4.18.0", "5.13.19", "5.14.0-70.el9", "6.8.0-45-generic", "odd"][..]);
     let walls = (fact(), fact(), fact(), fact(), fact());
-    let stand_in = option::weighted(0.8, Just(65534u32));
+    let stand_in = option::weighted(0.8, Just(Ids { uid: 65534, gid: 65534 }));
     let uid = select(&[0u32, 1000][..]);
     (uid, kernel, walls, 0..12u32, entries(), stand_in, fact()).prop_map(
         |(uid, kernel, walls, landlock_abi, entries, stand_in, listener)| {

@@ -15,7 +15,7 @@ use mcp_policy::{NetworkMode, Subprocess};
 
 use super::{Counted, Steps, filter, filter_arch, limits, watches};
 use crate::control::Control;
-use crate::host::{EntryKind, Fact, HostFacts};
+use crate::host::{EntryKind, Fact, HostFacts, Ids};
 use crate::linux::landlock::{Allowed, Ports, Rule};
 use crate::linux::seccomp::{Deputy, Ground, Sockets};
 use crate::linux::step::{Resource, Step};
@@ -61,8 +61,8 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
         },
         &[Control::Filesystem],
     );
-    if let Some(id) = owner {
-        steps.push(Step::Become { uid: id, gid: id }, &[Control::Privileges]);
+    if let Some(Ids { uid, gid }) = owner {
+        steps.push(Step::Become { uid, gid }, &[Control::Privileges]);
     }
     steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
     steps.push(Step::NewSession, &[Control::ProcessIsolation]);

@@ -75,6 +75,7 @@ fn root_becomes_somebody_else_and_owns_what_is_granted() {
             gid: 1000,
             outside_uid: 0x7000_6d63,
             outside_gid: 0x7000_6d63,
+            invoker: None,
         })
     );
     assert_eq!(
