@@ -258,7 +258,9 @@ fn mapped_tree(
 ) -> io::Result<Option<OwnedFd>> {
     match host_tree(from, access, Some(map)) {
         Ok(tree) => Ok(Some(tree)),
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EPERM)) => Ok(None),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EPERM | libc::ENOSYS)) => {
+            Ok(None)
+        }
         Err(e) => Err(e),
     }
 }
@@ -408,7 +410,7 @@ fn hint(step: &Step, errno: i32) -> &'static str {
             "something else was put in its place while the sandbox was set up"
         }
         (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
-        (_, libc::ENOSYS) => "needs Linux 5.12 or newer",
+        (_, libc::ENOSYS) => "needs a newer kernel, or a filter around mcp refuses it",
         _ => "",
     }
 }

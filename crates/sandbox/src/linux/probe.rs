@@ -73,8 +73,11 @@ pub fn probe() -> HostFacts {
         true => Fact::Works,
         false => attempt(most, || rustix::system::sethostname(b"mcp").map_err(Into::into)),
     };
-    facts.private_root = attempt(most, || private_root(ProcView::Empty));
     facts.own_proc = attempt(most, || private_root(ProcView::Own));
+    facts.private_root = match facts.own_proc.usable() {
+        true => Fact::Works,
+        false => attempt(most, || private_root(ProcView::Empty)),
+    };
     facts.mapped_trees = match map_to(facts.caller)
         .and_then(|map| host_tree(Path::new("/usr"), Access::ReadOnly, Some(&map)))
     {

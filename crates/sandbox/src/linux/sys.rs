@@ -138,6 +138,15 @@ pub fn set_tree_attributes(
     Ok(())
 }
 
+/// Whether the kernel has the call for it (Linux 5.12).
+pub fn has_tree_attributes() -> bool {
+    // SAFETY: no descriptor, no memory: the call fails, and how it does is the answer.
+    let result = unsafe {
+        libc::syscall(libc::SYS_mount_setattr, -1, c"".as_ptr(), 0, ptr::null::<libc::c_void>(), 0)
+    };
+    !check(result).is_err_and(|e| e.raw_os_error() == Some(libc::ENOSYS))
+}
+
 /// Leaves the caller's session keyring for a new, empty one.
 pub fn join_new_keyring() -> io::Result<()> {
     const KEYCTL_JOIN_SESSION_KEYRING: libc::c_long = 1;
