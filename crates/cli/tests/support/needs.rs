@@ -21,6 +21,7 @@ pub fn available(feature: &str) -> bool {
         "landlock" => landlock(2, "to move files between directories"),
         "landlock-scopes" => landlock(6, "to keep signals and abstract sockets inside"),
         "landlock-sockets" => landlock(9, "to refuse unix sockets by path"),
+        "mount-attributes" => mount_attributes(),
         "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
         other => panic!("no feature is named {other}"),
     };
@@ -67,6 +68,14 @@ pub fn landlock_abi() -> u32 {
 fn landlock(needed: u32, what_for: &str) -> Option<String> {
     let version = landlock_abi();
     (version < needed).then(|| format!("version {version} here, {needed} is needed {what_for}"))
+}
+
+/// Before Linux 5.12 a file on standard input is copied to a pipe instead of mounted read-only.
+fn mount_attributes() -> Option<String> {
+    let call = libc::SYS_mount_setattr.to_string();
+    let finished = Run::bare().probe(&["syscall", &call, "-1"]).run();
+    let errno = finished.last("mount_setattr").errno().to_owned();
+    (errno == "ENOSYS").then(|| "the kernel has no mount_setattr".to_owned())
 }
 
 fn keyring() -> Option<String> {
