@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::sys::{self, Preparation};
-use super::{Finished, Live, PATIENCE, Scratch};
+use super::{Finished, Live, PATIENCE, Scratch, needs};
 
 /// The launcher under test: `MCP_BIN`, or the one cargo built for this test.
 pub fn mcp_path() -> PathBuf {
@@ -29,9 +29,32 @@ enum Input {
     Given(Stdio),
 }
 
+/// What the host of a run refuses. `MCP_TEST_GROUND=plain` runs every test without user namespaces,
+/// to see which of them hold there too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    AsItIs,
+    /// What `mcp-probe without` takes away: kinds of namespaces, or `proc` for a masked one.
+    Without(&'static str),
+}
+
+/// No user namespaces.
+pub const PLAIN: Ground = Ground::Without("user");
+
+impl Ground {
+    pub fn of_the_tests() -> Ground {
+        match std::env::var("MCP_TEST_GROUND").as_deref() {
+            Ok("plain") => PLAIN,
+            Ok(other) => panic!("MCP_TEST_GROUND={other}: only plain is known"),
+            Err(_) => Ground::AsItIs,
+        }
+    }
+}
+
 /// A command, in the sandbox unless it is made [`Run::bare`].
 pub struct Run {
     bare: bool,
+    ground: Ground,
     flags: Vec<OsString>,
     command: Vec<OsString>,
     environment: Vec<(OsString, Option<OsString>)>,
@@ -47,6 +70,7 @@ impl Run {
     pub fn new() -> Run {
         Run {
             bare: false,
+            ground: Ground::of_the_tests(),
             flags: Vec::new(),
             command: Vec::new(),
             environment: Vec::new(),
@@ -61,7 +85,13 @@ impl Run {
 
     /// The same command without a sandbox: the control.
     pub fn bare() -> Run {
-        Run { bare: true, ..Run::new() }
+        Run { bare: true, ground: Ground::AsItIs, ..Run::new() }
+    }
+
+    /// Takes something away from the host that the launcher sees.
+    pub fn on(mut self, ground: Ground) -> Run {
+        self.ground = ground;
+        self
     }
 
     pub fn flag(self, flag: &str) -> Run {
@@ -162,10 +192,17 @@ impl Run {
 
     /// The words that start this run: `mcp run FLAGS -- COMMAND`, or the bare command.
     pub fn words(&self) -> Vec<OsString> {
-        if self.bare {
-            return self.command.clone();
+        let mut words: Vec<OsString> = vec![];
+        if let Ground::Without(what) = self.ground
+            && (what != "user" || needs::user_namespaces().is_none())
+        {
+            words.extend([probe_path().into(), "without".into(), what.into()]);
         }
-        let mut words = vec![mcp_path().into(), "run".into()];
+        if self.bare {
+            words.extend(self.command.iter().cloned());
+            return words;
+        }
+        words.extend([mcp_path().into(), "run".into()]);
         words.extend(self.flags.iter().cloned());
         if !self.command.is_empty() {
             words.push("--".into());
