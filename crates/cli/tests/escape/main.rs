@@ -9,6 +9,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod allowlist;
 mod bad_input;
 mod bad_surroundings;
 mod deny;
@@ -20,11 +21,14 @@ mod kill_launcher_200;
 mod landlock;
 mod limits;
 mod network;
+mod network_bounds;
+mod network_ways;
 mod no_subprocess;
 mod own_place;
 mod planted;
 mod privileges;
 mod processes;
+mod rebinding;
 mod report;
 mod syscalls;
 mod terminal;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::sys::{self, Preparation};
-use super::{Finished, Live, PATIENCE, Scratch};
+use super::{Finished, Live, PATIENCE, Scratch, World};
 
 /// The launcher under test: `MCP_BIN`, or the one cargo built for this test.
 pub fn mcp_path() -> PathBuf {
@@ -32,6 +32,8 @@ enum Input {
 /// A command, in the sandbox unless it is made [`Run::bare`].
 pub struct Run {
     bare: bool,
+    /// What starts the launcher, where it is not started by the test itself.
+    around: Vec<OsString>,
     flags: Vec<OsString>,
     command: Vec<OsString>,
     environment: Vec<(OsString, Option<OsString>)>,
@@ -47,6 +49,7 @@ impl Run {
     pub fn new() -> Run {
         Run {
             bare: false,
+            around: Vec::new(),
             flags: Vec::new(),
             command: Vec::new(),
             environment: Vec::new(),
@@ -62,6 +65,16 @@ impl Run {
     /// The same command without a sandbox: the control.
     pub fn bare() -> Run {
         Run { bare: true, ..Run::new() }
+    }
+
+    /// Runs in a world of the test's own.
+    pub fn world(mut self, world: &World) -> Run {
+        self.around = world.words();
+        self
+    }
+
+    pub fn allow_net(self, rule: impl AsRef<OsStr>) -> Run {
+        self.flag("--allow-net").arg(rule)
     }
 
     pub fn flag(self, flag: &str) -> Run {
@@ -162,10 +175,12 @@ impl Run {
 
     /// The words that start this run: `mcp run FLAGS -- COMMAND`, or the bare command.
     pub fn words(&self) -> Vec<OsString> {
+        let mut words = self.around.clone();
         if self.bare {
-            return self.command.clone();
+            words.extend(self.command.iter().cloned());
+            return words;
         }
-        let mut words = vec![mcp_path().into(), "run".into()];
+        words.extend([mcp_path().into(), "run".into()]);
         words.extend(self.flags.iter().cloned());
         if !self.command.is_empty() {
             words.push("--".into());

@@ -11,11 +11,12 @@ use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
 use crate::linux::channel::{Channel, Failed, ToInit};
 use crate::linux::mounts::{Trees, host_tree};
-use crate::linux::network::Network;
+use crate::linux::network::{self, Network};
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::{outlets, seccomp, sys, terminal};
+use crate::net::upstream::Upstream;
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
@@ -30,14 +31,21 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
 
 /// Runs the command to its end. The calling process must have a single thread.
 pub fn run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, Error> {
-    match try_run(plan, request, notices) {
+    let upstream = network::upstream(request)?;
+    match try_run(plan, request, upstream, notices) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
 
-fn try_run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, Trouble> {
+fn try_run(
+    plan: &Plan,
+    request: &Request,
+    upstream: Upstream,
+    notices: Notices,
+) -> Result<Report, Trouble> {
+    let direct = upstream.is_direct();
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
@@ -64,12 +72,12 @@ fn try_run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, T
     }
 
     let limits = limits(plan);
-    let network = Network::new(plan, request, orders, notices.teller());
+    let network = Network::new(plan, request, upstream, orders, notices.teller());
     let supervisor =
         Supervisor::new(init, signals, limits, request.stdio.clone(), relays, network)?;
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
-    evidence.extend(own_evidence(plan, &ended.usage));
+    evidence.extend(own_evidence(plan, &ended.usage, direct));
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let code = exit_code(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
@@ -127,7 +135,7 @@ fn limits(plan: &Plan) -> Limits {
 
 /// The steps that are the launcher's own: the clone succeeded, the clock and the watch ran. The
 /// last step is confirmed by the command's start, which no message of the target can follow.
-fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
+fn own_evidence(plan: &Plan, usage: &Usage, direct: bool) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
         let answer = match &planned.step {
@@ -137,6 +145,11 @@ fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => Answer::Confirmed("ended before the first look".to_owned()),
             },
+            Step::Broker { .. } if !direct => Answer::Less(
+                "names go to the user's proxy (HTTPS_PROXY and the like), which resolves them: \
+                 what they lead to is not checked"
+                    .to_owned(),
+            ),
             Step::Broker { .. } => Answer::Confirmed(String::new()),
             Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,

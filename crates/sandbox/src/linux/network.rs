@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::error::Error;
 use crate::linux::gate::Gate;
 use crate::linux::netlink;
 use crate::linux::outlet::{Outlet, Refused};
@@ -19,6 +20,7 @@ use crate::linux::refusals::Refusals;
 use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
 use crate::net::broker::{Broker, Handle, Inside, Journal, NetworkUse, Setup, Tell};
+use crate::net::upstream::Upstream;
 use crate::plan::Plan;
 use crate::request::Request;
 
@@ -41,13 +43,19 @@ enum State {
 
 impl Network {
     /// `None` where the command has the host's network.
-    pub fn new(plan: &Plan, request: &Request, orders: Orders, tell: Tell) -> Option<Network> {
+    pub fn new(
+        plan: &Plan,
+        request: &Request,
+        upstream: Upstream,
+        orders: Orders,
+        tell: Tell,
+    ) -> Option<Network> {
         let outlets = plan.steps.iter().find_map(|planned| match &planned.step {
             Step::Outlets { outlets } => Some(outlets.clone()),
             _ => None,
         })?;
         let own = Box::new(|| netlink::own_addresses().unwrap_or_default());
-        let setup = Setup::new(&request.policy.network, own, Journal::new(tell));
+        let setup = Setup::new(&request.policy.network, own, upstream, Journal::new(tell));
         Some(Network {
             setup: Some(setup),
             orders: Some(orders),
@@ -139,6 +147,15 @@ impl Network {
             _ => NetworkUse::default(),
         }
     }
+}
+
+/// The user's own way out, where connections take it.
+pub fn upstream(request: &Request) -> Result<Upstream, Error> {
+    if !network::is_open(request) {
+        return Ok(Upstream::default());
+    }
+    Upstream::read(|name| std::env::var(name).ok())
+        .map_err(|bad| Error::Input { what: bad.variable.to_owned(), why: bad.reason.to_owned() })
 }
 
 /// How many descriptors there may be, after asking for all that can be had. Init was cloned

@@ -14,6 +14,7 @@ use super::listeners::Listener;
 use super::names::Question;
 use super::slots::{Side, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, stub};
+use crate::net::endpoint::Target;
 
 /// Events that are taken at once.
 const EVENTS: usize = 256;
@@ -166,13 +167,13 @@ impl Broker {
             State::Broken => {
                 self.count(&joined, &service);
                 joined.reset();
-                return self.left(slot);
+                return self.left(slot, &service);
             }
             State::Refused(why) => {
                 self.journal.refuse(&service.shown, &why, None);
                 self.count(&joined, &service);
                 joined.reset();
-                return self.left(slot);
+                return self.left(slot, &service);
             }
         }
         if !before && let Some(at) = joined.half_closed(Instant::now()) {
@@ -184,11 +185,14 @@ impl Broker {
     fn leave(&mut self, slot: usize, joined: Joined, service: &Service) {
         self.count(&joined, service);
         drop(joined);
-        self.left(slot);
+        self.left(slot, service);
     }
 
     /// A connection is closed: there is room for another.
-    pub(super) fn left(&mut self, slot: usize) {
+    pub(super) fn left(&mut self, slot: usize, service: &Service) {
+        if let Target::Name(name) = &service.target {
+            self.pool.unpin(name);
+        }
         self.slots.release(slot);
         self.connections -= 1;
         self.busy.append(&mut self.paused);

@@ -109,6 +109,10 @@ impl Broker {
         }
         socket::tune_inner(&client);
         self.connections += 1;
+        // A name keeps its address while it is used.
+        if let Target::Name(name) = &service.target {
+            self.pool.pin(name);
+        }
         self.dial(slot, client, service);
     }
 

@@ -23,6 +23,7 @@ mod socket;
 #[cfg(target_os = "linux")]
 mod splice;
 mod stub;
+mod talk;
 mod way;
 
 use std::collections::HashMap;
@@ -42,6 +43,7 @@ use self::slots::{Side, Slots, Timers, token};
 use self::way::Buffers;
 use crate::net::allowlist::Allowlist;
 use crate::net::pool::{CAPACITY, Pool};
+use crate::net::upstream::Upstream;
 
 /// How sockets are made in the sandbox's network. Answers come at once.
 pub trait Inside: Send {
@@ -86,6 +88,7 @@ pub struct Setup {
     rules: Vec<NetRule>,
     listen: Vec<u16>,
     own: OwnAddresses,
+    upstream: Upstream,
     journal: Journal,
 }
 
@@ -93,10 +96,15 @@ pub struct Setup {
 pub type OwnAddresses = Box<dyn Fn() -> Vec<IpAddr> + Send>;
 
 impl Setup {
-    pub fn new(network: &mcp_policy::Network, own: OwnAddresses, journal: Journal) -> Setup {
+    pub fn new(
+        network: &mcp_policy::Network,
+        own: OwnAddresses,
+        upstream: Upstream,
+        journal: Journal,
+    ) -> Setup {
         let rules = network.allow.iter().map(|rule| rule.value.clone()).collect();
         let listen = network.listen.iter().map(|port| port.value).collect();
-        Setup { rules, listen, own, journal }
+        Setup { rules, listen, own, upstream, journal }
     }
 }
 
@@ -128,6 +136,7 @@ pub struct Broker {
     timers: Timers,
     allow: Allowlist,
     own: OwnAddresses,
+    upstream: Upstream,
     pool: Pool,
     names: Names,
     inside: Box<dyn Inside>,
@@ -151,7 +160,7 @@ pub struct Broker {
 impl Broker {
     /// `descriptors`: how many may be open.
     pub fn new(setup: Setup, inside: Box<dyn Inside>, descriptors: usize) -> io::Result<Broker> {
-        let Setup { rules, listen, own, journal } = setup;
+        let Setup { rules, listen, own, upstream, journal } = setup;
         let bounds = Bounds::of(descriptors);
         let allow = Allowlist::new(rules, own());
         // Each has two ports in two families.
@@ -164,6 +173,7 @@ impl Broker {
             timers: Timers::default(),
             allow,
             own,
+            upstream,
             pool,
             names: Names::new(),
             inside,
