@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, ValueError};
+use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Rate, ValueError};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -34,6 +34,12 @@ pub enum Command {
     Doctor(Doctor),
     /// Let a malicious MCP server try a dozen attacks, without and with the sandbox
     Demo(Demo),
+    /// List the sandboxes that run now
+    Ps(Ps),
+    /// Kill everything in a sandbox
+    Kill(Kill),
+    /// What a sandbox uses now
+    Stats(Stats),
     /// Check a policy file, or show the policy that is in effect
     Policy(Policy),
 }
@@ -130,6 +136,9 @@ pub struct Permissions {
     /// Processor time of each process
     #[arg(long, value_name = "TIME", value_parser = limit::<Duration>, help_heading = "Limits")]
     pub max_cpu_time: Option<Limit<Duration>>,
+    /// Bytes each second to and from every disk with a writable grant (10M/s)
+    #[arg(long, value_name = "RATE", value_parser = limit::<Rate>, help_heading = "Limits")]
+    pub max_io: Option<Limit<Rate>>,
     /// Processes and threads (128)
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Limits")]
     pub max_pids: Option<Limit<u32>>,
@@ -162,6 +171,33 @@ pub struct Doctor {
 
 #[derive(Debug, Args)]
 pub struct Demo {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Ps {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Kill {
+    /// The sandboxes, as `mcp ps` names them; the first digits will do
+    #[arg(value_name = "ID", required = true)]
+    pub ids: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Stats {
+    /// The sandbox, as `mcp ps` names it; the first digits will do
+    #[arg(value_name = "ID")]
+    pub id: String,
     /// As JSON
     #[arg(long)]
     pub json: bool,

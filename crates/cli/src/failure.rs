@@ -22,6 +22,8 @@ pub enum Failure {
         why: String,
     },
     Usage(String),
+    /// A sandbox that was named does not run: exit 1.
+    NoSuchRun(String),
 }
 
 impl Failure {
@@ -30,6 +32,7 @@ impl Failure {
             Failure::Policy(_) | Failure::Usage(_) | Failure::Input { .. } => 2,
             Failure::Sandbox(error) => error.exit_code(),
             Failure::Refused(_) | Failure::File { .. } => 125,
+            Failure::NoSuchRun(_) => 1,
         }
     }
 
@@ -47,7 +50,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Policy(error) => error.fmt(f),
             Failure::Sandbox(error) => f.write_str(&render::plain(&error.to_string())),
-            Failure::Refused(why) => f.write_str(why),
+            Failure::Refused(why) | Failure::NoSuchRun(why) => f.write_str(why),
             Failure::Usage(why) => f.write_str(&render::plain(why)),
             Failure::File { path, why } | Failure::Input { path, why } => {
                 write!(f, "{}: {why}", render::plain(&path.to_string_lossy()))

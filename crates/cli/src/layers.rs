@@ -125,6 +125,9 @@ fn limits(given: &Permissions, layer: &mut LayerBuilder) {
     if let Some(Limit(value)) = given.max_cpu_time {
         layer.cpu_time(value);
     }
+    if let Some(Limit(value)) = given.max_io {
+        layer.io(value);
+    }
     if let Some(Limit(value)) = given.max_pids {
         layer.processes(value);
     }

@@ -28,6 +28,9 @@ fn run() -> u8 {
         args::Command::Run(run) => commands::run::run(run),
         args::Command::Doctor(doctor) => commands::doctor::run(doctor),
         args::Command::Demo(demo) => commands::demo::run(demo),
+        args::Command::Ps(ps) => commands::ps::run(ps),
+        args::Command::Kill(kill) => commands::kill::run(&kill),
+        args::Command::Stats(stats) => commands::stats::run(&stats),
         args::Command::Policy(policy) => commands::policy::run(policy),
     };
     match outcome {

@@ -75,7 +75,14 @@ pub fn print(text: &str) {
     }
 }
 
-/// A number of bytes as people write it.
-pub fn bytes(count: u64) -> String {
-    mcp_policy::Bytes(count).to_string()
+/// A number of bytes that was measured: three digits are enough.
+pub fn rounded_bytes(count: u64) -> String {
+    let mut unit = 1u64;
+    while count / unit >= 1024 {
+        unit <<= 10;
+    }
+    let name = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit.ilog2() as usize / 10];
+    let value = count as f64 / unit as f64;
+    let digits = usize::from(value < 10.0 && value.fract() > 0.04);
+    format!("{value:.digits$} {name}")
 }

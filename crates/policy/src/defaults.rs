@@ -52,6 +52,7 @@ impl Defaults {
                 memory: default(Some(Bytes::mib(512))),
                 cpu: default(None),
                 cpu_time: default(None),
+                io: default(None),
                 processes: default(Some(128)),
                 open_files: default(Some(1024)),
                 file_size: default(None),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Position};
 use crate::excerpt::printable_text;
 use crate::policy::{Env, Filesystem, NetworkMode, Sourced, Subprocess};
-use crate::{Bytes, Cores, Duration, LayerBuilder, NetRule, Origin, parse};
+use crate::{Bytes, Cores, Duration, LayerBuilder, NetRule, Origin, Rate, parse};
 
 /// The largest policy file that is read. A thousand rules are a hundredth of it.
 pub const MAX_POLICY_FILE: usize = 1 << 20;
@@ -52,6 +52,7 @@ pub struct LayerLimits {
     pub memory: Option<Sourced<Option<Bytes>>>,
     pub cpu: Option<Sourced<Option<Cores>>>,
     pub cpu_time: Option<Sourced<Option<Duration>>>,
+    pub io: Option<Sourced<Option<Rate>>>,
     pub processes: Option<Sourced<Option<u32>>>,
     pub open_files: Option<Sourced<Option<u32>>>,
     pub file_size: Option<Sourced<Option<Bytes>>>,

@@ -10,7 +10,8 @@ use crate::limit_rules::{Limit, LimitValue};
 use crate::paths::{PathRoots, Tilde};
 use crate::policy::{NetworkMode, Sourced, Subprocess};
 use crate::{
-    Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, SecretRef, ValueError, parse,
+    Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, Rate, SecretRef, ValueError,
+    parse,
 };
 
 /// Setters never fail; [`LayerBuilder::build`] tells the first thing that was wrong.
@@ -153,6 +154,11 @@ impl LayerBuilder {
 
     pub fn cpu_time(&mut self, limit: Option<Duration>) -> &mut Self {
         self.layer.limits.cpu_time = self.limit(Limit::CpuTime, limit);
+        self
+    }
+
+    pub fn io(&mut self, limit: Option<Rate>) -> &mut Self {
+        self.layer.limits.io = self.limit(Limit::Io, limit);
         self
     }
 

@@ -40,6 +40,7 @@ mod origin;
 mod parse;
 mod paths;
 mod policy;
+mod rate;
 mod secret;
 mod show;
 mod suggest;
@@ -61,6 +62,7 @@ pub use origin::Origin;
 pub use policy::{
     Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess,
 };
+pub use rate::Rate;
 pub use secret::SecretRef;
 pub use unmet::asked_but_not_granted;
 pub use value_error::ValueError;

@@ -1,13 +1,14 @@
 //! The limits by name: what a policy file and the command line call each, and which values
 //! make no sense for it.
 
-use crate::{Bytes, Cores, Duration, ValueError};
+use crate::{Bytes, Cores, Duration, Rate, ValueError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     Memory,
     Cpu,
     CpuTime,
+    Io,
     Processes,
     OpenFiles,
     FileSize,
@@ -18,10 +19,11 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    pub const KEYS: [&str; 10] = [
+    pub const KEYS: [&str; 11] = [
         "memory",
         "cpu",
         "cpu_time",
+        "io",
         "processes",
         "open_files",
         "file_size",
@@ -36,6 +38,7 @@ impl Limit {
             Self::Memory => "memory",
             Self::Cpu => "cpu",
             Self::CpuTime => "cpu_time",
+            Self::Io => "io",
             Self::Processes => "processes",
             Self::OpenFiles => "open_files",
             Self::FileSize => "file_size",
@@ -51,6 +54,7 @@ impl Limit {
             Self::Memory => "--max-memory",
             Self::Cpu => "--max-cpu",
             Self::CpuTime => "--max-cpu-time",
+            Self::Io => "--max-io",
             Self::Processes => "--max-pids",
             Self::OpenFiles => "--max-fds",
             Self::FileSize => "--max-file-size",
@@ -87,6 +91,12 @@ impl LimitValue for Bytes {
             _ => "write \"none\" for no limit",
         };
         limit.refuse_zero(self.0 == 0, hint)
+    }
+}
+
+impl LimitValue for Rate {
+    fn check(&self, limit: Limit) -> Result<(), ValueError> {
+        self.0.check(limit)
     }
 }
 

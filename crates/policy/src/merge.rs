@@ -131,6 +131,7 @@ fn replace_limits(limits: &mut Limits, said: &LayerLimits) {
     replace(&mut limits.memory, &said.memory);
     replace(&mut limits.cpu, &said.cpu);
     replace(&mut limits.cpu_time, &said.cpu_time);
+    replace(&mut limits.io, &said.io);
     replace(&mut limits.processes, &said.processes);
     replace(&mut limits.open_files, &said.open_files);
     replace(&mut limits.file_size, &said.file_size);
@@ -144,6 +145,7 @@ fn tighten_limits(limits: &mut Limits, asked: &LayerLimits) {
     tighten(&mut limits.memory, &asked.memory);
     tighten(&mut limits.cpu, &asked.cpu);
     tighten(&mut limits.cpu_time, &asked.cpu_time);
+    tighten(&mut limits.io, &asked.io);
     tighten(&mut limits.processes, &asked.processes);
     tighten(&mut limits.open_files, &asked.open_files);
     tighten(&mut limits.file_size, &asked.file_size);

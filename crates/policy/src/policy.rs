@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use crate::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, SecretRef};
+use crate::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, Rate, SecretRef};
 
 /// A value and the layer that set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -81,6 +81,8 @@ pub struct Limits {
     pub memory: Sourced<Option<Bytes>>,
     pub cpu: Sourced<Option<Cores>>,
     pub cpu_time: Sourced<Option<Duration>>,
+    /// Of each disk, reading and writing apart.
+    pub io: Sourced<Option<Rate>>,
     pub processes: Sourced<Option<u32>>,
     pub open_files: Sourced<Option<u32>>,
     pub file_size: Sourced<Option<Bytes>>,

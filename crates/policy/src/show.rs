@@ -46,6 +46,7 @@ impl Policy {
         let cpu = limits.cpu.value.map_or_else(|| quoted("none"), |cores| cores.number());
         page.value("cpu", cpu, &limits.cpu.origin);
         page.limit("cpu_time", &limits.cpu_time);
+        page.limit("io", &limits.io);
         page.count("processes", &limits.processes);
         page.count("open_files", &limits.open_files);
         page.limit("file_size", &limits.file_size);

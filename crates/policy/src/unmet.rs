@@ -117,6 +117,7 @@ impl Unmet<'_> {
         self.limit(Limit::Memory, &asked.memory, &given.memory);
         self.limit(Limit::Cpu, &asked.cpu, &given.cpu);
         self.limit(Limit::CpuTime, &asked.cpu_time, &given.cpu_time);
+        self.limit(Limit::Io, &asked.io, &given.io);
         self.limit(Limit::Processes, &asked.processes, &given.processes);
         self.limit(Limit::OpenFiles, &asked.open_files, &given.open_files);
         self.limit(Limit::FileSize, &asked.file_size, &given.file_size);

@@ -28,6 +28,8 @@ pub enum Control {
     Memory,
     Cpu,
     CpuTime,
+    /// Bytes for each second to and from the disks of writable grants.
+    Io,
     Processes,
     OpenFiles,
     FileSize,
@@ -37,7 +39,7 @@ pub enum Control {
 }
 
 impl Control {
-    pub const ALL: [Control; 18] = [
+    pub const ALL: [Control; 19] = [
         Control::Filesystem,
         Control::Deny,
         Control::Network,
@@ -50,6 +52,7 @@ impl Control {
         Control::Memory,
         Control::Cpu,
         Control::CpuTime,
+        Control::Io,
         Control::Processes,
         Control::OpenFiles,
         Control::FileSize,
@@ -65,6 +68,7 @@ impl Control {
             Control::Memory
                 | Control::Cpu
                 | Control::CpuTime
+                | Control::Io
                 | Control::Processes
                 | Control::OpenFiles
                 | Control::FileSize
@@ -88,6 +92,7 @@ impl Control {
             Control::Memory => "memory",
             Control::Cpu => "cpu",
             Control::CpuTime => "cpu_time",
+            Control::Io => "io",
             Control::Processes => "processes",
             Control::OpenFiles => "open_files",
             Control::FileSize => "file_size",

@@ -11,8 +11,10 @@ use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
+use crate::notices::Notices;
 use crate::plan::{Intent, Plan};
-use crate::platform::{self, Line};
+use crate::platform::{self, Claim, Line};
+use crate::report::Report;
 use crate::request::{Request, Secret};
 use crate::sandbox::Fallback;
 use crate::sandbox::order::{Order, Received};
@@ -58,11 +60,10 @@ fn serve(mut line: Line) -> ! {
         // Nobody is there to be told.
         Ok(None) | Err(_) => exit(NOT_SET_UP),
     };
-    let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|(plan, request)| {
+    let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|prepared| {
         drop(order);
         reply(&line, &Reply::Accepted);
-        // Its stderr is the command's; the report has what there is to tell.
-        platform::run(&plan, &request, crate::Notices::Silent)
+        launch(prepared)
     });
     let (answer, code) = match outcome {
         Ok(report) => {
@@ -88,7 +89,32 @@ fn reply(line: &Line, reply: &Reply) {
     }
 }
 
-fn prepare(received: Received) -> Result<(Plan, Request), Error> {
+struct Prepared {
+    plan: Plan,
+    request: Request,
+    claim: Claim,
+    fallback: Fallback,
+    strict: bool,
+}
+
+/// Where this host refuses what was planned, once more with what it allows.
+fn launch(prepared: Prepared) -> Result<Report, Error> {
+    let Prepared { plan, request, claim, fallback, strict } = prepared;
+    // Its stderr is the command's; the report has what there is to tell.
+    let error = match platform::run(&plan, &request, claim, Notices::Silent) {
+        Err(error) => error,
+        ended => return ended,
+    };
+    match crate::plan_again(&request, &plan, &error)? {
+        None => Err(error),
+        Some(again) => {
+            refuse_gaps(&again.plan, fallback, strict)?;
+            platform::run(&again.plan, &request, again.claim, Notices::Silent)
+        }
+    }
+}
+
+fn prepare(received: Received) -> Result<Prepared, Error> {
     let Received { wish, secrets, fallback, strict } = received;
     if !platform::is_single_threaded() {
         return Err(Error::Input {
@@ -100,9 +126,11 @@ fn prepare(received: Received) -> Result<(Plan, Request), Error> {
     }
     let mut request = platform::resolve(wish)?;
     add_secrets(&mut request, secrets);
-    let plan = crate::plan(&request, &platform::assume_host()?);
+    let mut facts = platform::assume_host()?;
+    let claim = platform::claim(&request, &mut facts);
+    let plan = crate::plan(&request, &facts);
     refuse_gaps(&plan, fallback, strict)?;
-    Ok((plan, request))
+    Ok(Prepared { plan, request, claim, fallback, strict })
 }
 
 /// A secret replaces whatever else has its name.

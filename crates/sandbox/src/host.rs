@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether a mechanism worked when it was tried, and the system's answer when it did not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -58,22 +58,94 @@ pub struct HostFacts {
     pub caller: Caller,
     /// All namespaces in one clone3, with an id map.
     pub namespaces: Fact,
-    /// A new root by pivot_root, with a /proc of its own.
+    /// A new root by pivot_root.
     pub private_root: Fact,
+    /// A network namespace, where the others work.
+    pub network_namespace: Fact,
+    /// A /proc of the sandbox's own; refused where the host's is masked, as in containers.
+    pub own_proc: Fact,
     /// Trees whose owner ids are mapped, so that root's files stay root's.
     pub mapped_trees: Fact,
     pub seccomp: Fact,
     /// The newest Landlock version that the kernel offers; 0 for none.
     pub landlock_abi: u32,
     pub cgroup: CgroupFacts,
+    /// Where a run without a root of its own has its private directories.
+    pub run_directory: PathBuf,
+    /// Files of the system that a private root has texts of its own in the place of.
+    pub texts: Vec<PathBuf>,
+    /// An ordinary user that root can become without a user namespace.
+    pub stand_in: Option<u32>,
     /// Pieces of the system that exist here.
     pub entries: Vec<SystemEntry>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Limits on the whole tree. Unlike the rest this is never assumed: where a run needs it, the
+/// cgroup was made before the plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CgroupFacts {
+    /// Where version 2 is mounted.
     pub mount: Option<PathBuf>,
+    pub held: Option<HeldCgroup>,
+    /// Why there is none, where one was wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+    /// The disks of writable grants, where a rate is asked for …
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<String>,
+    /// … and the grants that are on none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unbounded: Vec<PathBuf>,
+}
+
+/// A cgroup that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldCgroup {
+    pub at: PathBuf,
+    pub means: CgroupMeans,
+    /// Those that were wanted and are on.
     pub controllers: Vec<String>,
-    /// A cgroup of our own could be made below the one we are in.
-    pub delegated: Fact,
+}
+
+/// How a cgroup of the run's own was had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CgroupMeans {
+    /// Below our own, which was delegated to us.
+    Below,
+    /// Beside our own, in a delegated one.
+    Beside,
+    /// A scope of the systemd user manager.
+    Systemd,
+    /// Root's: a directory at the top.
+    TopLevel,
+}
+
+impl CgroupMeans {
+    pub fn name(self) -> &'static str {
+        match self {
+            CgroupMeans::Below => "below our own cgroup",
+            CgroupMeans::Beside => "beside our own cgroup",
+            CgroupMeans::Systemd => "a scope of the systemd user manager",
+            CgroupMeans::TopLevel => "at the top, as root",
+        }
+    }
+}
+
+impl CgroupFacts {
+    /// Whether a limit of this controller can be set.
+    pub fn has(&self, controller: &str) -> bool {
+        let held = self.held.as_ref();
+        held.is_some_and(|held| held.controllers.iter().any(|name| name == controller))
+    }
+
+    /// Why a limit of this controller cannot be set.
+    pub fn missing(&self, controller: &str) -> String {
+        match (&self.held, &self.why_not) {
+            (Some(_), _) => format!("the {controller} controller is not delegated to us"),
+            (None, Some(why)) => why.clone(),
+            (None, None) => "no cgroup was made".to_owned(),
+        }
+    }
 }

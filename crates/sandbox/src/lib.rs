@@ -32,6 +32,7 @@ mod plan;
 pub mod platform;
 mod report;
 mod request;
+pub mod runs;
 mod sandbox;
 #[cfg(not(target_os = "linux"))]
 mod unbuilt;
@@ -41,9 +42,11 @@ mod wish;
 
 pub use control::Control;
 pub use error::{Error, SetupFailure};
-pub use host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+pub use host::{
+    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, SystemEntry,
+};
 pub use linux::step::{Stage, Step};
-pub use mcp_policy::{Bytes, Cores, Policy, SecretRef};
+pub use mcp_policy::{Bytes, Cores, Policy, Rate, SecretRef};
 pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;
 pub use plan::{Intent, Plan, Planned};
@@ -55,6 +58,26 @@ pub use wish::Wish;
 /// What will be done for a request on a host with these facts.
 pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     linux::plan::plan(request, facts)
+}
+
+/// What [`plan_again`] found.
+pub struct Again {
+    pub facts: HostFacts,
+    pub plan: Plan,
+    pub claim: platform::Claim,
+}
+
+/// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
+/// failure is not the host's, and the same would only fail again. Nothing has run yet.
+pub fn plan_again(request: &Request, failed: &Plan, error: &Error) -> Result<Option<Again>, Error> {
+    if !matches!(error, Error::Setup(_)) {
+        return Ok(None);
+    }
+    let mut facts = platform::probe_host()?;
+    let claim = platform::claim(request, &mut facts);
+    let plan = plan(request, &facts);
+    let differs = !plan.same_walls(failed);
+    Ok(differs.then_some(Again { facts, plan, claim }))
 }
 
 /// Whether a host path can be reached inside, at the same place.

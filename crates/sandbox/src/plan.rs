@@ -62,6 +62,32 @@ impl Plan {
 
     /// Gaps that stop a run under the default fallback.
     pub fn boundary_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
-        self.gaps().filter(|(control, _)| control.is_boundary())
+        self.gaps().filter(|(control, intent)| control.is_boundary() && !is_told(*control, intent))
     }
+
+    /// Whether another plan differs in nothing but the cgroup, whose name is new each time.
+    pub(crate) fn same_walls(&self, other: &Plan) -> bool {
+        let walls = |plan: &Plan| {
+            let of_cgroup = |step: &Step| {
+                matches!(step, Step::SetCgroup { .. } | Step::EnterCgroup { .. } | Step::CgroupRoot)
+            };
+            let steps = plan.steps.iter().map(|planned| &planned.step);
+            steps.filter(|step| !of_cgroup(step)).cloned().collect::<Vec<_>>()
+        };
+        walls(self) == walls(other)
+    }
+
+    /// Boundaries that hold but for what the report tells; a run starts and says so.
+    pub fn told_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
+        self.gaps().filter(|(control, intent)| is_told(*control, intent))
+    }
+}
+
+/// What can be had without user namespaces: no file can be read or changed and no process reached
+/// that was not granted, but names and sizes of files, the list of processes, and the one way to
+/// outlive a run are left. Stopping there would stop every run on such a host.
+fn is_told(control: Control, intent: &Intent) -> bool {
+    let by_degree =
+        matches!(control, Control::Filesystem | Control::ProcessIsolation | Control::TreeKill);
+    by_degree && matches!(intent, Intent::Partial { .. })
 }

@@ -35,8 +35,25 @@ mod linux {
         crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)
     }
 
-    pub fn run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, Error> {
-        crate::linux::launch::run(plan, request, notices)
+    pub use crate::linux::claim::Claim;
+    pub use crate::linux::runs::RunHandle;
+
+    /// Takes what the run needs of the host before it is planned, and completes the facts.
+    pub fn claim(request: &Request, facts: &mut HostFacts) -> Claim {
+        crate::linux::claim::claim(request, facts)
+    }
+
+    pub fn run(
+        plan: &Plan,
+        request: &Request,
+        claim: Claim,
+        notices: Notices,
+    ) -> Result<Report, Error> {
+        crate::linux::launch::run(plan, request, claim, notices)
+    }
+
+    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+        Ok(crate::linux::runs::list())
     }
 
     pub(crate) fn start_launcher(
@@ -83,7 +100,17 @@ mod unbuilt {
         not_built()
     }
 
-    pub fn run(_: &Plan, _: &Request, _: Notices) -> Result<Report, Error> {
+    pub use crate::unbuilt::{Claim, RunHandle};
+
+    pub fn claim(_: &Request, _: &mut HostFacts) -> Claim {
+        Claim
+    }
+
+    pub fn run(_: &Plan, _: &Request, _: Claim, _: Notices) -> Result<Report, Error> {
+        not_built()
+    }
+
+    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
         not_built()
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
+use crate::linux::cgroup::usage::Used;
 use crate::net::broker::NetworkUse;
 use crate::plan::{Intent, Plan};
 
@@ -60,9 +61,36 @@ pub struct Usage {
     pub cpu_seconds: f64,
     /// Largest resident set of a single process.
     pub max_process_resident_bytes: u64,
-    /// Largest sum over the tree that the memory watch saw, where it ran.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Largest sum over the tree: the kernel's, or what was seen where it keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tree_memory_bytes: Option<u64>,
+    /// Most processes and threads at once, where a cgroup counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_processes: Option<u64>,
+    /// Processes and threads that the limit refused, where a cgroup counted them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused_processes: u64,
+    /// Processes that were killed because the memory limit was reached.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_kills: u64,
+    /// How long the processor limit made them wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_seconds: Option<f64>,
+}
+
+impl Usage {
+    /// Adds what the run's cgroup counted: over the tree, and exact.
+    pub(crate) fn count(&mut self, used: &Used, seen_memory: Option<u64>) {
+        let seconds = |micros: u64| micros as f64 / 1e6;
+        self.max_tree_memory_bytes =
+            used.peak_memory.or(seen_memory).or(self.max_tree_memory_bytes);
+        self.cpu_seconds = used.cpu_micros.map_or(self.cpu_seconds, seconds);
+        self.throttled_seconds = used.throttled_micros.map(seconds);
+        // The sandbox's init is none of the command's.
+        self.max_processes = used.peak_processes.map(|count| count.saturating_sub(1));
+        self.refused_processes = used.refused_processes;
+        self.memory_kills = used.oom_kills;
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,23 @@ use std::io;
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
 
+use crate::runs::{Record, Stats};
 use crate::sandbox::wire::Heard;
+
+/// Nothing is taken of the host.
+pub struct Claim;
+
+pub enum RunHandle {}
+
+impl RunHandle {
+    pub fn stats(&self, _: &Record) -> Stats {
+        match *self {}
+    }
+
+    pub fn kill(&self, _: &Record) -> io::Result<()> {
+        match *self {}
+    }
+}
 
 pub enum Line {}
 

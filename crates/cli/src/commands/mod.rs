@@ -3,5 +3,8 @@
 pub mod demo;
 pub mod doctor;
 pub mod guest;
+pub mod kill;
 pub mod policy;
+pub mod ps;
 pub mod run;
+pub mod stats;

@@ -33,8 +33,9 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let home = args.home.as_deref().map(|name| kept_home(name, args.explain)).transpose()?;
     let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
     let request = platform::resolve(wish)?;
-    let facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
-    let plan = mcp_sandbox::plan(&request, &facts);
+    let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
+    let claim = platform::claim(&request, &mut facts);
+    let mut plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
         render::print(&if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
         return Ok(0);
@@ -43,13 +44,28 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     // Before the run: a report that cannot be written must not be found out after an hour.
     let report_file = args.report.as_deref().map(create).transpose()?;
     let notices = if args.quiet { Notices::Silent } else { Notices::Stderr };
-    let outcome = platform::run(&plan, &request, notices);
+    let mut outcome = platform::run(&plan, &request, claim, notices);
+    let mut refused = None;
+    if let Err(error) = &outcome
+        && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
+    {
+        (facts, plan) = (again.facts, again.plan);
+        let settled = settle_gaps(&plan, &request.policy, &args);
+        outcome = match &settled {
+            Ok(()) => platform::run(&plan, &request, again.claim, notices),
+            Err(refused) => Err(mcp_sandbox::Error::Unsupported(refused.to_string())),
+        };
+        refused = settled.err();
+    }
     if let (Some(mut file), Some(path)) = (report_file, &args.report) {
         let report = match &outcome {
             Ok(report) => to_json(report),
             Err(error) => to_json(&not_started(&plan, &request, error)),
         };
         write_report(&mut file, &report).map_err(|e| Failure::file(path, &e))?;
+    }
+    if let Some(refused) = refused {
+        return Err(refused);
     }
     let report = outcome?;
     if !args.quiet {
@@ -127,6 +143,14 @@ fn settle_gaps(plan: &Plan, policy: &Policy, args: &Run) -> Result<(), Failure> 
     if args.quiet {
         return Ok(());
     }
+    let told: Vec<_> = plan.told_gaps().map(|(control, _)| control.to_string()).collect();
+    if !told.is_empty() && stopping.is_empty() {
+        render::say(&format!(
+            "warning: only partly enforced on this host: {} (mcp run --explain says what is \
+             missing, --strict refuses to start)",
+            told.join(", ")
+        ));
+    }
     for (control, intent) in plan.gaps().filter(|(control, _)| !control.is_boundary()) {
         // A default that degrades is in the report; only what somebody asked for is worth a line.
         let unavailable = matches!(intent, Intent::Unavailable { .. });
@@ -143,6 +167,7 @@ fn was_asked_for(control: Control, policy: &Policy) -> bool {
         Control::Memory => &limits.memory.origin,
         Control::Cpu => &limits.cpu.origin,
         Control::CpuTime => &limits.cpu_time.origin,
+        Control::Io => &limits.io.origin,
         Control::Processes => &limits.processes.origin,
         Control::OpenFiles => &limits.open_files.origin,
         Control::FileSize => &limits.file_size.origin,
@@ -189,16 +214,22 @@ fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
     match (&report.ending, &limits.memory.value, &limits.timeout.value) {
         (Ending::MemoryLimit, Some(limit), _) => {
             let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
-            let peak = render::bytes(peak);
+            let peak = render::rounded_bytes(peak);
             render::say(&format!(
-                "killed: memory limit {limit} reached (peak {peak}); raise with --max-memory"
+                "killed: memory limit {limit} reached (peak {peak}) — raise with --max-memory"
             ));
         }
         (Ending::Timeout, _, Some(limit)) => {
-            render::say(&format!("killed: timeout {limit} reached; raise with --timeout"));
+            render::say(&format!("killed: timeout {limit} reached — raise with --timeout"));
         }
         (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
         _ => {}
+    }
+    if let (Some(limit), 1..) = (limits.processes.value, report.usage.refused_processes) {
+        let count = report.usage.refused_processes;
+        render::say(&format!(
+            "process limit {limit} reached ({count} refused) — raise with --max-pids"
+        ));
     }
     if report.blocked_processes > 0 {
         render::say("blocked a new process (subprocess is off)");

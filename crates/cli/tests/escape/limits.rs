@@ -176,6 +176,20 @@ fn memory_of_many_processes() {
     killed_for_memory(act("64M", "30000"));
 }
 
+/// Counted once for each process it would be far over the limit; and counting precisely takes
+/// long, which must not keep the timeout waiting.
+#[test]
+fn memory_that_many_processes_share_is_counted_once() {
+    require!("userns");
+    let act = |run: Run, hold: &str| {
+        let run = run.flag("--max-memory").arg("96M").flag("--max-pids").arg("300");
+        run.probe(&["fork-share", "200", "33554432", hold])
+    };
+    allowed(act(Run::new(), "1500"));
+    let timed = Run::new().flag("--timeout").arg("1s").flag("--grace").arg("100ms");
+    act(timed, "60000").run().code_is(124);
+}
+
 #[test]
 fn memory_of_daemons() {
     require!("userns");

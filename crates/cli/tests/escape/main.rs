@@ -1,7 +1,7 @@
 //! Attacks on the sandbox, one file per kind. Each refusal is paired with its control: the same
 //! act, allowed, succeeds.
 //!
-//! `MCP_BIN` and `MCP_PROBE_BIN` choose other binaries; `MCP_REQUIRE=userns` turns skips into
+//! `MCP_BIN` and `MCP_PROBE_BIN` choose other binaries; `MCP_REQUIRE=userns,cgroup` turns skips into
 //! failures.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -12,6 +12,7 @@ mod support;
 mod allowlist;
 mod bad_input;
 mod bad_surroundings;
+mod cgroup;
 mod deny;
 mod environment;
 mod fds;
@@ -30,6 +31,7 @@ mod privileges;
 mod processes;
 mod rebinding;
 mod report;
+mod runs;
 mod syscalls;
 mod terminal;
 mod time_and_death;

@@ -1,5 +1,6 @@
 //! What this machine can do, so that a skipped test says why.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use super::{Run, sys};
@@ -15,6 +16,8 @@ pub fn available(feature: &str) -> bool {
     let missing = match feature {
         "userns" => user_namespaces(),
         "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
+        "cgroup" => cgroup(),
+        "no-cgroup" => cgroup().is_none().then(|| "there are cgroups here".to_owned()),
         "ptrace" => yama(),
         "keyring" => keyring(),
         "landlock" => landlock(2, "to move files between directories"),
@@ -42,6 +45,34 @@ fn user_namespaces() -> Option<String> {
             (!outcome.ok).then(|| format!("unshare: {}", outcome.detail))
         })
         .clone()
+}
+
+/// Whether limits on a whole tree can be had: a place in cgroup v2 that we may write and that has
+/// the controllers, a user manager to ask for one, or root.
+fn cgroup() -> Option<String> {
+    let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let (mounts, own) = (text("/proc/self/mountinfo"), text("/proc/self/cgroup"));
+    let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "));
+    let Some(mount) = mount.and_then(|line| line.split(' ').nth(4)) else {
+        return Some("cgroup v2 is not mounted".to_owned());
+    };
+    let has_memory = |dir: &Path, file: &str| {
+        text(&dir.join(file).to_string_lossy()).split_whitespace().any(|word| word == "memory")
+    };
+    let Some(own) = own.lines().find_map(|line| line.strip_prefix("0::/")) else {
+        return Some("we are in no cgroup of version 2".to_owned());
+    };
+    let own = Path::new(mount).join(own);
+    if !has_memory(Path::new(mount), "cgroup.controllers") {
+        return Some("cgroup v2 has no memory controller".to_owned());
+    }
+    let manager = std::env::var("XDG_RUNTIME_DIR").unwrap_or_default() + "/systemd/private";
+    let may_write = |dir: &Path| sys::may_write(&dir.join("cgroup.procs"));
+    let parent = own.parent().filter(|parent| parent.starts_with(mount));
+    let beside =
+        parent.is_some_and(|dir| may_write(dir) && has_memory(dir, "cgroup.subtree_control"));
+    let found = is_root() || beside || Path::new(&manager).exists();
+    (!found).then(|| format!("{} is not delegated, and no user manager runs", own.display()))
 }
 
 /// With Yama an ordinary user cannot look into processes that are not its children.

@@ -75,6 +75,13 @@ pub fn euid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Whether this process may write a file.
+pub fn may_write(path: &Path) -> bool {
+    let path = CString::new(path.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the path is a C string that outlives the call.
+    unsafe { libc::access(path.as_ptr(), libc::W_OK) == 0 }
+}
+
 /// Signals a process that this test started.
 pub fn kill(pid: u32, signal: i32) {
     // SAFETY: takes two numbers.

@@ -22,6 +22,7 @@ impl<'a> Schema<'a> {
                 "memory" => limits.memory = self.limit(Limit::Memory, value)?,
                 "cpu" => limits.cpu = self.limit(Limit::Cpu, value)?,
                 "cpu_time" => limits.cpu_time = self.limit(Limit::CpuTime, value)?,
+                "io" => limits.io = self.limit(Limit::Io, value)?,
                 "processes" => limits.processes = self.limit(Limit::Processes, value)?,
                 "open_files" => limits.open_files = self.limit(Limit::OpenFiles, value)?,
                 "file_size" => limits.file_size = self.limit(Limit::FileSize, value)?,
@@ -87,6 +88,14 @@ trait LimitText: LimitValue + Sized {
 impl LimitText for crate::Bytes {
     const NOUN: &'static str = "a size";
     const EXAMPLE: &'static str = "\"256 MiB\"";
+    fn read(text: &str) -> Result<Self, ValueError> {
+        text.parse()
+    }
+}
+
+impl LimitText for crate::Rate {
+    const NOUN: &'static str = "a rate";
+    const EXAMPLE: &'static str = "\"10 MiB/s\"";
     fn read(text: &str) -> Result<Self, ValueError> {
         text.parse()
     }

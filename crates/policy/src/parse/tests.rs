@@ -40,6 +40,7 @@ subprocess = false
 memory = "256 MiB"
 cpu = 0.5
 cpu_time = "60s"
+io = "10 MiB/s"
 processes = 64
 open_files = 256
 file_size = "1 GiB"
@@ -69,6 +70,7 @@ secrets = { GITHUB_TOKEN = "env:GITHUB_TOKEN", KEY = "file:~/key" }
     assert_eq!(limits.timeout.unwrap().value, Some(Duration::from_secs(300)));
     assert_eq!(limits.grace.unwrap().value, Duration::from_secs(5));
     assert_eq!(limits.address_space.unwrap().value, None);
+    assert_eq!(limits.io.unwrap().value, Some(crate::Rate(Bytes::mib(10))));
     assert_eq!(limits.processes.unwrap().value, Some(64));
     assert_eq!(layer.env.allow.len(), 2);
     assert_eq!(layer.env.set.len(), 1);

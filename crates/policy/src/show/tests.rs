@@ -75,6 +75,7 @@ subprocess = false # --no-subprocess
 memory = "64 MiB" # --max-memory
 cpu = 0.5 # --max-cpu
 cpu_time = "none" # default
+io = "none" # default
 processes = 128 # default
 open_files = 1024 # default
 file_size = "none" # default

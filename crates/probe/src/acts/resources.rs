@@ -14,9 +14,9 @@ pub(crate) fn alloc(args: Args<'_>) -> Said {
     let bytes = args.count(0)?;
     let mut memory: Vec<u8> = Vec::new();
     memory.try_reserve_exact(bytes).map_err(|_| out_of_memory())?;
-    memory.resize(bytes, 0);
-    for page in memory.chunks_mut(PAGE) {
-        page[0] = 1;
+    // One byte of each page is enough, and many times faster in a debug build.
+    for byte in memory.spare_capacity_mut().iter_mut().step_by(PAGE) {
+        byte.write(1);
     }
     std::hint::black_box(&memory);
     std::thread::sleep(args.millis_or(1, 0)?);

@@ -3,7 +3,7 @@
 //! Both are copies of the single-threaded launcher. Whatever fails is sent to the launcher with
 //! the number of its step, and the process ends: nothing half-made ever runs the command.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -14,15 +14,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
-use crate::linux::landlock::{Rule, enforce};
+use crate::linux::landlock::{Ports, Rule, enforce};
 use crate::linux::mounts::{Closed, Root, Trees, host_tree};
 use crate::linux::outlet::Outlet;
 use crate::linux::outlets::Workshop;
-use crate::linux::seccomp::{Connects, Instruction, NewProcesses};
+use crate::linux::seccomp::{Connects, Ground, Instruction, NewProcesses};
 use crate::linux::step::{Access, Mask, Owner, Resource, Stage, Step};
-use crate::linux::{init, netlink, sys, terminal};
+use crate::linux::{init, netlink, run_directory, sys, terminal};
 use crate::plan::Plan;
-use crate::request::{Request, Stdio};
+use crate::request::{HOME, Request, Stdio};
 
 /// What the launcher made before init existed.
 pub struct Prepared {
@@ -129,8 +129,11 @@ impl Sandbox<'_> {
         let mut listener = None;
         for (index, planned) in self.plan.steps.iter().enumerate() {
             let answer = match &planned.step {
-                Step::Landlock { abi, rules } => self.landlock(*abi, rules),
+                Step::Landlock { abi, rules, ports } => self.landlock(*abi, rules, *ports),
                 Step::Limit { resource, value } => limit(*resource, *value).map_err(Trouble::from),
+                Step::LimitUserProcesses { more } => {
+                    limit_user_processes(*more).map_err(Trouble::from)
+                }
                 Step::Descriptors { stdio } => {
                     self.announce(&mut seen);
                     self.descriptors(stdio)
@@ -140,8 +143,8 @@ impl Sandbox<'_> {
                         })
                         .map_err(Trouble::from)
                 }
-                Step::Filter { processes, connects, .. } => self
-                    .filter(*processes, *connects)
+                Step::Filter { processes, connects, ground, .. } => self
+                    .filter(*processes, *connects, *ground)
                     .map(|made| {
                         listener = made;
                         Seen::Confirmed("seccomp mode 2".to_owned())
@@ -165,10 +168,17 @@ impl Sandbox<'_> {
     }
 
     /// From here on only what the command may do works, and the one exec that starts it.
-    fn filter(&self, processes: NewProcesses, connects: Connects) -> io::Result<Option<OwnedFd>> {
-        let listening = match (processes, connects) {
-            (NewProcesses::Allowed, Connects::Free) => sys::Listening::Off,
-            (NewProcesses::Refused, _) | (_, Connects::Announced) => sys::Listening::On,
+    fn filter(
+        &self,
+        processes: NewProcesses,
+        connects: Connects,
+        ground: Ground,
+    ) -> io::Result<Option<OwnedFd>> {
+        let asks =
+            processes == NewProcesses::Refused || connects == Connects::Announced || ground.asks();
+        let listening = match asks {
+            true => sys::Listening::On,
+            false => sys::Listening::Off,
         };
         let listener = sys::install_filter(&self.prepared.filter, listening)?;
         if !sys::is_filtered() {
@@ -200,7 +210,19 @@ impl Sandbox<'_> {
             Step::MapIds { uid, gid, outside_uid, .. } => {
                 return Ok(self.map_ids(*uid, *gid, *outside_uid)?);
             }
+            Step::CgroupRoot => {
+                allow_oom_kill()?;
+                sys::own_cgroup_root()?;
+            }
             Step::DieWithLauncher => self.die_with_launcher()?,
+            // The end of the channel tells of the launcher's death; a signal would end this
+            // process before the tree.
+            Step::Subreaper => sys::adopt_orphans()?,
+            Step::Become { uid, gid } => {
+                sys::become_user(*uid, *gid, sys::Groups::Drop)?;
+                let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
+                return Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")));
+            }
             Step::HideMemory => {
                 process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
                 self.compose()?;
@@ -244,7 +266,7 @@ impl Sandbox<'_> {
             }
             Step::Scratch { places } => self.root()?.scratch(places)?,
             Step::Devices => self.root()?.devices()?,
-            Step::Proc { hidden } => self.proc = Some(self.root()?.proc(hidden)?),
+            Step::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
             Step::Hold { places } => return self.hold(places),
             Step::Mask { masks } => return self.mask(masks),
             Step::EnterRoot => match self.root.take() {
@@ -259,7 +281,11 @@ impl Sandbox<'_> {
             }
             Step::DropPrivileges => return Ok(drop_privileges()?),
             // Of the launcher or the target.
-            Step::Namespaces { .. }
+            Step::SetCgroup { .. }
+            | Step::EnterCgroup { .. }
+            | Step::Namespaces { .. }
+            | Step::PrivateDirectories { .. }
+            | Step::LimitUserProcesses { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
             | Step::Broker { .. }
@@ -337,12 +363,30 @@ impl Sandbox<'_> {
     /// The strings for execve, made before the launcher's own environment is overwritten.
     fn compose(&mut self) -> io::Result<()> {
         let request = self.request;
+        let own = private_directories(self.plan);
         self.argv = request.argv.iter().map(|a| sys::c_string(a)).collect::<Result<_, _>>()?;
-        let public = request.env.iter().map(|(name, value)| sys::c_variable(name, value));
+        let public = request.env.iter().map(|(name, value)| match own {
+            Some((_, home, tmp)) => sys::c_variable(name, &moved(value, home, tmp)),
+            None => sys::c_variable(name, value),
+        });
+        let has_tmp = request.env.iter().any(|(name, _)| name == "TMPDIR");
+        let tmp = own.filter(|_| !has_tmp).map(|(_, _, tmp)| tmp.as_os_str());
+        let public = public.chain(tmp.map(|tmp| sys::c_variable("TMPDIR".as_ref(), tmp)));
         let secret =
             request.secrets.iter().map(|(name, value)| sys::c_variable(name, value.reveal()));
         self.env = public.chain(secret).collect::<Result<_, _>>()?;
         Ok(())
+    }
+
+    /// What a launcher that was killed cannot remove any more.
+    pub fn clear_away(&self) {
+        if let Some((at, ..)) = private_directories(self.plan) {
+            run_directory::remove(at);
+        }
+    }
+
+    pub fn has_pid_namespace(&self) -> bool {
+        self.plan.steps.iter().any(|planned| matches!(planned.step, Step::Namespaces { .. }))
     }
 
     fn reopen(&mut self, fd: i32, path: &Path) -> io::Result<()> {
@@ -353,10 +397,14 @@ impl Sandbox<'_> {
         Ok(())
     }
 
-    fn landlock(&self, abi: u32, rules: &[Rule]) -> Result<Seen, Trouble> {
-        let [input, output, errors] = &self.request.stdio;
+    fn landlock(&self, abi: u32, rules: &[Rule], ports: Ports) -> Result<Seen, Trouble> {
+        let placed = self.plan.steps.iter().find_map(|planned| match &planned.step {
+            Step::Descriptors { stdio } => Some(stdio),
+            _ => None,
+        });
+        let [input, output, errors] = placed.unwrap_or(&self.request.stdio);
         let stdio = [self.source(0, input)?, self.source(1, output)?, self.source(2, errors)?];
-        enforce::restrict(abi, rules, &stdio)?;
+        enforce::restrict(abi, rules, ports, &stdio)?;
         Ok(Seen::Confirmed(format!("Landlock version {abi}, {} places", rules.len())))
     }
 
@@ -510,8 +558,56 @@ fn cut(text: &mut String) {
     text.truncate(text.floor_char_boundary(LONGEST_TEXT));
 }
 
+/// A launcher that the kernel must never kill for memory (-1000) would make a sandbox that it
+/// cannot kill either, and one at its memory limit would hang.
+fn allow_oom_kill() -> io::Result<()> {
+    let path = "/proc/self/oom_score_adj";
+    match fs::read_to_string(path)?.trim().parse::<i32>() {
+        Ok(score) if score < 0 => fs::write(path, "0"),
+        _ => Ok(()),
+    }
+}
+
 fn no_root() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOENT)
+}
+
+/// The directories of a run without a root of its own: all, HOME, TMPDIR.
+fn private_directories(plan: &Plan) -> Option<(&PathBuf, &PathBuf, &PathBuf)> {
+    plan.steps.iter().find_map(|planned| match &planned.step {
+        Step::PrivateDirectories { at, home, tmp, .. } => Some((at, home, tmp)),
+        _ => None,
+    })
+}
+
+/// A value that is a path of the private root which this run does not have.
+fn moved(value: &OsStr, home: &Path, tmp: &Path) -> OsString {
+    match Path::new(value).strip_prefix(HOME) {
+        Ok(below) if below.as_os_str().is_empty() => home.into(),
+        Ok(below) => home.join(below).into(),
+        Err(_) if value == "/tmp" => tmp.into(),
+        Err(_) => value.to_owned(),
+    }
+}
+
+/// RLIMIT_NPROC counts threads, of the whole user.
+fn limit_user_processes(more: u64) -> io::Result<Seen> {
+    let uid = process::getuid().as_raw();
+    let mut now = 0;
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Ok(status) = fs::read(entry.path().join("status")) else {
+            continue;
+        };
+        let status = String::from_utf8_lossy(&status);
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        if field("Uid:") == Some(uid.into()) {
+            now += field("Threads:").unwrap_or(1);
+        }
+    }
+    limit(Resource::Processes, now + more)
 }
 
 fn drop_privileges() -> io::Result<Seen> {
@@ -521,7 +617,11 @@ fn drop_privileges() -> io::Result<Seen> {
     if left != 0 || !rustix::thread::no_new_privs()? {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
-    Ok(Seen::Confirmed("capabilities 0 in every set, no_new_privs 1".to_owned()))
+    Ok(Seen::Confirmed(match sys::is_bounded() {
+        true => "capabilities 0 in every set, no_new_privs 1".to_owned(),
+        // Without privilege it cannot be emptied, and with no_new_privs nothing comes of it.
+        false => "capabilities 0 in every set but the bounding one, no_new_privs 1".to_owned(),
+    }))
 }
 
 /// Sets both values, so that the program cannot raise it again. A hard limit that is already

@@ -2,7 +2,8 @@
 //! processes, where `--no-subprocess` refuses them: yes once, to the command's own start, and no
 //! ever after. To connections, where rules need to hear of them: always yes, once a listener is
 //! there for what is allowed. The command may change the address after it was looked at; it then
-//! finds no listener, or one that is allowed too.
+//! finds no listener, or one that is allowed too. What a filter without namespaces asks besides
+//! goes to the [`Deputy`].
 //!
 //! The listener stays open as long as anybody asks: once it is closed, the command could listen
 //! for itself.
@@ -17,6 +18,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::linux::deputy::Deputy;
 use crate::linux::sys::{self, Asked, Verdict};
 use crate::net::broker::{Keep, Watched, Watcher};
 
@@ -25,6 +27,7 @@ const MOST_AT_ONCE: usize = 64;
 pub struct Gate {
     listener: OwnedFd,
     start: Start,
+    deputy: Option<Deputy>,
     /// New programs and processes that were refused.
     refused: Arc<AtomicU64>,
 }
@@ -43,8 +46,8 @@ pub enum Askers {
 }
 
 impl Gate {
-    pub fn new(listener: OwnedFd, refused: Arc<AtomicU64>) -> Gate {
-        Gate { listener, start: Start::Awaited, refused }
+    pub fn new(listener: OwnedFd, deputy: Option<Deputy>, refused: Arc<AtomicU64>) -> Gate {
+        Gate { listener, start: Start::Awaited, deputy, refused }
     }
 
     /// Answers those who wait, but no more than some: time and memory must be looked at too.
@@ -79,11 +82,16 @@ impl Gate {
         let Some(asked) = sys::next_asked(self.listener.as_fd())? else {
             return Ok(());
         };
+        let listener = self.listener.as_fd();
+        if let Some(verdict) = self.deputy.as_ref().and_then(|d| d.answer(listener, &asked)) {
+            sys::answer(listener, asked, verdict)?;
+            return Ok(());
+        }
         if i64::from(asked.number) == libc::SYS_connect {
             if let Some(to) = destination(&asked) {
                 announce(to);
             }
-            sys::answer(self.listener.as_fd(), asked, Verdict::Pass)?;
+            sys::answer(listener, asked, Verdict::Pass)?;
             return Ok(());
         }
         // Nobody but the process that becomes the command has the filter before it does so, and
@@ -93,7 +101,7 @@ impl Gate {
         if sys::answer(self.listener.as_fd(), asked, verdict)? {
             match verdict {
                 Verdict::Pass => self.start = Start::Passed,
-                Verdict::Refuse => {
+                _ => {
                     self.refused.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -137,7 +145,7 @@ fn destination(asked: &Asked) -> Option<SocketAddr> {
     let [_, address, length, ..] = asked.arguments;
     let mut bytes = [0; 28];
     let length = usize::try_from(length as u32).ok()?.min(bytes.len());
-    let read = sys::read_memory(asked.caller, address, &mut bytes[..length]).ok()?;
+    let read = sys::read_memory(asked.thread, address, &mut bytes[..length]).ok()?;
     let bytes = bytes.get(..read)?;
     let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);

@@ -1,7 +1,8 @@
 //! Pid 1 of the sandbox: reaps, passes signals on, and takes everything with it when it goes.
 //!
 //! The kernel kills every process of a pid namespace when its init ends, however it ends, so
-//! the end of the command, of the launcher or of init itself is the end of the whole tree.
+//! the end of the command, of the launcher or of init itself is the end of the whole tree. Without
+//! a pid namespace init is the supervisor that all orphans come to, and ends them itself.
 
 use std::io;
 
@@ -10,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::linux::apply::{Sandbox, tell};
 use crate::linux::channel::{ToInit, ToLauncher};
 use crate::linux::sys::{self, Change};
+use crate::linux::tree;
 
 /// Runs until the command has ended or the launcher is gone.
 pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
@@ -18,7 +20,7 @@ pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
     let mut orders = Orders::Open;
     loop {
         if serve(&sandbox, command, &mut orders).is_err() {
-            sys::exit_now(125);
+            abandoned(&sandbox);
         }
     }
 }
@@ -53,8 +55,8 @@ fn serve(sandbox: &Sandbox<'_>, command: i32, orders: &mut Orders) -> io::Result
     }
     if message {
         match sandbox.channel.receive::<ToInit>()? {
-            None => sys::exit_now(125),
-            Some((order, _)) => obey(order, command),
+            None => abandoned(sandbox),
+            Some((order, _)) => obey(sandbox, order, command),
         }
     }
     Ok(())
@@ -75,21 +77,39 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
             tell(&sandbox.channel, &ToLauncher::Stopped);
         }
         if let Some(ending) = ToLauncher::ending(waited.change) {
-            // The kernel would end the rest with us, but not count what it used.
-            let _ = sys::signal_everyone(libc::SIGKILL);
-            while sys::wait_for(-1).is_ok() {}
+            match sandbox.has_pid_namespace() {
+                // The kernel would end the rest with us, but not count what it used.
+                true => {
+                    let _ = sys::signal_everyone(libc::SIGKILL);
+                    while sys::wait_for(-1).is_ok() {}
+                }
+                false => tree::end_all(None)?,
+            }
             tell(&sandbox.channel, &ending);
             sys::exit_now(0);
         }
     }
 }
 
+/// The launcher is gone, and all goes with it.
+fn abandoned(sandbox: &Sandbox<'_>) -> ! {
+    if !sandbox.has_pid_namespace() {
+        let _ = tree::end_all(None);
+        sandbox.clear_away();
+    }
+    sys::exit_now(125)
+}
+
 /// Signals to processes that have just ended are no error.
-fn obey(order: ToInit, command: i32) {
+fn obey(sandbox: &Sandbox<'_>, order: ToInit, command: i32) {
     let _ = match order {
         ToInit::Mapped => Ok(()),
         ToInit::Signal(signal) => sys::send_signal(command, signal),
         ToInit::SignalGroup(signal) => sys::send_signal(-command, signal),
-        ToInit::SignalAll(signal) => sys::signal_everyone(signal),
+        ToInit::SignalAll(signal) if sandbox.has_pid_namespace() => sys::signal_everyone(signal),
+        ToInit::SignalAll(signal) => {
+            tree::signal_all(std::process::id() as i32, signal);
+            Ok(())
+        }
     };
 }

@@ -11,8 +11,12 @@
 //! right of its own (chmod, utimes, extended attributes, stat, chdir), for which the mounts
 //! answer; a read-only place beneath a writable one, since rules only ever add.
 //!
-//! Ports are left alone. In the empty network namespace every port is the sandbox's own, and a
-//! server and its client must meet there; with the host's network no port was to be closed.
+//! Ports are left alone behind mounts. In the empty network namespace every port is the sandbox's own,
+//! and a server and its client must meet there; with the host's network no port was to be closed.
+//!
+//! Where there are no mounts (`plan/plain.rs`), it is the wall itself: from version 1 on, with a rule
+//! for each place that may be seen and none for `/`, and every TCP port closed behind the filter that
+//! refuses sockets.
 #![cfg_attr(not(any(target_os = "linux", test)), allow(dead_code))]
 
 use std::path::PathBuf;
@@ -43,6 +47,9 @@ const RESOLVE_UNIX: u64 = 1 << 16;
 /// What can be allowed for something that is no directory.
 const OF_A_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV | RESOLVE_UNIX;
 
+/// Binding and connecting TCP sockets.
+const TCP: u64 = 0b11;
+
 const ABSTRACT_SOCKETS: u64 = 1 << 0;
 const SIGNALS: u64 = 1 << 1;
 
@@ -55,6 +62,8 @@ const NO_LOG_OF_DESCENDANTS: u32 = 1 << 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ruleset {
     pub files: u64,
+    /// Used where [`Ports::Closed`] says so.
+    pub ports: u64,
     pub scopes: u64,
     pub flags: u32,
 }
@@ -69,6 +78,7 @@ impl Ruleset {
                 | since(3, TRUNCATE)
                 | since(5, IOCTL_DEV)
                 | since(9, RESOLVE_UNIX),
+            ports: since(4, TCP),
             scopes: since(6, ABSTRACT_SOCKETS | SIGNALS),
             flags: if abi >= 7 { NO_LOG_OF_DESCENDANTS } else { 0 },
         }
@@ -82,6 +92,14 @@ impl Ruleset {
         };
         possible & allowed.rights()
     }
+}
+
+/// Whether TCP ports are refused as well, from version 4 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ports {
+    Open,
+    Closed,
 }
 
 /// What a rule allows.
@@ -135,7 +153,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    fn beneath(path: impl Into<PathBuf>, allowed: Allowed) -> Rule {
+    pub fn beneath(path: impl Into<PathBuf>, allowed: Allowed) -> Rule {
         Rule { path: path.into(), kind: PlaceKind::Directory, allowed }
     }
 }
@@ -148,7 +166,7 @@ impl std::fmt::Display for Rule {
 
 /// The step behind the mounts that these steps make, where this version of Landlock is of use.
 pub fn step<'a>(abi: u32, steps: impl IntoIterator<Item = &'a Step>) -> Option<Step> {
-    (abi >= USABLE_FROM).then(|| Step::Landlock { abi, rules: rules(steps) })
+    (abi >= USABLE_FROM).then(|| Step::Landlock { abi, rules: rules(steps), ports: Ports::Open })
 }
 
 /// One rule lets everything beneath the new root be read: nothing is there that the plan did not

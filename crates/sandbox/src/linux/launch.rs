@@ -9,14 +9,21 @@ use rustix::event::{PollFlags, Timespec};
 
 use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
+use crate::linux::cgroup::bounds;
+use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
+use crate::linux::claim::Claim;
+use crate::linux::deputy::Deputy;
+use crate::linux::landlock::Allowed;
 use crate::linux::mounts::{Trees, host_tree};
-use crate::linux::network::{self, Network};
+use crate::linux::network::{Network, Outside};
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
+use crate::linux::run_directory::RunDirectory;
+use crate::linux::seccomp::Ground;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
-use crate::linux::{outlets, seccomp, sys, terminal};
-use crate::net::upstream::Upstream;
+use crate::linux::watch::Tree;
+use crate::linux::{outlets, runs, seccomp, sys, terminal};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
@@ -30,9 +37,14 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP;
 
 /// Runs the command to its end. The calling process must have a single thread.
-pub fn run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, Error> {
-    let upstream = network::upstream(request)?;
-    match try_run(plan, request, upstream, notices) {
+pub fn run(
+    plan: &Plan,
+    request: &Request,
+    claim: Claim,
+    notices: Notices,
+) -> Result<Report, Error> {
+    let outside = Outside::prepare(request, notices)?;
+    match try_run(plan, request, claim, outside) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
@@ -42,43 +54,64 @@ pub fn run(plan: &Plan, request: &Request, notices: Notices) -> Result<Report, E
 fn try_run(
     plan: &Plan,
     request: &Request,
-    upstream: Upstream,
-    notices: Notices,
+    claim: Claim,
+    outside: Outside,
 ) -> Result<Report, Trouble> {
-    let direct = upstream.is_direct();
+    let Claim { id, cgroup } = claim;
+    let carried = outside.evidence();
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
+    // Removed when this returns, whatever happens.
+    let _directory = private_directories(plan)?;
+    if namespaces == 0 {
+        sys::adopt_orphans()?;
+    }
     let map = OwnerMap::for_plan(plan).map_err(|e| at_step(index, &e))?;
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
     let (orders, workshop) = outlets::pair()?;
     let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan), workshop };
 
-    let (pid, pidfd) = match sys::clone_process(namespaces) {
+    let set = bounds::set(plan, cgroup.as_ref())?;
+    let (pid, pidfd) = match sys::clone_into(namespaces, bounds::target(plan, cgroup.as_ref())) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
-            drop((ours, relays, map, orders));
+            drop((ours, relays, map, orders, outside, cgroup.map(Held::disown)));
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
         Err(e) => return Err(at_step(index, &e)),
     };
     drop((theirs, prepared));
-    let init = Init { pid, pidfd, channel: ours };
+    let init = Init {
+        pid,
+        pidfd,
+        channel: ours,
+        tree: if namespaces == 0 { Tree::Below(pid) } else { Tree::OfNamespace },
+        deputy: deputy(plan, pid),
+    };
     if let Some(map) = &map {
         map.write_for(pid)?;
         init.channel.send(&ToInit::Mapped)?;
     }
+    // While init is at work: none of this delays the command.
+    let command: Vec<_> = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let entered = bounds::entered(plan, cgroup.as_ref(), pid);
+    let directory = cgroup.as_ref().map(|held| held.run().path.to_string_lossy().into_owned());
+    let listed = runs::list_run(&id, pid, command.clone(), directory);
+    listed.iter().for_each(runs::Listed::sweep);
+    cgroup.iter().for_each(Held::sweep);
 
     let limits = limits(plan);
-    let network = Network::new(plan, request, upstream, orders, notices.teller());
-    let supervisor =
-        Supervisor::new(init, signals, limits, request.stdio.clone(), relays, network)?;
+    let network = Network::new(plan, request, outside, orders);
+    let held = supervise::Held { cgroup, network };
+    let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays, held)?;
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
-    evidence.extend(own_evidence(plan, &ended.usage, direct));
-    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    drop(listed);
+    evidence.extend(set.into_iter().chain(entered));
+    evidence.extend(own_evidence(plan, &ended.usage, &carried));
     let code = exit_code(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
@@ -104,14 +137,42 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
     match found {
         Some((index, NetworkNamespace::Host)) => (NAMESPACES as u64, index),
         Some((index, NetworkNamespace::Own)) => ((NAMESPACES | libc::CLONE_NEWNET) as u64, index),
-        None => ((NAMESPACES | libc::CLONE_NEWNET) as u64, 0),
+        None => (0, 0),
     }
+}
+
+fn private_directories(plan: &Plan) -> Result<Option<RunDirectory>, Trouble> {
+    for (step, planned) in plan.steps.iter().enumerate() {
+        if let Step::PrivateDirectories { at, home, tmp, owner } = &planned.step {
+            let made = RunDirectory::make(at, &[home, tmp], *owner);
+            return made.map(Some).map_err(|e| at_step(step, &e));
+        }
+    }
+    Ok(None)
+}
+
+/// Answers the calls that a filter without namespaces leaves to the launcher.
+fn deputy(plan: &Plan, top: i32) -> Option<Deputy> {
+    let mut writable = Vec::new();
+    let (mut arch, mut user) = (None, None);
+    for planned in &plan.steps {
+        match &planned.step {
+            Step::Landlock { rules, .. } => {
+                let write = rules.iter().filter(|rule| rule.allowed == Allowed::Write);
+                writable.extend(write.map(|rule| rule.path.clone()));
+            }
+            Step::Filter { arch: of, ground: Ground::Plain { .. }, .. } => arch = Some(*of),
+            Step::Become { uid, .. } => user = Some(*uid),
+            _ => {}
+        }
+    }
+    Some(Deputy { arch: arch?, writable, top, user })
 }
 
 fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
     let step = plan.steps.iter().find_map(|planned| match planned.step {
-        Step::Filter { arch, processes, connects } => {
-            Some(seccomp::program(arch, processes, connects))
+        Step::Filter { arch, processes, connects, sockets, ground } => {
+            Some(seccomp::program(arch, processes, connects, sockets, ground))
         }
         _ => None,
     });
@@ -135,22 +196,19 @@ fn limits(plan: &Plan) -> Limits {
 
 /// The steps that are the launcher's own: the clone succeeded, the clock and the watch ran. The
 /// last step is confirmed by the command's start, which no message of the target can follow.
-fn own_evidence(plan: &Plan, usage: &Usage, direct: bool) -> Vec<Evidence> {
+fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
         let answer = match &planned.step {
-            Step::Namespaces { .. } => Answer::Confirmed(String::new()),
+            Step::Namespaces { .. } | Step::PrivateDirectories { .. } => {
+                Answer::Confirmed(String::new())
+            }
             Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
             Step::WatchMemory { .. } => match usage.max_tree_memory_bytes {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => Answer::Confirmed("ended before the first look".to_owned()),
             },
-            Step::Broker { .. } if !direct => Answer::Less(
-                "names go to the user's proxy (HTTPS_PROXY and the like), which resolves them: \
-                 what they lead to is not checked"
-                    .to_owned(),
-            ),
-            Step::Broker { .. } => Answer::Confirmed(String::new()),
+            Step::Broker { .. } => carried.clone(),
             Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,
         };
@@ -234,7 +292,7 @@ fn mapped_tree(
     }
 }
 
-fn at_step(step: usize, error: &io::Error) -> Trouble {
+pub fn at_step(step: usize, error: &io::Error) -> Trouble {
     let errno = error.raw_os_error().unwrap_or(libc::EIO);
     Trouble::Step(Failed { step, errno, part: String::new() })
 }
@@ -336,7 +394,7 @@ fn explain(plan: &Plan, failed: Failed) -> Error {
 fn hint(step: &Step, errno: i32) -> &'static str {
     match (step, errno) {
         (Step::Namespaces { .. }, libc::EPERM | libc::ENOSPC | libc::ENOSYS | libc::EINVAL) => {
-            "this host refuses user namespaces, for which there is no fallback yet; `mcp doctor` names the setting"
+            "this host refuses namespaces; `mcp doctor` names the setting"
         }
         (Step::Proc { .. }, libc::EPERM) => {
             "the /proc of this host is masked, as in a container; `mcp doctor` says more"

@@ -1,7 +1,8 @@
-//! Linux: user namespaces, a root of its own, Landlock, rlimits, a system call filter. `deny`,
+//! Linux: user namespaces, a root of its own, Landlock, limits, a system call filter. `deny`,
 //! `landlock`, `plan`, `seccomp`, `step` and `view` are pure and compile everywhere; the rest talks
 //! to the kernel.
 
+pub mod cgroup;
 pub mod deny;
 pub mod landlock;
 pub mod outlet;
@@ -14,6 +15,10 @@ pub mod view;
 mod apply;
 #[cfg(target_os = "linux")]
 mod channel;
+#[cfg(target_os = "linux")]
+pub mod claim;
+#[cfg(target_os = "linux")]
+mod deputy;
 #[cfg(target_os = "linux")]
 mod gate;
 #[cfg(target_os = "linux")]
@@ -37,6 +42,10 @@ mod refusals;
 #[cfg(target_os = "linux")]
 mod relay;
 #[cfg(target_os = "linux")]
+mod run_directory;
+#[cfg(target_os = "linux")]
+pub mod runs;
+#[cfg(target_os = "linux")]
 pub mod stdio;
 #[cfg(target_os = "linux")]
 mod supervise;
@@ -44,5 +53,7 @@ mod supervise;
 mod sys;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod tree;
 #[cfg(target_os = "linux")]
 mod watch;

@@ -21,7 +21,7 @@ use rustix::mount::{
 };
 
 pub use self::mask::Closed;
-use crate::linux::step::Access;
+use crate::linux::step::{Access, ProcView};
 use crate::linux::sys;
 use crate::request::PlaceKind;
 
@@ -47,6 +47,8 @@ pub struct Root {
     parent: Option<(PathBuf, OwnedFd)>,
     /// Trees the launcher made beforehand, with rights that init does not have.
     prepared: Trees,
+    /// The /proc of the host, where it is to be shown.
+    host_proc: Option<OwnedFd>,
 }
 
 /// What the root's own few files need of the tmpfs, on top of the size that was asked for.
@@ -65,8 +67,9 @@ impl Root {
             &[("mode", "0755"), ("size", &size), ("nr_inodes", &inodes.to_string())],
             MountAttrFlags::MOUNT_ATTR_NODEV,
         )?;
+        let host_proc = open_host(Path::new(STAGING)).ok();
         move_onto(&top, CWD, STAGING.as_ref())?;
-        Ok(Root { top, parent: None, prepared })
+        Ok(Root { top, parent: None, prepared, host_proc })
     }
 
     pub fn directory(&mut self, at: &Path) -> io::Result<()> {
@@ -159,15 +162,23 @@ impl Root {
         Ok(())
     }
 
-    /// The pid namespace's own /proc. Returns it, for the launcher to count the tree by.
-    pub fn proc(&mut self, hidden: &[&str]) -> io::Result<OwnedFd> {
-        let proc = file_system(
-            "proc",
-            &[],
-            MountAttrFlags::MOUNT_ATTR_RDONLY
-                | MountAttrFlags::MOUNT_ATTR_NODEV
-                | MountAttrFlags::MOUNT_ATTR_NOEXEC,
-        )?;
+    /// The pid namespace's own /proc, or what stands in for it. Returns the own one, for the
+    /// launcher to count the tree by.
+    pub fn proc(&mut self, hidden: &[&str], view: ProcView) -> io::Result<Option<OwnedFd>> {
+        let proc = match view {
+            ProcView::Own => file_system(
+                "proc",
+                &[],
+                MountAttrFlags::MOUNT_ATTR_RDONLY
+                    | MountAttrFlags::MOUNT_ATTR_NODEV
+                    | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+            )?,
+            ProcView::Host => return self.host_proc(hidden),
+            ProcView::Empty => {
+                self.place(Path::new("/proc"), PlaceKind::Directory)?;
+                return Ok(None);
+            }
+        };
         self.attach(&proc, Path::new("/proc"), PlaceKind::Directory)?;
         // Not every kernel has every part. Looked up first: closing a copy that was never
         // attached waits for every processor.
@@ -179,12 +190,31 @@ impl Root {
             move_onto(&nothing, &proc, name.as_ref())?;
         }
         // The descriptor of the mount itself cannot be read.
-        Ok(fs::openat(
+        Ok(Some(fs::openat(
             &proc,
             ".",
             OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
-        )?)
+        )?))
+    }
+
+    /// The /proc that is there, with all that hides parts of it.
+    fn host_proc(&mut self, hidden: &[&str]) -> io::Result<Option<OwnedFd>> {
+        // The new root stands on top of it until it is entered: it was opened before that.
+        let proc = match &self.host_proc {
+            Some(proc) => clone_tree(proc, Path::new(""))?,
+            None => return Err(Errno::NOENT.into()),
+        };
+        restrict(&proc, Access::ReadOnly, None)?;
+        self.attach(&proc, Path::new("/proc"), PlaceKind::Directory)?;
+        for name in hidden {
+            if fs::accessat(&proc, *name, fs::Access::EXISTS, AtFlags::empty()).is_ok() {
+                let nothing = clone_tree(&self.top, Path::new("dev/null"))?;
+                move_onto(&nothing, &proc, name.as_ref())?;
+            }
+        }
+        confirm_read_only(&proc)?;
+        Ok(None)
     }
 
     /// Makes this the root, lets go of the old one, and seals it.

@@ -1,7 +1,9 @@
 //! Request and host facts → the steps of a Linux run and what each control rests on.
 //!
-//! Pure: no system call in here. Needs user namespaces; a host that refuses them gets no
-//! plan yet, and the run does not start.
+//! Pure: no system call in here. This is the plan with user namespaces and a root of its own; a
+//! host that refuses them gets the one of `plain`.
+
+mod limits;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +12,8 @@ use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
 use crate::host::{Fact, HostFacts};
-use crate::linux::seccomp::{Arch, NewProcesses};
-use crate::linux::step::{NetworkNamespace, Resource, Step};
+use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
+use crate::linux::step::{NetworkNamespace, ProcView, Resource, Step};
 use crate::linux::{deny, landlock, view};
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request, Stdio};
@@ -24,9 +26,13 @@ const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
 pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     let mut steps = Steps::default();
     let controls = controls(request, facts);
+    if plain::reason(facts).is_some() {
+        plain::steps(request, facts, &mut steps);
+        return Plan { controls, steps: steps.0 };
+    }
     let network = match request.policy.network.mode.value {
-        NetworkMode::Isolated => NetworkNamespace::Own,
-        NetworkMode::Host => NetworkNamespace::Host,
+        NetworkMode::Isolated if facts.network_namespace.usable() => NetworkNamespace::Own,
+        NetworkMode::Isolated | NetworkMode::Host => NetworkNamespace::Host,
     };
     let isolated = network == NetworkNamespace::Own;
 
@@ -34,14 +40,17 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     if isolated {
         rests.push(Control::Network);
     }
+    limits::steps(request, facts, &mut steps);
     steps.push(Step::Namespaces { network }, &rests);
     watches(request, &mut steps);
-    if network::is_open(request) {
+    limits::watch(request, facts, &mut steps);
+    if isolated && network::is_open(request) {
         let allowed = &request.policy.network;
         let listen = allowed.listen.iter().map(|port| port.value).collect();
         steps.push(Step::Broker { rules: allowed.allow.len(), listen }, &[Control::Network]);
     }
 
+    limits::init_steps(&mut steps);
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
         (ROOT_BECOMES, ROOT_BECOMES, ROOT_BECOMES_OUTSIDE, ROOT_BECOMES_OUTSIDE)
     } else {
@@ -56,9 +65,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     steps.push(Step::Hostname { name: view::HOSTNAME }, &[]);
     if isolated {
         steps.push(Step::Loopback, &[Control::Network]);
-    }
-    for step in network::steps(request) {
-        steps.push(step, &[Control::Network]);
+        for step in network::steps(request) {
+            steps.push(step, &[Control::Network]);
+        }
     }
 
     for (fd, stdio) in (0..).zip(&request.stdio) {
@@ -92,10 +101,15 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     if let Some(step) = landlock::step(facts.landlock_abi, steps.0.iter().map(|p| &p.step)) {
         steps.push(step, &[Control::Filesystem, Control::Descriptors]);
     }
-    limits(request, &mut steps);
+    limits::rlimits(request, facts, Counted::Inside, &mut steps);
+    rlimits(request, &mut steps);
 
     steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
-    filter(request, facts, &mut steps);
+    let sockets = match request.policy.network.mode.value {
+        NetworkMode::Isolated if !isolated => Sockets::None,
+        _ => Sockets::All,
+    };
+    filter(request, facts, sockets, Ground::Namespaces, &mut steps);
     steps.push(
         Step::Execute { program: request.program.clone(), cwd: request.cwd.clone() },
         &[Control::Environment],
@@ -103,8 +117,15 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     Plan { controls, steps: steps.0 }
 }
 
+/// Which processes RLIMIT_NPROC counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Inside,
+    OfTheUser,
+}
+
 #[derive(Default)]
-struct Steps(Vec<Planned>);
+pub struct Steps(Vec<Planned>);
 
 impl Steps {
     fn push(&mut self, step: Step, for_controls: &[Control]) {
@@ -122,27 +143,37 @@ fn watches(request: &Request, steps: &mut Steps) {
     if let Some(after) = limits.timeout.value {
         steps.push(Step::Timeout { after, grace: limits.grace.value }, &[Control::Timeout]);
     }
-    if let Some(limit) = limits.memory.value {
-        steps.push(Step::WatchMemory { limit }, &[Control::Memory]);
-    }
 }
 
-fn filter(request: &Request, facts: &HostFacts, steps: &mut Steps) {
+fn filter(
+    request: &Request,
+    facts: &HostFacts,
+    sockets: Sockets,
+    ground: Ground,
+    steps: &mut Steps,
+) {
     let Ok(arch) = filter_arch(facts) else {
         return;
     };
-    let connects = network::connects(request);
-    match request.policy.process.subprocess.value {
-        Subprocess::Allowed => {
-            let processes = NewProcesses::Allowed;
-            steps.push(Step::Filter { arch, processes, connects }, &[Control::Privileges]);
-        }
+    let connects = match sockets {
+        Sockets::All if ground == Ground::Namespaces => network::connects(request),
+        _ => Connects::Free,
+    };
+    let mut rests = vec![Control::Privileges];
+    let processes = match request.policy.process.subprocess.value {
+        Subprocess::Allowed => NewProcesses::Allowed,
         Subprocess::Refused => {
-            let processes = NewProcesses::Refused;
-            let rests = [Control::Privileges, Control::Subprocess];
-            steps.push(Step::Filter { arch, processes, connects }, &rests);
+            rests.push(Control::Subprocess);
+            NewProcesses::Refused
         }
+    };
+    if sockets == Sockets::None {
+        rests.push(Control::Network);
     }
+    if ground != Ground::Namespaces {
+        rests.extend([Control::Filesystem, Control::ProcessIsolation, Control::TreeKill]);
+    }
+    steps.push(Step::Filter { arch, processes, connects, sockets, ground }, &rests);
 }
 
 /// The machine a filter is made for, or why there can be none.
@@ -154,17 +185,10 @@ fn filter_arch(facts: &HostFacts) -> Result<Arch, String> {
         .ok_or_else(|| format!("there is no system call filter for {}", facts.architecture))
 }
 
-fn limits(request: &Request, steps: &mut Steps) {
+fn rlimits(request: &Request, steps: &mut Steps) {
     let limits = &request.policy.limits;
-    if let Some(Bytes(limit)) = limits.memory.value {
-        steps.limit(Resource::Data, limit, &[Control::Memory]);
-    }
     if let Some(time) = limits.cpu_time.value {
         steps.limit(Resource::Cpu, whole_seconds(time), &[Control::CpuTime]);
-    }
-    if let Some(count) = limits.processes.value {
-        // The sandbox's init has the same user and is counted as well.
-        steps.limit(Resource::Processes, u64::from(count) + 1, &[Control::Processes]);
     }
     if let Some(count) = limits.open_files.value {
         steps.limit(Resource::OpenFiles, u64::from(count), &[Control::OpenFiles]);
@@ -190,17 +214,16 @@ fn controls(request: &Request, facts: &HostFacts) -> BTreeMap<Control, Intent> {
 }
 
 fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
-    if let (true, Some(why)) = (rests_on_namespaces(control, request), missing(facts)) {
-        return Intent::unavailable(
-            why,
-            "allow user namespaces for this program; `mcp doctor` names the setting",
-        );
+    if let Some(why) = plain::reason(facts)
+        && let Some(intent) = plain::intent(control, request, facts, &why)
+    {
+        return intent;
     }
-    let limits = &request.policy.limits;
+    let asked_for = &request.policy.limits;
     match control {
         Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
         Control::Deny => deny::intent(request),
-        Control::Network => network::intent(request),
+        Control::Network => network::intent(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
             Subprocess::Refused => match filter_arch(facts) {
@@ -208,7 +231,7 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
                 Err(why) => Intent::unavailable(why, "limit their number with --max-pids instead"),
             },
         },
-        Control::ProcessIsolation => Intent::enforce("pid and ipc namespaces"),
+        Control::ProcessIsolation => process_isolation(facts),
         Control::Privileges => match filter_arch(facts) {
             Ok(_) => Intent::enforce("no capabilities, no_new_privs, a system call filter"),
             Err(why) => Intent::partial(
@@ -219,35 +242,22 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
         Control::Environment => Intent::enforce("an environment made from the policy alone"),
         Control::Descriptors => Intent::enforce("close_range, and 0-2 checked by kind"),
         Control::TreeKill => Intent::enforce("pid namespace that dies with its init"),
-        Control::Memory => match limits.memory.value {
-            None => Intent::NotRequested,
-            Some(_) => Intent::partial(
-                "RLIMIT_DATA for each process and a watch over the tree",
-                "memory is sampled, not reserved: a burst can pass the limit for some \
-                 milliseconds, and memory that no process maps (unmapped memfds, pipe and \
-                 socket buffers, files in /tmp) is not counted",
-            ),
-        },
-        Control::Cpu => match limits.cpu.value {
-            None => Intent::NotRequested,
-            Some(_) => Intent::unavailable(
-                "a share of the processor needs cgroup v2, which is not built yet",
-                "bound the total with --max-cpu-time",
-            ),
-        },
-        Control::CpuTime => match limits.cpu_time.value {
+        Control::Memory => limits::memory(request, facts),
+        Control::Cpu => limits::cpu(request, facts),
+        Control::Io => limits::io(request, facts),
+        Control::CpuTime => match asked_for.cpu_time.value {
             None => Intent::NotRequested,
             Some(_) => Intent::partial(
                 "RLIMIT_CPU",
                 "each process has the whole time: the sum over processes is not bounded",
             ),
         },
-        Control::Processes => processes(request, facts),
-        Control::OpenFiles => asked(limits.open_files.value, "RLIMIT_NOFILE for each process"),
-        Control::FileSize => asked(limits.file_size.value, "RLIMIT_FSIZE for each file"),
+        Control::Processes => limits::processes(request, facts),
+        Control::OpenFiles => asked(asked_for.open_files.value, "RLIMIT_NOFILE for each process"),
+        Control::FileSize => asked(asked_for.file_size.value, "RLIMIT_FSIZE for each file"),
         Control::TmpSize => temporary_space(request),
-        Control::AddressSpace => asked(limits.address_space.value, "RLIMIT_AS for each process"),
-        Control::Timeout => asked(limits.timeout.value, "the launcher ends the pid namespace"),
+        Control::AddressSpace => asked(asked_for.address_space.value, "RLIMIT_AS for each process"),
+        Control::Timeout => asked(asked_for.timeout.value, "the launcher ends the pid namespace"),
     }
 }
 
@@ -275,18 +285,22 @@ fn asked<T>(limit: Option<T>, by: &str) -> Intent {
     }
 }
 
-fn processes(request: &Request, facts: &HostFacts) -> Intent {
-    if request.policy.limits.processes.value.is_none() {
-        return Intent::NotRequested;
-    }
-    let by = "RLIMIT_NPROC counted inside the user namespace, threads included";
-    if kernel_at_least(&facts.kernel, 5, 14) {
-        Intent::enforce(by)
-    } else {
-        Intent::partial(
-            "RLIMIT_NPROC",
-            "before Linux 5.14 it counts the user's processes outside as well",
-        )
+/// Where a /proc of the sandbox's own cannot be mounted (a container masks parts of it), the host's
+/// is shown if Landlock closes what is inside other processes, and none at all otherwise.
+fn process_isolation(facts: &HostFacts) -> Intent {
+    let by = "pid and ipc namespaces";
+    match (&facts.own_proc, view::proc_view(facts)) {
+        (Fact::Fails { why }, ProcView::Host) => Intent::partial(
+            format!("{by}; memory, environment and files of others closed by Landlock"),
+            format!(
+                "a /proc of its own cannot be mounted here ({why}), and in the host's the names, \
+                 command lines and states of its processes and its network connections can be read"
+            ),
+        ),
+        (Fact::Fails { why }, ProcView::Empty) => Intent::enforce(format!(
+            "{by}; /proc is empty, because none of its own can be mounted here ({why})"
+        )),
+        _ => Intent::enforce(by),
     }
 }
 
@@ -298,28 +312,10 @@ fn kernel_at_least(release: &str, major: u32, minor: u32) -> bool {
     }
 }
 
-fn rests_on_namespaces(control: Control, request: &Request) -> bool {
-    match control {
-        Control::Deny => !request.policy.filesystem.deny.is_empty(),
-        Control::Network => request.policy.network.mode.value == NetworkMode::Isolated,
-        Control::Processes => request.policy.limits.processes.value.is_some(),
-        Control::Timeout => request.policy.limits.timeout.value.is_some(),
-        Control::Filesystem
-        | Control::ProcessIsolation
-        | Control::Privileges
-        | Control::TreeKill
-        | Control::TmpSize => true,
-        _ => false,
-    }
-}
+mod plain;
 
-fn missing(facts: &HostFacts) -> Option<String> {
-    match (&facts.namespaces, &facts.private_root) {
-        (Fact::Fails { why }, _) => Some(format!("this host refuses user namespaces ({why})")),
-        (_, Fact::Fails { why }) => Some(format!("this host refuses a private root ({why})")),
-        _ => None,
-    }
-}
+#[cfg(target_os = "linux")]
+pub use plain::texts as plain_texts;
 
 pub mod network;
 

@@ -10,8 +10,8 @@ use rustix::process::{getgid, getuid};
 use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
 use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
-use crate::linux::step::Access;
-use crate::linux::sys;
+use crate::linux::step::{Access, ProcView};
+use crate::linux::{plan, run_directory, sys};
 
 /// Shown read-only, or made again where they are symlinks (merged /usr).
 const SYSTEM: [&str; 8] =
@@ -43,10 +43,15 @@ pub fn assume() -> HostFacts {
         caller: Caller { uid: getuid().as_raw(), gid: getgid().as_raw() },
         namespaces: Fact::Assumed,
         private_root: Fact::Assumed,
+        network_namespace: Fact::Assumed,
+        own_proc: Fact::Assumed,
         mapped_trees: Fact::Assumed,
         seccomp: Fact::Assumed,
         landlock_abi: sys::landlock_abi(),
-        cgroup: CgroupFacts { mount: None, controllers: Vec::new(), delegated: Fact::Assumed },
+        cgroup: CgroupFacts::default(),
+        run_directory: PathBuf::new(),
+        texts: Vec::new(),
+        stand_in: None,
         entries: entries(),
     }
 }
@@ -54,20 +59,20 @@ pub fn assume() -> HostFacts {
 /// The facts that `mcp doctor` and `--explain` show: each mechanism tried.
 pub fn probe() -> HostFacts {
     let mut facts = assume();
-    let all = (libc::CLONE_NEWUSER
+    let most = (libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
         | libc::CLONE_NEWPID
-        | libc::CLONE_NEWNET
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP) as u64;
-    facts.namespaces = attempt(all, || sys::interface_up(c"lo"));
-    facts.private_root = attempt(all, || {
-        let mut root = Root::new(Trees::new(), mcp_policy::Bytes::mib(1), 0)?;
-        root.devices()?;
-        root.proc(&[])?;
-        root.enter()
-    });
+    facts.network_namespace =
+        attempt(most | libc::CLONE_NEWNET as u64, || sys::interface_up(c"lo"));
+    facts.namespaces = match facts.network_namespace.usable() {
+        true => Fact::Works,
+        false => attempt(most, || rustix::system::sethostname(b"mcp").map_err(Into::into)),
+    };
+    facts.private_root = attempt(most, || private_root(ProcView::Empty));
+    facts.own_proc = attempt(most, || private_root(ProcView::Own));
     facts.mapped_trees = match map_to(facts.caller)
         .and_then(|map| host_tree(Path::new("/usr"), Access::ReadOnly, Some(&map)))
     {
@@ -87,8 +92,31 @@ pub fn probe() -> HostFacts {
     if !landlock.usable() {
         facts.landlock_abi = 0;
     }
-    facts.cgroup = cgroup();
+    facts.cgroup = crate::linux::claim::probe();
+    facts.run_directory = run_directory::name();
+    facts.texts = plan::plain_texts().filter_map(regular_file).collect();
+    if facts.caller.is_root() {
+        facts.stand_in = STAND_INS
+            .into_iter()
+            .find(|id| attempt(0, || sys::become_user(*id, *id, sys::Groups::Drop)).usable());
+    }
     facts
+}
+
+/// Whom root becomes without a user namespace: the id that no account uses, or, where a container
+/// has no such id, nobody.
+const STAND_INS: [u32; 2] = [0x7000_6d63, 65534];
+
+fn private_root(proc: ProcView) -> io::Result<()> {
+    let mut root = Root::new(Trees::new(), mcp_policy::Bytes::mib(1), 0)?;
+    root.devices()?;
+    root.proc(&[], proc)?;
+    root.enter()
+}
+
+fn regular_file(path: &str) -> Option<PathBuf> {
+    let real = fs::canonicalize(path).ok()?;
+    real.is_file().then_some(real)
 }
 
 /// Does something in a child of its own, in new namespaces, and tells how it went.
@@ -159,45 +187,4 @@ fn entry(path: &Path) -> Option<SystemEntry> {
         return None;
     };
     Some(SystemEntry { path: path.to_owned(), kind })
-}
-
-fn cgroup() -> CgroupFacts {
-    let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mount = cgroup2_mount(&mountinfo);
-    let own = membership.lines().find_map(|line| line.strip_prefix("0::"));
-    let (Some(mount), Some(own)) = (mount, own) else {
-        let delegated = Fact::Fails { why: "cgroup v2 is not mounted".to_owned() };
-        return CgroupFacts { mount: None, controllers: Vec::new(), delegated };
-    };
-    let own = mount.join(own.trim_start_matches('/'));
-    let controllers = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
-    let trial = own.join(format!("mcp-doctor-{}", std::process::id()));
-    let delegated = match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
-        Ok(()) => Fact::Works,
-        Err(e) => Fact::Fails { why: e.to_string() },
-    };
-    let controllers = controllers.split_whitespace().map(str::to_owned).collect();
-    CgroupFacts { mount: Some(mount), controllers, delegated }
-}
-
-fn cgroup2_mount(mountinfo: &str) -> Option<PathBuf> {
-    mountinfo.lines().find_map(|line| {
-        let (left, right) = line.split_once(" - ")?;
-        right.starts_with("cgroup2 ").then(|| left.split(' ').nth(4).map(PathBuf::from))?
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_the_cgroup2_mount_wherever_it_is() {
-        let hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
-                      40 31 0:37 / /sys/fs/cgroup/systemd rw shared:9 - cgroup cgroup rw,name=systemd\n\
-                      41 31 0:38 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n";
-        assert_eq!(cgroup2_mount(hybrid), Some(PathBuf::from("/sys/fs/cgroup/unified")));
-        assert_eq!(cgroup2_mount("22 27 0:21 / /proc rw - proc proc rw\n"), None);
-    }
 }

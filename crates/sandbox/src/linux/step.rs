@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
-use crate::linux::landlock::Rule;
+use crate::host::CgroupMeans;
+use crate::linux::landlock::{Ports, Rule};
 use crate::linux::outlet::Outlet;
-use crate::linux::seccomp::{Arch, Connects, NewProcesses};
+use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
 
 /// Which process carries a step out.
@@ -59,6 +60,18 @@ pub enum Resource {
     Core,
 }
 
+/// Which /proc is shown inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcView {
+    /// That of the sandbox's own pid namespace.
+    Own,
+    /// The host's, where another cannot be mounted. Landlock closes what is inside other processes.
+    Host,
+    /// An empty directory.
+    Empty,
+}
+
 /// A path inside that is closed, and what stands there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Mask {
@@ -70,8 +83,30 @@ pub struct Mask {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Step {
+    /// A file of the run's cgroup, and what is written to it.
+    SetCgroup {
+        file: &'static str,
+        value: String,
+    },
+    /// The sandbox is made in that cgroup: none of it is ever outside.
+    EnterCgroup {
+        #[serde(serialize_with = "lossy")]
+        at: PathBuf,
+        means: CgroupMeans,
+    },
     Namespaces {
         network: NetworkNamespace,
+    },
+    /// Without a root of its own the command gets a HOME and a TMPDIR here, for this run alone.
+    PrivateDirectories {
+        #[serde(serialize_with = "lossy")]
+        at: PathBuf,
+        #[serde(serialize_with = "lossy")]
+        home: PathBuf,
+        #[serde(serialize_with = "lossy")]
+        tmp: PathBuf,
+        /// Whom they belong to, where that is not the caller.
+        owner: Option<u32>,
     },
     Timeout {
         after: Duration,
@@ -80,6 +115,8 @@ pub enum Step {
     WatchMemory {
         limit: Bytes,
     },
+    /// From here on the cgroup is the root of what the sandbox is told of cgroups.
+    CgroupRoot,
     /// Carries what is allowed between the sandbox's network and the host's.
     Broker {
         rules: usize,
@@ -92,6 +129,14 @@ pub enum Step {
         outside_gid: u32,
     },
     DieWithLauncher,
+    /// Without a pid namespace: orphans of the tree come to the supervisor, who ends them with
+    /// the command and with the launcher.
+    Subreaper,
+    /// Started as root, where root cannot be mapped to somebody else.
+    Become {
+        uid: u32,
+        gid: u32,
+    },
     HideMemory,
     NewSession,
     NewKeyring,
@@ -157,6 +202,7 @@ pub enum Step {
     Devices,
     Proc {
         hidden: Vec<&'static str>,
+        view: ProcView,
     },
     /// Directories that must stay where they are, or what is masked in them could be made anew.
     Hold {
@@ -174,10 +220,15 @@ pub enum Step {
     Landlock {
         abi: u32,
         rules: Vec<Rule>,
+        ports: Ports,
     },
     Limit {
         resource: Resource,
         value: u64,
+    },
+    /// RLIMIT_NPROC where it counts the user's processes outside too: so many more than there are.
+    LimitUserProcesses {
+        more: u64,
     },
     Descriptors {
         stdio: [Stdio; 3],
@@ -187,6 +238,8 @@ pub enum Step {
         arch: Arch,
         processes: NewProcesses,
         connects: Connects,
+        sockets: Sockets,
+        ground: Ground,
     },
     Execute {
         #[serde(serialize_with = "lossy")]
@@ -199,12 +252,16 @@ pub enum Step {
 impl Step {
     pub fn stage(&self) -> Stage {
         match self {
-            Step::Namespaces { .. }
+            Step::SetCgroup { .. }
+            | Step::EnterCgroup { .. }
+            | Step::Namespaces { .. }
+            | Step::PrivateDirectories { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
             | Step::Broker { .. } => Stage::Launcher,
             Step::Landlock { .. }
             | Step::Limit { .. }
+            | Step::LimitUserProcesses { .. }
             | Step::Descriptors { .. }
             | Step::Filter { .. }
             | Step::Execute { .. } => Stage::Target,
@@ -215,12 +272,18 @@ impl Step {
     /// The step as a failure names it: a verb, without its operand.
     pub fn verb(&self) -> &'static str {
         match self {
+            Step::SetCgroup { .. } => "set",
+            Step::EnterCgroup { .. } => "start in cgroup",
             Step::Namespaces { .. } => "create namespaces",
+            Step::PrivateDirectories { .. } => "make private directories",
             Step::Timeout { .. } => "arm the timeout",
             Step::WatchMemory { .. } => "watch memory",
+            Step::CgroupRoot => "make its cgroup the root",
             Step::Broker { .. } => "carry connections",
             Step::MapIds { .. } => "map user and group ids",
             Step::DieWithLauncher => "tie the sandbox to the launcher",
+            Step::Subreaper => "collect the orphans of the tree",
+            Step::Become { .. } => "become another user",
             Step::HideMemory => "hide the init process",
             Step::NewSession => "start a session",
             Step::NewKeyring => "join a new keyring",
@@ -246,7 +309,7 @@ impl Step {
             Step::Terminal => "make a terminal",
             Step::DropPrivileges => "drop privileges",
             Step::Landlock { .. } => "restrict file access",
-            Step::Limit { .. } => "set limit",
+            Step::Limit { .. } | Step::LimitUserProcesses { .. } => "set limit",
             Step::Descriptors { .. } => "close file descriptors",
             Step::Filter { .. } => "filter system calls",
             Step::Execute { .. } => "execute",
@@ -255,10 +318,16 @@ impl Step {
 
     pub fn operand(&self) -> String {
         match self {
+            Step::SetCgroup { file, value } => format!("{file} {value}"),
+            Step::EnterCgroup { at, means } => format!("{} ({})", at.display(), means.name()),
             Step::Namespaces { network } => match network {
                 NetworkNamespace::Own => "user mount pid net ipc uts cgroup".to_owned(),
                 NetworkNamespace::Host => "user mount pid ipc uts cgroup".to_owned(),
             },
+            Step::PrivateDirectories { home, tmp, .. } => {
+                format!("HOME {}, TMPDIR {}", home.display(), tmp.display())
+            }
+            Step::Become { uid, gid } => format!("uid {uid}, gid {gid}"),
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
             Step::Broker { rules, listen } => {
@@ -291,26 +360,42 @@ impl Step {
                     places.iter().map(|(at, _)| at.display().to_string()).collect();
                 places.join(" ")
             }
-            Step::Proc { hidden } => format!("read-only, without {}", hidden.join(" ")),
+            Step::Proc { view: ProcView::Empty, .. } => "empty".to_owned(),
+            Step::Proc { hidden, view } => {
+                let whose = if *view == ProcView::Host { "of the host, " } else { "" };
+                format!("{whose}read-only, without {}", hidden.join(" "))
+            }
             Step::Hold { places } => some_of(places.iter()),
             Step::Mask { masks } if masks.is_empty() => "nothing: no path matches".to_owned(),
             Step::Mask { masks } => some_of(masks.iter().map(|mask| &mask.at)),
-            Step::Landlock { abi, rules } => {
+            Step::Landlock { abi, rules, ports } => {
                 let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
-                format!("by Landlock version {abi}: {}", rules.join(", "))
+                let ports = if *ports == Ports::Closed { ", no ports" } else { "" };
+                format!("by Landlock version {abi}: {}{ports}", rules.join(", "))
+            }
+            Step::LimitUserProcesses { more } => {
+                format!("{} {more} more than the user has", Resource::Processes)
             }
             Step::Limit { resource, value } => format!("{resource} {value}"),
             Step::Descriptors { stdio } => {
                 let kinds: Vec<_> = stdio.iter().map(|kind| kind.name()).collect();
                 format!("but 0-2 ({})", kinds.join(", "))
             }
-            Step::Filter { processes, connects, .. } => {
+            Step::Filter { processes, connects, sockets, ground, .. } => {
+                let refused = [
+                    (*processes == NewProcesses::Refused, "new processes"),
+                    (*sockets == Sockets::Internet, "unix sockets"),
+                    (*sockets == Sockets::None, "sockets"),
+                    (*ground != Ground::Namespaces, "what namespaces would keep apart"),
+                ];
+                let refused: Vec<_> =
+                    refused.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
                 let mut more = Vec::new();
-                if *processes == NewProcesses::Refused {
-                    more.push("and refuse new processes");
+                if !refused.is_empty() {
+                    more.push(format!("and refuse {}", refused.join(", ")));
                 }
                 if *connects == Connects::Announced {
-                    more.push("and announce connections");
+                    more.push("and announce connections".to_owned());
                 }
                 more.join(" ")
             }
@@ -318,7 +403,9 @@ impl Step {
                 format!("{} in {}", program.display(), cwd.display())
             }
             Step::DropPrivileges => "all capabilities, no_new_privs".to_owned(),
-            Step::DieWithLauncher
+            Step::CgroupRoot
+            | Step::DieWithLauncher
+            | Step::Subreaper
             | Step::HideMemory
             | Step::NewSession
             | Step::NewKeyring

@@ -8,15 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, pidfd_send_signal};
 
+use crate::linux::cgroup::held::Held as HeldCgroup;
 use crate::linux::channel::{Channel, Failed, ToInit, ToLauncher};
+use crate::linux::deputy::Deputy;
 use crate::linux::gate::{Askers, Gate};
 use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::sys::{self, Signals};
 use crate::linux::terminal::UserTerminal;
-use crate::linux::watch::{Found, MemoryWatch};
+use crate::linux::tree;
+use crate::linux::watch::{Found, MemoryWatch, Tree};
 use crate::net::broker::NetworkUse;
 use crate::report::{Ending, Evidence, Usage};
 use crate::request::Stdio;
@@ -42,11 +46,26 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 /// How long init may take to kill and collect the tree before it is killed with it.
 const LAST_RESORT: Duration = Duration::from_millis(500);
+/// Without a pid namespace its death does not end the tree: it is given more time, and then its work
+/// is done here.
+const LAST_RESORT_PLAIN: Duration = Duration::from_secs(10);
+
+/// How often memory is looked at for a kernel that keeps no peak.
+const PEAK_EVERY: Duration = Duration::from_millis(100);
 
 pub struct Init {
     pub pid: i32,
     pub pidfd: OwnedFd,
     pub channel: Channel,
+    pub tree: Tree,
+    /// Who answers for files and signals, where no namespace keeps them apart.
+    pub deputy: Option<Deputy>,
+}
+
+/// What a run holds of the host while it lasts.
+pub struct Held {
+    pub cgroup: Option<HeldCgroup>,
+    pub network: Option<Network>,
 }
 
 pub struct Limits {
@@ -78,6 +97,10 @@ pub struct Supervisor {
     outputs: Vec<Relay>,
     stdio: [Stdio; 3],
     watch: Option<MemoryWatch>,
+    /// Holds the sandbox; goes with the supervisor.
+    cgroup: Option<HeldCgroup>,
+    /// Largest memory that was seen, where the kernel does not keep it.
+    seen_memory: Option<u64>,
     gate: Option<Gate>,
     network: Option<Network>,
     blocked_processes: Arc<AtomicU64>,
@@ -97,7 +120,7 @@ impl Supervisor {
         limits: Limits,
         stdio: [Stdio; 3],
         (inputs, outputs): (Vec<Relay>, Vec<Relay>),
-        network: Option<Network>,
+        Held { cgroup, network }: Held,
     ) -> io::Result<Supervisor> {
         let user = UserTerminal::open(&stdio)?;
         Ok(Supervisor {
@@ -112,6 +135,8 @@ impl Supervisor {
             outputs,
             stdio,
             watch: None,
+            cgroup,
+            seen_memory: None,
             gate: None,
             network,
             blocked_processes: Arc::default(),
@@ -136,6 +161,10 @@ impl Supervisor {
         // Init may have ended by itself; then this hits nothing, since the pidfd names only it.
         let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
         let waited = sys::wait_for(self.init.pid)?;
+        if let Tree::Below(_) = self.init.tree {
+            // Should init have been killed, what was below it is below us now.
+            tree::end_all(Some(LAST_RESORT_PLAIN))?;
+        }
         self.drain();
         if let Some(user) = &mut self.user {
             user.release();
@@ -157,7 +186,14 @@ impl Supervisor {
             usage.max_process_resident_bytes = waited.max_resident_bytes;
         }
         // Init was killed from outside, and the command with it.
-        let ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
+        let mut ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
+        if let Some(cgroup) = &self.cgroup {
+            let used = cgroup.used();
+            if used.oom_kills > 0 && ending == Ending::Signaled(libc::SIGKILL) {
+                ending = Ending::MemoryLimit;
+            }
+            usage.count(&used, self.seen_memory);
+        }
         let network = self.network.as_mut().map(Network::finish).unwrap_or_default();
         let blocked_processes = self.blocked_processes.load(Ordering::Relaxed);
         Ok(Ended { ending, evidence: self.evidence, usage, blocked_processes, network })
@@ -191,8 +227,12 @@ impl Supervisor {
         {
             keys.advance();
         }
-        for relay in self.inputs.iter_mut().chain(&mut self.outputs) {
-            relay.advance();
+        // Before the command is there, what is taken from the input would be lost if the set-up
+        // fails and is done in another way.
+        if self.started.is_some() {
+            for relay in self.inputs.iter_mut().chain(&mut self.outputs) {
+                relay.advance();
+            }
         }
         self.keep_time();
         self.keep_memory();
@@ -209,7 +249,8 @@ impl Supervisor {
         }
         let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
         let keys = self.keys.iter().filter(|_| engaged);
-        for (fd, flags) in keys.chain(&self.inputs).chain(&self.outputs).filter_map(Relay::wants) {
+        let relays = self.inputs.iter().chain(&self.outputs).filter(|_| self.started.is_some());
+        for (fd, flags) in keys.chain(relays).filter_map(Relay::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
         if let Some(gate) = &self.gate {
@@ -230,7 +271,7 @@ impl Supervisor {
 
     fn next_deadline(&self) -> Option<Instant> {
         let end = match (self.terminated, self.started, self.limits.timeout) {
-            _ if self.killed.is_some() => self.killed.map(|since| since + LAST_RESORT),
+            _ if self.killed.is_some() => self.killed.map(|since| since + self.last_resort()),
             (Some(since), ..) => since.checked_add(self.limits.grace),
             (None, Some(since), Some(timeout)) => since.checked_add(timeout),
             _ => None,
@@ -255,7 +296,8 @@ impl Supervisor {
             ToLauncher::Done(seen) => {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 if let Some(listener) = fd {
-                    let gate = Gate::new(listener, self.blocked_processes.clone());
+                    let deputy = self.init.deputy.take();
+                    let gate = Gate::new(listener, deputy, self.blocked_processes.clone());
                     self.gate = match &self.network {
                         Some(network) => network.take_over(gate),
                         None => Some(gate),
@@ -267,13 +309,21 @@ impl Supervisor {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 let now = Instant::now();
                 self.started = Some(now);
-                if let (Some(proc), Some(limit)) = (fd, self.limits.memory) {
-                    self.watch = Some(MemoryWatch::new(proc, limit));
+                if let Some(limit) = self.limits.memory {
+                    // Where init has no /proc to send, the tree is in ours.
+                    let (proc, tree) = match fd {
+                        Some(proc) => (proc, self.init.tree),
+                        None => (open_proc()?, Tree::Below(self.init.pid)),
+                    };
+                    self.watch = Some(MemoryWatch::new(proc, tree, limit));
                 }
                 if let Some(network) = &mut self.network {
                     network.begin()?;
                 }
                 self.look_at = self.watch.as_ref().map(|watch| now + watch.first_pause());
+                if self.cgroup.as_ref().is_some_and(|cgroup| !cgroup.keeps_peak()) {
+                    self.look_at = Some(now);
+                }
                 if let Some(user) = &mut self.user {
                     user.engage();
                 }
@@ -392,13 +442,18 @@ impl Supervisor {
     }
 
     fn keep_memory(&mut self) {
-        let (Some(watch), Some(at)) = (&mut self.watch, self.look_at) else {
-            return;
-        };
         let now = Instant::now();
-        if now < at {
+        if self.look_at.is_none_or(|at| now < at) {
             return;
         }
+        if let (Some(cgroup), None) = (&self.cgroup, &self.watch) {
+            self.seen_memory = self.seen_memory.max(cgroup.memory_now());
+            self.look_at = self.seen_memory.map(|_| now + PEAK_EVERY);
+            return;
+        }
+        let Some(watch) = &mut self.watch else {
+            return;
+        };
         match watch.look() {
             Found::Within { look_again } => self.look_at = Some(now + look_again),
             Found::Over => {
@@ -417,10 +472,20 @@ impl Supervisor {
                 self.killed = Some(Instant::now());
                 self.order(ToInit::SignalAll(libc::SIGKILL));
             }
-            Some(since) if since.elapsed() >= LAST_RESORT => {
+            Some(since) if since.elapsed() >= self.last_resort() => {
+                if let Some(cgroup) = &self.cgroup {
+                    cgroup.kill();
+                }
                 let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
             }
             Some(_) => {}
+        }
+    }
+
+    fn last_resort(&self) -> Duration {
+        match self.init.tree {
+            Tree::OfNamespace => LAST_RESORT,
+            Tree::Below(_) => LAST_RESORT_PLAIN,
         }
     }
 
@@ -454,6 +519,11 @@ impl Supervisor {
             }
         }
     }
+}
+
+fn open_proc() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open("/proc", flags, Mode::empty())?)
 }
 
 enum End {

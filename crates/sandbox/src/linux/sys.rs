@@ -31,14 +31,24 @@ pub enum Cloned {
 /// Only to be called while the process has a single thread: the child goes on with a copy of
 /// the heap, and a lock that another thread held would stay locked for ever.
 pub fn clone_process(flags: u64) -> io::Result<Cloned> {
+    clone_into(flags, None)
+}
+
+/// The same, and the copy is in another cgroup from its first moment on (Linux 5.7).
+pub fn clone_into(flags: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let mut pidfd: RawFd = -1;
     // SAFETY: clone_args is plain data for which zero is valid.
     let mut args: libc::clone_args = unsafe { mem::zeroed() };
     args.flags = flags | libc::CLONE_PIDFD as u64;
     args.pidfd = ptr::from_mut(&mut pidfd) as u64;
     args.exit_signal = libc::SIGCHLD as u64;
+    if let Some(cgroup) = &cgroup {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = cgroup.as_raw_fd() as u64;
+    }
     // SAFETY: without CLONE_VM the child has its own copy of all memory, this stack included;
-    // args and pidfd live until the call returns; the caller is single-threaded (see above).
+    // args, pidfd and cgroup live until the call returns; the caller is single-threaded (see above).
     let result = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, mem::size_of_val(&args)) };
     match check(result)? {
         0 => Ok(Cloned::Child),
@@ -116,6 +126,13 @@ pub fn set_tree_attributes(
             mem::size_of_val(&attributes),
         )
     })?;
+    Ok(())
+}
+
+/// Makes the cgroup this process is in the root of those it is told of.
+pub fn own_cgroup_root() -> io::Result<()> {
+    // SAFETY: unshare takes a number, and a new cgroup namespace changes no memory.
+    check(unsafe { libc::unshare(libc::CLONE_NEWCGROUP) }.into())?;
     Ok(())
 }
 
@@ -253,6 +270,13 @@ pub fn drop_all_capabilities() -> io::Result<()> {
     Ok(())
 }
 
+/// Whether the bounding set is empty.
+pub fn is_bounded() -> bool {
+    // SAFETY: PR_CAPBSET_READ takes a number; 1 means that the capability is in the set.
+    (0..=63)
+        .all(|capability| unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) != 1 })
+}
+
 /// What is left in the permitted, effective and inheritable sets, for the report. Every drop
 /// from the bounding set was answered one by one, and the ambient set is part of the permitted.
 pub fn capabilities_left() -> io::Result<u64> {
@@ -280,6 +304,27 @@ pub fn become_user(uid: u32, gid: u32, groups: Groups) -> io::Result<()> {
         check(libc::syscall(libc::SYS_setresuid, uid, uid, uid))?;
     }
     Ok(())
+}
+
+/// Does something to files with the rights of another user and none of root's, where `user` is
+/// one; only root's launcher has to.
+pub fn as_user<T>(user: Option<u32>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let Some(user) = user else {
+        return act();
+    };
+    // SAFETY: both take a number, and mean this thread alone, which is the only one.
+    let become_fs = |id: u32| unsafe {
+        libc::setfsgid(id);
+        libc::setfsuid(id);
+        // An id that changes nothing tells which one is in force.
+        libc::setfsuid(u32::MAX) as u32
+    };
+    let outcome = match become_fs(user) == user {
+        true => act(),
+        false => Err(io::Error::from_raw_os_error(libc::EPERM)),
+    };
+    become_fs(0);
+    outcome
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

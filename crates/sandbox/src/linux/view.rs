@@ -7,8 +7,9 @@ use std::path::{Component, Path, PathBuf};
 use mcp_policy::NetworkMode;
 
 use crate::host::{EntryKind, HostFacts, SystemEntry};
+use crate::linux::landlock;
 use crate::linux::plan::network::RESOLVER;
-use crate::linux::step::{Access, Owner, Step};
+use crate::linux::step::{Access, Owner, ProcView, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
 /// Parts of /proc that hold secrets of the host: its memory, the keys of its users. What only
@@ -59,8 +60,16 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     for (path, (kind, access)) in binds {
         steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
     }
-    steps.push(Step::Proc { hidden: PROC_HIDDEN.to_vec() });
+    steps.push(Step::Proc { hidden: PROC_HIDDEN.to_vec(), view: proc_view(facts) });
     steps
+}
+
+pub fn proc_view(facts: &HostFacts) -> ProcView {
+    match facts.own_proc.usable() {
+        true => ProcView::Own,
+        false if facts.landlock_abi >= landlock::USABLE_FROM => ProcView::Host,
+        false => ProcView::Empty,
+    }
 }
 
 /// Whether `path` can be reached inside, at the same place as outside.

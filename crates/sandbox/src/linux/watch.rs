@@ -6,9 +6,11 @@
 //! maps (unmapped memfds, pipe and socket buffers).
 
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, Mode, OFlags};
+
+use crate::linux::tree;
 
 /// How fast memory can be filled, generously: touching fresh pages costs the kernel more.
 const BYTES_PER_SECOND: u64 = 2 << 30;
@@ -18,12 +20,37 @@ const LARGEST_TEXT: usize = 8192;
 const SHORTEST: Duration = Duration::from_millis(4);
 const LONGEST: Duration = Duration::from_millis(250);
 
+/// How long one look may take: the same loop keeps the timeout and passes signals on. A tree of
+/// thousands of processes that share their memory is counted in several.
+const AT_ONCE: Duration = Duration::from_millis(5);
+/// How the processes of a run are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tree {
+    /// All that its own /proc lists, but for init.
+    OfNamespace,
+    /// All below this one.
+    Below(i32),
+}
+
 pub struct MemoryWatch {
     proc: OwnedFd,
+    tree: Tree,
     pub limit: u64,
     pub peak: u64,
     /// How often it has looked.
     pub looks: u64,
+    round: Round,
+}
+
+/// A count of the tree that is under way.
+#[derive(Default)]
+struct Round {
+    /// Those that are still to be counted …
+    pending: Vec<String>,
+    /// … and those that were, for a second and precise count.
+    counted: Vec<String>,
+    bytes: u64,
+    is_precise: bool,
 }
 
 /// What a look at the tree found.
@@ -33,9 +60,9 @@ pub enum Found {
 }
 
 impl MemoryWatch {
-    /// `proc` is the sandbox's own /proc: it lists the processes of the tree and no others.
-    pub fn new(proc: OwnedFd, limit: u64) -> MemoryWatch {
-        MemoryWatch { proc, limit, peak: 0, looks: 0 }
+    /// `proc` is a /proc that shows the processes of the tree.
+    pub fn new(proc: OwnedFd, tree: Tree, limit: u64) -> MemoryWatch {
+        MemoryWatch { proc, tree, limit, peak: 0, looks: 0, round: Round::default() }
     }
 
     /// Nothing can have passed the limit before this.
@@ -45,26 +72,49 @@ impl MemoryWatch {
 
     pub fn look(&mut self) -> Found {
         self.looks += 1;
-        let processes = self.processes();
-        let mut bytes: u64 = processes.iter().map(|pid| self.resident(pid)).sum();
-        if bytes > self.limit {
-            // Pages shared between processes were counted once for each; now precisely.
-            bytes = processes.iter().map(|pid| self.share(pid)).sum();
+        let begun = Instant::now();
+        let mut round = std::mem::take(&mut self.round);
+        if round.pending.is_empty() {
+            round.pending = self.processes();
         }
-        self.peak = self.peak.max(bytes);
-        if bytes > self.limit {
+        while let Some(pid) = round.pending.pop() {
+            round.bytes += if round.is_precise { self.share(&pid) } else { self.resident(&pid) };
+            round.counted.push(pid);
+            if round.is_precise && round.bytes > self.limit {
+                break;
+            }
+            if begun.elapsed() >= AT_ONCE && !round.pending.is_empty() {
+                self.round = round;
+                // As long as it took: half of a processor is enough for a watch.
+                return Found::Within { look_again: begun.elapsed() };
+            }
+        }
+        if round.bytes > self.limit && !round.is_precise {
+            // Pages shared between processes were counted once for each; now precisely.
+            let pending = round.counted;
+            self.round = Round { pending, is_precise: true, ..Round::default() };
+            return match begun.elapsed() >= AT_ONCE {
+                true => Found::Within { look_again: begun.elapsed() },
+                false => self.look(),
+            };
+        }
+        self.peak = self.peak.max(round.bytes);
+        if round.bytes > self.limit {
             return Found::Over;
         }
-        let rest = self.limit - bytes;
-        let pause = Duration::from_secs_f64(rest as f64 / BYTES_PER_SECOND as f64);
-        Found::Within { look_again: pause.clamp(SHORTEST, LONGEST) }
+        Found::Within { look_again: pause(self.limit - round.bytes) }
     }
 
     /// Every process but init.
     fn processes(&self) -> Vec<String> {
-        let mut names = self.names(".");
-        names.retain(|name| name != "1");
-        names
+        match self.tree {
+            Tree::OfNamespace => {
+                let mut names = self.names(".");
+                names.retain(|name| name != "1");
+                names
+            }
+            Tree::Below(top) => tree::below(top).iter().map(ToString::to_string).collect(),
+        }
     }
 
     /// The numbers in a directory of /proc.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_policy::{Bytes, Cores};
+use mcp_policy::{Bytes, Cores, Rate};
 
 use super::Sandbox;
 
@@ -26,6 +26,12 @@ impl Sandbox {
     /// Processor time of each process.
     pub fn cpu_time(&mut self, limit: impl Into<Option<Duration>>) -> &mut Sandbox {
         self.permissions.cpu_time(limit.into().map(exact));
+        self
+    }
+
+    /// Bytes for each second, of each disk with a writable grant; reading and writing apart.
+    pub fn io(&mut self, limit: impl Into<Option<Rate>>) -> &mut Sandbox {
+        self.permissions.io(limit.into());
         self
     }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use mcp_policy::{
     Bytes, Cores, Duration, Env, Filesystem, Limits, Network, NetworkMode, Origin, Policy, Process,
-    Sourced, Subprocess, ValueError,
+    Rate, Sourced, Subprocess, ValueError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +117,7 @@ struct SentPolicy {
     memory: Said<Option<u64>>,
     millicores: Said<Option<u32>>,
     cpu_millis: Said<Option<u64>>,
+    io: Said<Option<u64>>,
     processes: Said<Option<u32>>,
     open_files: Said<Option<u32>>,
     file_size: Said<Option<u64>>,
@@ -136,7 +137,7 @@ impl SentPolicy {
         let Filesystem { read, write, deny } = filesystem;
         let Network { mode, allow, unix, listen } = network;
         let Process { subprocess } = process;
-        let Limits { memory, cpu, cpu_time, processes, open_files, .. } = limits;
+        let Limits { memory, cpu, cpu_time, io, processes, open_files, .. } = limits;
         let Limits { file_size, tmp_size, address_space, timeout, grace, .. } = limits;
         let Env { allow: env_allow, set, secrets } = env;
         let paths = |list| said::list(list, PathBuf::into_os_string);
@@ -154,6 +155,7 @@ impl SentPolicy {
             memory: size(memory),
             millicores: Said::new(cpu, |cpu| cpu.map(Cores::millicores)),
             cpu_millis: time(cpu_time),
+            io: Said::new(io, |rate: Option<Rate>| rate.map(|rate| rate.0.0)),
             processes: Said::new(processes, |count| count),
             open_files: Said::new(open_files, |count| count),
             file_size: size(file_size),
@@ -192,6 +194,7 @@ impl SentPolicy {
                 memory: size(self.memory),
                 cpu: self.millicores.map(|cores| cores.map(Cores::from_millicores)),
                 cpu_time: time(self.cpu_millis),
+                io: self.io.map(|rate| rate.map(|bytes| Rate(Bytes(bytes)))),
                 processes: self.processes.map(|count| count),
                 open_files: self.open_files.map(|count| count),
                 file_size: size(self.file_size),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mcp_sandbox::{Fact, HostFacts};
+use mcp_sandbox::{CgroupMeans, Fact, HostFacts};
 
 pub fn recommendations(host: &HostFacts, enforced: bool) -> Vec<String> {
     let mut advice = Vec::new();
@@ -19,17 +19,46 @@ pub fn recommendations(host: &HostFacts, enforced: bool) -> Vec<String> {
         advice.push(
             "The default policy is enforced on this machine: mcp run is safe to use.".to_owned(),
         );
-        advice.push(
-            "Memory is watched, not reserved, and --max-cpu has no mechanism: limits by cgroup v2 are \
-             not built yet."
-                .to_owned(),
-        );
+        advice.extend(cgroup(host));
     } else if advice.is_empty() {
         advice.push(
             "Do not rely on mcp run here: what is marked [⚠] above does not hold.".to_owned(),
         );
     }
     advice
+}
+
+/// What would give limits on the whole tree, where they are missing.
+fn cgroup(host: &HostFacts) -> Option<String> {
+    let facts = &host.cgroup;
+    let text = match (&facts.held, &facts.mount) {
+        (Some(held), _) => {
+            let missing: Vec<_> =
+                ["memory", "pids", "cpu"].into_iter().filter(|name| !facts.has(name)).collect();
+            if missing.is_empty() {
+                return None;
+            }
+            let missing = missing.join(", ");
+            let remedy = match held.means {
+                CgroupMeans::Systemd => {
+                    "as root, `systemctl edit user@.service` with [Service] Delegate=cpu memory pids io"
+                }
+                _ => "have it enabled in cgroup.subtree_control of the cgroup above ours",
+            };
+            format!("Not handed over to us: {missing}; {remedy}.")
+        }
+        (None, None) => "Memory is watched, not reserved, and --max-cpu has no mechanism: mount \
+                         cgroup v2 (boot with systemd.unified_cgroup_hierarchy=1)."
+            .to_owned(),
+        (None, Some(_)) => {
+            "Memory is watched, not reserved, and --max-cpu has no mechanism: start mcp \
+                            where a systemd user manager runs (a login session; loginctl \
+                            enable-linger for services), or in a delegated cgroup with the memory, \
+                            pids and cpu controllers (systemd-run --user --scope -p Delegate=yes)."
+                .to_owned()
+        }
+    };
+    Some(text)
 }
 
 /// The settings that are known to refuse user namespaces, and are set here.

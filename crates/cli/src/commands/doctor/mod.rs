@@ -3,6 +3,7 @@
 //! without its flag and held with it. Privileges are read back, the timeout is seen to kill.
 
 mod advice;
+mod limits;
 mod trial;
 
 use mcp_sandbox::{Control, Fact, HostFacts, platform};
@@ -50,7 +51,7 @@ struct Diagnosis {
 pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     let host = platform::probe_host()?;
     let mechanisms = mechanisms(&host);
-    let controls = trial::controls(&host)?;
+    let controls = trial::controls()?;
     let default_policy_enforced = controls.iter().all(|line| line.mark != Mark::Fails);
     let recommendations = advice::recommendations(&host, default_policy_enforced);
     let diagnosis =
@@ -115,29 +116,27 @@ fn mechanisms(host: &HostFacts) -> Vec<Line> {
     lines
 }
 
-/// What works here and does not take part in a run yet must not look as if it did.
-fn unused(mut line: Line) -> Line {
-    line.mark = Mark::Less;
-    line.text += "; not used by this version yet";
-    line
-}
-
+/// Made in a child and removed again; the limits in it are tried below.
 fn cgroup(host: &HostFacts) -> Line {
     let facts = &host.cgroup;
-    let Some(mount) = &facts.mount else {
-        return Line::new("cgroups v2", Mark::Less, "not mounted");
-    };
-    let controllers = match facts.controllers.is_empty() {
-        true => "no controllers".to_owned(),
-        false => facts.controllers.join(" "),
-    };
-    let delegated = match &facts.delegated {
-        Fact::Works => "delegated to us".to_owned(),
-        Fact::Fails { why } => format!("not delegated to us ({why})"),
-        Fact::Assumed => "not tried".to_owned(),
-    };
-    let text = format!("at {}, {controllers}, {delegated}", mount.display());
-    unused(Line::new("cgroups v2", Mark::Less, text))
+    let topic = "cgroups v2";
+    match (&facts.held, &facts.mount) {
+        (Some(held), Some(mount)) => Line::new(
+            topic,
+            Mark::Holds,
+            format!(
+                "at {}, one of its own was made ({}) with {}",
+                mount.display(),
+                held.means.name(),
+                held.controllers.join(", ")
+            ),
+        ),
+        (_, mount) => {
+            let at = mount.as_ref().map(|at| format!("at {}, ", at.display())).unwrap_or_default();
+            let why = facts.why_not.as_deref().unwrap_or("not tried");
+            Line::new(topic, Mark::Less, format!("{at}not used: {why}"))
+        }
+    }
 }
 
 fn text(diagnosis: &Diagnosis) -> String {

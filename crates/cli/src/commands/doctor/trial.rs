@@ -4,10 +4,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use mcp_sandbox::{Control, HostFacts};
+use mcp_sandbox::Control;
 use serde::Deserialize;
 
-use super::{Line, Mark, topic};
+use super::{Line, Mark, limits, topic};
 use crate::commands::guest::GUEST;
 use crate::failure::Failure;
 
@@ -19,15 +19,15 @@ const DOES_NOT_START: &str = "sandbox";
 
 /// What the guest prints for each act.
 #[derive(Debug, Deserialize)]
-struct Outcome {
-    ok: bool,
+pub struct Outcome {
+    pub ok: bool,
     #[serde(default)]
     errno: Option<String>,
     detail: String,
 }
 
 impl Outcome {
-    fn answer(&self) -> &str {
+    pub fn answer(&self) -> &str {
         self.errno.as_deref().unwrap_or("allowed")
     }
 }
@@ -39,7 +39,7 @@ struct Trial {
     act: Vec<String>,
 }
 
-pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
+pub fn controls() -> Result<Vec<Line>, Failure> {
     let scene = Scene::new()?;
     let mut lines = refusals(&scene)?;
     if lines.iter().any(|line| line.topic == DOES_NOT_START) {
@@ -47,13 +47,13 @@ pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
     }
     lines.push(deny(&scene)?);
     lines.push(privileges(&scene)?);
-    lines.extend(limits(&scene, host)?);
+    lines.extend(limits::lines(&scene)?);
     lines.push(timeout(&scene)?);
     Ok(lines)
 }
 
 /// Things outside for the guest to reach for.
-struct Scene {
+pub struct Scene {
     directory: PathBuf,
     listener: TcpListener,
     bystander: Child,
@@ -77,7 +77,7 @@ impl Scene {
         Ok(Scene { directory, listener, bystander, exe })
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.directory.join(name).display().to_string()
     }
 
@@ -88,7 +88,7 @@ impl Scene {
         outcomes(&finished(&self.exe, output)?)
     }
 
-    fn inside(&self, flags: &[&str], acts: &[Vec<String>]) -> Result<Output, Failure> {
+    pub fn inside(&self, flags: &[&str], acts: &[Vec<String>]) -> Result<Output, Failure> {
         let output = Command::new(&self.exe)
             .arg("run")
             .args(flags)
@@ -119,7 +119,7 @@ fn joined(acts: &[Vec<String>]) -> Vec<String> {
     acts.join(&"--then".to_owned())
 }
 
-fn outcomes(output: &Output) -> Result<Vec<Outcome>, Failure> {
+pub fn outcomes(output: &Output) -> Result<Vec<Outcome>, Failure> {
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .map(|line| {
@@ -129,7 +129,7 @@ fn outcomes(output: &Output) -> Result<Vec<Outcome>, Failure> {
         .collect()
 }
 
-fn words(words: &[&str]) -> Vec<String> {
+pub fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
@@ -231,79 +231,6 @@ fn privileges(scene: &Scene) -> Result<Line, Failure> {
         mark,
         if mark == Mark::Holds { text } else { format!("{inside:?}") },
     ))
-}
-
-struct Limit {
-    control: Control,
-    flag: [&'static str; 2],
-    act: Vec<String>,
-    /// Whether the outcome shows the limit to hold.
-    holds: fn(&Outcome) -> bool,
-}
-
-fn limits(scene: &Scene, _host: &HostFacts) -> Result<Vec<Line>, Failure> {
-    let refused = |outcome: &Outcome| !outcome.ok;
-    let limits = [
-        Limit {
-            control: Control::OpenFiles,
-            flag: ["--max-fds", "32"],
-            act: words(&["open-files", "64"]),
-            holds: refused,
-        },
-        Limit {
-            control: Control::Processes,
-            flag: ["--max-pids", "8"],
-            act: words(&["fork", "16"]),
-            holds: refused,
-        },
-        Limit {
-            control: Control::TmpSize,
-            flag: ["--max-tmp", "1M"],
-            act: words(&["tmp-fill", "/tmp", "4194304"]),
-            holds: refused,
-        },
-        Limit {
-            control: Control::FileSize,
-            flag: ["--max-file-size", "64K"],
-            act: words(&["write-big", "/tmp/big", "131072"]),
-            holds: refused,
-        },
-        Limit {
-            control: Control::Memory,
-            flag: ["--max-memory", "48M"],
-            act: words(&["alloc-shared", "134217728", "400"]),
-            holds: refused,
-        },
-    ];
-    let mut lines = Vec::new();
-    for limit in &limits {
-        let acts = [limit.act.clone()];
-        // Without the limit it must work, or stopping it would mean nothing.
-        let free = outcomes(&scene.inside(&["--quiet"], &acts)?)?;
-        let bound = scene.inside(&[&["--quiet"], &limit.flag[..]].concat(), &acts)?;
-        lines.push(limit_verdict(limit, &free, &bound)?);
-    }
-    Ok(lines)
-}
-
-fn limit_verdict(limit: &Limit, free: &[Outcome], bound: &Output) -> Result<Line, Failure> {
-    let topic = topic(limit.control);
-    let flag = limit.flag.join(" ");
-    let killed = bound.status.code() == Some(137);
-    let inside = outcomes(bound)?;
-    let stopped = killed || inside.first().is_some_and(limit.holds);
-    let how = match inside.first() {
-        _ if killed => "killed",
-        Some(outcome) => outcome.answer(),
-        None => "no answer",
-    };
-    Ok(match (free.first().is_some_and(|outcome| outcome.ok), stopped) {
-        (true, true) => Line::new(topic, Mark::Holds, format!("{flag}: held ({how})")),
-        (true, false) => Line::new(topic, Mark::Fails, format!("{flag}: NOT held ({how})")),
-        (false, _) => {
-            Line::new(topic, Mark::Less, format!("{flag}: not proved, fails without it too"))
-        }
-    })
 }
 
 fn timeout(scene: &Scene) -> Result<Line, Failure> {

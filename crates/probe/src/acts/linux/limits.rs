@@ -126,6 +126,14 @@ pub(crate) fn fork_alloc(args: Args<'_>) -> Said {
     })
 }
 
+/// Makes processes that all share what one of them touched: much by each one's count, little in sum.
+pub(crate) fn fork_share(args: Args<'_>) -> Said {
+    let pages = Pages::touch(args.count(1)?, Sharing::Private)?;
+    let said = brood(args.count(0)?, args.millis_or(2, 0)?, || {});
+    drop(pages);
+    said
+}
+
 fn brood(count: usize, hold: std::time::Duration, first: impl Fn()) -> Said {
     let mut brood = Brood::new()?;
     let mut refusal = None;

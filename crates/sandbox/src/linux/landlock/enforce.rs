@@ -8,14 +8,20 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, openat2};
 
 use crate::linux::apply::Trouble;
-use crate::linux::landlock::{Allowed, Rule, Ruleset};
+use crate::linux::landlock::{Allowed, Ports, Rule, Ruleset};
 use crate::linux::sys;
 use crate::request::PlaceKind;
 
 /// Restricts the calling thread for good. Needs no_new_privs.
-pub fn restrict(abi: u32, rules: &[Rule], stdio: &[BorrowedFd<'_>; 3]) -> Result<(), Trouble> {
+pub fn restrict(
+    abi: u32,
+    rules: &[Rule],
+    ports: Ports,
+    stdio: &[BorrowedFd<'_>; 3],
+) -> Result<(), Trouble> {
     let ruleset = Ruleset::of(abi);
-    let fd = sys::landlock_create(ruleset.files, ruleset.scopes)?;
+    let ports = if ports == Ports::Closed { ruleset.ports } else { 0 };
+    let fd = sys::landlock_create(ruleset.files, ports, ruleset.scopes)?;
     for Rule { path, kind, allowed } in rules {
         place(path)
             .and_then(|at| sys::landlock_allow(&fd, at.as_fd(), ruleset.rights(*allowed, *kind)))
@@ -61,7 +67,7 @@ fn given(descriptor: BorrowedFd<'_>) -> io::Result<Option<Allowed>> {
 pub fn refuses_all() -> io::Result<bool> {
     rustix::thread::set_no_new_privs(true)?;
     let ruleset = Ruleset::of(1);
-    let fd = sys::landlock_create(ruleset.files, ruleset.scopes)?;
+    let fd = sys::landlock_create(ruleset.files, 0, ruleset.scopes)?;
     sys::landlock_restrict(&fd, ruleset.flags)?;
     Ok(File::open("/dev/null").is_err_and(|e| e.raw_os_error() == Some(libc::EACCES)))
 }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use mcp_policy::{Bytes, Cores, Duration, Policy};
+use mcp_policy::{Bytes, Cores, Duration, Policy, Rate};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use crate::host::{EntryKind, Fact, HostFacts, SystemEntry};
+use crate::host::{CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, SystemEntry};
 use crate::linux::plan::sample;
 use crate::report::Answer;
 use crate::request::{Home, Link, Place, PlaceKind, Request, Stdio};
@@ -49,11 +49,11 @@ struct Asked {
     deny: bool,
     subprocess: bool,
     network: u8,
-    limits: [bool; 7],
+    limits: [bool; 8],
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
-    (any::<bool>(), any::<bool>(), 0..5u8, any::<[bool; 7]>())
+    (any::<bool>(), any::<bool>(), 0..5u8, any::<[bool; 8]>())
         .prop_map(|(deny, subprocess, network, limits)| Asked { deny, subprocess, network, limits })
 }
 
@@ -72,11 +72,12 @@ fn policy(asked: &Asked) -> Policy {
             3 => flags.listen(8080),
             _ => flags,
         };
-        let [memory, cpu, cpu_time, processes, open_files, file_size, timeout] = asked.limits;
+        let [memory, cpu, cpu_time, io, processes, open_files, file_size, timeout] = asked.limits;
         flags
             .memory(memory.then(|| Bytes::mib(64)))
             .cpu(cpu.then(|| Cores::from_millicores(500)))
             .cpu_time(cpu_time.then(|| Duration::from_millis(1500)))
+            .io(io.then(|| Rate(Bytes::mib(10))))
             .processes(processes.then_some(64))
             .open_files(open_files.then_some(256))
             .file_size(file_size.then(|| Bytes::gib(1)))
@@ -132,18 +133,66 @@ fn entries() -> impl Strategy<Value = Vec<SystemEntry>> {
     subsequence(all, 0..=7)
 }
 
+/// Some controllers, some disks, or nothing.
+fn cgroup() -> impl Strategy<Value = CgroupFacts> {
+    let controllers = subsequence(vec!["memory", "pids", "cpu", "io"], 1..=4);
+    let held = controllers.prop_map(|controllers| HeldCgroup {
+        at: "/sys/fs/cgroup/mcp/mcp-01234567".into(),
+        means: CgroupMeans::TopLevel,
+        controllers: controllers.into_iter().map(str::to_owned).collect(),
+    });
+    let disks = subsequence(vec!["8:0".to_owned(), "253:0".to_owned()], 0..=2);
+    let unbounded = subsequence(vec![PathBuf::from("/srv/a")], 0..=1);
+    (option::of(held), disks, unbounded).prop_map(|(held, disks, unbounded)| CgroupFacts {
+        mount: Some("/sys/fs/cgroup".into()),
+        why_not: held.is_none().then(|| "not delegated".to_owned()),
+        held,
+        disks,
+        unbounded,
+    })
+}
+
+/// Every kind of host.
 pub fn facts() -> impl Strategy<Value = HostFacts> {
     let kernel = select(&["4.18.0", "5.13.19", "5.14.0-70.el9", "6.8.0-45-generic", "odd"][..]);
-    (select(&[0u32, 1000][..]), kernel, fact(), fact(), 0..12u32, entries()).prop_map(
-        |(uid, kernel, namespaces, private_root, landlock_abi, entries)| HostFacts {
-            kernel: kernel.to_owned(),
-            landlock_abi,
-            namespaces,
-            private_root,
-            entries,
-            ..sample::facts(uid)
+    let walls = (fact(), fact(), fact(), fact(), fact());
+    let stand_in = option::weighted(0.8, Just(65534u32));
+    let uid = select(&[0u32, 1000][..]);
+    (uid, kernel, walls, 0..12u32, entries(), cgroup(), stand_in).prop_map(
+        |(uid, kernel, walls, landlock_abi, entries, cgroup, stand_in)| {
+            let (namespaces, private_root, network_namespace, own_proc, seccomp) = walls;
+            HostFacts {
+                kernel: kernel.to_owned(),
+                landlock_abi,
+                cgroup,
+                namespaces,
+                private_root,
+                network_namespace,
+                own_proc,
+                seccomp,
+                stand_in: stand_in.filter(|_| uid == 0),
+                entries,
+                ..sample::facts(uid)
+            }
         },
     )
+}
+
+/// Hosts where a root of its own can be made.
+pub fn namespaced() -> impl Strategy<Value = HostFacts> {
+    facts().prop_map(|facts| HostFacts {
+        namespaces: Fact::Works,
+        private_root: Fact::Assumed,
+        ..facts
+    })
+}
+
+/// Hosts where it cannot.
+pub fn plain() -> impl Strategy<Value = HostFacts> {
+    facts().prop_map(|facts| HostFacts {
+        namespaces: Fact::Fails { why: "No space left on device".to_owned() },
+        ..facts
+    })
 }
 
 /// An answer to each of the first `steps` steps, or none. Some come twice.

@@ -9,6 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use mcp_policy::{Host, NetRule, NetworkMode, Ports, Protocol, Sourced};
 
+use super::filter_arch;
+use crate::host::{Fact, HostFacts};
 use crate::linux::outlet::{Outlet, Refused};
 use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
@@ -102,10 +104,13 @@ pub fn connects(request: &Request) -> Connects {
     }
 }
 
-pub fn intent(request: &Request) -> Intent {
+pub fn intent(request: &Request, facts: &HostFacts) -> Intent {
     let network = &request.policy.network;
     if network.mode.value == NetworkMode::Host {
         return Intent::NotRequested;
+    }
+    if let Fact::Fails { why } = &facts.network_namespace {
+        return without_namespace(request, facts, why);
     }
     if let Some(gap) = not_possible(&network.allow) {
         return gap;
@@ -123,6 +128,26 @@ pub fn intent(request: &Request) -> Intent {
     match ways.is_empty() {
         true => Intent::enforce("empty network namespace"),
         false => Intent::enforce(format!("empty network namespace; {}", ways.join(", "))),
+    }
+}
+
+/// Where the other namespaces are to be had and this one is not.
+fn without_namespace(request: &Request, facts: &HostFacts, why: &str) -> Intent {
+    let network = &request.policy.network;
+    if let Err(no_filter) = filter_arch(facts) {
+        return Intent::unavailable(
+            format!("there is no network namespace here ({why}), and {no_filter}"),
+            "allow network namespaces; `mcp doctor` names the setting",
+        );
+    }
+    let by = format!("every socket is refused, since there is no network namespace here ({why})");
+    match network.allow.len() + network.unix.len() + network.listen.len() {
+        0 => Intent::enforce(by),
+        _ => Intent::partial(
+            by,
+            "what is allowed cannot be reached (--fallback warn starts with no network at all, \
+             --network host with all of it)",
+        ),
     }
 }
 

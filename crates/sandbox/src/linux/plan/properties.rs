@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::*;
+use crate::linux::landlock::Allowed;
 use crate::linux::plan::arbitrary;
 use crate::linux::step::{Access, Stage};
 use crate::report::{Answer, Ending, Evidence, Report, Status, Usage};
@@ -90,6 +91,7 @@ fn is_asked_for(control: Control, request: &Request) -> bool {
         Control::Memory => limits.memory.value.is_some(),
         Control::Cpu => limits.cpu.value.is_some(),
         Control::CpuTime => limits.cpu_time.value.is_some(),
+        Control::Io => limits.io.value.is_some(),
         Control::Processes => limits.processes.value.is_some(),
         Control::OpenFiles => limits.open_files.value.is_some(),
         Control::FileSize => limits.file_size.value.is_some(),
@@ -130,7 +132,7 @@ proptest! {
     #[test]
     fn one_more_grant_never_takes_access_away(
         before in arbitrary::request(),
-        facts in arbitrary::facts(),
+        facts in arbitrary::namespaced(),
         grant in arbitrary::place(),
     ) {
         let mut reading = before.clone();
@@ -148,7 +150,7 @@ proptest! {
     #[test]
     fn every_grant_holds_and_nothing_else_is_writable(
         request in arbitrary::request(),
-        facts in arbitrary::facts(),
+        facts in arbitrary::namespaced(),
     ) {
         let mounts = mounts(&plan(&request, &facts));
         for place in request.shown.iter().chain(&request.read) {
@@ -166,7 +168,7 @@ proptest! {
     #[test]
     fn only_what_was_named_comes_from_the_host(
         request in arbitrary::request(),
-        facts in arbitrary::facts(),
+        facts in arbitrary::namespaced(),
     ) {
         let plan = plan(&request, &facts);
         let places = request.shown.iter().chain(&request.read).chain(&request.write);
@@ -285,25 +287,84 @@ proptest! {
     }
 
     #[test]
-    fn what_rests_on_namespaces_is_a_gap_without_them(
+    fn without_namespaces_every_wall_is_said_to_be_what_it_is(
         request in arbitrary::request(),
-        facts in arbitrary::facts(),
+        facts in arbitrary::plain(),
     ) {
-        let refused = !facts.namespaces.usable() || !facts.private_root.usable();
         let plan = plan(&request, &facts);
-        for control in [
-            Control::Filesystem,
-            Control::Network,
-            Control::ProcessIsolation,
-            Control::Privileges,
-            Control::TreeKill,
-        ] {
+        let has_walls = facts.landlock_abi > 0 && facts.seccomp.usable();
+        for control in [Control::Filesystem, Control::ProcessIsolation] {
             let intent = &plan.controls[&control];
-            let asked = is_asked_for(control, &request);
+            let partial = matches!(intent, Intent::Partial { .. });
             let unavailable = matches!(intent, Intent::Unavailable { .. });
-            prop_assert_eq!(unavailable, refused && asked, "{}: {:?}", control, intent);
+            prop_assert!(if has_walls { partial } else { unavailable }, "{control}: {intent:?}");
         }
-        prop_assert!(!refused || plan.boundary_gaps().count() >= 4);
+        prop_assert!(plan.controls[&Control::TreeKill].is_gap());
+        prop_assert!(plan.controls[&Control::TmpSize].is_gap());
+        prop_assert!(has_walls || plan.boundary_gaps().count() > 0);
+        let is_lost = facts.caller.is_root() && facts.stand_in.is_none();
+        prop_assert!(!is_lost || plan.controls[&Control::Privileges].is_gap());
+        let network = &plan.controls[&Control::Network];
+        let isolated = is_asked_for(Control::Network, &request);
+        prop_assert!(facts.seccomp.usable() || !isolated || network.is_gap());
+    }
+
+    /// No step of a plan without namespaces needs one.
+    #[test]
+    fn without_namespaces_nothing_is_mounted(
+        request in arbitrary::request(),
+        facts in arbitrary::plain(),
+    ) {
+        for planned in plan(&request, &facts).steps {
+            let mounts = matches!(
+                planned.step,
+                Step::Namespaces { .. } | Step::MapIds { .. } | Step::NewRoot { .. }
+                    | Step::Show { .. } | Step::Bind { .. } | Step::Proc { .. } | Step::Mask { .. }
+                    | Step::Reopen { .. } | Step::Loopback | Step::DieWithLauncher
+            );
+            prop_assert!(!mounts, "{}", planned.step);
+        }
+    }
+
+    #[test]
+    fn without_namespaces_each_rule_is_a_grant_or_the_system(
+        request in arbitrary::request(),
+        facts in arbitrary::plain(),
+    ) {
+        let plan = plan(&request, &facts);
+        let rules = plan.steps.iter().find_map(|planned| match &planned.step {
+            Step::Landlock { rules, .. } => Some(rules),
+            _ => None,
+        });
+        prop_assert_eq!(rules.is_some(), facts.landlock_abi > 0);
+        let Some(rules) = rules else { return Ok(()) };
+        let write: Vec<&Path> = request.write.iter().map(|place| place.path.as_path()).collect();
+        let kept = match &request.home {
+            Home::Kept(path) => path.as_path(),
+            Home::Ephemeral => facts.run_directory.as_path(),
+        };
+        for rule in rules {
+            let own = rule.path.starts_with(&facts.run_directory) || rule.path == kept;
+            match rule.allowed {
+                Allowed::Write => {
+                    prop_assert!(own || write.contains(&rule.path.as_path()), "{rule}");
+                }
+                Allowed::Read => {
+                    let places = request.shown.iter().chain(&request.read);
+                    let named = places.map(|place| &place.path).any(|path| *path == rule.path);
+                    let system = facts.entries.iter().any(|entry| entry.path == rule.path);
+                    let text = facts.texts.contains(&rule.path);
+                    let proc = rule.path == Path::new("/proc");
+                    prop_assert!(named || system || text || proc, "{rule}");
+                }
+                Allowed::Devices => prop_assert!(rule.path.starts_with("/dev"), "{rule}"),
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+        for place in &request.write {
+            let has = rules.iter().any(|r| r.path == place.path && r.allowed == Allowed::Write);
+            prop_assert!(has, "{}", place.path.display());
+        }
     }
 
     #[test]

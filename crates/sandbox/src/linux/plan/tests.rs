@@ -1,6 +1,7 @@
 //! Plans as they usually are, in full.
 
 use super::*;
+use crate::host::{CgroupMeans, HeldCgroup};
 use crate::linux::plan::sample;
 use crate::linux::step::{Access, Owner};
 use crate::request::{Place, PlaceKind};
@@ -60,6 +61,50 @@ fn the_plan_of_an_ordinary_run() {
     let gaps: Vec<Control> = plan.gaps().map(|(control, _)| control).collect();
     assert_eq!(gaps, [Control::Memory]);
     assert_eq!(plan.boundary_gaps().count(), 0);
+}
+
+#[test]
+fn a_cgroup_holds_the_limits_where_there_is_one() {
+    let mut request = sample::request();
+    request.policy.limits.cpu.value = Some(mcp_policy::Cores::from_millicores(100));
+    let mut facts = sample::facts(1000);
+    facts.cgroup.held = Some(HeldCgroup {
+        at: "/sys/fs/cgroup/mcp-01234567".into(),
+        means: CgroupMeans::Beside,
+        controllers: ["memory", "pids", "cpu"].map(str::to_owned).to_vec(),
+    });
+    let whole = plan(&request, &facts);
+    assert_eq!(
+        names(&whole)[..8],
+        [
+            "set memory.swap.max 0",
+            "set memory.max 536870912",
+            "set memory.oom.group 1",
+            "set pids.max 129",
+            "set cpu.max 10000 100000",
+            "set cpu.weight 10",
+            "start in cgroup /sys/fs/cgroup/mcp-01234567 (beside our own cgroup)",
+            "create namespaces user mount pid net ipc uts cgroup",
+        ]
+    );
+    assert_eq!(names(&whole)[8], "make its cgroup the root");
+    assert_eq!(whole.gaps().count(), 0);
+    let has = |plan: &Plan, text: &str| names(plan).iter().any(|name| name.contains(text));
+    assert!(!has(&whole, "watch memory") && !has(&whole, "RLIMIT_DATA"));
+    assert!(has(&whole, "RLIMIT_NPROC 129"));
+
+    // Before 5.14 it counts the user's other processes, and only gets in the way.
+    facts.kernel = "5.10.0".to_owned();
+    assert!(!has(&plan(&request, &facts), "RLIMIT_NPROC"));
+
+    facts.cgroup.held.as_mut().unwrap().controllers = vec!["memory".to_owned()];
+    let some = plan(&request, &facts);
+    assert!(has(&some, "memory.max") && has(&some, "RLIMIT_NPROC") && !has(&some, "cpu.max"));
+    let why = Intent::unavailable(
+        "a share of the processor needs cgroup v2: the cpu controller is not delegated to us",
+        "bound the total with --max-cpu-time; `mcp doctor` says how to get cgroups",
+    );
+    assert_eq!(some.controls[&Control::Cpu], why);
 }
 
 #[test]
@@ -133,4 +178,66 @@ fn a_plan_with_any_name_in_it_can_be_printed() {
     request.cwd = odd;
     let json = serde_json::to_string(&plan(&request, &sample::facts(0))).unwrap();
     assert!(json.contains("/srv/\u{fffd}\\n"), "{json}");
+}
+
+#[test]
+fn the_plan_without_namespaces() {
+    let mut request = sample::request();
+    request.write = vec![Place { path: "/srv/data".into(), kind: PlaceKind::Directory }];
+    let mut facts = sample::facts(1000);
+    facts.namespaces = Fact::Fails { why: "No space left on device".to_owned() };
+    let plan = plan(&request, &facts);
+    assert_eq!(
+        names(&plan),
+        [
+            "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
+            "watch memory of the whole tree, limit 512 MiB",
+            "collect the orphans of the tree",
+            "hide the init process",
+            "start a session",
+            "join a new keyring",
+            "drop privileges all capabilities, no_new_privs",
+            "restrict file access by Landlock version 4: read /usr, read /etc/passwd, devices \
+             /dev/null, devices /dev/zero, devices /dev/full, devices /dev/random, devices \
+             /dev/urandom, read /proc, write /tmp/mcp-run/home, write /tmp/mcp-run/tmp, write \
+             /srv/data, no ports",
+            "set limit RLIMIT_DATA 536870912",
+            "set limit RLIMIT_NPROC 128 more than the user has",
+            "set limit RLIMIT_NOFILE 1024",
+            "set limit RLIMIT_CORE 0",
+            "close file descriptors but 0-2 (as they are, as they are, as they are)",
+            "filter system calls and refuse sockets, what namespaces would keep apart",
+            "execute /usr/bin/true in /tmp/mcp-run/home",
+        ]
+    );
+    assert_eq!(plan.boundary_gaps().count(), 0);
+    let told: Vec<Control> = plan.told_gaps().map(|(control, _)| control).collect();
+    assert_eq!(told, [Control::Filesystem, Control::ProcessIsolation, Control::TreeKill]);
+}
+
+#[test]
+fn what_is_missing_alone_is_made_up_for_alone() {
+    let fails = || Fact::Fails { why: "no".to_owned() };
+    let mut facts = sample::facts(1000);
+    facts.network_namespace = fails();
+    let without_network = plan(&sample::request(), &facts);
+    let steps = names(&without_network);
+    assert!(steps.contains(&"create namespaces user mount pid ipc uts cgroup".to_owned()));
+    assert!(steps.contains(&"filter system calls and refuse sockets".to_owned()));
+    assert_eq!(
+        without_network.gaps().map(|(control, _)| control).collect::<Vec<_>>(),
+        [Control::Memory]
+    );
+
+    let mut facts = sample::facts(1000);
+    facts.own_proc = fails();
+    let host_proc = plan(&sample::request(), &facts);
+    let shown = "mount /proc of the host, read-only, without kcore keys key-users";
+    assert!(names(&host_proc).contains(&shown.to_owned()));
+    assert!(host_proc.controls[&Control::ProcessIsolation].is_gap());
+    assert_eq!(host_proc.boundary_gaps().count(), 0);
+    facts.landlock_abi = 0;
+    let empty = plan(&sample::request(), &facts);
+    assert!(names(&empty).contains(&"mount /proc empty".to_owned()));
+    assert!(!empty.controls[&Control::ProcessIsolation].is_gap());
 }

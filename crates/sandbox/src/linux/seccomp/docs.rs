@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::linux::seccomp::filter::{Action, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT};
+use crate::linux::seccomp::filter::{Action, EACCES, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT};
+use crate::linux::seccomp::plain;
 use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Refusal};
 
 const BEGIN: &str = "<!-- refused-calls:begin -->\n";
@@ -12,6 +13,7 @@ const END: &str = "<!-- refused-calls:end -->";
 fn answer(name: &str, action: Action) -> &'static str {
     match action {
         Action::Errno(EPERM) => "EPERM",
+        Action::Errno(EACCES) => "EACCES",
         Action::Errno(ENOSYS) => "ENOSYS",
         Action::Errno(EPROTONOSUPPORT) => "EPROTONOSUPPORT",
         Action::Errno(EAFNOSUPPORT) => "EAFNOSUPPORT",
@@ -37,13 +39,27 @@ fn security_lists_the_refused_calls() {
     let text = fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the begin marker");
     let (shown, after) = rest.split_once(END).expect("the end marker");
-    let wanted = format!(
-        "{}\nWith `--no-subprocess` also:\n\n{}\nWith rules for networks, or for every port of a \
-         host, also:\n\n{}",
-        table(ALWAYS),
-        table(NO_NEW_PROCESSES),
-        table(ANNOUNCED)
-    );
+    let mut wanted = table(ALWAYS);
+    for (when, refusals) in [
+        ("With `--no-subprocess` also", NO_NEW_PROCESSES),
+        ("With rules for networks, or for every port of a host, also", ANNOUNCED),
+        ("Without a network namespace, unless `--network host` is given, also", plain::NO_SOCKETS),
+        (
+            "Without namespaces, with `--network host` and Landlock before 9, also",
+            plain::NO_UNIX_SOCKETS,
+        ),
+        (
+            "Without namespaces also (the launcher does what is asked in writable places)",
+            plain::PLAIN,
+        ),
+        ("Without namespaces, with Landlock before 3, also", plain::BEFORE_TRUNCATE),
+        (
+            "Without namespaces, with Landlock before 6, also (the launcher sends signals within the run)",
+            plain::BEFORE_SCOPES,
+        ),
+    ] {
+        wanted += &format!("\n{when}:\n\n{}", table(refusals));
+    }
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
     } else {

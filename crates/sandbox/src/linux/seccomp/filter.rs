@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 pub const EPERM: u16 = 1;
+pub const EACCES: u16 = 13;
 pub const ENOSYS: u16 = 38;
 pub const EPROTONOSUPPORT: u16 = 93;
 pub const EAFNOSUPPORT: u16 = 97;

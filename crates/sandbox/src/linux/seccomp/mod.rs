@@ -14,6 +14,7 @@
 mod bpf;
 mod compile;
 mod filter;
+pub mod plain;
 mod rules;
 
 #[cfg(test)]
@@ -31,6 +32,8 @@ use serde::Serialize;
 
 pub use bpf::Instruction;
 pub use filter::Arch;
+#[cfg(target_os = "linux")]
+pub use rules::Number;
 
 /// Whether the command may start other programs and processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -50,7 +53,43 @@ pub enum Connects {
     Announced,
 }
 
+/// Which sockets the command may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sockets {
+    /// What they reach is decided elsewhere.
+    All,
+    /// Those of the internet; a unix socket would lead to the host's own programs.
+    Internet,
+    /// None but connected pairs.
+    None,
+}
+
+/// What stands around the command besides the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ground {
+    Namespaces,
+    /// No namespaces: Landlock of this version, or none at all (0).
+    Plain {
+        landlock: u32,
+    },
+}
+
+impl Ground {
+    /// Whether the launcher is asked about calls besides those of `--no-subprocess`.
+    pub fn asks(self) -> bool {
+        matches!(self, Ground::Plain { .. })
+    }
+}
+
 /// The program for the kernel.
-pub fn program(arch: Arch, processes: NewProcesses, connects: Connects) -> Vec<Instruction> {
-    compile::compile(&rules::filter(arch, processes, connects))
+pub fn program(
+    arch: Arch,
+    processes: NewProcesses,
+    connects: Connects,
+    sockets: Sockets,
+    ground: Ground,
+) -> Vec<Instruction> {
+    compile::compile(&rules::with(arch, processes, connects, &plain::tables(sockets, ground)))
 }

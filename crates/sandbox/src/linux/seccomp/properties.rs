@@ -6,8 +6,8 @@ use crate::linux::seccomp::compile::{compile, encode};
 use crate::linux::seccomp::decide::Call;
 use crate::linux::seccomp::filter::{Action, Arch, Filter, Rule, Test, Width};
 use crate::linux::seccomp::interpret::run;
-use crate::linux::seccomp::rules::filter;
-use crate::linux::seccomp::{Connects, NewProcesses};
+use crate::linux::seccomp::rules::{filter, with};
+use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets, plain};
 
 /// No call of today has a larger number.
 const NUMBERS: std::ops::RangeInclusive<u32> = 0..=520;
@@ -122,8 +122,16 @@ proptest! {
     ) {
         for arch in [Arch::X86_64, Arch::Aarch64] {
             for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
-                for connects in [Connects::Free, Connects::Announced] {
-                    let filter = filter(arch, processes, connects);
+                for (connects, more) in [
+                    (Connects::Free, plain::tables(Sockets::All, Ground::Namespaces)),
+                    (Connects::Announced, plain::tables(Sockets::All, Ground::Namespaces)),
+                    (Connects::Free, plain::tables(Sockets::None, Ground::Plain { landlock: 1 })),
+                    (
+                        Connects::Free,
+                        plain::tables(Sockets::Internet, Ground::Plain { landlock: 6 }),
+                    ),
+                ] {
+                    let filter = with(arch, processes, connects, &more);
                     let program = compile(&filter);
                     let numbers = NUMBERS.flat_map(|number| [number, X32 + number]);
                     for number in numbers.chain([u32::MAX]) {

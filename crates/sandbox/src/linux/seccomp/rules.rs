@@ -39,7 +39,7 @@ pub struct Condition {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sense {
+pub(super) enum Sense {
     Is,
     Not,
 }
@@ -57,24 +57,24 @@ pub struct Refusal {
     pub reason: &'static str,
 }
 
-const fn both(name: &'static str, x86_64: u32, aarch64: u32) -> Number {
+pub(super) const fn both(name: &'static str, x86_64: u32, aarch64: u32) -> Number {
     Number { name, x86_64: Some(x86_64), aarch64: Some(aarch64) }
 }
 
 /// Calls since Linux 5.1 have one number everywhere.
-const fn same(name: &'static str, number: u32) -> Number {
+pub(super) const fn same(name: &'static str, number: u32) -> Number {
     both(name, number, number)
 }
 
-const fn x86(name: &'static str, number: u32) -> Number {
+pub(super) const fn x86(name: &'static str, number: u32) -> Number {
     Number { name, x86_64: Some(number), aarch64: None }
 }
 
-const fn always(call: Number, errno: u16, reason: &'static str) -> Refusal {
+pub(super) const fn always(call: Number, errno: u16, reason: &'static str) -> Refusal {
     Refusal { call, conditions: &[], when: "", action: Action::Errno(errno), reason }
 }
 
-const fn when(
+pub(super) const fn when(
     call: Number,
     conditions: &'static [Condition],
     when: &'static str,
@@ -84,7 +84,7 @@ const fn when(
     Refusal { call, conditions, when, action: Action::Errno(errno), reason }
 }
 
-const fn asked(
+pub(super) const fn asked(
     call: Number,
     conditions: &'static [Condition],
     when: &'static str,
@@ -93,19 +93,19 @@ const fn asked(
     Refusal { call, conditions, when, action: Action::Notify, reason }
 }
 
-const fn int(argument: u8, test: Test, sense: Sense) -> Condition {
+pub(super) const fn int(argument: u8, test: Test, sense: Sense) -> Condition {
     Condition { argument, width: Width::Low32, test, sense }
 }
 
-const fn one_of(argument: u8, set: &'static [u64]) -> Condition {
+pub(super) const fn one_of(argument: u8, set: &'static [u64]) -> Condition {
     int(argument, Test::OneOf(set), Sense::Is)
 }
 
-const fn none_of(argument: u8, set: &'static [u64]) -> Condition {
+pub(super) const fn none_of(argument: u8, set: &'static [u64]) -> Condition {
     int(argument, Test::OneOf(set), Sense::Not)
 }
 
-const fn any_bit(argument: u8, mask: u64) -> Condition {
+pub(super) const fn any_bit(argument: u8, mask: u64) -> Condition {
     int(argument, Test::AnyBit(mask), Sense::Is)
 }
 
@@ -117,17 +117,17 @@ const SET_ID: u64 = 0o6000;
 /// O_CREAT and O_TMPFILE's own bit: without them the mode is not looked at, and may be anything.
 const CREATES: u64 = 0o20_000_100;
 const MSG_FASTOPEN: u64 = 0x2000_0000;
-const AF_UNIX: u64 = 1;
-const AF_INET: u64 = 2;
-const AF_INET6: u64 = 10;
-const AF_NETLINK: u64 = 16;
+pub(super) const AF_UNIX: u64 = 1;
+pub(super) const AF_INET: u64 = 2;
+pub(super) const AF_INET6: u64 = 10;
+pub(super) const AF_NETLINK: u64 = 16;
 const NETLINK_ROUTE: u64 = 0;
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 const TIOCSETD: u64 = 0x5423;
 const NEW_LISTENER: u64 = 8;
 
-const SOCKET: Number = both("socket", 41, 198);
+pub(super) const SOCKET: Number = both("socket", 41, 198);
 const IOCTL: Number = both("ioctl", 16, 29);
 const CLONE: Number = both("clone", 56, 220);
 
@@ -350,7 +350,18 @@ const NO_OTHER_LISTENER: Refusal = when(
     "would answer in the launcher's place",
 );
 
+#[cfg(test)]
 pub fn filter(arch: Arch, processes: NewProcesses, connects: Connects) -> Filter {
+    with(arch, processes, connects, &[])
+}
+
+/// The refusals of every sandbox, and `more` of one that has fewer walls.
+pub fn with(
+    arch: Arch,
+    processes: NewProcesses,
+    connects: Connects,
+    more: &[&'static [Refusal]],
+) -> Filter {
     let refused = match processes {
         NewProcesses::Allowed => &[][..],
         NewProcesses::Refused => NO_NEW_PROCESSES,
@@ -359,9 +370,11 @@ pub fn filter(arch: Arch, processes: NewProcesses, connects: Connects) -> Filter
         Connects::Free => &[][..],
         Connects::Announced => ANNOUNCED,
     };
+    let more = more.iter().copied().flatten();
+    let all: Vec<&Refusal> = ALWAYS.iter().chain(refused).chain(announced).chain(more).collect();
     let mut rules = BTreeMap::new();
     // From the last to the first, so that of two refusals of one call the first is asked first.
-    for refusal in ALWAYS.iter().chain(refused).chain(announced).rev() {
+    for refusal in all.into_iter().rev() {
         if let Some(number) = refusal.call.on(arch) {
             let rest = rules.remove(&number).unwrap_or(Rule::Do(Action::Allow));
             rules.insert(number, refusal.rule(rest));

@@ -2,10 +2,13 @@
 
 use crate::linux::seccomp::compile::{compile, encode};
 use crate::linux::seccomp::decide::Call;
-use crate::linux::seccomp::filter::{Action, Arch, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT};
+use crate::linux::seccomp::filter::{
+    Action, Arch, EACCES, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT,
+};
 use crate::linux::seccomp::interpret::run;
-use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter};
-use crate::linux::seccomp::{Connects, NewProcesses};
+use crate::linux::seccomp::plain;
+use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter, with};
+use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets};
 
 const HIGH: [u64; 3] = [0, 1 << 32, 0xffff_ffff << 32];
 const PERM: Action = Action::Errno(EPERM);
@@ -298,9 +301,14 @@ fn every_program_is_one_that_the_kernel_takes() {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
             for connects in [Connects::Free, Connects::Announced] {
-                let length = super::program(arch, processes, connects).len();
-                let case = format!("{arch:?} {processes:?} {connects:?}");
-                assert!((1..=LONGEST_PROGRAM).contains(&length), "{case}: {length}");
+                for sockets in [Sockets::All, Sockets::Internet, Sockets::None] {
+                    for ground in [Ground::Namespaces, Ground::Plain { landlock: 0 }] {
+                        let program = super::program(arch, processes, connects, sockets, ground);
+                        let length = program.len();
+                        let fits = (1..=LONGEST_PROGRAM).contains(&length);
+                        assert!(fits, "{arch:?} {processes:?} {sockets:?} {ground:?}: {length}");
+                    }
+                }
             }
         }
     }
@@ -320,5 +328,161 @@ fn connections_are_announced_where_asked_for_and_then_only() {
                 assert_eq!(run(&compile(&filter), &call).0, encode(action));
             }
         }
+    }
+}
+
+/// As [`decides`], for a filter on its own.
+#[track_caller]
+fn plainly(sockets: Sockets, landlock: u32, name: &str, arguments: &[u64], action: Action) {
+    let tables = plain::tables(sockets, Ground::Plain { landlock });
+    let row = tables.iter().copied().flatten().find(|refusal| refusal.call.name == name);
+    let number = row.map_or_else(|| number(name), |refusal| refusal.call);
+    for arch in [Arch::X86_64, Arch::Aarch64] {
+        let Some(number) = number.on(arch) else { continue };
+        let filter = with(arch, NewProcesses::Allowed, Connects::Free, &tables);
+        let program = compile(&filter);
+        for high in HIGH {
+            let mut registers = [high; 6];
+            for (register, argument) in registers.iter_mut().zip(arguments) {
+                *register = high | argument;
+            }
+            let call = Call { number, arch: arch.audit(), arguments: registers };
+            assert_eq!(run(&program, &call).0, encode(action), "{name} {registers:x?}");
+        }
+    }
+}
+
+#[test]
+fn without_a_network_namespace_no_socket_is_made() {
+    let refused = Action::Errno(EACCES);
+    for arguments in [[1, 1, 0], [2, 1, 6], [10, 2, 17], [16, 3, 0], [1, 0x80802, 0]] {
+        plainly(Sockets::None, 7, "socket", &arguments, refused);
+    }
+    for (kind, action) in [
+        (1, Action::Allow),
+        (0x80801, Action::Allow),
+        (5, Action::Allow),
+        (2, refused),
+        (3, refused),
+    ] {
+        plainly(Sockets::None, 7, "socketpair", &[1, kind, 0], action);
+        plainly(Sockets::Internet, 7, "socketpair", &[1, kind, 0], action);
+    }
+    for name in ["connect", "bind", "listen"] {
+        plainly(Sockets::None, 7, name, &[3, 0, 0], refused);
+    }
+    plainly(Sockets::Internet, 7, "socket", &[1, 1, 0], refused);
+    plainly(Sockets::Internet, 7, "socket", &[2, 1, 6], Action::Allow);
+    plainly(Sockets::All, 9, "socket", &[1, 1, 0], Action::Allow);
+}
+
+#[test]
+fn without_namespaces_the_launcher_is_asked_about_files() {
+    for name in [
+        "chmod",
+        "fchmod",
+        "fchmodat",
+        "fchmodat2",
+        "chown",
+        "lchown",
+        "fchown",
+        "fchownat",
+        "utime",
+        "utimes",
+        "futimesat",
+        "utimensat",
+        "setxattr",
+        "lsetxattr",
+        "fsetxattr",
+        "removexattr",
+        "lremovexattr",
+        "fremovexattr",
+    ] {
+        plainly(Sockets::None, 7, name, &[0, 0, 0, 0], Action::Notify);
+    }
+    // A set-id mode is nobody's to give.
+    plainly(Sockets::None, 7, "fchmod", &[3, 0o4755], PERM);
+    plainly(Sockets::None, 7, "prlimit64", &[0, 7], Action::Allow);
+    plainly(Sockets::None, 7, "prlimit64", &[4711, 7], PERM);
+    plainly(Sockets::None, 7, "setpriority", &[0, 0, 10], Action::Allow);
+    plainly(Sockets::None, 7, "setpriority", &[2, 0, 10], PERM);
+    plainly(Sockets::None, 7, "setpriority", &[0, 4711, 10], PERM);
+    plainly(Sockets::None, 7, "prctl", &[36, 1], PERM);
+    plainly(Sockets::None, 7, "prctl", &[15, 1], Action::Allow);
+}
+
+#[test]
+fn what_an_older_landlock_does_not_know_is_asked_or_refused() {
+    for (landlock, action) in [(1, Action::Notify), (2, Action::Notify), (3, Action::Allow)] {
+        plainly_by_number(landlock, (76, 45), &[0, 0], action);
+    }
+    let refused = Action::Errno(EACCES);
+    // O_RDONLY | O_TRUNC, the mode that is neither, and what Landlock does see.
+    for (flags, action) in
+        [(0o1000, refused), (0o1003, refused), (0o1001, Action::Allow), (0o1002, Action::Allow)]
+    {
+        plainly(Sockets::None, 2, "openat", &[0, 0, flags], action);
+        plainly(Sockets::None, 2, "open", &[0, flags], action);
+        plainly(Sockets::None, 3, "openat", &[0, 0, flags], Action::Allow);
+    }
+    for (landlock, action) in [(1, Action::Notify), (5, Action::Notify), (6, Action::Allow)] {
+        for numbers in [(62, 129), (200, 130), (234, 131), (129, 138), (297, 240), (424, 424)] {
+            plainly_by_number(landlock, numbers, &[0, 0], action);
+        }
+    }
+    for command in [8, 15] {
+        plainly(Sockets::None, 5, "fcntl", &[1, command], PERM);
+    }
+    plainly(Sockets::None, 5, "fcntl", &[1, 2], Action::Allow);
+}
+
+/// A call that may have no row at all.
+#[track_caller]
+fn plainly_by_number(landlock: u32, numbers: (u32, u32), arguments: &[u64], action: Action) {
+    for (arch, number) in [(Arch::X86_64, numbers.0), (Arch::Aarch64, numbers.1)] {
+        let tables = plain::tables(Sockets::None, Ground::Plain { landlock });
+        let program = compile(&with(arch, NewProcesses::Allowed, Connects::Free, &tables));
+        let mut registers = [0; 6];
+        registers[..arguments.len()].copy_from_slice(arguments);
+        let call = Call { number, arch: arch.audit(), arguments: registers };
+        assert_eq!(run(&program, &call).0, encode(action), "{number} version {landlock}");
+    }
+}
+
+/// The numbers of the rows for fewer walls are the kernel's.
+#[cfg(target_os = "linux")]
+#[test]
+fn numbers_of_the_plain_rows_are_those_of_the_c_library() {
+    macro_rules! same {
+        ($($name:ident $number:ident)*) => {$({
+            let all = [plain::NO_SOCKETS, plain::PLAIN, plain::BEFORE_TRUNCATE, plain::BEFORE_SCOPES];
+            let row = all.into_iter().flatten().find(|row| row.call.name == stringify!($name));
+            let call = row.unwrap_or_else(|| panic!(stringify!($name))).call;
+            let here = if cfg!(target_arch = "x86_64") { call.x86_64 } else { call.aarch64 };
+            assert_eq!(here.map(i64::from), Some(i64::from(libc::$number)), stringify!($name));
+        })*};
+    }
+    same! {
+        socket SYS_socket socketpair SYS_socketpair connect SYS_connect bind SYS_bind
+        listen SYS_listen fchmod SYS_fchmod fchmodat SYS_fchmodat fchown SYS_fchown
+        fchownat SYS_fchownat utimensat SYS_utimensat setxattr SYS_setxattr
+        lsetxattr SYS_lsetxattr fsetxattr SYS_fsetxattr removexattr SYS_removexattr
+        lremovexattr SYS_lremovexattr fremovexattr SYS_fremovexattr ioctl SYS_ioctl
+        fanotify_init SYS_fanotify_init inotify_add_watch SYS_inotify_add_watch shmget SYS_shmget
+        shmat SYS_shmat shmctl SYS_shmctl semget SYS_semget semop SYS_semop
+        semtimedop SYS_semtimedop semctl SYS_semctl msgget SYS_msgget msgsnd SYS_msgsnd
+        msgrcv SYS_msgrcv msgctl SYS_msgctl mq_open SYS_mq_open mq_unlink SYS_mq_unlink
+        prlimit64 SYS_prlimit64 setpriority SYS_setpriority sched_setparam SYS_sched_setparam
+        sched_setscheduler SYS_sched_setscheduler sched_setattr SYS_sched_setattr
+        sched_setaffinity SYS_sched_setaffinity ioprio_set SYS_ioprio_set
+        move_pages SYS_move_pages prctl SYS_prctl seccomp SYS_seccomp truncate SYS_truncate
+        openat SYS_openat kill SYS_kill tkill SYS_tkill tgkill SYS_tgkill
+        rt_sigqueueinfo SYS_rt_sigqueueinfo rt_tgsigqueueinfo SYS_rt_tgsigqueueinfo
+        pidfd_send_signal SYS_pidfd_send_signal fcntl SYS_fcntl
+    }
+    #[cfg(target_arch = "x86_64")]
+    same! {
+        chmod SYS_chmod chown SYS_chown lchown SYS_lchown utime SYS_utime utimes SYS_utimes
+        futimesat SYS_futimesat fchmodat2 SYS_fchmodat2 open SYS_open
     }
 }

@@ -93,15 +93,20 @@ pub fn is_filtered() -> bool {
 pub struct Asked {
     id: u64,
     pub number: i32,
-    /// The thread that calls.
-    pub caller: u32,
+    /// The thread that asks.
+    pub thread: i32,
     pub arguments: [u64; 6],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
+    /// The call is carried out as it was made. Only where all that counts is in its registers:
+    /// memory may have changed since somebody looked at it.
     Pass,
     Refuse,
+    /// It was carried out by whoever was asked; this is the answer.
+    Done(i64),
+    Errno(i32),
 }
 
 /// The next call that waits, or `None` if its caller is gone. Waits for one: poll first.
@@ -116,7 +121,7 @@ pub fn next_asked(listener: BorrowedFd<'_>) -> io::Result<Option<Asked>> {
         Ok(_) => Ok(Some(Asked {
             id: asked.id,
             number: asked.data.nr,
-            caller: asked.pid,
+            thread: asked.pid as i32,
             arguments: asked.data.args,
         })),
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => Ok(None),
@@ -136,24 +141,25 @@ pub fn answer_on_the_same_processor(listener: BorrowedFd<'_>) -> io::Result<()> 
 }
 
 /// Reads the memory of a process that waits for an answer. Tells how much could be read.
-pub fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
+pub fn read_memory(thread: i32, address: u64, into: &mut [u8]) -> io::Result<usize> {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
     // SAFETY: the kernel writes into `into` only, no more than it is long; the other address is
     // of the other process, and checked there.
-    let count = unsafe {
-        libc::process_vm_readv(thread.cast_signed(), &raw const local, 1, &raw const remote, 1, 0)
-    };
+    let count =
+        unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
     Ok(check(count as libc::c_long)? as usize)
 }
 
 /// Tells whether the answer reached a caller that still waits.
 pub fn answer(listener: BorrowedFd<'_>, asked: Asked, verdict: Verdict) -> io::Result<bool> {
-    let (error, flags) = match verdict {
-        Verdict::Pass => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
-        Verdict::Refuse => (-libc::EPERM, 0),
+    let (val, error, flags) = match verdict {
+        Verdict::Pass => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Verdict::Refuse => (0, -libc::EPERM, 0),
+        Verdict::Done(value) => (value, 0, 0),
+        Verdict::Errno(errno) => (0, -errno, 0),
     };
-    let response = libc::seccomp_notif_resp { id: asked.id, val: 0, error, flags };
+    let response = libc::seccomp_notif_resp { id: asked.id, val, error, flags };
     // SAFETY: the kernel reads one seccomp_notif_resp, which outlives the call.
     let result = unsafe {
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response)
@@ -165,8 +171,17 @@ pub fn answer(listener: BorrowedFd<'_>, asked: Asked, verdict: Verdict) -> io::R
     }
 }
 
+/// Whether the caller still waits, so that its number is still its own.
+pub fn still_waits(listener: BorrowedFd<'_>, asked: Asked) -> bool {
+    // SAFETY: the kernel reads one number, which outlives the call.
+    let result = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const asked.id)
+    };
+    result == 0
+}
+
 /// A Landlock ruleset that refuses these uses of files and of what is outside its domain.
-pub fn landlock_create(files: u64, scopes: u64) -> io::Result<OwnedFd> {
+pub fn landlock_create(files: u64, ports: u64, scopes: u64) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
         files: u64,
@@ -174,7 +189,7 @@ pub fn landlock_create(files: u64, scopes: u64) -> io::Result<OwnedFd> {
         scopes: u64,
     }
     // A kernel that knows a shorter one takes this as long as the rest is zero.
-    let attributes = Attributes { files, ports: 0, scopes };
+    let attributes = Attributes { files, ports, scopes };
     // SAFETY: attributes outlives the call, which reads as many bytes of it as it is long.
     let fd = check(unsafe {
         libc::syscall(

@@ -4,6 +4,7 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::check;
@@ -13,6 +14,9 @@ pub struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
 }
+
+/// The mask that this process was started with.
+static FIRST_MASK: OnceLock<libc::sigset_t> = OnceLock::new();
 
 /// A signal that arrived.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +39,8 @@ impl Signals {
                 libc::sigaddset(&raw mut set, *signal);
             }
             check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, &raw mut before).into())?;
+            // Where a first set-up was given up, the mask is ours already.
+            let before = *FIRST_MASK.get_or_init(|| before);
             // Inherited as ignored, it would let the kernel collect our children before we do.
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let fd = check(
@@ -157,4 +163,27 @@ pub fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: kill has no memory arguments.
     check(unsafe { libc::kill(pid, signal) }.into())?;
     Ok(())
+}
+
+/// Sends a signal to one thread of a process.
+pub fn send_to_thread(process: i32, thread: i32, signal: i32) -> io::Result<()> {
+    if process <= 1 || thread <= 1 {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: tgkill has no memory arguments.
+    check(unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal) })?;
+    Ok(())
+}
+
+/// Has orphans of this process's descendants come to it.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: PR_SET_CHILD_SUBREAPER takes a number.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }.into())?;
+    let mut is_set: libc::c_int = 0;
+    // SAFETY: PR_GET_CHILD_SUBREAPER writes one int, which outlives the call.
+    check(unsafe { libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut is_set, 0, 0, 0) }.into())?;
+    match is_set {
+        1 => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(libc::EPERM)),
+    }
 }

@@ -117,9 +117,12 @@ impl Broker {
     }
 
     /// A port of the host's loopback that leads to the command's.
-    pub(super) fn add_host_port(&mut self, port: u16) -> io::Result<()> {
-        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut listener = mio::net::TcpListener::bind(at)?;
+    pub(super) fn add_host_port(
+        &mut self,
+        port: u16,
+        listener: std::net::TcpListener,
+    ) -> io::Result<()> {
+        let mut listener = mio::net::TcpListener::from_std(listener);
         let slot = self.slots.reserve();
         self.register(&mut listener, slot, Side::Inner)?;
         self.slots.put(slot, Entry::HostPort(listener, port));

@@ -39,6 +39,7 @@ subprocess = false
 [limits]
 memory = "64 MiB"
 cpu = 0.5
+io = "10 MiB/s"
 processes = 7
 open_files = 8
 file_size = "none"

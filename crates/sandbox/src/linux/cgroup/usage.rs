@@ -1,0 +1,82 @@
+//! What a tree used and what became of it, from the files of its cgroup. Pure.
+
+/// The number after a word at the start of a line, as in `cpu.stat` and `memory.events`.
+pub fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+/// A file with one number. `max` is none.
+pub fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+/// What the files said, each where there was one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Used {
+    pub peak_memory: Option<u64>,
+    pub peak_processes: Option<u64>,
+    pub cpu_micros: Option<u64>,
+    pub throttled_micros: Option<u64>,
+    /// Processes killed because the memory limit was reached.
+    pub oom_kills: u64,
+    /// Processes and threads that were refused.
+    pub refused_processes: u64,
+}
+
+impl Used {
+    /// `read` gives the text of a file of the cgroup. Older kernels have no peaks (`memory.peak`
+    /// is there from 5.19 on, `pids.peak` from 6.1).
+    pub fn read(read: impl Fn(&str) -> Option<String>) -> Used {
+        let one = |file: &str| read(file).as_deref().and_then(number);
+        let cpu = read("cpu.stat").unwrap_or_default();
+        let events = read("memory.events").unwrap_or_default();
+        let refused = read("pids.events").unwrap_or_default();
+        Used {
+            peak_memory: one("memory.peak"),
+            peak_processes: one("pids.peak"),
+            cpu_micros: field(&cpu, "usage_usec"),
+            throttled_micros: field(&cpu, "throttled_usec"),
+            oom_kills: field(&events, "oom_kill").unwrap_or(0),
+            refused_processes: field(&refused, "max").unwrap_or(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_is_there() {
+        let files = |name: &str| {
+            let text = match name {
+                "memory.peak" => "67108864\n",
+                "cpu.stat" => {
+                    "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\nnr_throttled 2\n\
+                     throttled_usec 70\n"
+                }
+                "memory.events" => "low 0\nhigh 0\nmax 31\noom 1\noom_kill 3\noom_group_kill 1\n",
+                "pids.events" => "max 4\n",
+                _ => return None,
+            };
+            Some(text.to_owned())
+        };
+        let used = Used {
+            peak_memory: Some(64 << 20),
+            peak_processes: None,
+            cpu_micros: Some(1500),
+            throttled_micros: Some(70),
+            oom_kills: 3,
+            refused_processes: 4,
+        };
+        assert_eq!(Used::read(files), used);
+        assert_eq!(Used::read(|_| None), Used::default());
+    }
+
+    #[test]
+    fn a_name_is_a_whole_word() {
+        assert_eq!(field("oom_kill_x 1\noom_kill 2\n", "oom_kill"), Some(2));
+        assert_eq!(field("oom_kill\n", "oom_kill"), None);
+        assert_eq!(number("max\n"), None);
+    }
+}
