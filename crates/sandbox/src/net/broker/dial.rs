@@ -11,7 +11,7 @@ use mio::net::TcpStream;
 
 use super::connection::{Joined, Service};
 use super::event_loop::Entry;
-use super::slots::Side;
+use super::slots::{Cause, Side};
 use super::talk::{Said, Talk};
 use super::{Broker, socket};
 use crate::net::endpoint::{Endpoint, Target};
@@ -83,8 +83,12 @@ impl Rest {
 
 impl Broker {
     pub(super) fn dial(&mut self, slot: usize, client: TcpStream, service: Arc<Service>) {
-        let to = Endpoint { target: service.target.clone(), port: service.port };
         let caller = Caller { client, service };
+        if self.upstream.is_direct() {
+            return self.name(slot, caller, Naming::Target);
+        }
+        let Service { target, port, .. } = &*caller.service;
+        let to = Endpoint { target: target.clone(), port: *port };
         match self.upstream.route(&to) {
             Route::Direct => self.name(slot, caller, Naming::Target),
             Route::Proxy(proxy) => {
@@ -194,10 +198,12 @@ impl Broker {
         while let Some(to) = rest.addresses.pop_front() {
             let connecting = self.connect(rest.from, to).and_then(|mut stream| {
                 self.register(&mut stream, slot, Side::Outer)?;
-                Ok(stream)
+                // Nearby servers are there, or not, at once.
+                Ok((connected(&stream)?, stream))
             });
             match connecting {
-                Ok(stream) => {
+                Ok((true, stream)) => return self.connected(slot, caller, stream, rest),
+                Ok((false, stream)) => {
                     let patience = if rest.addresses.is_empty() { LAST } else { ONE_OF_MANY };
                     let until = Instant::now() + patience;
                     let phase = Phase::Connecting { stream, rest };
@@ -220,7 +226,7 @@ impl Broker {
         match from {
             From::Host => {
                 let stream = TcpStream::connect(to)?;
-                socket::tune_outer(&stream);
+                socket::tune_outer(&stream, to.ip());
                 Ok(stream)
             }
             From::Sandbox => {
@@ -231,9 +237,9 @@ impl Broker {
         }
     }
 
-    pub(super) fn dialing(&mut self, slot: usize, side: Side, dialing: Box<Dialing>) {
+    pub(super) fn dialing(&mut self, slot: usize, cause: Cause, dialing: Box<Dialing>) {
         // What the client has to say is heard once there is somebody to say it to.
-        if side == Side::Inner {
+        if !matches!(cause, Cause::Event(Side::Outer) | Cause::End(Side::Outer)) {
             return self.slots.put(slot, Entry::Dialing(dialing));
         }
         let Dialing { caller, phase, until } = *dialing;
@@ -312,7 +318,7 @@ impl Broker {
         let Caller { client, service } = caller;
         self.journal.traffic(&service.shown).connections += 1;
         let joined = Joined::new(client, stream, &service);
-        self.joined(slot, Box::new(joined), service);
+        self.joined(slot, Cause::Unfinished, Box::new(joined), service);
     }
 
     /// Whoever connected sees a reset: it is too late for a refusal.
@@ -325,12 +331,12 @@ impl Broker {
 
 /// Whether a connection has come about.
 fn connected(stream: &TcpStream) -> io::Result<bool> {
-    if let Some(error) = stream.take_error()? {
-        return Err(error);
-    }
-    match stream.peer_addr() {
-        Ok(_) => Ok(true),
-        Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(false),
-        Err(e) => Err(e),
+    let Err(not_yet) = stream.peer_addr() else {
+        return Ok(true);
+    };
+    match stream.take_error()? {
+        Some(error) => Err(error),
+        None if not_yet.kind() == io::ErrorKind::NotConnected => Ok(false),
+        None => Err(not_yet),
     }
 }

@@ -107,7 +107,6 @@ impl Broker {
         if self.register(&mut client, slot, Side::Inner).is_err() {
             return self.slots.release(slot);
         }
-        socket::tune_inner(&client);
         self.connections += 1;
         // A name keeps its address while it is used.
         if let Target::Name(name) = &service.target {
@@ -157,6 +156,7 @@ impl Broker {
             return self.slots.release(slot);
         }
         self.connections += 1;
+        socket::tune_inner(&client);
         let shown = format!("listen {port}");
         let target = Target::Ip(Ipv4Addr::LOCALHOST.into());
         let protocol = Protocol::Tcp;
