@@ -1,5 +1,5 @@
-//! The first request: the verdict does not depend on how the stream was cut, and the two
-//! readers of first bytes agree with the one that runs both.
+//! The first request: the verdict does not depend on how the stream was cut, and what the
+//! reader of all first bytes takes for HTTP is what this one does.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

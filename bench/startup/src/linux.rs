@@ -10,11 +10,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use bench_common::{Random, Summary, programs};
 use clap::Parser;
 use serde_json::json;
 
 use contenders::{Contender, Entry};
-use stats::{Summary, Table};
+use stats::Table;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -73,7 +74,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     }
     let launcher = match &args.mcp {
         Some(path) => path.clone(),
-        None => contenders::default_launcher()?,
+        None => programs::default_launcher()?,
     };
     let entries = contenders::all(&args.command, &launcher)?;
     let ready: Vec<&Contender> = entries.iter().filter_map(Entry::ready).collect();
@@ -103,7 +104,7 @@ fn run(args: &Args) -> Result<ExitCode> {
 fn measure(contenders: &[&Contender], args: &Args) -> Result<Vec<Summary>> {
     let mut samples = vec![Vec::with_capacity(args.rounds as usize); contenders.len()];
     let mut order: Vec<usize> = (0..contenders.len()).collect();
-    let mut random = stats::Random::default();
+    let mut random = Random::default();
     for round in 0..args.warm_up.saturating_add(args.rounds) {
         random.shuffle(&mut order);
         for &index in &order {

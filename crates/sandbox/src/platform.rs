@@ -32,7 +32,9 @@ mod linux {
     }
 
     pub fn resolve(wish: Wish) -> Result<Request, Error> {
-        crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)
+        let mut request = crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)?;
+        crate::linux::landlock::find_strays(&mut request);
+        Ok(request)
     }
 
     pub use crate::linux::claim::Claim;

@@ -33,6 +33,8 @@ pub struct Place {
 pub enum PlaceKind {
     Directory,
     File,
+    /// A unix socket that may be connected to.
+    Socket,
 }
 
 /// Something that a deny rule matched when the request was made.
@@ -131,6 +133,10 @@ pub struct Request {
     pub links: Vec<Link>,
     pub read: Vec<Place>,
     pub write: Vec<Place>,
+    /// Unix sockets of the host that may be used.
+    pub unix: Vec<Place>,
+    /// Unix sockets that lie in granted directories, and are not to be used.
+    pub stray_sockets: Vec<PathBuf>,
     /// What deny rules match; none lies below another.
     pub denied: Vec<Denied>,
     /// Grants that are not in `read` and `write`, because a deny rule takes all of them away.

@@ -2,9 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use bench_common::programs::find;
 
 use super::{Result, sys};
 
@@ -48,13 +50,6 @@ impl Contender {
         }
         Ok(run.took)
     }
-}
-
-/// `release/mcp` in the target directory that this program was built in.
-pub fn default_launcher() -> Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let target = own.parent().and_then(Path::parent).ok_or("this program has no directory")?;
-    Ok(target.join("release").join("mcp"))
 }
 
 pub fn all(command: &Path, launcher: &Path) -> Result<Vec<Entry>> {
@@ -118,11 +113,6 @@ pub fn bubblewrap(command: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
     add(&["--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/home/x", "--"].map(OsStr::new));
     words.extend(command);
     words
-}
-
-fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
 /// Why a command does not succeed, if it does not.

@@ -1,32 +1,11 @@
-//! Order statistics and the table made of them. Times are heavy-tailed: medians, no means.
+//! The table of what was measured.
 
 use std::fmt;
-use std::time::Duration;
 
+use bench_common::Summary;
 use serde_json::{Value, json};
 
 use super::contenders::Entry;
-
-/// Milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    pub median: f64,
-    pub p10: f64,
-    pub p90: f64,
-}
-
-impl Summary {
-    pub fn of(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        let at = |part: f64| {
-            // Nearest rank; a benchmark has at least one round.
-            let rank = (part * times.len() as f64).ceil() as usize;
-            let time = times.get(rank.saturating_sub(1)).copied().unwrap_or_default();
-            time.as_secs_f64() * 1e3
-        };
-        Self { median: at(0.5), p10: at(0.1), p90: at(0.9) }
-    }
-}
 
 struct Row {
     name: &'static str,
@@ -108,44 +87,12 @@ impl fmt::Display for Table {
     }
 }
 
-/// xorshift64*: enough to keep one contender from always following the same other one.
-pub struct Random(u64);
-
-impl Default for Random {
-    fn default() -> Self {
-        Self(0x9e37_79b9_7f4a_7c15)
-    }
-}
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
-    }
-
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn row(name: &'static str, median: f64) -> Row {
         Row { name, outcome: Ok(Summary { median, p10: median, p90: median }) }
-    }
-
-    #[test]
-    fn percentiles_are_nearest_rank() {
-        let summary = Summary::of((1..=10).rev().map(Duration::from_millis).collect());
-        assert_eq!(summary, Summary { median: 5.0, p10: 1.0, p90: 9.0 });
-        let one = Summary::of(vec![Duration::from_millis(3)]);
-        assert_eq!(one, Summary { median: 3.0, p10: 3.0, p90: 3.0 });
     }
 
     #[test]
@@ -162,19 +109,5 @@ mod tests {
         assert_eq!(table.ratio_of("mcp"), None);
         assert!(table.to_string().contains("bubblewrap    skipped: not installed"));
         assert_eq!(table.to_json()[1]["skipped"], "not installed");
-    }
-
-    #[test]
-    fn shuffling_keeps_every_item_and_moves_some() {
-        let mut random = Random::default();
-        let mut orders = std::collections::BTreeSet::new();
-        for _ in 0..200 {
-            let mut items = [0, 1, 2, 3];
-            random.shuffle(&mut items);
-            orders.insert(items);
-            items.sort_unstable();
-            assert_eq!(items, [0, 1, 2, 3]);
-        }
-        assert_eq!(orders.len(), 24);
     }
 }

@@ -9,6 +9,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod allowlist;
 mod bad_input;
 mod bad_surroundings;
 mod cgroup;
@@ -21,12 +22,15 @@ mod kill_launcher_200;
 mod landlock;
 mod limits;
 mod network;
+mod network_bounds;
+mod network_ways;
 mod no_subprocess;
 mod own_place;
 mod plain;
 mod planted;
 mod privileges;
 mod processes;
+mod rebinding;
 mod report;
 mod runs;
 mod sudo;

@@ -8,6 +8,7 @@ mod pty;
 mod run;
 mod scratch;
 mod sys;
+mod world;
 
 pub use finished::{Finished, Outcome};
 pub use live::Live;
@@ -16,6 +17,7 @@ pub use pty::Pty;
 pub use run::{Ground, PLAIN, Run, mcp_path, probe_path};
 pub use scratch::Scratch;
 pub use sys::{Preparation, euid};
+pub use world::World;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::sys::{self, Preparation};
-use super::{Finished, Live, PATIENCE, Scratch, needs};
+use super::{Finished, Live, PATIENCE, Scratch, World, needs};
 
 /// The launcher under test: `MCP_BIN`, or the one cargo built for this test.
 pub fn mcp_path() -> PathBuf {
@@ -55,6 +55,8 @@ impl Ground {
 pub struct Run {
     bare: bool,
     ground: Ground,
+    /// What starts the launcher, where it is not started by the test itself.
+    around: Vec<OsString>,
     flags: Vec<OsString>,
     command: Vec<OsString>,
     environment: Vec<(OsString, Option<OsString>)>,
@@ -71,6 +73,7 @@ impl Run {
         Run {
             bare: false,
             ground: Ground::of_the_tests(),
+            around: Vec::new(),
             flags: Vec::new(),
             command: Vec::new(),
             environment: Vec::new(),
@@ -92,6 +95,16 @@ impl Run {
     pub fn on(mut self, ground: Ground) -> Run {
         self.ground = ground;
         self
+    }
+
+    /// Runs in a world of the test's own.
+    pub fn world(mut self, world: &World) -> Run {
+        self.around = world.words();
+        self
+    }
+
+    pub fn allow_net(self, rule: impl AsRef<OsStr>) -> Run {
+        self.flag("--allow-net").arg(rule)
     }
 
     pub fn flag(self, flag: &str) -> Run {
@@ -192,7 +205,7 @@ impl Run {
 
     /// The words that start this run: `mcp run FLAGS -- COMMAND`, or the bare command.
     pub fn words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec![];
+        let mut words = self.around.clone();
         if let Ground::Without(what) = self.ground
             && (what != "user" || needs::user_namespaces().is_none())
         {

@@ -8,6 +8,7 @@ mod lifetime;
 mod linux;
 mod network;
 mod resources;
+mod talk;
 
 use crate::act::{Args, Said, Spec};
 
@@ -78,6 +79,14 @@ pub(crate) const ACTS: &[Spec] = &[
     act("udp-send", "ADDR:PORT [TEXT]", network::udp_send),
     act("listen", "PORT", network::listen),
     act("resolve", "NAME", network::resolve),
+    act("talk", "HOST:PORT [TEXT]", talk::talk),
+    act("listen-to", "HOST:PORT", talk::listen_to),
+    act("echo", "HOST:PORT BYTES", talk::echo),
+    act("talk-tls", "HOST:PORT NAME|- [PIECE]", talk::talk_tls),
+    act("udp-talk", "HOST:PORT [TEXT]", talk::udp_talk),
+    act("talk-at-once", "HOST:PORT N", talk::talk_at_once),
+    act("resolve-many", "N SUFFIX", talk::resolve_many),
+    act("world", "LOG SPEC COMMAND ARGS…", linux!(world::world)),
     act("fastopen", "ADDR:PORT", linux!(sockets::fastopen)),
     act("unix-connect", "PATH", linux!(sockets::unix_connect)),
     act("unix-abstract", "NAME", linux!(sockets::unix_abstract)),

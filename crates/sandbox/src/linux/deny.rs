@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::linux::step::{Access, Mask, Step};
 use crate::plan::Intent;
-use crate::request::{DeniedKind, PlaceKind, Request};
+use crate::request::{Denied, DeniedKind, PlaceKind, Request};
 
 /// The steps that close what is denied, once `placed` is in place.
 pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {
@@ -23,13 +23,32 @@ pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {
         return Vec::new();
     }
     let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
-    let masks = masks(request, &mounts);
-    let held = held(&masks, &mounts);
+    // Also without anything to mask: it is what the report rests on.
+    closing(masks(&request.denied, &mounts), &mounts)
+}
+
+/// The steps that close unix sockets of the host that nobody allowed.
+pub fn strays(request: &Request, placed: &[Step]) -> Vec<Step> {
+    if request.stray_sockets.is_empty() {
+        return Vec::new();
+    }
+    let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
+    let is_denied = |path: &PathBuf| request.denied.iter().any(|d| path.starts_with(&d.path));
+    let strays: Vec<Denied> = request
+        .stray_sockets
+        .iter()
+        .filter(|path| !is_denied(path))
+        .map(|path| Denied { path: path.clone(), kind: DeniedKind::File, rule: 0 })
+        .collect();
+    closing(masks(&strays, &mounts), &mounts)
+}
+
+fn closing(masks: BTreeSet<Mask>, mounts: &[Mount<'_>]) -> Vec<Step> {
+    let held = held(&masks, mounts);
     let mut steps = Vec::new();
     if !held.is_empty() {
         steps.push(Step::Hold { places: held.into_iter().collect() });
     }
-    // Also without anything to mask: it is what the report rests on.
     steps.push(Step::Mask { masks: masks.into_iter().collect() });
     steps
 }
@@ -76,14 +95,14 @@ fn over<'a, 'b>(mounts: &'b [Mount<'a>], path: &Path) -> Option<&'b Mount<'a>> {
     holding.max_by_key(|mount| mount.at.components().count())
 }
 
-fn masks(request: &Request, mounts: &[Mount<'_>]) -> BTreeSet<Mask> {
+fn masks(denied: &[Denied], mounts: &[Mount<'_>]) -> BTreeSet<Mask> {
     let mut masks = BTreeSet::new();
-    for denied in &request.denied {
+    for denied in denied {
         for mount in mounts {
             if mount.from.starts_with(&denied.path) {
                 let kind = match mount.kind {
                     PlaceKind::Directory => DeniedKind::Directory,
-                    PlaceKind::File => DeniedKind::File,
+                    PlaceKind::File | PlaceKind::Socket => DeniedKind::File,
                 };
                 masks.insert(Mask { at: mount.at.to_owned(), kind });
             } else if let Ok(below) = denied.path.strip_prefix(mount.from) {

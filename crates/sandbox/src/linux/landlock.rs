@@ -88,7 +88,7 @@ impl Ruleset {
     pub fn rights(self, allowed: Allowed, kind: PlaceKind) -> u64 {
         let possible = match kind {
             PlaceKind::Directory => self.files,
-            PlaceKind::File => self.files & OF_A_FILE,
+            PlaceKind::File | PlaceKind::Socket => self.files & OF_A_FILE,
         };
         possible & allowed.rights()
     }
@@ -110,6 +110,8 @@ pub enum Allowed {
     Read,
     /// Everything but making and driving devices, and sockets of the host.
     Write,
+    /// Connecting to a socket of the host.
+    Socket,
     /// Reading, writing and driving devices that are there.
     Devices,
     /// Of a standard descriptor: what it was opened for.
@@ -123,6 +125,7 @@ impl Allowed {
         match self {
             Allowed::Read => READ_FILE | READ_DIR | EXECUTE,
             Allowed::Write => (FIRST | REFER | TRUNCATE) & !(MAKE_CHAR | MAKE_BLOCK),
+            Allowed::Socket => RESOLVE_UNIX,
             Allowed::Devices => READ_FILE | WRITE_FILE | IOCTL_DEV,
             Allowed::Input => READ_FILE | IOCTL_DEV,
             // `echo > /dev/stdout` truncates.
@@ -135,6 +138,7 @@ impl Allowed {
         match self {
             Allowed::Read => "read",
             Allowed::Write => "write",
+            Allowed::Socket => "connect to",
             Allowed::Devices => "devices",
             Allowed::Input => "input",
             Allowed::Output => "output",
@@ -187,6 +191,9 @@ fn rules<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<Rule> {
             Step::Scratch { places } => {
                 places.iter().for_each(|(at, _)| add(Rule::beneath(at, Allowed::Write)));
             }
+            Step::Bind { at, kind: PlaceKind::Socket, .. } => {
+                add(Rule { path: at.clone(), kind: PlaceKind::Socket, allowed: Allowed::Socket })
+            }
             Step::Bind { at, kind, access: Access::ReadWrite, .. } => {
                 add(Rule { path: at.clone(), kind: *kind, allowed: Allowed::Write });
             }
@@ -194,6 +201,20 @@ fn rules<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<Rule> {
         }
     }
     rules
+}
+
+/// The version from which on unix sockets of the host are refused wherever they lie.
+pub const REFUSES_SOCKETS: u32 = 9;
+
+/// Looks for unix sockets in what is granted, where Landlock does not refuse them.
+#[cfg(target_os = "linux")]
+pub fn find_strays(request: &mut crate::request::Request) {
+    let isolated = request.policy.network.mode.value == mcp_policy::NetworkMode::Isolated;
+    let granted = request.read.len() + request.write.len() > 0;
+    if isolated && granted && crate::linux::sys::landlock_abi() < REFUSES_SOCKETS {
+        request.stray_sockets =
+            crate::unix::sockets::found(&request.read, &request.write, &request.unix);
+    }
 }
 
 #[cfg(target_os = "linux")]

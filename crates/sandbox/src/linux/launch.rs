@@ -17,7 +17,7 @@ use crate::linux::claim::Claim;
 use crate::linux::deputy::Deputy;
 use crate::linux::landlock::Allowed;
 use crate::linux::mounts::{Trees, host_tree};
-use crate::linux::network::Network;
+use crate::linux::network::{Network, Outside};
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
@@ -43,7 +43,8 @@ pub fn run(
     claim: Claim,
     notices: Notices,
 ) -> Result<Report, Error> {
-    match try_run(plan, request, claim, notices) {
+    let outside = Outside::prepare(request, notices)?;
+    match try_run(plan, request, claim, outside) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
@@ -54,9 +55,10 @@ fn try_run(
     plan: &Plan,
     request: &Request,
     claim: Claim,
-    notices: Notices,
+    outside: Outside,
 ) -> Result<Report, Trouble> {
     let Claim { id, cgroup } = claim;
+    let carried = outside.evidence();
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
@@ -75,7 +77,7 @@ fn try_run(
     let (pid, pidfd) = match sys::clone_into(namespaces, bounds::target(plan, cgroup.as_ref())) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
-            drop((ours, relays, map, orders, cgroup.map(Held::disown)));
+            drop((ours, relays, map, orders, outside, cgroup.map(Held::disown)));
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
@@ -103,14 +105,14 @@ fn try_run(
     cgroup.iter().for_each(Held::sweep);
 
     let limits = limits(plan);
-    let network = Network::new(plan, request, orders, notices.teller());
+    let network = Network::new(plan, request, outside, orders);
     let held = supervise::Held { cgroup, network };
     let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays, held)?;
     let ended = supervisor.run()?;
     let mut evidence = ended.evidence;
     drop(listed);
     evidence.extend(set.into_iter().chain(entered));
-    evidence.extend(own_evidence(plan, &ended.usage));
+    evidence.extend(own_evidence(plan, &ended.usage, &carried));
     let code = exit_code(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
@@ -192,7 +194,7 @@ fn limits(plan: &Plan) -> Limits {
 
 /// The steps that are the launcher's own: the clone succeeded, the clock and the watch ran. The
 /// last step is confirmed by the command's start, which no message of the target can follow.
-fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
+fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
         let answer = match &planned.step {
@@ -202,7 +204,7 @@ fn own_evidence(plan: &Plan, usage: &Usage) -> Vec<Evidence> {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => Answer::Confirmed("ended before the first look".to_owned()),
             },
-            Step::Broker { .. } => Answer::Confirmed(String::new()),
+            Step::Broker { .. } => carried.clone(),
             Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,
         };

@@ -280,7 +280,7 @@ impl Root {
         let (parent, name) = self.parent(at)?;
         let made = match kind {
             PlaceKind::Directory => fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)),
-            PlaceKind::File => {
+            PlaceKind::File | PlaceKind::Socket => {
                 let mode = Mode::from_raw_mode(0o644);
                 fs::mknodat(parent, name, fs::FileType::RegularFile, mode, 0)
             }

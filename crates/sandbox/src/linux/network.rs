@@ -5,11 +5,13 @@
 //! started when the first question comes.
 
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::error::Error;
 use crate::linux::gate::Gate;
 use crate::linux::netlink;
 use crate::linux::outlet::{Outlet, Refused};
@@ -19,7 +21,10 @@ use crate::linux::refusals::Refusals;
 use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
 use crate::net::broker::{Broker, Handle, Inside, Journal, NetworkUse, Setup, Tell};
+use crate::net::upstream::Upstream;
+use crate::notices::Notices;
 use crate::plan::Plan;
+use crate::report::Answer;
 use crate::request::Request;
 
 pub struct Network {
@@ -41,13 +46,25 @@ enum State {
 
 impl Network {
     /// `None` where the command has the host's network.
-    pub fn new(plan: &Plan, request: &Request, orders: Orders, tell: Tell) -> Option<Network> {
+    pub fn new(
+        plan: &Plan,
+        request: &Request,
+        outside: Outside,
+        orders: Orders,
+    ) -> Option<Network> {
         let outlets = plan.steps.iter().find_map(|planned| match &planned.step {
             Step::Outlets { outlets } => Some(outlets.clone()),
             _ => None,
         })?;
-        let own = Box::new(|| netlink::own_addresses().unwrap_or_default());
-        let setup = Setup::new(&request.policy.network, own, Journal::new(tell));
+        let Outside { upstream, listeners, tell } = outside;
+        let rules = &request.policy.network.allow;
+        let setup = Setup {
+            rules: rules.iter().map(|rule| rule.value.clone()).collect(),
+            listeners,
+            own: Box::new(|| netlink::own_addresses().unwrap_or_default()),
+            upstream,
+            journal: Journal::new(tell),
+        };
         Some(Network {
             setup: Some(setup),
             orders: Some(orders),
@@ -112,10 +129,10 @@ impl Network {
         for (outlet, socket) in sockets {
             match outlet {
                 Outlet::Datagrams(at) if at == network::RESOLVER => {
-                    broker.add_resolver(std::net::UdpSocket::from(socket))?;
+                    broker.add_resolver(UdpSocket::from(socket))?;
                 }
                 Outlet::Listener(at) if at == network::RESOLVER => {
-                    broker.add_resolver_listener(std::net::TcpListener::from(socket))?;
+                    broker.add_resolver_listener(TcpListener::from(socket))?;
                 }
                 Outlet::Listener(at) => broker.add_listener(at, socket.into())?,
                 Outlet::Datagrams(at) => broker.add_datagrams(at, socket.into())?,
@@ -141,6 +158,55 @@ impl Network {
     }
 }
 
+/// What of the host's network a run uses, made before anything else is: what cannot be had is
+/// said before anything runs.
+pub struct Outside {
+    /// The user's own way out, where connections take it.
+    upstream: Upstream,
+    /// Ports of the host's loopback that lead inside.
+    listeners: Vec<(u16, TcpListener)>,
+    tell: Tell,
+}
+
+impl Outside {
+    pub fn prepare(request: &Request, notices: Notices) -> Result<Outside, Error> {
+        let tell = notices.teller();
+        if !network::is_open(request) {
+            return Ok(Outside { upstream: Upstream::default(), listeners: Vec::new(), tell });
+        }
+        let upstream = Upstream::read(|name| std::env::var(name).ok()).map_err(|bad| {
+            Error::Input { what: bad.variable.to_owned(), why: bad.reason.to_owned() }
+        })?;
+        let mut listeners = Vec::new();
+        for port in &request.policy.network.listen {
+            let refuse = |e: io::Error| Error::Input {
+                what: format!("--listen {}", port.value),
+                why: format!("127.0.0.1:{} of the host cannot be had: {e}", port.value),
+            };
+            listeners.push((port.value, listen(port.value).map_err(refuse)?));
+        }
+        Ok(Outside { upstream, listeners, tell })
+    }
+
+    /// What is to be said of connections that are carried.
+    pub fn evidence(&self) -> Answer {
+        match self.upstream.is_direct() {
+            true => Answer::Confirmed(String::new()),
+            false => Answer::Less(
+                "names go to the user's proxy (HTTPS_PROXY and the like), which resolves them: \
+                 what they lead to is not checked"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+fn listen(port: u16) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
 /// How many descriptors there may be, after asking for all that can be had. Init was cloned
 /// before, so the command keeps the limit of the caller.
 fn descriptors() -> usize {
@@ -154,20 +220,17 @@ fn descriptors() -> usize {
 struct Insider(Orders);
 
 impl Inside for Insider {
-    fn listen(
-        &mut self,
-        at: &[std::net::SocketAddr],
-    ) -> io::Result<Vec<io::Result<std::net::TcpListener>>> {
+    fn listen(&mut self, at: &[SocketAddr]) -> io::Result<Vec<io::Result<TcpListener>>> {
         let outlets: Vec<_> = at.iter().map(|at| Outlet::Listener(*at)).collect();
         let made = self.0.order(&outlets)?;
         Ok(made.into_iter().map(|made| made.map(Into::into)).collect())
     }
 
-    fn datagrams(&mut self, at: std::net::SocketAddr) -> io::Result<std::net::UdpSocket> {
+    fn datagrams(&mut self, at: SocketAddr) -> io::Result<UdpSocket> {
         self.one(Outlet::Datagrams(at)).map(Into::into)
     }
 
-    fn connect(&mut self, to: std::net::SocketAddr) -> io::Result<std::net::TcpStream> {
+    fn connect(&mut self, to: SocketAddr) -> io::Result<TcpStream> {
         self.one(Outlet::Connection(to)).map(Into::into)
     }
 }

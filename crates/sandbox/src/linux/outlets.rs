@@ -135,6 +135,8 @@ fn make(outlet: Outlet) -> io::Result<OwnedFd> {
     match outlet {
         Outlet::Listener(at) => {
             let socket = bound(SocketType::STREAM, at)?;
+            // The connections that are taken have it too: small packets go out at once.
+            sockopt::set_tcp_nodelay(&socket, true)?;
             listen(&socket, BACKLOG)?;
             Ok(socket)
         }

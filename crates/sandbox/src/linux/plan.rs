@@ -82,6 +82,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     steps.push(Step::NewRoot { scratch }, &[Control::Filesystem, Control::TmpSize]);
     let placed = view::steps(request, facts, uid, gid);
     let closed = deny::steps(request, &placed);
+    let strays = deny::strays(request, &placed);
     for step in placed {
         let rests: &[Control] = match step {
             Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
@@ -92,6 +93,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     }
     for step in closed {
         steps.push(step, &[Control::Deny]);
+    }
+    for step in strays {
+        steps.push(step, &[Control::Network]);
     }
     steps.push(Step::EnterRoot, &[Control::Filesystem]);
     if request.stdio.contains(&Stdio::Terminal) {

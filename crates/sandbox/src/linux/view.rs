@@ -60,6 +60,16 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     for (path, (kind, access)) in binds {
         steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
     }
+    // Over what a grant may show there: the mount is what Landlock's rule is for.
+    for Place { path, kind } in &request.unix {
+        steps.push(Step::Bind {
+            from: path.clone(),
+            at: path.clone(),
+            kind: *kind,
+            access: Access::ReadOnly,
+            owner,
+        });
+    }
     steps.push(Step::Proc { hidden: PROC_HIDDEN.to_vec(), view: proc_view(facts) });
     steps
 }

@@ -54,6 +54,11 @@ impl Reader {
         self.end.clone().unwrap_or(Progress::NeedMore)
     }
 
+    /// Whether a whole first line was seen and is a request's.
+    pub fn is_request(&self) -> bool {
+        self.first_line == FirstLine::IsRequest
+    }
+
     fn advance(&mut self, bytes: &[u8]) -> Option<Progress> {
         let collected = self.head.feed(bytes);
         if self.first_line == FirstLine::Unread {

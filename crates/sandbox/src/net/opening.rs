@@ -1,4 +1,9 @@
 //! The first bytes a client sends: TLS, HTTP or neither, and the name in them.
+//!
+//! What may become TLS is waited for, byte by byte if need be: there the name is a boundary.
+//! HTTP is taken for such only when its first line comes in one piece, as every client sends
+//! it. Programs with a language of their own may say a letter and wait for an answer, and
+//! holding that letter back would be a deadlock.
 
 use super::{hello, http};
 
@@ -33,6 +38,9 @@ impl Opening {
     }
 
     fn judge(&mut self, bytes: &[u8]) -> Option<Verdict> {
+        if bytes.is_empty() {
+            return None;
+        }
         let not_tls = match self.hello.feed(bytes) {
             hello::Progress::NeedMore => None,
             hello::Progress::NotTls => Some(()),
@@ -40,7 +48,7 @@ impl Opening {
             hello::Progress::Broken(reason) => return Some(Verdict::Broken(reason)),
         };
         let not_http = match self.http.feed(bytes) {
-            http::Progress::NeedMore => None,
+            http::Progress::NeedMore => (!self.http.is_request()).then_some(()),
             http::Progress::NotHttp => Some(()),
             http::Progress::Head(head) => return Some(Verdict::Http(head)),
             http::Progress::Broken(reason) => return Some(Verdict::Broken(reason)),
@@ -62,24 +70,38 @@ impl Opening {
 mod tests {
     use super::*;
 
-    fn read(stream: &[u8]) -> Verdict {
+    fn read(pieces: &[&[u8]]) -> Verdict {
         let mut opening = Opening::default();
         let mut last = Verdict::NeedMore;
-        for byte in stream {
-            last = opening.feed(&[*byte]);
+        for piece in pieces {
+            last = opening.feed(piece);
         }
-        assert_eq!(opening.into_bytes(), stream);
+        assert_eq!(opening.into_bytes(), pieces.concat());
         last
     }
 
     #[test]
     fn the_language_is_told_by_the_first_bytes() {
-        assert!(matches!(read(b"GET / HTTP/1.1\r\n\r\n"), Verdict::Http(_)));
-        assert!(matches!(read(b"\x16\x03\x01\x00\x00"), Verdict::Broken(_)));
-        assert_eq!(read(b"SSH-2.0-x\r\n"), Verdict::Opaque);
-        assert_eq!(read(b"SSH-2.0-OpenSSH_9.6 Debian\r\n"), Verdict::Opaque);
-        assert_eq!(read(b"NICK somebody\r\n"), Verdict::Opaque);
-        assert_eq!(read(b"\0\0\0\x08\x04\xd2\x16\x2f"), Verdict::Opaque);
-        assert_eq!(read(b""), Verdict::NeedMore);
+        assert!(matches!(read(&[b"GET / HTTP/1.1\r\n\r\n"]), Verdict::Http(_)));
+        assert!(matches!(read(&[b"\x16", b"\x03\x01", b"\x00\x00"]), Verdict::Broken(_)));
+        for opaque in [
+            &b"SSH-2.0-OpenSSH_9.6 Debian\r\n"[..],
+            b"NICK somebody\r\n",
+            b"\0\0\0\x08\x04\xd2\x16\x2f",
+            b"G",
+            b"\r\n",
+        ] {
+            assert_eq!(read(&[opaque]), Verdict::Opaque, "{opaque:?}");
+        }
+        assert_eq!(read(&[]), Verdict::NeedMore);
+        assert_eq!(read(&[b""]), Verdict::NeedMore);
+        assert_eq!(read(&[b"\x16"]), Verdict::NeedMore);
+    }
+
+    #[test]
+    fn fields_may_come_later() {
+        let pieces = [&b"GET / HTTP/1.1\r\nHo"[..], b"st: a.example\r\n", b"\r\n"];
+        let Verdict::Http(head) = read(&pieces) else { panic!("not read") };
+        assert_eq!(head.host.map(|host| host.to_string()).as_deref(), Some("a.example"));
     }
 }

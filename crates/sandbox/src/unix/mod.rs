@@ -13,4 +13,5 @@ pub mod locate;
 pub mod peek;
 pub mod resolve;
 pub mod shim;
+pub mod sockets;
 pub mod walk;

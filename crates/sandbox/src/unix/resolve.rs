@@ -8,13 +8,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio as ChildStdio};
 
-use mcp_policy::{NetworkMode, Origin, Policy, SecretRef, Sourced, Subprocess};
+use mcp_policy::{NetRule, NetworkMode, Origin, Policy, Protocol, SecretRef, Sourced, Subprocess};
 
 use crate::error::Error;
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::locate::{Located, Search, locate, without_parents};
+use crate::unix::sockets;
 use crate::unix::walk::walk;
 use crate::wish::Wish;
 
@@ -41,6 +42,11 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let mut links = Vec::new();
     let mut read = grants(&policy.filesystem.read, "read", &mut links)?;
     let mut write = grants(&policy.filesystem.write, "write", &mut links)?;
+    let unix = match policy.network.mode.value {
+        NetworkMode::Isolated => sockets::allowed(&policy.network.unix, &mut links)?,
+        NetworkMode::Host => Vec::new(),
+    };
+    refuse_meeting_ports(&policy)?;
 
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let host_path: Vec<PathBuf> = std::env::var_os("PATH")
@@ -106,6 +112,8 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         links: unique(links),
         read,
         write,
+        unix,
+        stray_sockets: Vec::new(),
         denied,
         withdrawn,
         home: home.map_or(Home::Ephemeral, Home::Kept),
@@ -114,6 +122,26 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         secrets,
         stdio,
     })
+}
+
+/// A server on every address of its port (0.0.0.0) would meet the sandbox's own listener there.
+fn refuse_meeting_ports(policy: &Policy) -> Result<(), Error> {
+    for port in policy.network.listen.iter().map(|port| port.value) {
+        let meets = |rule: &&Sourced<NetRule>| {
+            let listed = rule.value.ports.listed().unwrap_or_default();
+            rule.value.protocol == Protocol::Tcp && listed.contains(&port)
+        };
+        if let Some(rule) = policy.network.allow.iter().find(meets) {
+            return Err(Error::Input {
+                what: format!("--listen {port}"),
+                why: format!(
+                    "{} is reached on the same port; have the server listen on another one",
+                    rule.value
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The current directory was deleted: nothing may be relative to it.

@@ -12,6 +12,7 @@ pub(super) mod limits;
 pub(super) mod namespaces;
 pub(super) mod processes;
 pub(super) mod sockets;
+pub(super) mod world;
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;

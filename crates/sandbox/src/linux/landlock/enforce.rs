@@ -24,8 +24,13 @@ pub fn restrict(
     let ports = if ports == Ports::Closed { ruleset.ports } else { 0 };
     let fd = sys::landlock_create(ruleset.files, ports, ruleset.scopes)?;
     for Rule { path, kind, allowed } in rules {
+        let rights = ruleset.rights(*allowed, *kind);
+        if rights == 0 {
+            // Nothing that this version refuses, such as sockets.
+            continue;
+        }
         place(path)
-            .and_then(|at| sys::landlock_allow(&fd, at.as_fd(), ruleset.rights(*allowed, *kind)))
+            .and_then(|at| sys::landlock_allow(&fd, at.as_fd(), rights))
             .map_err(|error| Trouble { part: path.display().to_string(), error })?;
     }
     for descriptor in stdio {

@@ -21,6 +21,8 @@ pub fn request() -> Request {
         links: vec![],
         read: vec![],
         write: vec![],
+        unix: vec![],
+        stray_sockets: vec![],
         denied: vec![],
         withdrawn: vec![],
         home: Home::Ephemeral,

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use mcp_policy::{HostName, Protocol};
 use mio::net::TcpStream;
 
+use super::slots::{Cause, Side};
 use super::socket;
-use super::way::{Buffers, Turn, Way};
+use super::way::{Buffers, Look, Turn, Way};
 use crate::net::allowlist::Allowlist;
 use crate::net::endpoint::Target;
 use crate::net::opening::{Opening, Verdict};
@@ -103,12 +104,23 @@ impl Joined {
 
     pub fn advance(
         &mut self,
+        cause: Cause,
         service: &Service,
         allow: &Allowlist,
         buffers: &mut Buffers,
         scratch: &mut [u8],
     ) -> State {
-        let back = self.back.advance(&self.upstream, &self.client, buffers);
+        // When one socket has something to say, the other direction has nothing to do but to send
+        // what was held up. At an end both are looked at, to the end.
+        let look = match cause {
+            Cause::Event(_) => Look::ForMore,
+            Cause::End(_) | Cause::Unfinished => Look::ToTheEnd,
+        };
+        let back = match cause {
+            Cause::Event(Side::Inner) if !self.back.is_held_up() => Ok(Turn::Waits),
+            _ => self.back.advance(&self.upstream, &self.client, look, buffers),
+        };
+        let was_unheard = self.opening.is_some();
         // Who is spoken to first speaks a language in which no name is asked for.
         if self.back.bytes > 0 {
             self.opening = None;
@@ -121,10 +133,14 @@ impl Joined {
                 Err(_) => return State::Broken,
             }
         }
-        let out = self.out.advance(&self.client, &self.upstream, buffers);
+        let look = if was_unheard { Look::ToTheEnd } else { look };
+        let out = match cause {
+            Cause::Event(Side::Outer) if !was_unheard && !self.out.is_held_up() => Ok(Turn::Waits),
+            _ => self.out.advance(&self.client, &self.upstream, look, buffers),
+        };
         if out.is_err() && back.is_ok() {
             // A server that has said all may refuse to hear the rest: what it said counts.
-            let _ = self.back.advance(&self.upstream, &self.client, buffers);
+            let _ = self.back.advance(&self.upstream, &self.client, Look::ToTheEnd, buffers);
         }
         self.state(back, out)
     }

@@ -1,5 +1,5 @@
 //! From a connection that was taken to one outside: the name resolved, each address judged and
-//! tried in order.
+//! tried in order; or the user's own proxy asked for it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,10 +11,12 @@ use mio::net::TcpStream;
 
 use super::connection::{Joined, Service};
 use super::event_loop::Entry;
-use super::slots::Side;
+use super::slots::{Cause, Side};
+use super::talk::{Said, Talk};
 use super::{Broker, socket};
-use crate::net::endpoint::Target;
+use crate::net::endpoint::{Endpoint, Target};
 use crate::net::query::Outcome;
+use crate::net::upstream::{Names, Proxy, Route};
 
 /// How long one address may take while there are others.
 const ONE_OF_MANY: Duration = Duration::from_secs(3);
@@ -22,34 +24,48 @@ const ONE_OF_MANY: Duration = Duration::from_secs(3);
 const LAST: Duration = Duration::from_secs(30);
 
 pub struct Dialing {
-    client: TcpStream,
-    service: Arc<Service>,
+    caller: Caller,
     phase: Phase,
     /// When to go on without an answer.
     until: Instant,
 }
 
+/// Who waits, and for what.
+struct Caller {
+    client: TcpStream,
+    service: Arc<Service>,
+}
+
 enum Phase {
-    /// The name's addresses are being asked for.
-    Naming,
+    /// A name's addresses are being asked for.
+    Naming(Naming),
     Connecting {
         stream: TcpStream,
         rest: Rest,
     },
+    /// The proxy is being asked.
+    Talking {
+        stream: TcpStream,
+        talk: Talk,
+    },
+}
+
+/// Whose name it is.
+enum Naming {
+    Target,
+    /// The server's, whose address the proxy is then asked for.
+    TargetForProxy(Arc<Proxy>),
+    Proxy(Arc<Proxy>, Endpoint),
 }
 
 /// What is tried next.
 struct Rest {
     addresses: VecDeque<SocketAddr>,
     from: From,
+    /// Who is at these addresses, and what to ask for there.
+    proxy: Option<(Arc<Proxy>, Endpoint)>,
     /// Why the last one did not work.
     why: Option<io::Error>,
-}
-
-impl Rest {
-    fn new(addresses: VecDeque<SocketAddr>, from: From) -> Rest {
-        Rest { addresses, from, why: None }
-    }
 }
 
 /// Whose network a connection is made in.
@@ -59,24 +75,29 @@ enum From {
     Sandbox,
 }
 
+impl Rest {
+    fn new(addresses: VecDeque<SocketAddr>, from: From) -> Rest {
+        Rest { addresses, from, proxy: None, why: None }
+    }
+}
+
 impl Broker {
     pub(super) fn dial(&mut self, slot: usize, client: TcpStream, service: Arc<Service>) {
-        match &service.target {
-            Target::Ip(ip) => {
-                let addresses = VecDeque::from([SocketAddr::new(*ip, service.port)]);
-                self.try_next(slot, client, service, Rest::new(addresses, From::Host));
-            }
-            Target::Name(name) => {
-                let name = name.clone();
-                let until = Instant::now() + LAST;
-                match self.addresses_of(&name, slot) {
-                    Some(found) => self.resolved(slot, client, service, &found),
-                    None => {
-                        self.timers.set(until, slot);
-                        let phase = Phase::Naming;
-                        let dialing = Dialing { client, service, phase, until };
-                        self.slots.put(slot, Entry::Dialing(Box::new(dialing)));
+        let caller = Caller { client, service };
+        if self.upstream.is_direct() {
+            return self.name(slot, caller, Naming::Target);
+        }
+        let Service { target, port, .. } = &*caller.service;
+        let to = Endpoint { target: target.clone(), port: *port };
+        match self.upstream.route(&to) {
+            Route::Direct => self.name(slot, caller, Naming::Target),
+            Route::Proxy(proxy) => {
+                let proxy = Arc::new(proxy.clone());
+                match &*proxy {
+                    Proxy::Socks5 { names: Names::ByUs, .. } => {
+                        self.name(slot, caller, Naming::TargetForProxy(proxy));
                     }
+                    _ => self.name(slot, caller, Naming::Proxy(proxy, to)),
                 }
             }
         }
@@ -89,16 +110,43 @@ impl Broker {
         service: Arc<Service>,
         addresses: VecDeque<SocketAddr>,
     ) {
-        self.try_next(slot, client, service, Rest::new(addresses, From::Sandbox));
+        self.try_next(slot, Caller { client, service }, Rest::new(addresses, From::Sandbox));
+    }
+
+    /// Finds the addresses of whom to connect to.
+    fn name(&mut self, slot: usize, caller: Caller, naming: Naming) {
+        let target = match &naming {
+            Naming::Target | Naming::TargetForProxy(_) => caller.service.target.clone(),
+            Naming::Proxy(proxy, _) => proxy.at().target.clone(),
+        };
+        let known = match &target {
+            Target::Ip(ip) => Some(Outcome::Addresses(vec![*ip])),
+            Target::Name(name) => self.addresses_of(name, slot),
+        };
+        match known {
+            Some(found) => self.named(slot, caller, naming, &found),
+            None => {
+                let until = Instant::now() + LAST;
+                self.wait(slot, caller, Phase::Naming(naming), until);
+            }
+        }
+    }
+
+    fn wait(&mut self, slot: usize, caller: Caller, phase: Phase, until: Instant) {
+        self.timers.set(until, slot);
+        self.slots.put(slot, Entry::Dialing(Box::new(Dialing { caller, phase, until })));
     }
 
     /// A name that this connection, or flow, waits for has an answer.
     pub(super) fn name_is_known(&mut self, slot: usize, found: &Outcome) {
         match self.slots.take(slot) {
-            Some(Entry::Dialing(dialing)) if matches!(dialing.phase, Phase::Naming) => {
-                let Dialing { client, service, until, .. } = *dialing;
+            Some(Entry::Dialing(dialing)) => {
+                let Dialing { caller, phase, until } = *dialing;
                 self.timers.clear(until, slot);
-                self.resolved(slot, client, service, found);
+                match phase {
+                    Phase::Naming(naming) => self.named(slot, caller, naming, found),
+                    phase => self.wait(slot, caller, phase, until),
+                }
             }
             Some(Entry::Flow(flow)) => {
                 self.slots.put(slot, Entry::Flow(flow));
@@ -109,45 +157,76 @@ impl Broker {
         }
     }
 
-    fn resolved(&mut self, slot: usize, client: TcpStream, service: Arc<Service>, found: &Outcome) {
-        let addresses = self.judged(&service, found);
-        if addresses.is_empty() {
-            return self.fail(slot, client, &service);
+    fn named(&mut self, slot: usize, caller: Caller, naming: Naming, found: &Outcome) {
+        match naming {
+            Naming::Target => {
+                let addresses = self.judged_for(&caller.service, found);
+                self.try_next(slot, caller, Rest::new(addresses, From::Host));
+            }
+            Naming::TargetForProxy(proxy) => {
+                match self.judged_for(&caller.service, found).front() {
+                    Some(to) => {
+                        let goal = Endpoint { target: Target::Ip(to.ip()), port: to.port() };
+                        self.name(slot, caller, Naming::Proxy(proxy, goal));
+                    }
+                    None => self.fail(slot, caller),
+                }
+            }
+            Naming::Proxy(proxy, goal) => {
+                let port = proxy.at().port;
+                let Outcome::Addresses(addresses) = found else {
+                    let why = format!("the proxy {} has no address", proxy.at());
+                    self.journal.trouble(&caller.service.shown, &why);
+                    return self.fail(slot, caller);
+                };
+                let addresses = addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
+                let proxy = Some((proxy, goal));
+                self.try_next(slot, caller, Rest { proxy, ..Rest::new(addresses, From::Host) });
+            }
         }
-        self.try_next(slot, client, service, Rest::new(addresses, From::Host));
     }
 
-    fn try_next(&mut self, slot: usize, client: TcpStream, service: Arc<Service>, mut rest: Rest) {
+    /// An address that a rule names was judged when its listener was made.
+    fn judged_for(&mut self, service: &Service, found: &Outcome) -> VecDeque<SocketAddr> {
+        match service.target {
+            Target::Ip(ip) => VecDeque::from([SocketAddr::new(ip, service.port)]),
+            Target::Name(_) => self.judged(service, found),
+        }
+    }
+
+    fn try_next(&mut self, slot: usize, caller: Caller, mut rest: Rest) {
         while let Some(to) = rest.addresses.pop_front() {
             let connecting = self.connect(rest.from, to).and_then(|mut stream| {
                 self.register(&mut stream, slot, Side::Outer)?;
-                Ok(stream)
+                // Nearby servers are there, or not, at once.
+                Ok((connected(&stream)?, stream))
             });
-            let stream = match connecting {
-                Ok(stream) => stream,
-                Err(e) => {
-                    rest.why = Some(e);
-                    continue;
+            match connecting {
+                Ok((true, stream)) => return self.connected(slot, caller, stream, rest),
+                Ok((false, stream)) => {
+                    let patience = if rest.addresses.is_empty() { LAST } else { ONE_OF_MANY };
+                    let until = Instant::now() + patience;
+                    let phase = Phase::Connecting { stream, rest };
+                    return self.wait(slot, caller, phase, until);
                 }
-            };
-            let patience = if rest.addresses.is_empty() { LAST } else { ONE_OF_MANY };
-            let until = Instant::now() + patience;
-            self.timers.set(until, slot);
-            let phase = Phase::Connecting { stream, rest };
-            let dialing = Dialing { client, service, phase, until };
-            return self.slots.put(slot, Entry::Dialing(Box::new(dialing)));
+                Err(e) => rest.why = Some(e),
+            }
         }
         if let (Some(why), From::Host) = (rest.why, rest.from) {
-            self.journal.trouble(&service.shown, &why.to_string());
+            let why = match rest.proxy {
+                Some((proxy, _)) => format!("the proxy {}: {why}", proxy.at()),
+                None => why.to_string(),
+            };
+            self.journal.trouble(&caller.service.shown, &why);
         }
-        self.fail(slot, client, &service);
+        self.fail(slot, caller);
     }
 
     fn connect(&mut self, from: From, to: SocketAddr) -> io::Result<TcpStream> {
         match from {
             From::Host => {
                 let stream = TcpStream::connect(to)?;
-                socket::tune_outer(&stream);
+                socket::tune_outer(&stream, to.ip());
                 Ok(stream)
             }
             From::Sandbox => {
@@ -158,14 +237,21 @@ impl Broker {
         }
     }
 
-    pub(super) fn dialing(&mut self, slot: usize, side: Side, dialing: Box<Dialing>) {
-        let (Side::Outer, Phase::Connecting { stream, .. }) = (side, &dialing.phase) else {
+    pub(super) fn dialing(&mut self, slot: usize, cause: Cause, dialing: Box<Dialing>) {
+        // What the client has to say is heard once there is somebody to say it to.
+        if !matches!(cause, Cause::Event(Side::Outer) | Cause::End(Side::Outer)) {
             return self.slots.put(slot, Entry::Dialing(dialing));
-        };
-        match connected(stream) {
-            Ok(false) => self.slots.put(slot, Entry::Dialing(dialing)),
-            Ok(true) => self.join(slot, *dialing),
-            Err(e) => self.give_up_one(slot, *dialing, e),
+        }
+        let Dialing { caller, phase, until } = *dialing;
+        self.timers.clear(until, slot);
+        match phase {
+            Phase::Connecting { stream, rest } => match connected(&stream) {
+                Ok(false) => self.wait(slot, caller, Phase::Connecting { stream, rest }, until),
+                Ok(true) => self.connected(slot, caller, stream, rest),
+                Err(e) => self.give_up_one(slot, caller, stream, rest, e),
+            },
+            Phase::Talking { stream, talk } => self.talk(slot, caller, stream, talk, until),
+            phase @ Phase::Naming(_) => self.wait(slot, caller, phase, until),
         }
     }
 
@@ -173,49 +259,84 @@ impl Broker {
         if now < dialing.until {
             return self.slots.put(slot, Entry::Dialing(dialing));
         }
-        self.give_up_one(slot, *dialing, io::ErrorKind::TimedOut.into());
-    }
-
-    fn give_up_one(&mut self, slot: usize, dialing: Dialing, why: io::Error) {
-        let Dialing { client, service, phase, until } = dialing;
-        self.timers.clear(until, slot);
+        let Dialing { caller, phase, .. } = *dialing;
         match phase {
-            Phase::Naming => self.fail(slot, client, &service),
-            Phase::Connecting { stream, mut rest } => {
-                drop(stream);
-                rest.why = Some(why);
-                self.try_next(slot, client, service, rest);
+            Phase::Connecting { stream, rest } => {
+                self.give_up_one(slot, caller, stream, rest, io::ErrorKind::TimedOut.into());
+            }
+            Phase::Naming(_) | Phase::Talking { .. } => {
+                self.journal.trouble(&caller.service.shown, "no answer");
+                self.fail(slot, caller);
             }
         }
     }
 
-    fn join(&mut self, slot: usize, dialing: Dialing) {
-        let Dialing { client, service, phase, until } = dialing;
-        self.timers.clear(until, slot);
-        let Phase::Connecting { stream, .. } = phase else {
-            return self.fail(slot, client, &service);
+    fn give_up_one(
+        &mut self,
+        slot: usize,
+        caller: Caller,
+        stream: TcpStream,
+        mut rest: Rest,
+        why: io::Error,
+    ) {
+        drop(stream);
+        rest.why = Some(why);
+        self.try_next(slot, caller, rest);
+    }
+
+    fn connected(&mut self, slot: usize, caller: Caller, stream: TcpStream, rest: Rest) {
+        match rest.proxy {
+            None => self.join(slot, caller, stream),
+            Some((proxy, goal)) => {
+                let until = Instant::now() + LAST;
+                self.talk(slot, caller, stream, Talk::new(proxy, goal), until);
+            }
+        }
+    }
+
+    fn talk(
+        &mut self,
+        slot: usize,
+        caller: Caller,
+        stream: TcpStream,
+        mut talk: Talk,
+        until: Instant,
+    ) {
+        let why = match talk.advance(&stream, &mut self.scratch) {
+            Ok(Said::Open) => return self.join(slot, caller, stream),
+            Ok(Said::Waits) => {
+                return self.wait(slot, caller, Phase::Talking { stream, talk }, until);
+            }
+            Ok(Said::Refused(why)) => why,
+            Err(e) => e.to_string(),
         };
+        self.journal.trouble(&caller.service.shown, &why);
+        self.fail(slot, caller);
+    }
+
+    fn join(&mut self, slot: usize, caller: Caller, stream: TcpStream) {
+        let Caller { client, service } = caller;
         self.journal.traffic(&service.shown).connections += 1;
         let joined = Joined::new(client, stream, &service);
-        self.joined(slot, Box::new(joined), service);
+        self.joined(slot, Cause::Unfinished, Box::new(joined), service);
     }
 
     /// Whoever connected sees a reset: it is too late for a refusal.
-    fn fail(&mut self, slot: usize, client: TcpStream, service: &Service) {
-        self.journal.traffic(&service.shown).failed += 1;
-        socket::reset(client);
-        self.left(slot);
+    fn fail(&mut self, slot: usize, caller: Caller) {
+        self.journal.traffic(&caller.service.shown).failed += 1;
+        socket::reset(caller.client);
+        self.left(slot, &caller.service);
     }
 }
 
 /// Whether a connection has come about.
 fn connected(stream: &TcpStream) -> io::Result<bool> {
-    if let Some(error) = stream.take_error()? {
-        return Err(error);
-    }
-    match stream.peer_addr() {
-        Ok(_) => Ok(true),
-        Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(false),
-        Err(e) => Err(e),
+    let Err(not_yet) = stream.peer_addr() else {
+        return Ok(true);
+    };
+    match stream.take_error()? {
+        Some(error) => Err(error),
+        None if not_yet.kind() == io::ErrorKind::NotConnected => Ok(false),
+        None => Err(not_yet),
     }
 }

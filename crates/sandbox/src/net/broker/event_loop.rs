@@ -12,8 +12,9 @@ use super::flow::{Flow, Port};
 use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::Question;
-use super::slots::{Side, slot};
+use super::slots::{Cause, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, stub};
+use crate::net::endpoint::Target;
 
 /// Events that are taken at once.
 const EVENTS: usize = 256;
@@ -81,10 +82,11 @@ impl Broker {
         let busy = std::mem::take(&mut self.busy);
         for event in events.iter() {
             let (slot, side) = slot(event.token());
-            self.dispatch(slot, side);
+            let ends = event.is_read_closed() || event.is_write_closed() || event.is_error();
+            self.dispatch(slot, if ends { Cause::End(side) } else { Cause::Event(side) });
         }
         for slot in busy {
-            self.dispatch(slot, Side::Inner);
+            self.dispatch(slot, Cause::Unfinished);
         }
         if self.timers.next().is_some() {
             let now = Instant::now();
@@ -99,13 +101,13 @@ impl Broker {
         Ok(())
     }
 
-    fn dispatch(&mut self, slot: usize, side: Side) {
+    fn dispatch(&mut self, slot: usize, cause: Cause) {
         let Some(entry) = self.slots.take(slot) else {
             return;
         };
         match entry {
-            Entry::Joined(joined, service) => self.joined(slot, joined, service),
-            Entry::Dialing(dialing) => self.dialing(slot, side, dialing),
+            Entry::Joined(joined, service) => self.joined(slot, cause, joined, service),
+            Entry::Dialing(dialing) => self.dialing(slot, cause, dialing),
             Entry::Listener(listener) => self.accept(slot, listener),
             Entry::HostPort(listener, port) => self.accept_from_host(slot, listener, port),
             Entry::Resolver(socket) => self.resolver(slot, socket),
@@ -156,23 +158,29 @@ impl Broker {
     }
 
     /// Moves bytes, until there are none or it is somebody else's turn.
-    pub(super) fn joined(&mut self, slot: usize, mut joined: Box<Joined>, service: Arc<Service>) {
+    pub(super) fn joined(
+        &mut self,
+        slot: usize,
+        cause: Cause,
+        mut joined: Box<Joined>,
+        service: Arc<Service>,
+    ) {
         let before = joined.is_half_closed();
         let allow = &self.allow;
-        match joined.advance(&service, allow, &mut self.buffers, &mut self.scratch) {
+        match joined.advance(cause, &service, allow, &mut self.buffers, &mut self.scratch) {
             State::Waits => {}
             State::GoesOn => self.busy.push(slot),
             State::Done => return self.leave(slot, *joined, &service),
             State::Broken => {
                 self.count(&joined, &service);
                 joined.reset();
-                return self.left(slot);
+                return self.left(slot, &service);
             }
             State::Refused(why) => {
                 self.journal.refuse(&service.shown, &why, None);
                 self.count(&joined, &service);
                 joined.reset();
-                return self.left(slot);
+                return self.left(slot, &service);
             }
         }
         if !before && let Some(at) = joined.half_closed(Instant::now()) {
@@ -184,11 +192,14 @@ impl Broker {
     fn leave(&mut self, slot: usize, joined: Joined, service: &Service) {
         self.count(&joined, service);
         drop(joined);
-        self.left(slot);
+        self.left(slot, service);
     }
 
     /// A connection is closed: there is room for another.
-    pub(super) fn left(&mut self, slot: usize) {
+    pub(super) fn left(&mut self, slot: usize, service: &Service) {
+        if let Target::Name(name) = &service.target {
+            self.pool.unpin(name);
+        }
         self.slots.release(slot);
         self.connections -= 1;
         self.busy.append(&mut self.paused);

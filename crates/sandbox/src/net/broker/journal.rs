@@ -135,7 +135,7 @@ impl Journal {
     pub fn bound(&mut self, what: &str) {
         if !self.used.bounds.iter().any(|bound| bound == what) {
             self.used.bounds.push(what.to_owned());
-            self.line(what);
+            (self.tell)(what);
         }
     }
 

@@ -107,15 +107,21 @@ impl Broker {
         if self.register(&mut client, slot, Side::Inner).is_err() {
             return self.slots.release(slot);
         }
-        socket::tune_inner(&client);
         self.connections += 1;
+        // A name keeps its address while it is used.
+        if let Target::Name(name) = &service.target {
+            self.pool.pin(name);
+        }
         self.dial(slot, client, service);
     }
 
     /// A port of the host's loopback that leads to the command's.
-    pub(super) fn add_host_port(&mut self, port: u16) -> io::Result<()> {
-        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut listener = mio::net::TcpListener::bind(at)?;
+    pub(super) fn add_host_port(
+        &mut self,
+        port: u16,
+        listener: std::net::TcpListener,
+    ) -> io::Result<()> {
+        let mut listener = mio::net::TcpListener::from_std(listener);
         let slot = self.slots.reserve();
         self.register(&mut listener, slot, Side::Inner)?;
         self.slots.put(slot, Entry::HostPort(listener, port));
@@ -150,6 +156,7 @@ impl Broker {
             return self.slots.release(slot);
         }
         self.connections += 1;
+        socket::tune_inner(&client);
         let shown = format!("listen {port}");
         let target = Target::Ip(Ipv4Addr::LOCALHOST.into());
         let protocol = Protocol::Tcp;

@@ -23,6 +23,7 @@ mod socket;
 #[cfg(target_os = "linux")]
 mod splice;
 mod stub;
+mod talk;
 mod way;
 
 use std::collections::HashMap;
@@ -42,6 +43,7 @@ use self::slots::{Side, Slots, Timers, token};
 use self::way::Buffers;
 use crate::net::allowlist::Allowlist;
 use crate::net::pool::{CAPACITY, Pool};
+use crate::net::upstream::Upstream;
 
 /// How sockets are made in the sandbox's network. Answers come at once.
 pub trait Inside: Send {
@@ -83,22 +85,16 @@ impl Watched<'_> {
 
 /// What a broker is to do.
 pub struct Setup {
-    rules: Vec<NetRule>,
-    listen: Vec<u16>,
-    own: OwnAddresses,
-    journal: Journal,
+    pub rules: Vec<NetRule>,
+    /// Sockets of the host, and the ports inside that they lead to.
+    pub listeners: Vec<(u16, TcpListener)>,
+    pub own: OwnAddresses,
+    pub upstream: Upstream,
+    pub journal: Journal,
 }
 
 /// Finds the host's own addresses, which change while a command runs.
 pub type OwnAddresses = Box<dyn Fn() -> Vec<IpAddr> + Send>;
-
-impl Setup {
-    pub fn new(network: &mcp_policy::Network, own: OwnAddresses, journal: Journal) -> Setup {
-        let rules = network.allow.iter().map(|rule| rule.value.clone()).collect();
-        let listen = network.listen.iter().map(|port| port.value).collect();
-        Setup { rules, listen, own, journal }
-    }
-}
 
 /// How much there may be of everything.
 #[derive(Debug, Clone, Copy)]
@@ -128,6 +124,7 @@ pub struct Broker {
     timers: Timers,
     allow: Allowlist,
     own: OwnAddresses,
+    upstream: Upstream,
     pool: Pool,
     names: Names,
     inside: Box<dyn Inside>,
@@ -151,7 +148,7 @@ pub struct Broker {
 impl Broker {
     /// `descriptors`: how many may be open.
     pub fn new(setup: Setup, inside: Box<dyn Inside>, descriptors: usize) -> io::Result<Broker> {
-        let Setup { rules, listen, own, journal } = setup;
+        let Setup { rules, listeners, own, upstream, journal } = setup;
         let bounds = Bounds::of(descriptors);
         let allow = Allowlist::new(rules, own());
         // Each has two ports in two families.
@@ -164,6 +161,7 @@ impl Broker {
             timers: Timers::default(),
             allow,
             own,
+            upstream,
             pool,
             names: Names::new(),
             inside,
@@ -181,8 +179,8 @@ impl Broker {
         };
         // The slot that the waker has.
         broker.slots.reserve();
-        for port in listen {
-            broker.add_host_port(port)?;
+        for (port, listener) in listeners {
+            broker.add_host_port(port, listener)?;
         }
         Ok(broker)
     }

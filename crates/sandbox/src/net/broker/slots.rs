@@ -13,6 +13,17 @@ pub enum Side {
     Outer,
 }
 
+/// Why an entry has its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// One of its sockets can be read or written.
+    Event(Side),
+    /// One of its sockets has ended or failed, perhaps after some last words.
+    End(Side),
+    /// It had more to do.
+    Unfinished,
+}
+
 pub const fn token(slot: usize, side: Side) -> Token {
     Token(slot << 1 | side as usize)
 }

@@ -1,11 +1,15 @@
 //! Options of sockets.
 
+use std::net::IpAddr;
+
 use mio::net::TcpStream;
 
 /// Small packets go out at once, and a peer that is gone is noticed in a few minutes.
-pub fn tune_outer(stream: &TcpStream) {
+pub fn tune_outer(stream: &TcpStream, to: IpAddr) {
     let _ = stream.set_nodelay(true);
-    keep_alive(stream);
+    if !to.is_loopback() {
+        keep_alive(stream);
+    }
 }
 
 pub fn tune_inner(stream: &TcpStream) {

@@ -14,6 +14,9 @@ pub use super::splice::{Buffer, Buffers};
 /// How often a direction is moved before others have their turn.
 const ROUNDS: usize = 16;
 
+/// A socket that gave no more than this had no more.
+const FEW: usize = 4096;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Flowing,
@@ -40,6 +43,15 @@ pub enum Turn {
     GoesOn,
 }
 
+/// How a sender is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It says so when there is more than it gives now.
+    ForMore,
+    /// It may have ended right behind what it gives, and will not say so again.
+    ToTheEnd,
+}
+
 impl Way {
     pub fn new() -> Way {
         Way { stage: Stage::Flowing, buffer: None, bytes: 0 }
@@ -49,11 +61,17 @@ impl Way {
         self.stage == Stage::Ended
     }
 
+    /// Whether something waits until it can be sent.
+    pub fn is_held_up(&self) -> bool {
+        self.buffer.is_some()
+    }
+
     /// Moves what can be moved now.
     pub fn advance(
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
+        look: Look,
         buffers: &mut Buffers,
     ) -> io::Result<Turn> {
         if self.stage == Stage::Ended {
@@ -63,7 +81,7 @@ impl Way {
             Some(buffer) => buffer,
             None => buffers.take()?,
         };
-        let moved = self.rounds(from, to, &mut buffer);
+        let moved = self.rounds(from, to, look, &mut buffer);
         if buffer.is_empty() {
             buffers.put_back(buffer);
         } else {
@@ -76,14 +94,19 @@ impl Way {
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
+        look: Look,
         buffer: &mut Buffer,
     ) -> io::Result<Turn> {
+        let mut drained = false;
         for _ in 0..ROUNDS {
             let mut moved = false;
-            if self.stage == Stage::Flowing {
+            if self.stage == Stage::Flowing && !drained {
                 match would_block(buffer.fill(from))? {
                     Some(0) => self.stage = Stage::Ending,
-                    Some(_) => moved = true,
+                    Some(count) => {
+                        drained = look == Look::ForMore && count < FEW;
+                        moved = true;
+                    }
                     None => {}
                 }
             }
@@ -99,7 +122,7 @@ impl Way {
                 let _ = to.shutdown(Shutdown::Write);
                 return Ok(Turn::Waits);
             }
-            if !moved {
+            if !moved || (drained && buffer.is_empty()) {
                 return Ok(Turn::Waits);
             }
         }

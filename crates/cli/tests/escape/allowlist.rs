@@ -1,0 +1,246 @@
+//! What is not on the list cannot be reached, however it is spelled or asked for. What is, can.
+
+use crate::require;
+use crate::support::{Finished, Run, UNREACHABLE, World, allowed, blocked};
+
+/// A connection that was taken and then closed, since it was not what it had to be.
+const CLOSED: &[&str] = &["ECONNRESET", "EPIPE", "EOF", "unexpected end of file"];
+
+fn in_world(world: &World, rule: &str) -> Run {
+    Run::new().world(world).allow_net(rule)
+}
+
+#[track_caller]
+fn says(finished: &Finished, line: &str) {
+    assert!(finished.stderr.contains(line), "no line {line:?}\n{finished}");
+}
+
+/// Asserts that nothing came of talking.
+#[track_caller]
+fn silent(run: Run) -> Finished {
+    let shown = run.to_string();
+    let finished = run.run();
+    assert!(!finished.last(&shown).ok, "should not be answered: {shown}\n{finished}");
+    finished
+}
+
+#[test]
+fn an_allowed_name_is_reached_and_no_other() {
+    require!("userns");
+    let world =
+        World::new().with("ip=8.8.8.8").with("name=leak.test>8.8.8.8").with("serve=8.8.8.8:443");
+    let heard = allowed(in_world(&world, "api.test:443").probe(&["talk", "api.test:443"]));
+    assert_eq!(heard.detail, "hello from 9.9.9.9:443\n");
+    allowed(in_world(&world, "leak.test:443").probe(&["talk", "leak.test:443"]));
+    let before = world.log();
+    let finished = silent(in_world(&world, "api.test:443").probe(&["talk", "leak.test:443"]));
+    says(&finished, "mcp: blocked leak.test (add --allow-net leak.test)");
+    assert_eq!(world.log(), before, "something got out");
+}
+
+/// Names are made of labels: neither a prefix nor a suffix of text is a name.
+#[test]
+fn look_alikes_do_not_leave() {
+    require!("userns");
+    let world = World::new();
+    for name in [
+        "api.test.evil.test",
+        "evilapi.test",
+        "data.api.test",
+        "api.tes",
+        "test",
+        "API.TEST.evil.test",
+        "secret-7f3a.exfil.test",
+    ] {
+        let run = Run::new().world(&world).allow_net("api.test").allow_net("*.wild.test");
+        let finished = silent(run.probe(&["resolve", name]));
+        says(&finished, "blocked ");
+    }
+    assert!(!world.saw("dns "), "a name was asked for outside:\n{}", world.log());
+    // The control: what is allowed is asked for, as soon as somebody connects.
+    allowed(in_world(&world, "api.test").probe(&["talk", "API.test.:443"]));
+    assert!(world.saw("dns api.test "));
+}
+
+/// The sandbox's resolver answers allowed names without asking anybody. Only a connection makes
+/// the launcher ask, and only for the name of the rule.
+#[test]
+fn looking_up_tells_nobody() {
+    require!("userns");
+    let world = World::new();
+    allowed(in_world(&world, "*.wild.test").probe(&["resolve", "stolen-secret.wild.test"]));
+    assert!(!world.saw("stolen-secret"), "{}", world.log());
+    // What a wildcard means: whoever has the zone hears the labels once it is connected to.
+    silent(in_world(&world, "*.wild.test").probe(&["talk", "stolen-secret.wild.test:443"]));
+    assert!(world.saw("dns stolen-secret.wild.test"), "{}", world.log());
+}
+
+#[test]
+fn the_port_is_part_of_the_rule() {
+    require!("userns");
+    let world = World::new();
+    for port in ["443", "80"] {
+        let place = format!("api.test:{port}");
+        allowed(in_world(&world, "api.test").probe(&["talk", &place]));
+    }
+    let finished = silent(in_world(&world, "api.test").probe(&["listen-to", "api.test:22"]));
+    says(&finished, "mcp: blocked api.test:22 (add --allow-net api.test:22)");
+    let heard = allowed(in_world(&world, "api.test:22").probe(&["listen-to", "api.test:22"]));
+    assert!(heard.detail.starts_with("hello from 9.9.9.9:22"));
+    silent(in_world(&world, "api.test:22").probe(&["talk", "api.test:443"]));
+    let every = in_world(&world, "api.test:*");
+    allowed(every.probe(&["listen-to", "api.test:22"]).probe(&["talk", "api.test:80"]));
+}
+
+#[test]
+fn addresses_are_reached_only_when_a_rule_names_them() {
+    require!("userns");
+    let world = World::new().with("ip=10.1.2.3").with("serve=10.1.2.3:443");
+    for (rule, address) in [
+        ("api.test", "9.9.9.9:443"),
+        ("9.9.9.8:443", "9.9.9.9:443"),
+        ("9.9.9.9:80", "9.9.9.9:443"),
+        ("9.9.8.0/24:443", "9.9.9.9:443"),
+        ("9.9.9.9:443", "192.168.7.7:443"),
+        ("9.9.9.9:443", "127.0.0.1:443"),
+        ("9.9.9.9:443", "127.0.0.2:443"),
+        ("9.9.9.9:443", "0.0.0.0:443"),
+        ("9.9.9.9:443", "[::1]:443"),
+        ("9.9.9.9:443", "[::]:443"),
+        ("9.9.9.9:443", "[2606:4700::1]:443"),
+        ("9.9.9.9:443", "169.254.169.254:80"),
+        ("0.0.0.0/0:443", "127.0.0.1:443"),
+        ("0.0.0.0/0:443", "192.168.7.7:443"),
+        ("0.0.0.0/0:443", "10.1.2.3:443"),
+        // The host's own address is only meant by its own name.
+        ("192.168.0.0/16:443", "192.168.7.7:443"),
+    ] {
+        blocked(in_world(&world, rule).probe(&["talk", address]), UNREACHABLE);
+    }
+    let finished = silent(in_world(&world, "api.test").probe(&["connect", "9.9.9.9:443"]));
+    says(&finished, "mcp: blocked 9.9.9.9:443 (add --allow-net 9.9.9.9:443)");
+    assert!(!world.saw("heard"), "{}", world.log());
+    for (rule, address) in [
+        ("9.9.9.9:443", "9.9.9.9:443"),
+        ("9.9.9.9", "9.9.9.9:80"),
+        ("9.9.9.0/24:443", "9.9.9.9:443"),
+        ("0.0.0.0/0:443", "9.9.9.9:443"),
+        ("9.9.9.9:*", "9.9.9.9:443"),
+        ("10.1.0.0/16:443", "10.1.2.3:443"),
+        ("192.168.7.7:443", "192.168.7.7:443"),
+        // The host's own loopback, by its name in the rule and on that port alone.
+        ("127.0.0.1:443", "127.0.0.1:443"),
+        ("localhost:443", "localhost:443"),
+    ] {
+        let heard = allowed(in_world(&world, rule).probe(&["talk", address]));
+        assert!(heard.detail.starts_with("hello from "), "{rule} {address}: {heard:?}");
+    }
+}
+
+#[test]
+fn an_ipv4_address_in_ipv6_clothes_is_the_same_address() {
+    require!("userns", "ipv6");
+    let world = World::new();
+    for rule in ["9.9.9.9:443", "9.9.9.0/24:443"] {
+        allowed(in_world(&world, rule).probe(&["talk", "[::ffff:9.9.9.9]:443"]));
+    }
+    blocked(in_world(&world, "9.9.9.8:443").probe(&["talk", "[::ffff:9.9.9.9]:443"]), UNREACHABLE);
+}
+
+#[test]
+fn tls_must_ask_for_the_name_of_its_rule() {
+    require!("userns");
+    let world = World::new();
+    let run = || in_world(&world, "api.test");
+    for piece in ["9999", "1", "7"] {
+        allowed(run().probe(&["talk-tls", "api.test:443", "api.test", piece]));
+    }
+    let answered = world.log().matches("heard").count();
+    let finished = silent(run().probe(&["talk-tls", "api.test:443", "other.test"]));
+    says(&finished, "mcp: blocked api.test:443: TLS asked for other.test instead");
+    let finished = silent(run().probe(&["talk-tls", "api.test:443", "other.test", "3"]));
+    assert!(CLOSED.contains(&finished.last("").errno()), "{finished}");
+    let finished = silent(run().probe(&["talk-tls", "api.test:443", "-"]));
+    says(&finished, "TLS without a server name");
+    assert_eq!(world.log().matches("heard").count(), answered, "bytes got out\n{}", world.log());
+    // A rule for an address is about the address.
+    let address = in_world(&world, "9.9.9.9:443");
+    allowed(address.probe(&["talk-tls", "9.9.9.9:443", "other.test"]));
+}
+
+#[test]
+fn plain_http_is_held_to_its_host() {
+    require!("userns");
+    let world = World::new();
+    let request = |host: &str| format!("GET / HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n");
+    let run = |host| in_world(&world, "api.test").probe(&["talk", "api.test:80", &request(host)]);
+    allowed(run("api.test"));
+    let finished = silent(run("other.test"));
+    says(&finished, "HTTP asked for other.test instead");
+    assert!(!world.saw("other.test"), "{}", world.log());
+}
+
+#[test]
+fn datagrams_leave_only_by_a_rule() {
+    require!("userns");
+    let world = World::new();
+    for (rule, place) in [("udp://9.9.9.9:99", "9.9.9.9:99"), ("udp://api.test:99", "api.test:99")]
+    {
+        let heard = allowed(in_world(&world, rule).probe(&["udp-talk", place]));
+        assert_eq!(heard.detail, "hello from 9.9.9.9:99");
+    }
+    let before = world.log();
+    for (rule, place) in [
+        ("api.test:99", "api.test:99"),
+        ("9.9.9.9:99", "9.9.9.9:99"),
+        ("udp://9.9.9.9:98", "9.9.9.9:99"),
+    ] {
+        let finished = silent(in_world(&world, rule).probe(&["udp-talk", place]));
+        if rule != "api.test:99" && rule != "9.9.9.9:99" {
+            says(&finished, "mcp: blocked udp://9.9.9.9:99 (add --allow-net udp://9.9.9.9:99)");
+        }
+    }
+    assert_eq!(world.log(), before);
+    Run::new().allow_net("udp://10.0.0.0/8:53").shell("true").run().is_clear_error();
+}
+
+/// With an allowlist the kernel has the same few doors as without.
+#[test]
+fn other_sockets_stay_closed_with_an_allowlist() {
+    require!("userns");
+    let world = World::new();
+    let run = || in_world(&world, "0.0.0.0/0:*");
+    for (words, errnos) in [
+        (&["socket", "2", "3", "1"][..], &["EPERM", "EACCES"][..]),
+        (&["socket", "17", "3", "768"], &["EAFNOSUPPORT"]),
+        (&["socket", "40", "1", "0"], &["EAFNOSUPPORT"]),
+        (&["socket", "38", "5", "0"], &["EAFNOSUPPORT"]),
+        (&["socket", "16", "3", "12"], &["EPROTONOSUPPORT"]),
+        (&["socket", "2", "1", "262"], &["EPROTONOSUPPORT"]),
+        (&["fastopen", "9.9.9.9:443"], &["EPERM"]),
+        (&["io-uring"], &["EPERM"]),
+    ] {
+        blocked(run().probe(words), errnos);
+    }
+    allowed(run().probe(&["socket", "2", "1", "6"]));
+    assert!(!world.saw("heard"), "{}", world.log());
+}
+
+#[test]
+fn a_quiet_run_says_nothing() {
+    require!("userns");
+    let world = World::new();
+    let run = in_world(&world, "api.test").flag("--quiet");
+    let finished = silent(run.probe(&["talk", "leak.test:443"]));
+    assert_eq!(finished.stderr, "", "{finished}");
+}
+
+#[test]
+fn each_refusal_is_told_once_with_its_flag() {
+    require!("userns");
+    let finished =
+        Run::new().shell("for i in 1 2 3; do getent hosts api.github.com; done; true").run();
+    finished.code_is(0);
+    let lines: Vec<&str> = finished.stderr.lines().collect();
+    assert_eq!(lines, ["mcp: blocked api.github.com (add --allow-net api.github.com)"]);
+}

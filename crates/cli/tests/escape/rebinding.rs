@@ -1,0 +1,51 @@
+//! A name that is allowed does not open what its DNS says, where that is the host's own, a
+//! neighbour's or the cloud's.
+
+use crate::require;
+use crate::support::{Run, World, allowed};
+
+/// Each kind of place that a name must not lead to.
+const PLACES: [&str; 12] = [
+    "127.0.0.1",
+    "127.8.8.8",
+    "0.0.0.0",
+    "169.254.169.254",
+    "192.168.7.7",
+    "10.0.0.1",
+    "::1",
+    "::ffff:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "fd00:ec2::254",
+    "2002:7f00:1::1",
+];
+
+#[test]
+fn a_name_does_not_lead_to_private_places() {
+    require!("userns");
+    for place in PLACES {
+        let world = World::new().with(format!("name=rebound.test>{place}"));
+        let run = Run::new().world(&world).allow_net("rebound.test");
+        let finished = run.probe(&["talk", "rebound.test:443"]).run();
+        assert!(!finished.last(place).ok, "{place}: {finished}");
+        assert!(world.saw("dns rebound.test"), "{place}: never asked\n{finished}");
+        let line = "mcp: blocked rebound.test:443, for its address ";
+        assert!(finished.stderr.contains(line), "{place}: {finished}");
+        assert!(!world.saw("connected"), "{place}: {}", world.log());
+    }
+}
+
+/// The control: the same server, once a rule names its address; and a name with a public address
+/// beside the private one.
+#[test]
+fn it_does_where_a_rule_names_the_address() {
+    require!("userns");
+    let world = World::new().with("name=mine.test>127.0.0.1");
+    let run = Run::new().world(&world).allow_net("mine.test").allow_net("127.0.0.1:443");
+    let heard = allowed(run.probe(&["talk", "mine.test:443"]));
+    assert_eq!(heard.detail, "hello from 127.0.0.1:443\n");
+    let world = World::new().with("name=both.test>127.0.0.1").with("name=both.test>9.9.9.9");
+    let run = Run::new().world(&world).allow_net("both.test");
+    let heard = allowed(run.probe(&["talk", "both.test:443"]));
+    assert_eq!(heard.detail, "hello from 9.9.9.9:443\n");
+}
