@@ -1,0 +1,126 @@
+//! `*` and `?` over texts whose parts may be unknown.
+
+use crate::tri::Tri;
+use crate::value::{Piece, Value};
+
+/// Stands for an unknown part: a private-use character that no text of ours holds.
+const UNKNOWN: char = '\u{f8ff}';
+
+/// Beyond it an unknown part is not weighed against a pattern, only taken for possible.
+const LONGEST_WEIGHED: usize = 4096;
+
+/// Whether a text matches: `*` is any run, `?` any character, case as told.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
+    run(&pattern, &text)
+}
+
+fn run(pattern: &[char], text: &[char]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut star = None;
+    loop {
+        match (pattern.get(p), text.get(t)) {
+            (None, None) => return true,
+            (Some('*'), _) => {
+                star = Some((p + 1, t));
+                p += 1;
+                continue;
+            }
+            (Some('?'), Some(c)) if *c != UNKNOWN => {
+                (p, t) = (p + 1, t + 1);
+                continue;
+            }
+            (Some(a), Some(b)) if a == b && *a != UNKNOWN => {
+                (p, t) = (p + 1, t + 1);
+                continue;
+            }
+            _ => {}
+        }
+        let Some((after, taken)) = star else {
+            return false;
+        };
+        if taken >= text.len() {
+            return false;
+        }
+        star = Some((after, taken + 1));
+        (p, t) = (after, taken + 1);
+    }
+}
+
+/// Whether a value matches whatever its unknown parts are, or could.
+pub fn matches_value(pattern: &str, value: &Value) -> Tri {
+    let mut text = Vec::new();
+    let mut open = false;
+    for piece in &value.pieces {
+        match piece {
+            Piece::Text(known) => text.extend(known.chars()),
+            Piece::Glob(glob) => {
+                // A glob that matches nothing stays as it is written.
+                open = true;
+                text.extend(glob.chars().map(|_| UNKNOWN));
+            }
+            Piece::Home => text.push('~'),
+            Piece::Name | Piece::Unknown | Piece::Many | Piece::Fetched => {
+                open = true;
+                text.push(UNKNOWN);
+            }
+        }
+    }
+    let pattern: Vec<char> = pattern.chars().collect();
+    if run(&pattern, &text) {
+        return Tri::Yes;
+    }
+    if !open {
+        return Tri::No;
+    }
+    if text.len() > LONGEST_WEIGHED || could_meet(&pattern, &text) { Tri::Maybe } else { Tri::No }
+}
+
+/// Whether two texts with gaps (`*` in one, unknown in the other) have a common reading.
+fn could_meet(pattern: &[char], text: &[char]) -> bool {
+    // Row by row over the pattern: which prefixes of the text it can meet.
+    let mut row = vec![false; text.len() + 1];
+    row[0] = true;
+    for t in 0..text.len() {
+        row[t + 1] = row[t] && text[t] == UNKNOWN;
+    }
+    for &p in pattern {
+        let mut next = vec![false; text.len() + 1];
+        next[0] = p == '*' && row[0];
+        for (t, &c) in text.iter().enumerate() {
+            next[t + 1] = match (p, c) {
+                ('*', _) => row[t + 1] || next[t] || row[t],
+                (_, UNKNOWN) => row[t + 1] || next[t] || row[t],
+                ('?', _) => row[t],
+                (p, c) => row[t] && p == c,
+            };
+        }
+        row = next;
+    }
+    row[text.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain() {
+        assert!(matches("mkfs*", "mkfs.ext4"));
+        assert!(matches("a?c", "abc"));
+        assert!(!matches("a?c", "ac"));
+        assert!(matches("*x*", "axb"));
+        assert!(!matches("*x", "xa"));
+    }
+
+    #[test]
+    fn with_gaps() {
+        let value = |pieces: &[Piece]| Value { pieces: pieces.to_vec() };
+        let text = |text: &str| Piece::Text(text.to_owned());
+        assert_eq!(matches_value("*a(*", &value(&[text("a("), Piece::Unknown])), Tri::Yes);
+        assert_eq!(matches_value("ab", &value(&[text("a"), Piece::Unknown])), Tri::Maybe);
+        assert_eq!(matches_value("xb", &value(&[text("a"), Piece::Unknown])), Tri::No);
+        assert_eq!(matches_value("", &value(&[Piece::Unknown])), Tri::Maybe);
+    }
+}
