@@ -32,28 +32,40 @@ pub enum Step {
 pub struct Place {
     pub base: Base,
     pub steps: Vec<Step>,
-    /// The directory might be another than it seems: a `cd` before may have failed.
-    pub doubtful: bool,
+    /// The directory this was taken from might be another one: a `cd` before may have failed.
+    pub otherwise: Option<Box<Place>>,
 }
 
 impl Place {
     pub fn start() -> Place {
-        Place { base: Base::Start { up: 0 }, steps: Vec::new(), doubtful: false }
+        Place { base: Base::Start { up: 0 }, steps: Vec::new(), otherwise: None }
     }
 
     pub fn unknown() -> Place {
-        Place { base: Base::Unknown, steps: Vec::new(), doubtful: false }
+        Place { base: Base::Unknown, steps: Vec::new(), otherwise: None }
+    }
+
+    /// Perhaps it is the other one.
+    pub fn doubt(&mut self, other: &Place) {
+        let other = Place { base: other.base, steps: other.steps.clone(), otherwise: None };
+        self.otherwise = Some(Box::new(other));
     }
 
     /// Where a path leads from here.
     pub fn join(&self, path: &Value) -> Place {
+        let mut place = self.join_once(path);
+        place.otherwise = self.otherwise.as_ref().map(|other| Box::new(other.join_once(path)));
+        place
+    }
+
+    fn join_once(&self, path: &Value) -> Place {
         let mut place = match path.pieces.first() {
-            Some(Piece::Home) => Place { base: Base::Home, steps: Vec::new(), doubtful: false },
+            Some(Piece::Home) => Place { base: Base::Home, steps: Vec::new(), otherwise: None },
             Some(Piece::Text(text)) if text.starts_with('/') => {
-                Place { base: Base::Root, steps: Vec::new(), doubtful: false }
+                Place { base: Base::Root, steps: Vec::new(), otherwise: None }
             }
             Some(Piece::Unknown | Piece::Many | Piece::Fetched) => Place::unknown(),
-            _ => self.clone(),
+            _ => Place { base: self.base, steps: self.steps.clone(), otherwise: None },
         };
         let skip = matches!(path.pieces.first(), Some(Piece::Home | Piece::Unknown | Piece::Many | Piece::Fetched));
         for name in names(&path.pieces[usize::from(skip)..]) {
@@ -83,21 +95,21 @@ impl Place {
 
     /// Whether this is a place of the class: `/etc`, `/dev/sd*`, `/etc/**` (all below), `~`, `.`.
     pub fn is(&self, pattern: &str) -> Tri {
+        let elsewhere = self.otherwise.as_ref().map_or(Tri::No, |other| other.is_surely(pattern));
+        self.is_surely(pattern).or(elsewhere.and(Tri::Maybe))
+    }
+
+    fn is_surely(&self, pattern: &str) -> Tri {
         if pattern == ".." {
             return self.is_above();
         }
         let wanted = Pattern::parse(pattern);
-        let mut answer = match (self.base, wanted.base) {
+        match (self.base, wanted.base) {
             (Base::Unknown, _) => suffix(&self.steps, &wanted),
             (Base::Start { up: 0 }, Base::Start { up: 0 }) => steps(&self.steps, &wanted),
             (a, b) if a == b && !matches!(a, Base::Start { .. }) => steps(&self.steps, &wanted),
             _ => Tri::No,
-        };
-        if self.doubtful && answer == Tri::No && matches!(wanted.base, Base::Start { .. }) {
-            let elsewhere = matches!(self.base, Base::Start { .. });
-            answer = if elsewhere && self.steps.len() <= 1 { Tri::Maybe } else { Tri::No };
         }
-        answer
     }
 
     /// The start directory's parents.
@@ -208,20 +220,17 @@ fn glob_matches(glob: &str, name: &str) -> bool {
 
 /// `*`, `.*`, `*.*`, `.[!.]*`, `?*`: whatever is there, more or less.
 fn matches_everything(glob: &str) -> bool {
-    let mut inside = false;
-    let star = glob.contains('*');
-    star && glob.chars().all(|c| match c {
-        '[' => {
-            inside = true;
-            true
-        }
-        ']' => {
-            inside = false;
-            true
-        }
-        '*' | '?' | '.' | '(' | ')' => true,
-        _ => inside,
-    })
+    let mut rest = glob;
+    while let Some(c) = rest.chars().next() {
+        rest = match c {
+            '*' | '?' | '.' | '(' | ')' => &rest[1..],
+            '[' if rest.starts_with("[!") || rest.starts_with("[^") => {
+                rest.split_once(']').map_or("", |(_, after)| after)
+            }
+            _ => return false,
+        };
+    }
+    glob.contains('*')
 }
 
 /// The names between the slashes.

@@ -12,7 +12,7 @@ impl Evaluator<'_> {
     pub fn builtin(&mut self, name: &str, arguments: &[Field], state: &mut State) {
         match name {
             "cd" | "pushd" | "chdir" => change_directory(arguments, state),
-            "popd" => state.cwd = Place { doubtful: true, ..Place::unknown() },
+            "popd" => state.cwd = Place::unknown(),
             "export" | "declare" | "typeset" | "local" | "readonly" => declare(arguments, state),
             "read" | "mapfile" | "readarray" | "getopts" | "let" => {
                 for field in arguments {
@@ -57,6 +57,12 @@ impl Evaluator<'_> {
             }
             "unalias" => state.aliases.clear(),
             "set" => {
+                let stops = |field: &Field| {
+                    field.known().is_some_and(|text| {
+                        text.starts_with('-') && !text.starts_with("--") && text.contains('e')
+                    })
+                };
+                state.stops_on_failure |= arguments.iter().any(stops);
                 let dashes = arguments.iter().position(|f| f.known().as_deref() == Some("--"));
                 if let Some(at) = dashes {
                     state.arguments = Rc::new(arguments[at + 1..].to_vec());
@@ -85,11 +91,16 @@ fn change_directory(arguments: &[Field], state: &mut State) {
     let operand = arguments
         .iter()
         .find(|field| !field.value.starts_with('-') || field.known().as_deref() == Some("-"));
+    let before = state.cwd.clone();
     state.cwd = match operand {
-        None => state.cwd.join(&Value::of(Piece::Home)),
+        None => before.join(&Value::of(Piece::Home)),
         Some(field) if field.known().as_deref() == Some("-") => Place::unknown(),
-        Some(field) => state.cwd.join(&field.value),
+        Some(field) => before.join(&field.value),
     };
+    // Where it fails, one stays.
+    if !state.stops_on_failure {
+        state.cwd.doubt(&before);
+    }
 }
 
 fn declare(arguments: &[Field], state: &mut State) {

@@ -46,6 +46,8 @@ impl Evaluator<'_> {
             }
             let next = match link {
                 Link::And => {
+                    // It worked, or this would not run.
+                    state.cwd.otherwise = None;
                     if !certain && stops.len() < 8 {
                         stops.push(state.clone());
                     }
@@ -157,7 +159,7 @@ impl Evaluator<'_> {
         if let Some(feed) = &field.feed {
             return feed.clone();
         }
-        let known = field.known().and_then(|name| state.files.get(name.as_ref()).cloned());
+        let known = field.known().and_then(|name| state.file(&name));
         known.map_or_else(Output::default, |output| (*output).clone())
     }
 
@@ -165,14 +167,13 @@ impl Evaluator<'_> {
     pub fn keep_files(&mut self, writes: &[Field], output: &Output, state: &mut State) {
         for field in writes {
             if let Some(name) = field.known()
-                && state.files.len() < 64
             {
                 // Appending and truncating look alike here; what was there before is kept in doubt.
-                let kept = match state.files.get(name.as_ref()) {
-                    Some(before) => (**before).clone().then(output.clone()),
+                let kept = match state.file(&name) {
+                    Some(before) => (*before).clone().then(output.clone()),
                     None => output.clone(),
                 };
-                state.files.insert(name.into_owned(), Rc::new(kept));
+                state.keep_file(&name, kept);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Finds the words after a program's own options.
 
-use crate::value::Field;
+use crate::value::{Field, Piece};
 
 /// How a program that starts another one reads its own options.
 pub struct Wrapper {
@@ -112,6 +112,14 @@ impl Wrapper {
         let mut options = true;
         while let Some(field) = words.get(at) {
             let Some(text) = field.known() else {
+                let starts = match field.value.pieces.first() {
+                    Some(Piece::Text(text)) => is_assignment(text),
+                    _ => false,
+                };
+                if self.assigns == Assigns::Yes && starts {
+                    at += 1;
+                    continue;
+                }
                 // An unknown value of an operand hides nothing, an unknown option might.
                 if operands > 0 && !field.value.is_many() {
                     operands -= 1;

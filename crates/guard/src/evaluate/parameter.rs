@@ -183,7 +183,7 @@ fn slice(name: &str, value: &Value, from: usize, length: Option<usize>) -> Value
 
 fn argument(number: usize, state: &State) -> Value {
     let Some(at) = number.checked_sub(1) else {
-        return Value::of(Piece::Name);
+        return state.zero.clone().unwrap_or_else(|| Value::of(Piece::Name));
     };
     // After an unknown number of words nobody knows which is which.
     let open = state.arguments.iter().take(number).any(|field| field.value.is_many());

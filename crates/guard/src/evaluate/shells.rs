@@ -137,9 +137,9 @@ impl Evaluator<'_> {
         match (arguments.get(at), text) {
             (Some(field), true) => {
                 // After the text come $0, $1 …
-                own.arguments = std::rc::Rc::new(
-                    arguments.get(at + 2..).unwrap_or_default().to_vec(),
-                );
+                own.zero = arguments.get(at + 1).map(|field| field.value.clone());
+                let rest = arguments.get(at + 2..).unwrap_or_default();
+                own.arguments = std::rc::Rc::new(rest.to_vec());
                 match field.known() {
                     Some(known) => self.text_of(field, &known, &mut own, call.input),
                     None => self.value_text(&field.value, field.span.clone(), &mut own, call.input),
@@ -168,7 +168,7 @@ impl Evaluator<'_> {
             }
             return Output::default();
         }
-        let written = state.files.contains_key(&name);
+        let written = state.file(&name).is_some();
         if field.feed.is_some() || written {
             let program = self.file(field, state);
             self.program_text(&program, field.span.clone(), state);
@@ -220,7 +220,7 @@ impl Evaluator<'_> {
         let Some(field) = arguments.first() else {
             return;
         };
-        let written = field.known().is_some_and(|name| state.files.contains_key(name.as_ref()));
+        let written = field.known().is_some_and(|name| state.file(&name).is_some());
         if field.feed.is_some() || written {
             let program = self.file(field, state);
             if let Some(text) = &program.text

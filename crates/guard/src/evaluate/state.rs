@@ -28,7 +28,11 @@ pub struct State {
     pub files: HashMap<String, Rc<Output>>,
     /// Arguments of the function or script; at the top there are none.
     pub arguments: Rc<Vec<Field>>,
+    /// `$0`, where the text says what it is.
+    pub zero: Option<Value>,
     pub cwd: Place,
+    /// `set -e`: what comes after a command only runs if it worked.
+    pub stops_on_failure: bool,
     /// Something ran that may have set any variable.
     pub opaque: bool,
 }
@@ -42,7 +46,9 @@ impl State {
             aliases: HashMap::new(),
             files: HashMap::new(),
             arguments: Rc::new(Vec::new()),
+            zero: None,
             cwd: Place::start(),
+            stops_on_failure: false,
             opaque: false,
         }
     }
@@ -62,6 +68,17 @@ impl State {
             self.arrays.insert(name.to_owned(), Rc::new(fields));
         } else {
             self.opaque = true;
+        }
+    }
+
+    /// What the text put into a file.
+    pub fn file(&self, name: &str) -> Option<Rc<Output>> {
+        self.files.get(name.trim_start_matches("./")).cloned()
+    }
+
+    pub fn keep_file(&mut self, name: &str, output: Output) {
+        if self.files.len() < MOST_NAMES {
+            self.files.insert(name.trim_start_matches("./").to_owned(), Rc::new(output));
         }
     }
 
@@ -126,7 +143,7 @@ impl State {
             self.files.entry(name.clone()).or_insert_with(|| text.clone());
         }
         if self.cwd != other.cwd {
-            self.cwd.doubtful = true;
+            self.cwd.doubt(&other.cwd);
         }
         self.opaque |= other.opaque;
     }

@@ -24,9 +24,16 @@ impl Evaluator<'_> {
             return Some(self.shell(name, first, arguments, call, state));
         }
         if name == "env"
-            && let Some((at, text)) = value_of(arguments, 'S', "--split-string")
+            && let Some(at) = wrapper(name).and_then(|wrapper| wrapper.command_at(arguments))
+            && let own = &arguments[..arguments.len().min(at + 1)]
+            && let Some((at, text)) = value_of(own, 'S', "--split-string")
         {
-            return Some(self.text_of(&arguments[at], &text, state, call.input));
+            let mut words = text;
+            for field in &arguments[at + 1..] {
+                words.push(' ');
+                words.push_str(&super::call::quote(&field.value.without_unknown()));
+            }
+            return Some(self.text_of(&arguments[at], &words, state, call.input));
         }
         if name == "command" && arguments.first()?.known().is_some_and(|t| t == "-v" || t == "-V") {
             return None;
@@ -105,8 +112,10 @@ impl Evaluator<'_> {
                 let (at, text) = value_of(arguments, 'c', "--command")?;
                 self.text_of(&arguments[at], &text, state, call.input)
             }
-            "npx" | "npm" | "pnpm" => {
-                let (at, text) = value_of(arguments, 'c', "--call")?;
+            "npx" => {
+                let own = skip_options(arguments, "p")?;
+                let own = &arguments[..arguments.len().min(own + 1)];
+                let (at, text) = value_of(own, 'c', "--call")?;
                 self.text_of(&arguments[at], &text, state, call.input)
             }
             "ssh" => {
