@@ -16,7 +16,6 @@
 
 mod characters;
 mod context;
-#[allow(dead_code)]
 mod decode;
 mod evaluate;
 mod place;
@@ -26,6 +25,7 @@ mod tri;
 mod value;
 mod verdict;
 mod wildcard;
+mod windows;
 
 pub use context::{Context, NetworkAccess, Shell};
 pub use rules::{Group, Rule, Rules, RulesError};
@@ -47,7 +47,8 @@ pub fn judge(command: &str, shell: Shell, context: &Context) -> Verdict {
     }
     match shell {
         Shell::Bash => evaluator.bash(command),
-        Shell::PowerShell | Shell::Cmd => {}
+        Shell::PowerShell => evaluator.powershell(command, shell::Origin::At(0)),
+        Shell::Cmd => evaluator.cmd(command, shell::Origin::At(0)),
     }
     Verdict::new(command, evaluator.findings)
 }

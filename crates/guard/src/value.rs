@@ -8,6 +8,10 @@ use crate::shell::ast::Span;
 /// Longer values are not followed: `x=$x$x` doubles with every line.
 pub const LONGEST: usize = 16 * 1024;
 
+/// Programs in a row that are told apart.
+const MOST_PROGRAMS: usize = 32;
+const MORE: &str = "…";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     Text(String),
@@ -70,6 +74,8 @@ impl Value {
     pub fn push(&mut self, piece: Piece) {
         match piece {
             Piece::Text(text) => self.push_text(&text),
+            // Two unknowns in a row are one.
+            Piece::Unknown | Piece::Many | Piece::Fetched if self.pieces.last() == Some(&piece) => {}
             piece => self.pieces.push(piece),
         }
     }
@@ -171,8 +177,22 @@ impl Output {
             }
             _ => None,
         };
-        self.from.extend(next.from);
+        self.passed(next.from);
         self
+    }
+
+    /// Adds programs it went through, each once.
+    pub fn passed(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            if self.from.contains(&name) {
+                continue;
+            }
+            // Past that nobody can say what came of it; no program has this name.
+            let name = if self.from.len() < MOST_PROGRAMS { name } else { MORE.to_owned() };
+            if !self.from.contains(&name) {
+                self.from.push(name);
+            }
+        }
     }
 
     pub fn nothing() -> Output {

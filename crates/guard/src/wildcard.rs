@@ -9,52 +9,51 @@ const UNKNOWN: char = '\u{f8ff}';
 /// Beyond it an unknown part is not weighed against a pattern, only taken for possible.
 const LONGEST_WEIGHED: usize = 4096;
 
-/// Whether a text matches: `*` is any run, `?` any character, case as told.
+/// Whether a text matches: `*` is any run, `?` any character.
 pub fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), text.chars().collect());
-    run(&pattern, &text)
+    if !pattern.contains(['*', '?']) {
+        return pattern == text;
+    }
+    run(pattern, text)
 }
 
-fn run(pattern: &[char], text: &[char]) -> bool {
-    let (mut p, mut t) = (0, 0);
+fn run(pattern: &str, text: &str) -> bool {
+    let (mut wanted, mut left) = (pattern.chars(), text.chars());
     let mut star = None;
     loop {
-        match (pattern.get(p), text.get(t)) {
+        let here = left.clone();
+        match (wanted.next(), left.next()) {
             (None, None) => return true,
             (Some('*'), _) => {
-                star = Some((p + 1, t));
-                p += 1;
+                star = Some((wanted.clone(), here.clone()));
+                left = here;
                 continue;
             }
-            (Some('?'), Some(c)) if *c != UNKNOWN => {
-                (p, t) = (p + 1, t + 1);
-                continue;
-            }
-            (Some(a), Some(b)) if a == b && *a != UNKNOWN => {
-                (p, t) = (p + 1, t + 1);
-                continue;
-            }
+            (Some('?'), Some(c)) if c != UNKNOWN => continue,
+            (Some(a), Some(b)) if a == b && a != UNKNOWN => continue,
             _ => {}
         }
-        let Some((after, taken)) = star else {
+        let Some((after, mut taken)) = star else {
             return false;
         };
-        if taken >= text.len() {
+        if taken.next().is_none() {
             return false;
         }
-        star = Some((after, taken + 1));
-        (p, t) = (after, taken + 1);
+        (wanted, left) = (after.clone(), taken.clone());
+        star = Some((after, taken));
     }
 }
 
 /// Whether a value matches whatever its unknown parts are, or could.
 pub fn matches_value(pattern: &str, value: &Value) -> Tri {
-    let mut text = Vec::new();
+    if let Some(known) = value.known() {
+        return matches(pattern, &known).into();
+    }
+    let mut text = String::new();
     let mut open = false;
     for piece in &value.pieces {
         match piece {
-            Piece::Text(known) => text.extend(known.chars()),
+            Piece::Text(known) => text.push_str(known),
             Piece::Glob(glob) => {
                 // A glob that matches nothing stays as it is written.
                 open = true;
@@ -67,14 +66,18 @@ pub fn matches_value(pattern: &str, value: &Value) -> Tri {
             }
         }
     }
-    let pattern: Vec<char> = pattern.chars().collect();
-    if run(&pattern, &text) {
+    if run(pattern, &text) {
         return Tri::Yes;
     }
     if !open {
         return Tri::No;
     }
-    if text.len() > LONGEST_WEIGHED || could_meet(&pattern, &text) { Tri::Maybe } else { Tri::No }
+    if text.len() > LONGEST_WEIGHED {
+        return Tri::Maybe;
+    }
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
+    if could_meet(&pattern, &text) { Tri::Maybe } else { Tri::No }
 }
 
 /// Whether two texts with gaps (`*` in one, unknown in the other) have a common reading.

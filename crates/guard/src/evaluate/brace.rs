@@ -5,6 +5,9 @@ use crate::shell::ast::Part;
 /// More alternatives than this are not followed.
 const MOST: usize = 128;
 
+/// Each may have to be looked at to the end of the word.
+const MOST_GROUPS: usize = 48;
+
 /// A piece of a word before its expansions: text that may hold braces, or a part of the tree.
 #[derive(Clone)]
 pub enum Bit<'a> {
@@ -20,6 +23,13 @@ enum Atom<'a> {
 
 /// All words that a word stands for, or nothing when they are too many.
 pub fn expand(parts: &[Part]) -> Option<Vec<Vec<Bit<'_>>>> {
+    let opens = |part: &Part| match part {
+        Part::Plain(text) => text.bytes().filter(|byte| *byte == b'{').count(),
+        _ => 0,
+    };
+    if parts.iter().map(opens).sum::<usize>() > MOST_GROUPS {
+        return None;
+    }
     let braces = parts.iter().any(|part| matches!(part, Part::Plain(text) if text.contains('{')));
     if !braces {
         fn bit(part: &Part) -> Bit<'_> {

@@ -80,18 +80,18 @@ impl Evaluator<'_> {
             return self.command(only, state, input);
         }
         let mut fed: Option<Output> = input.cloned();
-        let mut from = Vec::new();
+        let mut way = Output::nothing();
         for stage in &pipeline.stages {
             if !self.spend(state.weight()) {
                 break;
             }
             // Each stage is a subshell.
             let mut own = state.clone();
-            let mut output = self.command(stage, &mut own, fed.as_ref());
-            from.append(&mut output.from);
+            let output = self.command(stage, &mut own, fed.as_ref());
+            way.passed(output.from);
             // Files written there are there afterwards.
-            state.files.extend(own.files);
-            fed = Some(Output { text: output.text, from: from.clone() });
+            state.files = own.files;
+            fed = Some(Output { text: output.text, from: way.from.clone() });
         }
         fed.unwrap_or_default()
     }
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
                 let mut output = Output::default();
                 for arm in arms {
                     let mut own = before.clone();
-                    output.from.extend(self.list(arm, &mut own, input).from);
+                    output.passed(self.list(arm, &mut own, input).from);
                     state.merge(&own);
                 }
                 output
@@ -242,7 +242,7 @@ impl Evaluator<'_> {
         let before = state.clone();
         let mut output = Output::default();
         for _ in 0..2 {
-            output.from.extend(self.list(body, state, input).from);
+            output.passed(self.list(body, state, input).from);
             state.merge(&before);
         }
         output
@@ -271,7 +271,7 @@ impl Evaluator<'_> {
                 break;
             }
             state.assign(name, one_word(field.value));
-            output.from.extend(self.list(body, state, input).from);
+            output.passed(self.list(body, state, input).from);
         }
         state.merge(&before);
         output
@@ -289,14 +289,14 @@ impl Evaluator<'_> {
         for (condition, body) in branches {
             self.list(condition, state, input);
             let mut own = state.clone();
-            output.from.extend(self.list(body, &mut own, input).from);
+            output.passed(self.list(body, &mut own, input).from);
             if ways.len() < 16 {
                 ways.push(own);
             } else {
                 state.opaque = true;
             }
         }
-        output.from.extend(self.list(otherwise, state, input).from);
+        output.passed(self.list(otherwise, state, input).from);
         for way in ways {
             state.merge(&way);
         }

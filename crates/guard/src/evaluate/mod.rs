@@ -19,13 +19,14 @@ mod state;
 mod wrappers;
 
 use crate::context::{Context, Shell};
-use crate::rules::{Invocation, Unsure};
+use crate::rules::{Invocation, Unsure, Words};
 use crate::shell::ast::Span;
 use crate::shell::{Origin, parse};
 use crate::tri::Tri;
 use crate::value::Output;
 use crate::verdict::{Decision, Finding};
 
+pub use call::quote;
 use state::State;
 
 /// Commands and words walked in all, whatever loops and functions multiply.
@@ -64,6 +65,11 @@ impl<'c> Evaluator<'c> {
         self.text(text, Origin::At(0), &mut state, None);
     }
 
+    /// A text that another shell hands to this one.
+    pub fn bash_within(&mut self, text: &str, span: Span) {
+        self.text(text, Origin::Within(span), &mut State::new(), None);
+    }
+
     /// Reads and walks a text.
     pub(crate) fn text(
         &mut self,
@@ -87,7 +93,7 @@ impl<'c> Evaluator<'c> {
     }
 
     /// One level further in, if there is room.
-    fn nested<T>(&mut self, span: Span, walk: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    pub(crate) fn nested<T>(&mut self, span: Span, walk: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.depth >= DEEPEST || !self.spend(1) {
             self.raise("too-complex", span);
             return None;
@@ -99,7 +105,7 @@ impl<'c> Evaluator<'c> {
     }
 
     /// Takes fuel; false when there is none left.
-    fn spend(&mut self, amount: usize) -> bool {
+    pub(crate) fn spend(&mut self, amount: usize) -> bool {
         let amount = u32::try_from(amount).unwrap_or(u32::MAX);
         match self.fuel.checked_sub(amount) {
             Some(left) => {
@@ -155,8 +161,9 @@ impl<'c> Evaluator<'c> {
     /// Shows a program about to be started to the rules.
     pub(crate) fn show(&mut self, call: &Invocation<'_>) {
         let context = self.context;
+        let words = Words::new(call);
         for rule in context.rules.about(call.name, call.shell) {
-            let Some(found) = rule.test(call, context) else {
+            let Some(found) = rule.test(&words, context) else {
                 continue;
             };
             let decision = match found.sure {

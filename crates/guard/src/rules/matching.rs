@@ -6,6 +6,7 @@ use crate::place::Place;
 use crate::shell::ast::Span;
 use crate::tri::Tri;
 use crate::value::{Field, Output, Value};
+use crate::windows;
 use crate::wildcard::{matches, matches_value};
 
 /// A program about to be started, its words expanded as far as the text tells.
@@ -31,8 +32,14 @@ pub struct Match {
 }
 
 impl Rule {
-    pub(crate) fn test(&self, call: &Invocation<'_>, context: &Context) -> Option<Match> {
-        if self.when == When::NoNetwork && context.network == NetworkAccess::Given {
+    pub(crate) fn test(&self, words: &Words<'_>, context: &Context) -> Option<Match> {
+        let call = words.call;
+        // What is quick to see comes first.
+        if (self.when == When::NoNetwork && context.network == NetworkAccess::Given)
+            || (!self.redirect.is_empty() && call.writes.is_empty())
+            || (!self.assign.is_empty() && call.assigns.is_empty())
+            || (!self.fed_by.is_empty() && call.input.is_none())
+        {
             return None;
         }
         let rules = &context.rules;
@@ -41,11 +48,13 @@ impl Rule {
         {
             return None;
         }
-        let words = Words::new(call);
         let mut sure = Tri::Yes;
         let mut spans = Vec::new();
-        let (flags, spent) = self.test_flags(&words);
+        let (flags, spent) = self.test_flags(words);
         sure = sure.and(flags);
+        if sure == Tri::No {
+            return None;
+        }
         if !self.first.is_empty() {
             sure = sure.and(Tri::any(self.first.iter().map(|first| words.begin_with(first))));
         }
@@ -132,14 +141,15 @@ enum Among {
     Writes,
 }
 
-struct Words<'a> {
+/// An invocation with its options told from its operands.
+pub struct Words<'a> {
     call: &'a Invocation<'a>,
     /// Which arguments are options, and which are not.
     operands: Vec<&'a Field>,
 }
 
 impl<'a> Words<'a> {
-    fn new(call: &'a Invocation<'a>) -> Words<'a> {
+    pub fn new(call: &'a Invocation<'a>) -> Words<'a> {
         let mut operands = Vec::new();
         let (mut ended, mut value) = (false, false);
         let with_value = options_with_value(call.name);
@@ -248,6 +258,7 @@ impl<'a> Words<'a> {
         };
         Tri::any(all.iter().map(|one| match &place {
             Some(place) if is_place(one) => place.is(one),
+            None if class_name(pattern).is_some() => windows::place_is(value, one),
             _ => self.pattern(one, value),
         }))
     }

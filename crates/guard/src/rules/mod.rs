@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 pub use load::RulesError;
-pub use matching::Invocation;
+pub use matching::{Invocation, Words};
 pub use rule::{Group, Rule, Unsure, When};
 
 use crate::context::Shell;

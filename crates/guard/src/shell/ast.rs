@@ -20,6 +20,8 @@ pub struct Script {
 pub struct Trouble {
     pub span: Span,
     pub what: &'static str,
+    /// Too deep or too long to read: another reading would be no better.
+    pub fatal: bool,
 }
 
 pub type List = Vec<Item>;

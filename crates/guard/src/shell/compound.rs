@@ -13,11 +13,14 @@ impl Cursor<'_> {
             let from = self.at;
             self.at += 2;
             let start = self.at;
-            if let Ok(parts) = self.nested(|cursor| cursor.arithmetic(b"))")) {
-                let span = self.span_from(start);
-                return Ok(Some(Kind::Arithmetic(Word { parts, span })));
+            match self.nested(|cursor| cursor.arithmetic(b"))")) {
+                Ok(parts) => {
+                    let span = self.span_from(start);
+                    return Ok(Some(Kind::Arithmetic(Word { parts, span })));
+                }
+                Err(trouble) if trouble.fatal => return Err(trouble),
+                Err(_) => self.at = from,
             }
-            self.at = from;
         }
         if self.take("(") {
             return Ok(Some(Kind::Subshell(self.list_until_parenthesis()?)));

@@ -6,7 +6,7 @@ use super::ast::{List, Script, Span, Trouble, Word};
 const DEEPEST: u16 = 48;
 
 /// Steps allowed per byte: reading is linear, and going back for `$((` multiplies.
-const STEPS_PER_BYTE: usize = 24;
+const STEPS_PER_BYTE: usize = 12;
 
 /// Where the bytes of a text are in the text that the caller knows.
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ impl Cursor<'_> {
 
     pub fn trouble(&self, what: &'static str) -> Trouble {
         let end = self.text[self.at..].chars().next().map_or(self.at, |c| self.at + c.len_utf8());
-        Trouble { span: self.origin.span(self.at, end), what }
+        Trouble { span: self.origin.span(self.at, end), what, fatal: false }
     }
 
     pub fn expect(&mut self, what: &str, else_say: &'static str) -> Read<()> {
@@ -150,14 +150,15 @@ impl Cursor<'_> {
                 self.steps = left;
                 Ok(())
             }
-            None => Err(self.trouble("this is too tangled to read")),
+            None => Err(Trouble { fatal: true, ..self.trouble("this is too tangled to read") }),
         }
     }
 
     /// Reads one level further in.
     pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         if self.depth >= DEEPEST {
-            return Err(self.trouble("this is nested too deeply to read"));
+            let trouble = self.trouble("this is nested too deeply to read");
+            return Err(Trouble { fatal: true, ..trouble });
         }
         self.depth += 1;
         let result = self.step().and_then(|()| read(self));

@@ -83,6 +83,7 @@ impl Cursor<'_> {
                 parts.0.push(Part::Arithmetic(inner));
                 Ok(())
             }
+            Err(trouble) if trouble.fatal => Err(trouble),
             Err(_) => {
                 self.at = from + 2;
                 self.heredocs.truncate(bodies);
