@@ -29,6 +29,7 @@ fn run() -> u8 {
         args::Command::Doctor(doctor) => commands::doctor::run(doctor),
         args::Command::Demo(demo) => commands::demo::run(demo),
         args::Command::Policy(policy) => commands::policy::run(policy),
+        args::Command::Check(check) => commands::check::run(&check),
     };
     match outcome {
         Ok(code) => code,

@@ -17,7 +17,9 @@
 mod characters;
 mod context;
 mod decode;
+pub mod environment;
 mod evaluate;
+pub mod paths;
 mod place;
 mod rules;
 mod shell;

@@ -94,20 +94,19 @@ impl Place {
     }
 
     /// Whether this is a place of the class: `/etc`, `/dev/sd*`, `/etc/**` (all below), `~`, `.`.
-    pub fn is(&self, pattern: &str) -> Tri {
+    pub fn is(&self, pattern: &Pattern) -> Tri {
         let elsewhere = self.otherwise.as_ref().map_or(Tri::No, |other| other.is_surely(pattern));
         self.is_surely(pattern).or(elsewhere.and(Tri::Maybe))
     }
 
-    fn is_surely(&self, pattern: &str) -> Tri {
-        if pattern == ".." {
+    fn is_surely(&self, wanted: &Pattern) -> Tri {
+        if wanted.base == (Base::Start { up: 1 }) {
             return self.is_above();
         }
-        let wanted = Pattern::parse(pattern);
         match (self.base, wanted.base) {
-            (Base::Unknown, _) => suffix(&self.steps, &wanted),
-            (Base::Start { up: 0 }, Base::Start { up: 0 }) => steps(&self.steps, &wanted),
-            (a, b) if a == b && !matches!(a, Base::Start { .. }) => steps(&self.steps, &wanted),
+            (Base::Unknown, _) => suffix(&self.steps, wanted),
+            (Base::Start { up: 0 }, Base::Start { up: 0 }) => steps(&self.steps, wanted),
+            (a, b) if a == b && !matches!(a, Base::Start { .. }) => steps(&self.steps, wanted),
             _ => Tri::No,
         }
     }
@@ -122,7 +121,9 @@ impl Place {
     }
 }
 
-struct Pattern {
+/// A place, or all places of a kind.
+#[derive(Debug, Clone)]
+pub struct Pattern {
     base: Base,
     names: Vec<String>,
     /// `/**` at the end.
@@ -130,8 +131,9 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn parse(text: &str) -> Pattern {
+    pub fn parse(text: &str) -> Pattern {
         let (base, rest) = match text {
+            ".." => (Base::Start { up: 1 }, ""),
             text if text.starts_with('/') => (Base::Root, &text[1..]),
             text if text.starts_with('~') => (Base::Home, &text[1..]),
             text => (Base::Start { up: 0 }, text.strip_prefix('.').unwrap_or(text)),
@@ -282,7 +284,7 @@ mod tests {
     use super::*;
 
     fn is(path: &str, pattern: &str) -> Tri {
-        Place::start().join(&Value::text(path)).is(pattern)
+        Place::start().join(&Value::text(path)).is(&Pattern::parse(pattern))
     }
 
     fn value(text: &str) -> Value {
@@ -319,7 +321,7 @@ mod tests {
 
     #[test]
     fn unknown_parts() {
-        let is = |text: &str, pattern: &str| Place::start().join(&value(text)).is(pattern);
+        let is = |text: &str, pattern: &str| Place::start().join(&value(text)).is(&Pattern::parse(pattern));
         assert_eq!(is("$", "/"), Tri::Maybe);
         assert_eq!(is("/$", "/"), Tri::Maybe);
         assert_eq!(is("$/", "/"), Tri::Maybe);
@@ -333,7 +335,7 @@ mod tests {
 
     #[test]
     fn globs() {
-        let is = |text: &str, pattern: &str| Place::start().join(&value(text)).is(pattern);
+        let is = |text: &str, pattern: &str| Place::start().join(&value(text)).is(&Pattern::parse(pattern));
         assert_eq!(is("/*", "/"), Tri::Yes);
         assert_eq!(is("/u*", "/usr"), Tri::Yes);
         assert_eq!(is("/x*", "/usr"), Tri::No);

@@ -9,6 +9,13 @@ const UNKNOWN: char = '\u{f8ff}';
 /// Beyond it an unknown part is not weighed against a pattern, only taken for possible.
 const LONGEST_WEIGHED: usize = 4096;
 
+/// Whether it matters that something unknown could match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weigh {
+    SureOnly,
+    Possible,
+}
+
 /// Whether a text matches: `*` is any run, `?` any character.
 pub fn matches(pattern: &str, text: &str) -> bool {
     if !pattern.contains(['*', '?']) {
@@ -45,7 +52,7 @@ fn run(pattern: &str, text: &str) -> bool {
 }
 
 /// Whether a value matches whatever its unknown parts are, or could.
-pub fn matches_value(pattern: &str, value: &Value) -> Tri {
+pub fn matches_value(pattern: &str, value: &Value, weigh: Weigh) -> Tri {
     if let Some(known) = value.known() {
         return matches(pattern, &known).into();
     }
@@ -69,7 +76,7 @@ pub fn matches_value(pattern: &str, value: &Value) -> Tri {
     if run(pattern, &text) {
         return Tri::Yes;
     }
-    if !open {
+    if !open || weigh == Weigh::SureOnly {
         return Tri::No;
     }
     if text.len() > LONGEST_WEIGHED {
@@ -121,9 +128,10 @@ mod tests {
     fn with_gaps() {
         let value = |pieces: &[Piece]| Value { pieces: pieces.to_vec() };
         let text = |text: &str| Piece::Text(text.to_owned());
-        assert_eq!(matches_value("*a(*", &value(&[text("a("), Piece::Unknown])), Tri::Yes);
-        assert_eq!(matches_value("ab", &value(&[text("a"), Piece::Unknown])), Tri::Maybe);
-        assert_eq!(matches_value("xb", &value(&[text("a"), Piece::Unknown])), Tri::No);
-        assert_eq!(matches_value("", &value(&[Piece::Unknown])), Tri::Maybe);
+        let is = |pattern, pieces: &[Piece]| matches_value(pattern, &value(pieces), Weigh::Possible);
+        assert_eq!(is("*a(*", &[text("a("), Piece::Unknown]), Tri::Yes);
+        assert_eq!(is("ab", &[text("a"), Piece::Unknown]), Tri::Maybe);
+        assert_eq!(is("xb", &[text("a"), Piece::Unknown]), Tri::No);
+        assert_eq!(is("", &[Piece::Unknown]), Tri::Maybe);
     }
 }

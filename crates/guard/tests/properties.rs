@@ -35,7 +35,7 @@ const SOUP: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_judged(text in ".*|\\PC*") {
@@ -108,8 +108,8 @@ const PREFIXES: &[&str] =
 const WRAPPERS: &[&str] = &[
     "sh -c QUOTED", "bash -ec QUOTED", "eval QUOTED", "sudo -u x sh -c QUOTED x", "trap QUOTED EXIT",
     "bash <<< QUOTED", "echo QUOTED | sh", "ssh host QUOTED", "time BARE", "( BARE )", "{ BARE; }",
-    "if true; then BARE; fi", "while :; do BARE; done", "true && BARE", "echo $(BARE)", "! BARE",
-    "f() { BARE; }; f", "x=$(BARE)", "cat <(BARE)", "BARE & wait", "case x in *) BARE;; esac",
+    "if true; then BARE; fi", "while :; do BARE; done", "true && BARE", "echo $( BARE )", "! BARE",
+    "f() { BARE; }; f", "x=$( BARE )", "cat <(BARE)", "BARE & wait", "case x in *) BARE;; esac",
     "for i in 1 2; do BARE; done", "alias z=QUOTED\nz",
 ];
 

@@ -49,7 +49,7 @@ pub fn extend(base: &Rules, text: &str) -> Result<Rules, RulesError> {
     if file.allow.contains(&Group::Catastrophic) || file.allow.contains(&Group::Unknown) {
         return Err(error("allow", "these rules can only be disabled one by one"));
     }
-    let mut classes = base.classes.clone();
+    let mut classes = base.class_texts();
     classes.extend(file.classes);
     let kept = base
         .all

@@ -1,13 +1,13 @@
 //! Whether a rule is about a command.
 
-use super::{Rule, Rules, When, class_name, is_place};
+use super::{Entry, Rule, Rules, Unsure, When, is_place};
 use crate::context::{Context, NetworkAccess, Shell};
 use crate::place::Place;
 use crate::shell::ast::Span;
 use crate::tri::Tri;
-use crate::value::{Field, Output, Value};
+use crate::value::{Field, Output, Piece, Value};
 use crate::windows;
-use crate::wildcard::{matches, matches_value};
+use crate::wildcard::{Weigh, matches, matches_value};
 
 /// A program about to be started, its words expanded as far as the text tells.
 #[derive(Debug)]
@@ -43,11 +43,6 @@ impl Rule {
             return None;
         }
         let rules = &context.rules;
-        if !self.command.is_empty()
-            && !self.command.iter().any(|name| name_matches(rules, name, call.name))
-        {
-            return None;
-        }
         let mut sure = Tri::Yes;
         let mut spans = Vec::new();
         let (flags, spent) = self.test_flags(words);
@@ -58,6 +53,10 @@ impl Rule {
         if !self.first.is_empty() {
             sure = sure.and(Tri::any(self.first.iter().map(|first| words.begin_with(first))));
         }
+        let weigh = match self.unsure {
+            Unsure::Allow => Weigh::SureOnly,
+            Unsure::Unknown => Weigh::Possible,
+        };
         let conditions = [
             (&self.operand, Among::Operands),
             (&self.last, Among::LastOperand),
@@ -69,8 +68,11 @@ impl Rule {
             if patterns.is_empty() {
                 continue;
             }
-            let (found, span) = words.find(rules, patterns, among, spent);
+            let (found, span) = words.find(rules, patterns, among, spent, weigh);
             sure = sure.and(found);
+            if sure == Tri::No {
+                return None;
+            }
             spans.extend(span);
         }
         if sure == Tri::No
@@ -119,11 +121,10 @@ impl Rule {
 }
 
 fn name_matches(rules: &Rules, pattern: &str, name: &str) -> bool {
-    let class = rules.class(pattern);
-    if class.is_empty() {
-        return matches(pattern, name);
+    match rules.class(pattern) {
+        Some(class) => class.iter().any(|entry| matches(&entry.text, name)),
+        None => matches(pattern, name),
     }
-    class.iter().any(|pattern| matches(pattern, name))
 }
 
 /// Whether an unknown word already had to be taken for a flag.
@@ -180,9 +181,9 @@ impl<'a> Words<'a> {
                 // A known start that is no dash makes it no flag.
                 None if field.value.is_many() => Tri::Maybe,
                 None => match field.value.pieces.first() {
-                    Some(crate::value::Piece::Text(text)) if !text.starts_with('-') => Tri::No,
-                    Some(crate::value::Piece::Glob(_) | crate::value::Piece::Home) => Tri::No,
-                    Some(crate::value::Piece::Text(text))
+                    Some(Piece::Text(text)) if !text.starts_with('-') => Tri::No,
+                    Some(Piece::Glob(_) | Piece::Home) => Tri::No,
+                    Some(Piece::Text(text))
                         if is_flag(text, wanted, self.call.shell) =>
                     {
                         Tri::Yes
@@ -203,7 +204,7 @@ impl<'a> Words<'a> {
             let Some(field) = operands.next() else {
                 return Tri::No;
             };
-            sure = sure.and(matches_value(word, &field.value));
+            sure = sure.and(matches_value(word, &field.value, Weigh::Possible));
         }
         sure
     }
@@ -214,6 +215,7 @@ impl<'a> Words<'a> {
         patterns: &[String],
         among: Among,
         spent: Spent,
+        weigh: Weigh,
     ) -> (Tri, Option<Span>) {
         let all: Vec<&Field> = match among {
             Among::Operands => self.operands.clone(),
@@ -225,10 +227,10 @@ impl<'a> Words<'a> {
         let mut perhaps = 0;
         for field in all {
             let sure =
-                Tri::any(patterns.iter().map(|pattern| self.one(rules, pattern, &field.value)));
+                Tri::any(patterns.iter().map(|pattern| self.one(rules, pattern, &field.value, weigh)));
             let single_unknown = sure == Tri::Maybe
                 && !field.value.is_many()
-                && matches!(field.value.pieces.first(), Some(crate::value::Piece::Unknown));
+                && matches!(field.value.pieces.first(), Some(Piece::Unknown));
             if single_unknown {
                 perhaps += 1;
                 // One unknown word cannot be both the flag and what it is about.
@@ -243,38 +245,40 @@ impl<'a> Words<'a> {
         best
     }
 
-    fn one(&self, rules: &Rules, pattern: &str, value: &Value) -> Tri {
-        if class_name(pattern).is_none() && !is_place(pattern) {
-            return self.pattern(pattern, value);
+    fn one(&self, rules: &Rules, pattern: &str, value: &Value, weigh: Weigh) -> Tri {
+        if let Some(class) = rules.class(pattern) {
+            return self.in_class(class, value, weigh);
         }
-        let place = match self.call.shell {
-            Shell::Bash => Some(self.call.cwd.join(value)),
-            Shell::PowerShell | Shell::Cmd => None,
-        };
-        let only = [pattern.to_owned()];
-        let all = match class_name(pattern) {
-            Some(_) => rules.class(pattern),
-            None => &only,
-        };
-        Tri::any(all.iter().map(|one| match &place {
-            Some(place) if is_place(one) => place.is(one),
-            None if class_name(pattern).is_some() => windows::place_is(value, one),
-            _ => self.pattern(one, value),
+        match is_place(pattern) && self.call.shell == Shell::Bash {
+            true => self.in_class(&[Entry::new(pattern)], value, weigh),
+            false => self.pattern(pattern, value, weigh),
+        }
+    }
+
+    fn in_class(&self, class: &[Entry], value: &Value, weigh: Weigh) -> Tri {
+        if self.call.shell != Shell::Bash {
+            let all = class.iter().map(|entry| windows::place_is(value, &entry.text));
+            return Tri::any(all);
+        }
+        let place = self.call.cwd.join(value);
+        Tri::any(class.iter().map(|entry| match &entry.place {
+            Some(wanted) => place.is(wanted),
+            None => self.pattern(&entry.text, value, weigh),
         }))
     }
 
     /// Windows does not tell letters by case.
-    fn pattern(&self, pattern: &str, value: &Value) -> Tri {
+    fn pattern(&self, pattern: &str, value: &Value, weigh: Weigh) -> Tri {
         if self.call.shell == Shell::Bash {
-            return matches_value(pattern, value);
+            return matches_value(pattern, value, weigh);
         }
         let mut lower = value.clone();
         for piece in &mut lower.pieces {
-            if let crate::value::Piece::Text(text) = piece {
+            if let Piece::Text(text) = piece {
                 *text = text.to_lowercase();
             }
         }
-        matches_value(&pattern.to_lowercase(), &lower)
+        matches_value(&pattern.to_lowercase(), &lower, weigh)
     }
 
     /// It is given no file and no text, so it runs what it reads.

@@ -16,15 +16,31 @@ pub use matching::{Invocation, Words};
 pub use rule::{Group, Rule, Unsure, When};
 
 use crate::context::Shell;
+use crate::place::Pattern;
 
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub(crate) all: Vec<Rule>,
-    /// Which rules could match a command of this name.
+    /// Which rules could be about a command of this name.
     by_name: HashMap<String, Vec<usize>>,
-    /// Those that no plain name leads to.
-    by_pattern: Vec<usize>,
-    classes: HashMap<String, Vec<String>>,
+    /// And of a name like this.
+    by_pattern: Vec<(String, usize)>,
+    /// Those about any command.
+    about_all: Vec<usize>,
+    classes: HashMap<String, Vec<Entry>>,
+}
+
+/// An entry of a class: a place, or a pattern of words.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub text: String,
+    pub place: Option<Pattern>,
+}
+
+impl Entry {
+    pub fn new(text: &str) -> Entry {
+        Entry { text: text.to_owned(), place: is_place(text).then(|| Pattern::parse(text)) }
+    }
 }
 
 impl Rules {
@@ -63,39 +79,66 @@ impl Rules {
     }
 
     fn new(all: Vec<Rule>, classes: HashMap<String, Vec<String>>) -> Rules {
-        let mut rules = Rules { all, by_name: HashMap::new(), by_pattern: Vec::new(), classes };
-        for (number, rule) in rules.all.iter().enumerate() {
-            if rule.raised_by_code {
-                continue;
+        let entries = |list: Vec<String>| list.iter().map(|text| Entry::new(text)).collect();
+        let classes = classes.into_iter().map(|(name, list)| (name, entries(list))).collect();
+        let mut rules = Rules {
+            all: Vec::new(),
+            by_name: HashMap::new(),
+            by_pattern: Vec::new(),
+            about_all: Vec::new(),
+            classes,
+        };
+        for (number, rule) in all.iter().enumerate().filter(|(_, rule)| !rule.raised_by_code) {
+            if rule.command.is_empty() {
+                rules.about_all.push(number);
             }
-            let names = rule.command.iter().flat_map(|name| match class_name(name) {
-                Some(class) => rules.classes.get(class).cloned().unwrap_or_default(),
-                None => vec![name.clone()],
-            });
-            let names: Vec<String> = names.collect();
-            if names.is_empty() || names.iter().any(|name| name.contains(['*', '?'])) {
-                rules.by_pattern.push(number);
-                continue;
-            }
-            for name in names {
-                rules.by_name.entry(name.to_lowercase()).or_default().push(number);
+            for name in rules.names(&rule.command) {
+                if name.contains(['*', '?']) {
+                    rules.by_pattern.push((name, number));
+                } else {
+                    rules.by_name.entry(name).or_default().push(number);
+                }
             }
         }
+        rules.all = all;
         rules
     }
 
-    /// Rules that could be about a command of this name in this shell.
-    pub(crate) fn about(&self, name: &str, shell: Shell) -> impl Iterator<Item = &Rule> {
-        let named = self.by_name.get(&name.to_lowercase()).into_iter().flatten();
-        let all = named.chain(&self.by_pattern).map(|number| &self.all[*number]);
-        all.filter(move |rule| rule.shell.contains(&shell))
+    /// Names with classes written out.
+    fn names(&self, list: &[String]) -> Vec<String> {
+        let written = |name: &String| match class_name(name).and_then(|c| self.classes.get(c)) {
+            Some(entries) => entries.iter().map(|entry| entry.text.clone()).collect(),
+            None => vec![name.clone()],
+        };
+        list.iter().flat_map(written).collect()
     }
 
-    /// The places or words that `@name` stands for; a pattern stands for itself.
-    pub(crate) fn class<'a>(&'a self, pattern: &'a str) -> &'a [String] {
-        class_name(pattern)
-            .and_then(|name| self.classes.get(name))
-            .map_or(&[], |places| &places[..])
+    /// Rules that could be about a command of this name in this shell, each once.
+    pub(crate) fn about(&self, name: &str, shell: Shell) -> Vec<&Rule> {
+        let mut numbers = self.by_name.get(name).cloned().unwrap_or_default();
+        // On macOS and Windows `/bin/RM` is `/bin/rm`.
+        let lower = name.to_ascii_lowercase();
+        numbers.extend(self.by_name.get(&lower).into_iter().flatten());
+        for (pattern, number) in &self.by_pattern {
+            if crate::wildcard::matches(pattern, name) {
+                numbers.push(*number);
+            }
+        }
+        numbers.extend(&self.about_all);
+        numbers.sort_unstable();
+        numbers.dedup();
+        let rules = numbers.into_iter().map(|number| &self.all[number]);
+        rules.filter(|rule| rule.shell.contains(&shell)).collect()
+    }
+
+    /// What `@name` stands for.
+    pub(crate) fn class(&self, pattern: &str) -> Option<&[Entry]> {
+        class_name(pattern).map(|name| self.classes.get(name).map_or(&[][..], |all| all))
+    }
+
+    fn class_texts(&self) -> HashMap<String, Vec<String>> {
+        let texts = |all: &Vec<Entry>| all.iter().map(|entry| entry.text.clone()).collect();
+        self.classes.iter().map(|(name, all)| (name.clone(), texts(all))).collect()
     }
 }
 
