@@ -46,7 +46,9 @@ pub fn is_invisible(c: char) -> bool {
 fn joins(c: char, before: Option<char>, next: Option<char>) -> bool {
     let foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_control(c));
     match c {
-        '\u{fe0e}' | '\u{fe0f}' => foreign(before) || before.is_some_and(|c| "0123456789#*".contains(c)),
+        '\u{fe0e}' | '\u{fe0f}' => {
+            foreign(before) || before.is_some_and(|c| "0123456789#*".contains(c))
+        }
         '\u{200c}' | '\u{200d}' => foreign(before) && foreign(next),
         _ => false,
     }

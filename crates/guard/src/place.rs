@@ -13,7 +13,9 @@ pub enum Base {
     Root,
     Home,
     /// The directory the command starts in, or that many levels above it.
-    Start { up: usize },
+    Start {
+        up: usize,
+    },
     Unknown,
 }
 
@@ -67,7 +69,10 @@ impl Place {
             Some(Piece::Unknown | Piece::Many | Piece::Fetched) => Place::unknown(),
             _ => Place { base: self.base, steps: self.steps.clone(), otherwise: None },
         };
-        let skip = matches!(path.pieces.first(), Some(Piece::Home | Piece::Unknown | Piece::Many | Piece::Fetched));
+        let skip = matches!(
+            path.pieces.first(),
+            Some(Piece::Home | Piece::Unknown | Piece::Many | Piece::Fetched)
+        );
         for name in names(&path.pieces[usize::from(skip)..]) {
             place.enter(name);
         }
@@ -274,7 +279,13 @@ fn step(pieces: &[Piece]) -> Step {
             };
             Step::Glob(pieces.iter().map(text).collect())
         }
-        pieces if pieces.iter().all(|p| matches!(p, Piece::Unknown | Piece::Many | Piece::Fetched)) => Step::Open,
+        pieces
+            if pieces
+                .iter()
+                .all(|p| matches!(p, Piece::Unknown | Piece::Many | Piece::Fetched)) =>
+        {
+            Step::Open
+        }
         _ => Step::Name,
     }
 }
@@ -321,7 +332,9 @@ mod tests {
 
     #[test]
     fn unknown_parts() {
-        let is = |text: &str, pattern: &str| Place::start().join(&value(text)).is(&Pattern::parse(pattern));
+        let is = |text: &str, pattern: &str| {
+            Place::start().join(&value(text)).is(&Pattern::parse(pattern))
+        };
         assert_eq!(is("$", "/"), Tri::Maybe);
         assert_eq!(is("/$", "/"), Tri::Maybe);
         assert_eq!(is("$/", "/"), Tri::Maybe);
@@ -335,7 +348,9 @@ mod tests {
 
     #[test]
     fn globs() {
-        let is = |text: &str, pattern: &str| Place::start().join(&value(text)).is(&Pattern::parse(pattern));
+        let is = |text: &str, pattern: &str| {
+            Place::start().join(&value(text)).is(&Pattern::parse(pattern))
+        };
         assert_eq!(is("/*", "/"), Tri::Yes);
         assert_eq!(is("/u*", "/usr"), Tri::Yes);
         assert_eq!(is("/x*", "/usr"), Tri::No);

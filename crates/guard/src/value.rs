@@ -75,7 +75,8 @@ impl Value {
         match piece {
             Piece::Text(text) => self.push_text(&text),
             // Two unknowns in a row are one.
-            Piece::Unknown | Piece::Many | Piece::Fetched if self.pieces.last() == Some(&piece) => {}
+            Piece::Unknown | Piece::Many | Piece::Fetched if self.pieces.last() == Some(&piece) => {
+            }
             piece => self.pieces.push(piece),
         }
     }

@@ -44,8 +44,12 @@ impl Verdict {
             finding.span = on_boundaries(text, finding.span.clone());
         }
         findings.sort_by(|a, b| {
-            (b.decision, a.span.start, a.span.end, &a.rule)
-                .cmp(&(a.decision, b.span.start, b.span.end, &b.rule))
+            (b.decision, a.span.start, a.span.end, &a.rule).cmp(&(
+                a.decision,
+                b.span.start,
+                b.span.end,
+                &b.rule,
+            ))
         });
         findings.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
         let decision = findings.first().map_or(Decision::Allow, |finding| finding.decision);

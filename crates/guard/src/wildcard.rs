@@ -128,7 +128,8 @@ mod tests {
     fn with_gaps() {
         let value = |pieces: &[Piece]| Value { pieces: pieces.to_vec() };
         let text = |text: &str| Piece::Text(text.to_owned());
-        let is = |pattern, pieces: &[Piece]| matches_value(pattern, &value(pieces), Weigh::Possible);
+        let is =
+            |pattern, pieces: &[Piece]| matches_value(pattern, &value(pieces), Weigh::Possible);
         assert_eq!(is("*a(*", &[text("a("), Piece::Unknown]), Tri::Yes);
         assert_eq!(is("ab", &[text("a"), Piece::Unknown]), Tri::Maybe);
         assert_eq!(is("xb", &[text("a"), Piece::Unknown]), Tri::No);

@@ -1,5 +1,6 @@
 //! The path gate against real trees of links, against a model, and against a thread that swaps
 //! links while it works.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -63,8 +64,15 @@ fn inside_is_opened() {
     symlink(scratch.join("root/sub"), scratch.join("root/absolute")).unwrap();
     symlink("link", scratch.join("root/chain")).unwrap();
     for (path, expected) in [
-        ("a.txt", "a"), ("./a.txt", "a"), ("sub/b.txt", "b"), ("sub//b.txt", "b"), ("link", "b"),
-        ("sub/up", "a"), ("absolute/b.txt", "b"), ("chain", "b"), ("absolute/up", "a"),
+        ("a.txt", "a"),
+        ("./a.txt", "a"),
+        ("sub/b.txt", "b"),
+        ("sub//b.txt", "b"),
+        ("link", "b"),
+        ("sub/up", "a"),
+        ("absolute/b.txt", "b"),
+        ("chain", "b"),
+        ("absolute/up", "a"),
     ] {
         assert_eq!(read(&gate, path).unwrap(), expected, "{path}");
     }
@@ -91,8 +99,15 @@ fn outside_is_not() {
     symlink("loop-b", root("loop-a")).unwrap();
     symlink("loop-a", root("loop-b")).unwrap();
     for path in [
-        "out", "out-absolute", "parent/outside/secret", "sneaky/secret", "slash/etc/passwd",
-        "magic/etc/passwd", "chain-out", "/etc/passwd", "/proc/self/root/etc/passwd",
+        "out",
+        "out-absolute",
+        "parent/outside/secret",
+        "sneaky/secret",
+        "slash/etc/passwd",
+        "magic/etc/passwd",
+        "chain-out",
+        "/etc/passwd",
+        "/proc/self/root/etc/passwd",
         "parent/root/a.txt",
     ] {
         let why = read(&gate, path).unwrap_err();
@@ -114,7 +129,10 @@ fn denied_names_stay_closed_by_every_way() {
     symlink("../.env", scratch.join("root/x/y")).unwrap();
     symlink("a.txt", scratch.join("root/sub/.env")).unwrap();
     for path in [".env", "plain", "x/y", "sub/.env", ".ENV", "new/.env"] {
-        assert!(matches!(read(&gate, path).unwrap_err(), Why::Denied { .. } | Why::System(_)), "{path}");
+        assert!(
+            matches!(read(&gate, path).unwrap_err(), Why::Denied { .. } | Why::System(_)),
+            "{path}"
+        );
     }
     for path in [".env", "plain", "x/y", "sub/.env", ".ENV"] {
         let why = gate.resolve(path, Intent::Write).unwrap_err().why;
@@ -197,7 +215,18 @@ enum Node {
 
 const NAMES: [&str; 4] = ["a", "b", "c", "deny"];
 const TARGETS: [&str; 12] = [
-    "a", "b", "c", "a/b", "../a", "..", ".", "../..", "../../outside/f", "b/../c", "deny", "ROOT/a",
+    "a",
+    "b",
+    "c",
+    "a/b",
+    "../a",
+    "..",
+    ".",
+    "../..",
+    "../../outside/f",
+    "b/../c",
+    "deny",
+    "ROOT/a",
 ];
 
 fn tree(depth: u32) -> BoxedStrategy<BTreeMap<String, Node>> {

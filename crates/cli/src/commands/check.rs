@@ -77,7 +77,8 @@ fn explain(command: &str, finding: &Finding, paint: Paint) -> String {
         Decision::Allow => ("allowed", Paint::good),
     };
     let (line, from, to) = excerpt(command, finding);
-    let underline = format!("{}{}", " ".repeat(from), colour(paint, &"^".repeat((to - from).max(1))));
+    let underline =
+        format!("{}{}", " ".repeat(from), colour(paint, &"^".repeat((to - from).max(1))));
     format!(
         "{} {}\n    {line}\n    {underline}\n  {}\n  {} {}\n",
         colour(paint, &format!("{word}:")),

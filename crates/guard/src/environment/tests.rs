@@ -5,18 +5,51 @@ use super::*;
 #[test]
 fn what_is_held_back_by_name() {
     for name in [
-        "GITHUB_TOKEN", "github_token", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY", "DB_PASSWORD",
-        "SSH_AUTH_SOCK", "NPM_TOKEN", "STRIPE_SECRET", "MY_APIKEY", "SLACK_OAUTH", "KUBECONFIG",
-        "DOCKER_HOST", "DBUS_SESSION_BUS_ADDRESS", "GH_PAT", "VAULT_ADDR", "PGPASSWORD", "XAUTHORITY",
+        "GITHUB_TOKEN",
+        "github_token",
+        "AWS_SECRET_ACCESS_KEY",
+        "OPENAI_API_KEY",
+        "DB_PASSWORD",
+        "SSH_AUTH_SOCK",
+        "NPM_TOKEN",
+        "STRIPE_SECRET",
+        "MY_APIKEY",
+        "SLACK_OAUTH",
+        "KUBECONFIG",
+        "DOCKER_HOST",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "GH_PAT",
+        "VAULT_ADDR",
+        "PGPASSWORD",
+        "XAUTHORITY",
     ] {
         let held = judge(name, "x").unwrap_or_else(|| panic!("{name}"));
         assert_eq!(held.concern, Concern::Credential, "{name}");
     }
     for name in [
-        "LD_PRELOAD", "ld_preload", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "NODE_OPTIONS",
-        "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "ENV", "BASH_FUNC_ls%%", "GIT_SSH_COMMAND",
-        "GIT_DIR", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "IFS", "PROMPT_COMMAND", "EDITOR",
-        "npm_config_script_shell", "RUSTC_WRAPPER", "DOTNET_STARTUP_HOOKS", "GCONV_PATH", "PAGER",
+        "LD_PRELOAD",
+        "ld_preload",
+        "LD_LIBRARY_PATH",
+        "DYLD_INSERT_LIBRARIES",
+        "NODE_OPTIONS",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "BASH_ENV",
+        "ENV",
+        "BASH_FUNC_ls%%",
+        "GIT_SSH_COMMAND",
+        "GIT_DIR",
+        "PERL5OPT",
+        "RUBYOPT",
+        "JAVA_TOOL_OPTIONS",
+        "IFS",
+        "PROMPT_COMMAND",
+        "EDITOR",
+        "npm_config_script_shell",
+        "RUSTC_WRAPPER",
+        "DOTNET_STARTUP_HOOKS",
+        "GCONV_PATH",
+        "PAGER",
     ] {
         let held = judge(name, "x").unwrap_or_else(|| panic!("{name}"));
         assert_eq!(held.concern, Concern::Injection, "{name}");
@@ -26,13 +59,30 @@ fn what_is_held_back_by_name() {
 #[test]
 fn what_passes() {
     for (name, value) in [
-        ("LANG", "de_DE.UTF-8"), ("TZ", "Europe/Berlin"), ("TERM", "xterm"), ("PATH", "/usr/bin:/bin"),
-        ("HOME", "/home/ann"), ("NODE_ENV", "test"), ("TOKENIZERS_PARALLELISM", "false"),
-        ("KEYBOARD", "de"), ("PYTHONUNBUFFERED", "1"), ("GIT_AUTHOR_NAME", "Ann"), ("CI", "true"),
-        ("DEBUG", "app:*"), ("PORT", "8080"), ("CARGO_TERM_COLOR", "always"), ("RUST_LOG", "info"),
-        ("DATABASE_URL", "postgres://localhost/app"), ("HTTP_PROXY", "http://proxy:3128"),
-        ("SECRETARY", "Bob"), ("npm_config_cache", "/tmp/npm"), ("MONKEY", "x"), ("CC", "clang"),
-        ("SSL_CERT_FILE", "/etc/ssl/cert.pem"), ("USER", "ann"), ("BUILD_ID", "sk-1"),
+        ("LANG", "de_DE.UTF-8"),
+        ("TZ", "Europe/Berlin"),
+        ("TERM", "xterm"),
+        ("PATH", "/usr/bin:/bin"),
+        ("HOME", "/home/ann"),
+        ("NODE_ENV", "test"),
+        ("TOKENIZERS_PARALLELISM", "false"),
+        ("KEYBOARD", "de"),
+        ("PYTHONUNBUFFERED", "1"),
+        ("GIT_AUTHOR_NAME", "Ann"),
+        ("CI", "true"),
+        ("DEBUG", "app:*"),
+        ("PORT", "8080"),
+        ("CARGO_TERM_COLOR", "always"),
+        ("RUST_LOG", "info"),
+        ("DATABASE_URL", "postgres://localhost/app"),
+        ("HTTP_PROXY", "http://proxy:3128"),
+        ("SECRETARY", "Bob"),
+        ("npm_config_cache", "/tmp/npm"),
+        ("MONKEY", "x"),
+        ("CC", "clang"),
+        ("SSL_CERT_FILE", "/etc/ssl/cert.pem"),
+        ("USER", "ann"),
+        ("BUILD_ID", "sk-1"),
     ] {
         assert_eq!(judge(name, value), None, "{name}");
     }
@@ -59,7 +109,7 @@ fn what_is_held_back_by_value() {
 
 #[test]
 fn reasons_never_repeat_the_value() {
-    let (kept, held) = sanitize([
+    let Sanitized { kept, held } = sanitize([
         ("A".to_owned(), "1".to_owned()),
         ("B".to_owned(), "ghp_abcdefghijklmnopqrstuvwxyz0123456789".to_owned()),
         ("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned()),

@@ -157,8 +157,7 @@ impl Evaluator<'_> {
             span: call.span.clone(),
         };
         self.show_plain(name, arguments, call, state, span);
-        if let Some(script) = first.known().and_then(|path| state.file(&path))
-        {
+        if let Some(script) = first.known().and_then(|path| state.file(&path)) {
             // A script that the same text wrote.
             self.script_file(&script, call, state, first.span.clone());
         }

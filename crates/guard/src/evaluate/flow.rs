@@ -144,8 +144,7 @@ impl Evaluator<'_> {
                 }
                 Redirect::HereDocument(number) => {
                     let heredocs = self.heredocs.clone();
-                    let value =
-                        heredocs.get(*number).map(|word| self.expand_one(word, state));
+                    let value = heredocs.get(*number).map(|word| self.expand_one(word, state));
                     streams.input = Some(Output { text: value, from: Vec::new() });
                 }
                 Redirect::Duplicate => {}
@@ -166,8 +165,7 @@ impl Evaluator<'_> {
     /// Remembers what a command put into files.
     pub fn keep_files(&mut self, writes: &[Field], output: &Output, state: &mut State) {
         for field in writes {
-            if let Some(name) = field.known()
-            {
+            if let Some(name) = field.known() {
                 // Appending and truncating look alike here; what was there before is kept in doubt.
                 let kept = match state.file(&name) {
                     Some(before) => (*before).clone().then(output.clone()),
@@ -178,12 +176,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn compound(
-        &mut self,
-        command: &Command,
-        state: &mut State,
-        input: Option<&Output>,
-    ) -> Output {
+    fn compound(&mut self, command: &Command, state: &mut State, input: Option<&Output>) -> Output {
         match &command.kind {
             Kind::Simple { .. } => Output::default(),
             Kind::Group(list) => self.list(list, state, input),
@@ -375,9 +368,10 @@ fn always_succeeds(pipeline: &Pipeline) -> bool {
         [Command { kind: Kind::Simple { assignments, words }, .. }] => {
             words.is_empty()
                 && assignments.iter().all(|assignment| match &assignment.value {
-                    Assigned::Word(word) => {
-                        word.parts.iter().all(|part| matches!(part, Part::Plain(_) | Part::Literal(_)))
-                    }
+                    Assigned::Word(word) => word
+                        .parts
+                        .iter()
+                        .all(|part| matches!(part, Part::Plain(_) | Part::Literal(_))),
                     _ => false,
                 })
         }

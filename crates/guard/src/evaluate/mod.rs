@@ -179,7 +179,13 @@ impl<'c> Evaluator<'c> {
                 );
                 human = format!("Part of it is not known from the text; it could be: {human}");
             }
-            self.report(Finding { rule: rule.id.clone(), decision, span: found.span, model, human });
+            self.report(Finding {
+                rule: rule.id.clone(),
+                decision,
+                span: found.span,
+                model,
+                human,
+            });
         }
         debug_assert!(call.shell != Shell::Bash || !call.name.contains('/'));
     }

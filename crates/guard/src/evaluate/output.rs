@@ -15,7 +15,9 @@ impl Evaluator<'_> {
     ) -> Output {
         let known = |value: Value| Output::known(value, name);
         let has = |wanted: &[&str]| {
-            arguments.iter().any(|field| field.known().is_some_and(|t| wanted.contains(&t.as_ref())))
+            arguments
+                .iter()
+                .any(|field| field.known().is_some_and(|t| wanted.contains(&t.as_ref())))
         };
         let operands = || arguments.iter().filter(|field| !field.value.starts_with('-'));
         match name {
@@ -31,14 +33,15 @@ impl Evaluator<'_> {
                 value.push(Piece::Name);
                 known(value)
             }
-            "date" | "nproc" | "whoami" | "hostname" | "uname" | "id" | "seq" | "wc" | "basename"
-            | "sha256sum" | "md5sum" | "uuidgen" | "arch" | "getconf" | "expr" | "tput" => {
-                known(Value::of(Piece::Name))
+            "date" | "nproc" | "whoami" | "hostname" | "uname" | "id" | "seq" | "wc"
+            | "basename" | "sha256sum" | "md5sum" | "uuidgen" | "arch" | "getconf" | "expr"
+            | "tput" => known(Value::of(Piece::Name)),
+            "which" | "type" | "command" | "realpath" | "readlink" => {
+                match operands().next_back() {
+                    Some(field) => known(field.value.clone()),
+                    None => Output::unknown(name),
+                }
             }
-            "which" | "type" | "command" | "realpath" | "readlink" => match operands().last() {
-                Some(field) => known(field.value.clone()),
-                None => Output::unknown(name),
-            },
             "dirname" => match operands().next().and_then(|field| field.known()) {
                 Some(path) => known(Value::text(
                     path.trim_end_matches('/').rsplit_once('/').map_or(".", |(dir, _)| match dir {
@@ -127,9 +130,9 @@ fn filtered(name: &str, input: Option<&Output>) -> Output {
 fn decoded(name: &str, arguments: &[Field], input: Option<&Output>) -> Output {
     let flag = |letters: &str| {
         arguments.iter().any(|field| {
-            field.known().is_some_and(|text| {
-                text.starts_with('-') && text.contains(|c| letters.contains(c))
-            })
+            field
+                .known()
+                .is_some_and(|text| text.starts_with('-') && text.contains(|c| letters.contains(c)))
         })
     };
     let text = input.and_then(|input| input.text.as_ref()?.known().map(|text| text.into_owned()));

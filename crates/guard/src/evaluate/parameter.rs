@@ -31,7 +31,9 @@ impl Evaluator<'_> {
                 }
             }
             Operator::Alternative(word) => self.expand_one(word, state),
-            Operator::Slice { from, length } => slice(name, &self.lookup(name, state), *from, *length),
+            Operator::Slice { from, length } => {
+                slice(name, &self.lookup(name, state), *from, *length)
+            }
             Operator::CutFront { pattern, longest } => {
                 self.cut(name, pattern, Side::Front, *longest, state)
             }
@@ -112,7 +114,8 @@ impl Evaluator<'_> {
             return Value::text(cut(&text, &pattern, side, longest));
         }
         // A suffix cut from a glob or a name leaves a glob or a name: `${f%.txt}` of `*.txt`.
-        let solid = own.pieces.iter().all(|p| !matches!(p, Piece::Unknown | Piece::Many | Piece::Fetched));
+        let solid =
+            own.pieces.iter().all(|p| !matches!(p, Piece::Unknown | Piece::Many | Piece::Fetched));
         let plain = pattern.known().is_some_and(|pattern| !pattern.contains(['*', '/']));
         match (side, solid && plain && !own.pieces.is_empty()) {
             (Side::Back, true) => {

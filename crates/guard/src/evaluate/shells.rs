@@ -79,7 +79,7 @@ impl Evaluator<'_> {
             match piece {
                 Piece::Text(known) | Piece::Glob(known) => text.push_str(known),
                 Piece::Home => text.push('~'),
-                Piece::Name => text.push_str("0"),
+                Piece::Name => text.push('0'),
                 Piece::Unknown | Piece::Many | Piece::Fetched => {
                     if *piece == Piece::Fetched {
                         self.raise("download-to-shell", span.clone());
@@ -195,7 +195,8 @@ impl Evaluator<'_> {
 
     /// Reads what a shell reads as its program.
     pub fn program_text(&mut self, program: &Output, span: Span, state: &mut State) {
-        let through = |names: &[&str]| program.from.iter().any(|from| names.contains(&from.as_str()));
+        let through =
+            |names: &[&str]| program.from.iter().any(|from| names.contains(&from.as_str()));
         if is_fetched(program) {
             self.raise("download-to-shell", span.clone());
         } else if through(DECODERS) {

@@ -64,13 +64,17 @@ impl Evaluator<'_> {
                 assigns.extend(text.split('=').next().map(str::to_owned));
             }
         }
-        let inner = Call { assigns: &assigns, writes: &[], input: call.input, span: call.span.clone() };
+        let inner =
+            Call { assigns: &assigns, writes: &[], input: call.input, span: call.span.clone() };
         // `sudo -s`, `su`: a shell that reads.
         let shell = ["-s", "-i", "--shell", "--login"];
         let asks_shell = arguments[..at]
             .iter()
             .any(|field| field.known().is_some_and(|text| shell.contains(&text.as_ref())));
-        if at == arguments.len() && asks_shell && let Some(input) = call.input {
+        if at == arguments.len()
+            && asks_shell
+            && let Some(input) = call.input
+        {
             self.program_text(input, first.span.clone(), state);
         }
         self.call(&arguments[at..], &inner, state)
@@ -324,7 +328,11 @@ fn skip_options(words: &[Field], with_value: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(field) = words.get(at) {
         let Some(text) = field.known() else {
-            return if field.value.is_many() || field.value.starts_with('-') { None } else { Some(at) };
+            return if field.value.is_many() || field.value.starts_with('-') {
+                None
+            } else {
+                Some(at)
+            };
         };
         if text == "--" {
             return Some(at + 1);
@@ -382,9 +390,31 @@ fn words(text: &Value, span: &Span) -> Vec<Field> {
 /// Whether find's tests leave most files out.
 fn is_limited(expression: &[Field]) -> bool {
     let tests = [
-        "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-mmin",
-        "-atime", "-amin", "-ctime", "-cmin", "-size", "-empty", "-newer", "-perm", "-user",
-        "-group", "-links", "-inum", "-samefile", "-lname", "-nouser", "-newermt",
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-regex",
+        "-iregex",
+        "-mtime",
+        "-mmin",
+        "-atime",
+        "-amin",
+        "-ctime",
+        "-cmin",
+        "-size",
+        "-empty",
+        "-newer",
+        "-perm",
+        "-user",
+        "-group",
+        "-links",
+        "-inum",
+        "-samefile",
+        "-lname",
+        "-nouser",
+        "-newermt",
     ];
     expression.iter().enumerate().any(|(at, field)| {
         let Some(flag) = field.known() else {
@@ -394,8 +424,7 @@ fn is_limited(expression: &[Field]) -> bool {
             .get(at + 1)
             .and_then(|value| value.known())
             .is_some_and(|value| value.chars().all(|c| "*?.".contains(c)));
-        let negated = at > 0
-            && matches!(expression[at - 1].known().as_deref(), Some("!" | "-not"));
+        let negated = at > 0 && matches!(expression[at - 1].known().as_deref(), Some("!" | "-not"));
         tests.contains(&flag.as_ref()) && !everything && !negated
     })
 }

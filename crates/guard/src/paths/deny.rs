@@ -98,16 +98,28 @@ mod tests {
     #[test]
     fn what_is_closed() {
         for (pattern, path) in [
-            ("**/.env", ".env"), ("**/.env", "a/b/.env"), (".env", "a/.env"), ("**/.env", "a/.ENV"),
-            ("*.pem", "keys/x.PEM"), ("**/.git/hooks", "a/.git/hooks"), ("**/.git/**", ".git/x/y"),
-            ("/work/app/secret", "secret"), ("/work/*/secret", "secret"), ("/WORK/app/x", "x"),
-            ("secrets/*.txt", "a/secrets/b.txt"), ("**/.ENV", ".env"), ("K", "\u{212a}"),
+            ("**/.env", ".env"),
+            ("**/.env", "a/b/.env"),
+            (".env", "a/.env"),
+            ("**/.env", "a/.ENV"),
+            ("*.pem", "keys/x.PEM"),
+            ("**/.git/hooks", "a/.git/hooks"),
+            ("**/.git/**", ".git/x/y"),
+            ("/work/app/secret", "secret"),
+            ("/work/*/secret", "secret"),
+            ("/WORK/app/x", "x"),
+            ("secrets/*.txt", "a/secrets/b.txt"),
+            ("**/.ENV", ".env"),
+            ("K", "\u{212a}"),
         ] {
             assert!(closed(pattern, path), "{pattern} {path}");
         }
-        for (pattern, path) in
-            [("**/.env", ".envrc"), ("/work/other/x", "x"), ("**/.git/**", ".git"), ("*.pem", "pem")]
-        {
+        for (pattern, path) in [
+            ("**/.env", ".envrc"),
+            ("/work/other/x", "x"),
+            ("**/.git/**", ".git"),
+            ("*.pem", "pem"),
+        ] {
             assert!(!closed(pattern, path), "{pattern} {path}");
         }
     }

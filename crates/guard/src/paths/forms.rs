@@ -60,7 +60,8 @@ const DRIVE: &str = "is a path of a Windows drive";
 /// Spellings that mean another place on Windows and nothing sensible elsewhere.
 fn foreign(path: &str) -> Option<&'static str> {
     let slashes = path.replace('/', r"\");
-    if slashes.starts_with(r"\\?\") || slashes.starts_with(r"\\.\") || slashes.starts_with(r"\??\") {
+    if slashes.starts_with(r"\\?\") || slashes.starts_with(r"\\.\") || slashes.starts_with(r"\??\")
+    {
         return Some("is a Windows device path");
     }
     // Two slashes are one on Unix, two backslashes a server.
@@ -101,10 +102,14 @@ fn windows_name(name: &str) -> Option<&'static str> {
     let stem = name.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
     let numbered = |device: &str| {
         stem.strip_prefix(device).is_some_and(|number| {
-            matches!(number, "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³")
+            matches!(
+                number,
+                "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"
+            )
         })
     };
-    let device = matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$" | "CLOCK$");
+    let device =
+        matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$" | "CLOCK$");
     if device || numbered("COM") || numbered("LPT") {
         return Some("is the name of a Windows device");
     }
@@ -134,9 +139,26 @@ mod tests {
     #[test]
     fn refused_everywhere() {
         for path in [
-            "", "a\0b", "a\nb", "a\u{1b}b", "a\u{202e}txt.exe", "a\u{200b}", "..", "../x", "a/../b",
-            "a/..", "~/x", "~", r"\\server\share", r"\\?\C:\x", "//?/C:/x", r"\\.\COM1", "//./x",
-            "a.txt::$DATA", "a.txt::$data", r"\??\C:\x",
+            "",
+            "a\0b",
+            "a\nb",
+            "a\u{1b}b",
+            "a\u{202e}txt.exe",
+            "a\u{200b}",
+            "..",
+            "../x",
+            "a/../b",
+            "a/..",
+            "~/x",
+            "~",
+            r"\\server\share",
+            r"\\?\C:\x",
+            "//?/C:/x",
+            r"\\.\COM1",
+            "//./x",
+            "a.txt::$DATA",
+            "a.txt::$data",
+            r"\??\C:\x",
         ] {
             assert!(judge(path, Style::Unix).is_some(), "{path:?}");
             assert!(judge(path, Style::Windows).is_some(), "{path:?}");
@@ -149,9 +171,28 @@ mod tests {
     #[test]
     fn refused_on_windows() {
         for path in [
-            "a.txt:stream", "a:b", r"x\..\y", "con", "CON.txt", "aux", r"dir\nul", "com1", "LPT9.log",
-            "COM¹", "name.", "name ", r"dir. \x", "PROGRA~1", r"a\FILE~12.TXT", "a?b", "a*", "C:",
-            "C:x", "CONIN$", r"C:\a:b", "nul .txt",
+            "a.txt:stream",
+            "a:b",
+            r"x\..\y",
+            "con",
+            "CON.txt",
+            "aux",
+            r"dir\nul",
+            "com1",
+            "LPT9.log",
+            "COM¹",
+            "name.",
+            "name ",
+            r"dir. \x",
+            "PROGRA~1",
+            r"a\FILE~12.TXT",
+            "a?b",
+            "a*",
+            "C:",
+            "C:x",
+            "CONIN$",
+            r"C:\a:b",
+            "nul .txt",
         ] {
             assert!(judge(path, Style::Windows).is_some(), "{path:?}");
         }
@@ -159,10 +200,22 @@ mod tests {
 
     #[test]
     fn good_names() {
-        for path in ["a", "a/b.txt", "./a", "größe.txt", "a b", "...", "..a", "a~b", "console.log", ".env"] {
+        for path in
+            ["a", "a/b.txt", "./a", "größe.txt", "a b", "...", "..a", "a~b", "console.log", ".env"]
+        {
             assert_eq!(judge(path, Style::Unix), None, "{path:?}");
         }
-        for path in ["a", r"a\b.txt", r".\a", "größe.txt", r"C:\src\a", "C:/a", "common", "auxiliary.c", "a~b"] {
+        for path in [
+            "a",
+            r"a\b.txt",
+            r".\a",
+            "größe.txt",
+            r"C:\src\a",
+            "C:/a",
+            "common",
+            "auxiliary.c",
+            "a~b",
+        ] {
             assert_eq!(judge(path, Style::Windows), None, "{path:?}");
         }
         for path in ["12:30.log", "con", "aux.c", "name.", "a?b", r"back\slash"] {

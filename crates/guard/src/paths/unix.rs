@@ -165,7 +165,8 @@ impl Walk<'_> {
             Err(Errno::INVAL) => return Err(Why::System(Errno::NOTDIR.into())),
             Err(error) => return Err(Why::System(error.into())),
         };
-        let target = target.to_str().map_err(|_| Why::Form("leads over a link that is not UTF-8"))?;
+        let target =
+            target.to_str().map_err(|_| Why::Form("leads over a link that is not UTF-8"))?;
         let target = Path::new(target);
         self.names.pop();
         let mut names = names_of(target)?;
@@ -216,13 +217,10 @@ fn open(directory: BorrowedFd<'_>, name: &str, flags: OFlags) -> Result<OwnedFd,
 fn beneath(directory: BorrowedFd<'_>, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve =
-        ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     match rustix::fs::openat2(directory, name, flags, mode(flags), resolve) {
         // Before Linux 5.6, and where a filter knows no openat2.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            rustix::fs::openat(directory, name, flags, mode(flags))
-        }
+        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(directory, name, flags, mode(flags)),
         answer => answer,
     }
 }

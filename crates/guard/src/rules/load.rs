@@ -42,8 +42,12 @@ pub fn parse(text: &str) -> Result<Rules, RulesError> {
 pub fn extend(base: &Rules, text: &str) -> Result<Rules, RulesError> {
     let file: File = toml::from_str(text)?;
     for id in &file.disable {
-        if base.get(id).is_none() {
-            return Err(error(id, "there is no rule of this name to disable"));
+        match base.get(id) {
+            None => return Err(error(id, "there is no rule of this name to disable")),
+            Some(rule) if rule.group == Group::Unknown => {
+                return Err(error(id, "what cannot be read cannot be taken for safe"));
+            }
+            Some(_) => {}
         }
     }
     if file.allow.contains(&Group::Catastrophic) || file.allow.contains(&Group::Unknown) {
@@ -130,12 +134,16 @@ pub fn failing(rules: &Rules, rule: &Rule) -> Vec<RulesError> {
         let own = |finding: &Finding| finding.rule == rule.id && finding.decision == rule.decision;
         verdict.findings.iter().any(own)
     };
-    let missed = rule.matches.iter().filter(|example| !found(example)).map(|example| {
-        error(&rule.id, format!("it does not match its example: {example}"))
-    });
-    let caught = rule.passes.iter().filter(found).map(|example| {
-        error(&rule.id, format!("it matches what it should not: {example}"))
-    });
+    let missed = rule
+        .matches
+        .iter()
+        .filter(|example| !found(example))
+        .map(|example| error(&rule.id, format!("it does not match its example: {example}")));
+    let caught = rule
+        .passes
+        .iter()
+        .filter(found)
+        .map(|example| error(&rule.id, format!("it matches what it should not: {example}")));
     missed.chain(caught).collect()
 }
 

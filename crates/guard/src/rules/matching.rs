@@ -6,8 +6,8 @@ use crate::place::Place;
 use crate::shell::ast::Span;
 use crate::tri::Tri;
 use crate::value::{Field, Output, Piece, Value};
-use crate::windows;
 use crate::wildcard::{Weigh, matches, matches_value};
+use crate::windows;
 
 /// A program about to be started, its words expanded as far as the text tells.
 #[derive(Debug)]
@@ -107,15 +107,15 @@ impl Rule {
     fn test_surroundings(&self, call: &Invocation<'_>, rules: &Rules) -> bool {
         let fed = self.fed_by.is_empty()
             || call.input.is_some_and(|input| {
-                let is = |from: &String| {
-                    self.fed_by.iter().any(|name| name_matches(rules, name, from))
-                };
+                let is =
+                    |from: &String| self.fed_by.iter().any(|name| name_matches(rules, name, from));
                 input.from.iter().any(is)
             });
         let assigned = self.assign.is_empty()
-            || call.assigns.iter().any(|name| {
-                self.assign.iter().any(|pattern| name_matches(rules, pattern, name))
-            });
+            || call
+                .assigns
+                .iter()
+                .any(|name| self.assign.iter().any(|pattern| name_matches(rules, pattern, name)));
         fed && assigned
     }
 }
@@ -183,11 +183,7 @@ impl<'a> Words<'a> {
                 None => match field.value.pieces.first() {
                     Some(Piece::Text(text)) if !text.starts_with('-') => Tri::No,
                     Some(Piece::Glob(_) | Piece::Home) => Tri::No,
-                    Some(Piece::Text(text))
-                        if is_flag(text, wanted, self.call.shell) =>
-                    {
-                        Tri::Yes
-                    }
+                    Some(Piece::Text(text)) if is_flag(text, wanted, self.call.shell) => Tri::Yes,
                     _ => Tri::Maybe,
                 },
             };
@@ -226,8 +222,9 @@ impl<'a> Words<'a> {
         let mut best = (Tri::No, None);
         let mut perhaps = 0;
         for field in all {
-            let sure =
-                Tri::any(patterns.iter().map(|pattern| self.one(rules, pattern, &field.value, weigh)));
+            let sure = Tri::any(
+                patterns.iter().map(|pattern| self.one(rules, pattern, &field.value, weigh)),
+            );
             let single_unknown = sure == Tri::Maybe
                 && !field.value.is_many()
                 && matches!(field.value.pieces.first(), Some(Piece::Unknown));

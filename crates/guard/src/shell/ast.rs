@@ -54,17 +54,39 @@ pub struct Command {
 
 #[derive(Debug)]
 pub enum Kind {
-    Simple { assignments: Vec<Assignment>, words: Vec<Word> },
+    Simple {
+        assignments: Vec<Assignment>,
+        words: Vec<Word>,
+    },
     Group(List),
     Subshell(List),
     /// `select` as well. No words: over the arguments of the script.
-    For { name: String, words: Option<Vec<Word>>, body: List },
-    ArithmeticFor { head: Word, body: List },
-    If { branches: Vec<(List, List)>, otherwise: List },
+    For {
+        name: String,
+        words: Option<Vec<Word>>,
+        body: List,
+    },
+    ArithmeticFor {
+        head: Word,
+        body: List,
+    },
+    If {
+        branches: Vec<(List, List)>,
+        otherwise: List,
+    },
     /// `until` as well.
-    While { condition: List, body: List },
-    Case { subject: Word, arms: Vec<List> },
-    Function { name: String, body: Rc<Command> },
+    While {
+        condition: List,
+        body: List,
+    },
+    Case {
+        subject: Word,
+        arms: Vec<List>,
+    },
+    Function {
+        name: String,
+        body: Rc<Command>,
+    },
     /// `[[ … ]]`: only its expansions do anything.
     Test(Vec<Word>),
     Arithmetic(Word),
@@ -146,13 +168,26 @@ pub enum Operator {
     /// `${x:?w}`: the value, or the shell stops.
     Required,
     /// `${x:1:2}`
-    Slice { from: usize, length: Option<usize> },
+    Slice {
+        from: usize,
+        length: Option<usize>,
+    },
     /// `${x#p}`, `${x##p}`
-    CutFront { pattern: Word, longest: bool },
+    CutFront {
+        pattern: Word,
+        longest: bool,
+    },
     /// `${x%p}`, `${x%%p}`
-    CutBack { pattern: Word, longest: bool },
+    CutBack {
+        pattern: Word,
+        longest: bool,
+    },
     /// `${x/p/r}`, `${x//p/r}`
-    Replace { pattern: Word, with: Word, all: bool },
+    Replace {
+        pattern: Word,
+        with: Word,
+        all: bool,
+    },
     Upper,
     Lower,
     /// Anything else, with the words in it: they may run something.

@@ -246,10 +246,9 @@ impl Cursor<'_> {
             return Ok(Some(Assignment { name, value }));
         }
         let start = self.at;
-        let word = self.word()?.unwrap_or_else(|| Word {
-            parts: Vec::new(),
-            span: self.origin.span(start, start),
-        });
+        let word = self
+            .word()?
+            .unwrap_or_else(|| Word { parts: Vec::new(), span: self.origin.span(start, start) });
         let value = match (subscript, append) {
             (Some(subscript), _) => Assigned::Array(vec![subscript, word]),
             (None, true) => Assigned::Appended(word),

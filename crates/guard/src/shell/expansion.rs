@@ -220,7 +220,7 @@ impl Cursor<'_> {
 
     /// An expansion that is not followed: only what runs inside it is kept.
     fn unread_rest(&mut self, mut inner: Vec<Part>) -> Read<Part> {
-        inner.extend(self.until(&[b'}'], Quoting::Quoted)?.parts);
+        inner.extend(self.until(b"}", Quoting::Quoted)?.parts);
         self.expect("}", "this expansion is never closed")?;
         let variable = Variable { name: String::new(), operator: Operator::Other(inner) };
         Ok(Part::Variable(variable, Quoting::Bare))
@@ -244,7 +244,10 @@ impl Cursor<'_> {
                 past(self);
                 let said = self.until(b"}", quoting)?;
                 // The message may run something too.
-                match said.parts.iter().all(|part| matches!(part, Part::Plain(_) | Part::Literal(_)))
+                match said
+                    .parts
+                    .iter()
+                    .all(|part| matches!(part, Part::Plain(_) | Part::Literal(_)))
                 {
                     true => Operator::Required,
                     false => Operator::Other(said.parts),

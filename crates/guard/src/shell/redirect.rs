@@ -58,9 +58,9 @@ impl Cursor<'_> {
         if self.take(">&") || self.take("<&") {
             let reading = self.bytes[self.at - 2] == b'<';
             let word = self.some_word(missing)?;
-            let number = word.bare().is_some_and(|text| {
-                text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
-            });
+            let number = word
+                .bare()
+                .is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'));
             return Ok(match (number || reading, word) {
                 (true, _) => Redirect::Duplicate,
                 (false, word) => Redirect::Write(word),
@@ -130,8 +130,7 @@ impl Cursor<'_> {
             read?;
         }
         let number = wanted.number - self.first_heredoc;
-        self.heredocs[number] =
-            Word { parts: parts.0, span: self.origin.span(from, end) };
+        self.heredocs[number] = Word { parts: parts.0, span: self.origin.span(from, end) };
         self.at = next;
         Ok(())
     }

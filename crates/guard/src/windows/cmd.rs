@@ -12,7 +12,8 @@ use crate::shell::Origin;
 use crate::value::{Field, Output, Piece, Value};
 
 /// Commands whose switches may stand right behind the name.
-const GLUED: &[&str] = &["rd", "rmdir", "del", "erase", "format", "cd", "copy", "xcopy", "cmd", "dir", "move"];
+const GLUED: &[&str] =
+    &["rd", "rmdir", "del", "erase", "format", "cd", "copy", "xcopy", "cmd", "dir", "move"];
 
 #[derive(Default)]
 struct Line {
@@ -70,7 +71,9 @@ impl Evaluator<'_> {
         for field in rest {
             // `/s/q` is two switches.
             match field.known() {
-                Some(text) if text.starts_with('/') && text.len() > 2 && text[1..].contains('/') => {
+                Some(text)
+                    if text.starts_with('/') && text.len() > 2 && text[1..].contains('/') =>
+                {
                     for switch in text[1..].split('/') {
                         let value = Value::text(format!("/{switch}"));
                         arguments.push(Field::new(value, field.span.clone()));
@@ -100,7 +103,8 @@ impl Evaluator<'_> {
         input: Option<&Output>,
         span: Range<usize>,
     ) -> Output {
-        let word = |at: usize| arguments.get(at).and_then(|field| field.known()).map(|w| w.to_lowercase());
+        let word =
+            |at: usize| arguments.get(at).and_then(|field| field.known()).map(|w| w.to_lowercase());
         match name {
             "call" => return self.cmd_line(arguments, &[], input),
             "if" => {
@@ -147,8 +151,10 @@ impl Evaluator<'_> {
             }
             "powershell" | "pwsh" => self.powershell_call(arguments, input, span),
             "bash" | "sh" | "wsl" => {
-                let words: Vec<String> =
-                    arguments.iter().map(|field| crate::evaluate::quote(&field.value.without_unknown())).collect();
+                let words: Vec<String> = arguments
+                    .iter()
+                    .map(|field| crate::evaluate::quote(&field.value.without_unknown()))
+                    .collect();
                 let program = if name == "wsl" { "" } else { name };
                 self.bash_within(format!("{program} {}", words.join(" ")).trim_start(), span);
             }
@@ -176,9 +182,9 @@ impl Evaluator<'_> {
             self.raise("unknown-text", span.clone());
         }
         let words: Vec<String> = fields.iter().map(|field| field.value.without_unknown()).collect();
-        let whole = fields.iter().fold(span, |all, field| {
-            all.start.min(field.span.start)..all.end.max(field.span.end)
-        });
+        let whole = fields
+            .iter()
+            .fold(span, |all, field| all.start.min(field.span.start)..all.end.max(field.span.end));
         self.cmd(&words.join(" "), Origin::Within(whole));
     }
 }
@@ -201,7 +207,8 @@ impl Reader<'_> {
             let from = self.at;
             self.at += c.len_utf8();
             let next = self.text[self.at..].chars().next();
-            let ends = !quoted && matches!(c, ' ' | '\t' | '\r' | '\n' | '&' | '|' | '(' | ')' | '<' | '>');
+            let ends = !quoted
+                && matches!(c, ' ' | '\t' | '\r' | '\n' | '&' | '|' | '(' | ')' | '<' | '>');
             if ends {
                 self.finish(&mut word, from, &mut line, &mut redirected);
             }
@@ -241,7 +248,9 @@ impl Reader<'_> {
                 '<' | '>' if !quoted => redirected = c == '>',
                 ' ' | '\t' | '\r' if !quoted => {}
                 c => {
-                    word.get_or_insert((Value::default(), from)).0.push_text(c.encode_utf8(&mut [0; 4]));
+                    word.get_or_insert((Value::default(), from))
+                        .0
+                        .push_text(c.encode_utf8(&mut [0; 4]));
                 }
             }
         }
@@ -288,10 +297,8 @@ impl Reader<'_> {
         }
         self.at += name.len() + 1;
         let (base, part) = name.split_once(':').map_or((name, None), |(n, part)| (n, Some(part)));
-        let value = variables
-            .get(&base.to_lowercase())
-            .cloned()
-            .unwrap_or_else(|| known::variable(base));
+        let value =
+            variables.get(&base.to_lowercase()).cloned().unwrap_or_else(|| known::variable(base));
         match part {
             None => value,
             Some(part) => slice(&value, part).unwrap_or_else(|| Value::of(Piece::Unknown)),
@@ -307,7 +314,9 @@ fn slice(value: &Value, part: &str) -> Option<Value> {
         None => (part.strip_prefix('~')?, None),
     };
     let from: usize = from.parse().ok()?;
-    Some(Value::text(text.chars().skip(from).take(length.unwrap_or(usize::MAX)).collect::<String>()))
+    Some(Value::text(
+        text.chars().skip(from).take(length.unwrap_or(usize::MAX)).collect::<String>(),
+    ))
 }
 
 fn remember(line: &Line, variables: &mut HashMap<String, Value>) {

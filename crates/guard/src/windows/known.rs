@@ -23,8 +23,18 @@ pub fn variable(name: &str) -> Value {
         "appdata" | "localappdata" => {
             Value { pieces: vec![Piece::Home, Piece::Text(r"\AppData".to_owned())] }
         }
-        "username" | "computername" | "number_of_processors" | "random" | "date" | "time" | "pid"
-        | "true" | "false" | "null" | "errorlevel" | "lastexitcode" => Value::of(Piece::Name),
+        "username"
+        | "computername"
+        | "number_of_processors"
+        | "random"
+        | "date"
+        | "time"
+        | "pid"
+        | "true"
+        | "false"
+        | "null"
+        | "errorlevel"
+        | "lastexitcode" => Value::of(Piece::Name),
         _ => Value::of(Piece::Unknown),
     }
 }
@@ -59,12 +69,17 @@ pub fn place_is(value: &Value, pattern: &str) -> Tri {
 fn names(path: &str) -> Vec<String> {
     let path = path.to_lowercase().replace('/', r"\");
     // Long-path and device spellings of the same.
-    let path = ["\\\\?\\", "\\\\.\\", "\\??\\", "microsoft.powershell.core\\filesystem::", "filesystem::"]
-        .iter()
-        .fold(path.as_str(), |path, prefix| path.strip_prefix(prefix).unwrap_or(path));
+    let path =
+        ["\\\\?\\", "\\\\.\\", "\\??\\", "microsoft.powershell.core\\filesystem::", "filesystem::"]
+            .iter()
+            .fold(path.as_str(), |path, prefix| path.strip_prefix(prefix).unwrap_or(path));
     let rooted = path.starts_with('\\');
     let mut names: Vec<String> = Vec::new();
-    for name in path.split('\\').map(|name| name.trim_end_matches(['.', ' ']).to_owned()).zip(path.split('\\')) {
+    for name in path
+        .split('\\')
+        .map(|name| name.trim_end_matches(['.', ' ']).to_owned())
+        .zip(path.split('\\'))
+    {
         match name {
             (_, "." | "") => {}
             (_, "..") => {

@@ -3,6 +3,7 @@
 
 mod aliases;
 mod cmd;
+mod handed;
 mod known;
 mod powershell;
 mod tokens;

@@ -6,7 +6,6 @@ use std::ops::Range;
 use super::aliases::canonical;
 use super::tokens::{Reader, Token, environment, fill};
 use crate::context::Shell;
-use crate::decode;
 use crate::evaluate::Evaluator;
 use crate::place::Place;
 use crate::rules::Invocation;
@@ -22,19 +21,54 @@ const KEYWORDS: &[&str] = &[
 
 /// Types whose methods only compute.
 const HARMLESS: &[&str] = &[
-    "math", "string", "int", "long", "double", "bool", "datetime", "timespan", "guid", "char",
-    "version", "environment", "io.path", "system.io.path", "convert", "regex", "array", "void",
-    "text.encoding", "system.text.encoding", "pscustomobject", "ordered", "hashtable", "switch",
-    "parameter", "cmdletbinding", "object", "string[]", "int[]", "byte[]", "uri", "xml", "decimal",
-    "validateset", "console", "system.math", "byte", "float", "math.round",
+    "math",
+    "string",
+    "int",
+    "long",
+    "double",
+    "bool",
+    "datetime",
+    "timespan",
+    "guid",
+    "char",
+    "version",
+    "environment",
+    "io.path",
+    "system.io.path",
+    "convert",
+    "regex",
+    "array",
+    "void",
+    "text.encoding",
+    "system.text.encoding",
+    "pscustomobject",
+    "ordered",
+    "hashtable",
+    "switch",
+    "parameter",
+    "cmdletbinding",
+    "object",
+    "string[]",
+    "int[]",
+    "byte[]",
+    "uri",
+    "xml",
+    "decimal",
+    "validateset",
+    "console",
+    "system.math",
+    "byte",
+    "float",
+    "math.round",
 ];
 
-const FETCHERS: &[&str] = &["invoke-webrequest", "invoke-restmethod", "curl", "wget", "start-bitstransfer"];
+pub const FETCHERS: &[&str] =
+    &["invoke-webrequest", "invoke-restmethod", "curl", "wget", "start-bitstransfer"];
 
 #[derive(Default)]
 pub struct PowerShell {
     variables: HashMap<String, Value>,
-    aliases: HashMap<String, String>,
+    pub aliases: HashMap<String, String>,
 }
 
 impl Evaluator<'_> {
@@ -49,13 +83,11 @@ impl Evaluator<'_> {
             Origin::At(base) => Some(base),
             Origin::Within(_) => None,
         };
-        self.nested(span.clone(), |evaluator| {
-            match Reader::new(text, base, span).all() {
-                Ok(tokens) => {
-                    evaluator.statements(&tokens, shell);
-                }
-                Err(unreadable) => evaluator.raise("unreadable", unreadable.0),
+        self.nested(span.clone(), |evaluator| match Reader::new(text, base, span).all() {
+            Ok(tokens) => {
+                evaluator.statements(&tokens, shell);
             }
+            Err(unreadable) => evaluator.raise("unreadable", unreadable.0),
         });
     }
 
@@ -79,7 +111,12 @@ impl Evaluator<'_> {
         output
     }
 
-    fn stage(&mut self, tokens: &[Token], input: Option<&Output>, shell: &mut PowerShell) -> Output {
+    fn stage(
+        &mut self,
+        tokens: &[Token],
+        input: Option<&Output>,
+        shell: &mut PowerShell,
+    ) -> Output {
         match tokens {
             [] => Output::nothing(),
             [Token::Variable(name, _), Token::Sign('=', _), rest @ ..]
@@ -107,7 +144,8 @@ impl Evaluator<'_> {
                         }
                     }
                     // `return iex x`
-                    if !matches!(rest.first(), None | Some(Token::Block(..) | Token::Variable(..))) {
+                    if !matches!(rest.first(), None | Some(Token::Block(..) | Token::Variable(..)))
+                    {
                         self.stage(rest, input, shell);
                     }
                     return output;
@@ -119,7 +157,12 @@ impl Evaluator<'_> {
     }
 
     /// After `&` or `.`: a name that may be computed.
-    fn called(&mut self, tokens: &[Token], input: Option<&Output>, shell: &mut PowerShell) -> Output {
+    fn called(
+        &mut self,
+        tokens: &[Token],
+        input: Option<&Output>,
+        shell: &mut PowerShell,
+    ) -> Output {
         let Some((first, rest)) = tokens.split_first() else {
             return Output::nothing();
         };
@@ -136,7 +179,9 @@ impl Evaluator<'_> {
     /// The value of one token; blocks in it are run.
     fn value(&mut self, token: &Token, shell: &mut PowerShell) -> Value {
         match token {
-            Token::Word(value, _) | Token::Text(value, _) => fill(value, &|name| shell.lookup(name)),
+            Token::Word(value, _) | Token::Text(value, _) => {
+                fill(value, &|name| shell.lookup(name))
+            }
             Token::Variable(name, _) => shell.lookup(name).unwrap_or_else(|| environment(name)),
             Token::Block(_, inner, _) => {
                 let output = self.statements(inner, shell);
@@ -181,20 +226,27 @@ impl Evaluator<'_> {
         let called = |token: &Token| match token {
             Token::Word(value, _) => {
                 let text = value.without_unknown().to_lowercase();
-                text.contains(".invoke") || text.contains(".downloadstring") || text.contains("newscriptblock")
+                text.contains(".invoke")
+                    || text.contains(".downloadstring")
+                    || text.contains("newscriptblock")
             }
             _ => false,
         };
         if tokens.iter().any(called) {
             self.raise("dotnet-call", span_of(tokens));
         }
-        let values: Vec<Value> = tokens.iter().map(|token| match token {
-            Token::Sign(..) => Value::default(),
-            token => self.value(token, shell),
-        }).collect();
+        let values: Vec<Value> = tokens
+            .iter()
+            .map(|token| match token {
+                Token::Sign(..) => Value::default(),
+                token => self.value(token, shell),
+            })
+            .collect();
         let from = Vec::new();
         let plus = |token: &Token| matches!(token, Token::Sign('+', _));
-        let operand = |token: &Token| matches!(token, Token::Text(..) | Token::Variable(..) | Token::Block('(', ..));
+        let operand = |token: &Token| {
+            matches!(token, Token::Text(..) | Token::Variable(..) | Token::Block('(', ..))
+        };
         let sum = tokens.iter().enumerate().all(|(at, token)| match at % 2 {
             0 => operand(token),
             _ => plus(token),
@@ -277,163 +329,6 @@ impl Evaluator<'_> {
             }
         }
         (arguments, writes)
-    }
-
-    /// What a command hands on to another language or to itself.
-    fn runs(
-        &mut self,
-        name: &str,
-        arguments: &[Field],
-        input: Option<&Output>,
-        span: Range<usize>,
-        shell: &mut PowerShell,
-    ) -> Output {
-        let operand = arguments.iter().find(|field| !field.value.starts_with('-'));
-        match name {
-            "invoke-expression" => {
-                let fetched = input.is_some_and(|input| {
-                    input.from.iter().any(|from| FETCHERS.contains(&from.as_str()))
-                });
-                if fetched {
-                    self.raise("download-to-shell", span.clone());
-                }
-                let value = operand.map(|field| field.value.clone());
-                let value = value.or_else(|| input.and_then(|input| input.text.clone()));
-                self.expression_text(value, operand, span, shell);
-                Output::unknown(name)
-            }
-            "powershell" | "pwsh" => {
-                self.powershell_call(arguments, input, span);
-                Output::unknown(name)
-            }
-            "cmd" => {
-                let at = arguments.iter().position(|field| {
-                    field.known().is_some_and(|t| t.eq_ignore_ascii_case("/c") || t.eq_ignore_ascii_case("/k"))
-                });
-                if let Some(at) = at {
-                    self.joined_cmd(&arguments[at + 1..], span);
-                }
-                Output::unknown(name)
-            }
-            "bash" | "sh" | "wsl" => {
-                let text: Vec<String> = arguments
-                    .iter()
-                    .map(|field| field.known().map(|t| crate::evaluate::quote(&t)))
-                    .map(|text| text.unwrap_or_else(|| "$__unknown".to_owned()))
-                    .collect();
-                let program = if name == "wsl" { "" } else { name };
-                let text = format!("{program} {}", text.join(" "));
-                self.bash_within(text.trim_start(), span);
-                Output::unknown(name)
-            }
-            "set-alias" | "new-alias" => {
-                let words: Vec<String> = arguments
-                    .iter()
-                    .filter(|field| !field.value.starts_with('-'))
-                    .filter_map(|field| field.known().map(|text| text.into_owned()))
-                    .collect();
-                if let [alias, target, ..] = &words[..]
-                    && shell.aliases.len() < 64
-                {
-                    shell.aliases.insert(alias.to_lowercase(), canonical(target));
-                }
-                Output::nothing()
-            }
-            "write-output" | "write-host" => {
-                let mut text = Value::default();
-                arguments.iter().for_each(|field| text.extend(&field.value));
-                Output::known(text, name)
-            }
-            "get-location" => Output::known(Value::text("."), name),
-            name => Output::unknown(name),
-        }
-    }
-
-    fn expression_text(
-        &mut self,
-        value: Option<Value>,
-        operand: Option<&Field>,
-        span: Range<usize>,
-        shell: &mut PowerShell,
-    ) {
-        match value.as_ref().map(|value| (value.known(), value)) {
-            Some((Some(text), _)) => {
-                let origin = match operand {
-                    Some(field) => field.origin(&text),
-                    None => Origin::Within(span),
-                };
-                self.powershell_text(&text, origin, shell);
-            }
-            Some((None, value)) => {
-                if value.pieces.contains(&Piece::Fetched) {
-                    self.raise("download-to-shell", span.clone());
-                }
-                self.raise("unknown-text", span);
-            }
-            None => self.raise("unknown-text", span),
-        }
-    }
-
-    /// `powershell -enc …`, `-Command …`.
-    pub(super) fn powershell_call(
-        &mut self,
-        arguments: &[Field],
-        input: Option<&Output>,
-        span: Range<usize>,
-    ) {
-        let mut at = 0;
-        while let Some(field) = arguments.get(at) {
-            let Some(word) = field.known() else {
-                return self.raise("unknown-text", field.span.clone());
-            };
-            let lower = word.to_lowercase().replace('/', "-").replace(['–', '—'], "-");
-            let option = lower.strip_prefix('-').unwrap_or_default();
-            let is = |full: &str| !option.is_empty() && full.starts_with(option);
-            if option == "ec" || (is("encodedcommand") && !is("executionpolicy")) || option == "e" {
-                return self.encoded(arguments.get(at + 1), span);
-            }
-            if is("command") || !lower.starts_with('-') {
-                let rest = &arguments[at + usize::from(lower.starts_with('-'))..];
-                let words: Vec<String> =
-                    rest.iter().map(|field| field.value.without_unknown()).collect();
-                if rest.iter().any(|field| field.value.known().is_none()) {
-                    self.raise("unknown-text", span.clone());
-                }
-                let origin = match rest {
-                    [only] => only.origin(&words[0]),
-                    _ => Origin::Within(span),
-                };
-                return self.powershell_text(&words.join(" "), origin, &mut PowerShell::default());
-            }
-            let takes_value = is("executionpolicy") || option == "ep" || option == "ex" || is("windowstyle")
-                || is("version") || is("outputformat") || is("inputformat") || is("configurationname");
-            if is("file") {
-                return;
-            }
-            at += 1 + usize::from(takes_value);
-        }
-        if let Some(input) = input {
-            match input.text.as_ref().and_then(|text| text.known()) {
-                Some(text) => {
-                    self.powershell_text(&text, Origin::Within(span), &mut PowerShell::default());
-                }
-                None => self.raise("unknown-text", span),
-            }
-        }
-    }
-
-    /// What is hidden this way is refused as such, and said what it is.
-    fn encoded(&mut self, field: Option<&Field>, span: Range<usize>) {
-        let at = field.map_or(span.clone(), |field| field.span.clone());
-        self.raise("encoded-command", span.start.min(at.start)..span.end.max(at.end));
-        let known = field.and_then(|field| field.known());
-        let text = known.and_then(|text| decode::base64(&text)).and_then(|b| decode::utf16(&b));
-        match text {
-            Some(text) => {
-                self.powershell_text(&text, Origin::Within(at), &mut PowerShell::default());
-            }
-            None => self.raise("unknown-text", at),
-        }
     }
 }
 

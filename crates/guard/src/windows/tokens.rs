@@ -111,7 +111,9 @@ impl<'a> Reader<'a> {
                 '`' if self.starts("`\n") || self.starts("`\r\n") => {
                     self.at += self.text[self.at..].find('\n').unwrap_or(0) + 1;
                 }
-                '#' => self.at += self.text[self.at..].find('\n').unwrap_or(self.text.len() - self.at),
+                '#' => {
+                    self.at += self.text[self.at..].find('\n').unwrap_or(self.text.len() - self.at)
+                }
                 '<' if self.starts("<#") => {
                     let end = self.text[self.at..].find("#>").ok_or_else(|| self.here())?;
                     self.at += end + 2;
@@ -255,7 +257,9 @@ impl<'a> Reader<'a> {
         let mut value = Value::default();
         while let Some(c) = self.peek() {
             match c {
-                ' ' | '\t' | '\r' | '\n' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | ',' | '>' => break,
+                ' ' | '\t' | '\r' | '\n' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | ',' | '>' => {
+                    break;
+                }
                 '`' => {
                     self.next();
                     // Before a plain letter it is nothing at all.

@@ -1,3 +1,5 @@
+#![cfg(unix)]
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
