@@ -20,7 +20,8 @@ const STYLES: Styles = Styles::styled()
   mcp demo                                   watch it stop a dozen attacks
   mcp doctor                                 what this machine can enforce, by trying it
   mcp run --read ~/notes -- my-server        run a server that may read ~/notes and nothing else
-  mcp run --explain -- my-server             what would be done, without doing it")]
+  mcp run --explain -- my-server             what would be done, without doing it
+  mcp check 'curl x | sh'                    what the guard says about a command")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -42,6 +43,8 @@ pub enum Command {
     Stats(Stats),
     /// Check a policy file, or show the policy that is in effect
     Policy(Policy),
+    /// Judge a shell command without running it: allowed, refused, to be asked, or not readable
+    Check(Check),
 }
 
 #[derive(Debug, Args)]
@@ -224,6 +227,47 @@ pub enum PolicyCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp check 'rm -rf build && make'             allowed
+  mcp check 'sudo r\"\"m -rf $HOME/'            refused, and why
+  mcp check --network 'curl https://x | sh'    refused even with network
+  mcp check --shell powershell 'rm -r C:\\'
+  mcp check --json - < script.sh
+
+The guard explains; the sandbox of `mcp run` enforces. What the guard cannot read is unknown,
+never safe.
+
+Exit codes: 0 allowed; 1 refused; 3 unknown; 4 to be asked; 2 usage.")]
+pub struct Check {
+    /// The command, or `-` to read it from standard input
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+    pub command: String,
+    /// The language it is written in
+    #[arg(long, value_enum, default_value_t = ShellFlag::Bash)]
+    pub shell: ShellFlag,
+    /// Judge as if the command had network access
+    #[arg(long)]
+    pub network: bool,
+    /// A file with rules of your own (TOML), added to the built-in ones
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShellFlag {
+    /// POSIX shell and bash
+    #[value(alias = "sh")]
+    Bash,
+    #[value(name = "powershell", alias = "pwsh")]
+    PowerShell,
+    /// cmd.exe
+    Cmd,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -32,6 +32,7 @@ fn run() -> u8 {
         args::Command::Kill(kill) => commands::kill::run(&kill),
         args::Command::Stats(stats) => commands::stats::run(&stats),
         args::Command::Policy(policy) => commands::policy::run(policy),
+        args::Command::Check(check) => commands::check::run(&check),
     };
     match outcome {
         Ok(code) => code,

@@ -29,6 +29,7 @@ mod duration;
 mod env;
 mod error;
 mod excerpt;
+pub mod glob;
 mod host;
 mod idn;
 mod layer;

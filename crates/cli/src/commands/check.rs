@@ -1,0 +1,107 @@
+//! `mcp check`: what the guard says about a command, without running it.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use mcp_guard::{Context, Decision, Finding, NetworkAccess, Rules, Shell, Verdict};
+
+use super::policy::to_json;
+use crate::args::{Check, ShellFlag};
+use crate::failure::Failure;
+use crate::render::{self, Paint};
+
+/// More than the guard reads, so that it says so itself.
+const MOST_INPUT: u64 = 4 * 1024 * 1024;
+
+pub fn run(args: &Check) -> Result<u8, Failure> {
+    let command = match args.command.as_str() {
+        "-" => standard_input()?,
+        command => command.to_owned(),
+    };
+    let shell = match args.shell {
+        ShellFlag::Bash => Shell::Bash,
+        ShellFlag::PowerShell => Shell::PowerShell,
+        ShellFlag::Cmd => Shell::Cmd,
+    };
+    let network = if args.network { NetworkAccess::Given } else { NetworkAccess::None };
+    let context = Context { network, rules: rules(args)? };
+    let verdict = mcp_guard::judge(&command, shell, &context);
+    if args.json {
+        render::print(&(to_json(&verdict) + "\n"));
+    } else {
+        render::print(&shown(&command, &verdict, Paint::stdout()));
+    }
+    Ok(match verdict.decision {
+        Decision::Allow => 0,
+        Decision::Refuse => 1,
+        Decision::Unknown => 3,
+        Decision::Ask => 4,
+    })
+}
+
+fn standard_input() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .take(MOST_INPUT)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::Usage(format!("standard input: {error}")))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::Usage("standard input is not valid UTF-8".to_owned()))
+}
+
+fn rules(args: &Check) -> Result<Arc<Rules>, Failure> {
+    let built_in = Rules::built_in();
+    let Some(file) = &args.rules else {
+        return Ok(built_in);
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::input(file, &error))?;
+    match built_in.with(&text) {
+        Ok(rules) => Ok(Arc::new(rules)),
+        Err(error) => Err(Failure::Input { path: file.clone(), why: error.to_string() }),
+    }
+}
+
+fn shown(command: &str, verdict: &Verdict, paint: Paint) -> String {
+    if verdict.findings.is_empty() {
+        return format!("{}\n", paint.good("allowed"));
+    }
+    verdict.findings.iter().map(|finding| explain(command, finding, paint)).collect()
+}
+
+/// The verdict, the text with the part underlined, and both sentences.
+fn explain(command: &str, finding: &Finding, paint: Paint) -> String {
+    let (word, colour): (_, fn(Paint, &str) -> String) = match finding.decision {
+        Decision::Refuse => ("refused", Paint::bad),
+        Decision::Ask => ("ask", Paint::warn),
+        Decision::Unknown => ("unknown", Paint::warn),
+        Decision::Allow => ("allowed", Paint::good),
+    };
+    let (line, from, to) = excerpt(command, finding);
+    let underline =
+        format!("{}{}", " ".repeat(from), colour(paint, &"^".repeat((to - from).max(1))));
+    format!(
+        "{} {}\n    {line}\n    {underline}\n  {}\n  {} {}\n",
+        colour(paint, &format!("{word}:")),
+        paint.strong(&finding.rule),
+        finding.human,
+        paint.faint("for the model:"),
+        finding.model,
+    )
+}
+
+/// As much of the command's line as fits, and which columns of it the finding is about.
+fn excerpt(command: &str, finding: &Finding) -> (String, usize, usize) {
+    const WIDTH: usize = 96;
+    let span = &finding.span;
+    let start = command[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = command[span.start..].find('\n').map_or(command.len(), |at| span.start + at);
+    let width = |text: &str| render::plain(text).chars().count();
+    let line = render::plain(&command[start..end]);
+    let from = width(&command[start..span.start]);
+    let to = width(&command[start..span.end.min(end)]).max(from);
+    // A long line is cut to begin shortly before the finding.
+    let skip = if to < WIDTH { 0 } else { from.saturating_sub(8) };
+    let cut: String = line.chars().skip(skip).take(WIDTH).collect();
+    let shown = cut.chars().count();
+    (cut, (from - skip).min(shown), (to - skip).min(shown))
+}

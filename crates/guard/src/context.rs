@@ -1,0 +1,37 @@
+//! Whose rules a command is judged by, and what is known about where it runs.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rules::Rules;
+
+/// The language a text is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shell {
+    /// POSIX shell, bash and near relatives.
+    Bash,
+    PowerShell,
+    Cmd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NetworkAccess {
+    /// The policy gives no network: tools that need it are refused with a word why.
+    #[default]
+    None,
+    Given,
+}
+
+#[derive(Debug, Clone)]
+pub struct Context {
+    pub network: NetworkAccess,
+    pub rules: Arc<Rules>,
+}
+
+impl Default for Context {
+    fn default() -> Context {
+        Context { network: NetworkAccess::None, rules: Rules::built_in() }
+    }
+}

@@ -1,0 +1,192 @@
+//! Walks a parsed shell text as a shell would run it, without running it: follows variables with
+//! known values, looks through wrappers, reads texts handed to shells, and shows every program it
+//! meets to the rules.
+//!
+//! Both branches of a condition are walked; what they leave different is unknown afterwards. Loop
+//! bodies are walked twice, so that what one round leaves is seen by the next.
+
+mod brace;
+mod builtins;
+mod call;
+mod expand;
+mod flow;
+mod name;
+mod options;
+mod output;
+mod parameter;
+mod shells;
+mod state;
+mod wrappers;
+
+use crate::context::{Context, Shell};
+use crate::rules::{Invocation, Unsure, Words};
+use crate::shell::ast::Span;
+use crate::shell::{Origin, parse};
+use crate::tri::Tri;
+use crate::value::Output;
+use crate::verdict::{Decision, Finding};
+
+pub use call::quote;
+use state::State;
+
+/// Commands and words walked in all, whatever loops and functions multiply.
+const FUEL: u32 = 40_000;
+
+/// Texts within texts, functions within functions, each with its nested commands.
+const DEEPEST: u16 = 96;
+
+/// More findings tell nobody anything.
+const MOST_FINDINGS: usize = 64;
+
+pub struct Evaluator<'c> {
+    pub context: &'c Context,
+    pub findings: Vec<Finding>,
+    fuel: u32,
+    depth: u16,
+    /// Functions being walked: a call of one of them from within is not followed.
+    active: Vec<String>,
+    heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
+}
+
+impl<'c> Evaluator<'c> {
+    pub fn new(context: &'c Context) -> Evaluator<'c> {
+        Evaluator {
+            context,
+            findings: Vec::new(),
+            fuel: FUEL,
+            depth: 0,
+            active: Vec::new(),
+            heredocs: std::rc::Rc::from([]),
+        }
+    }
+
+    pub fn bash(&mut self, text: &str) {
+        let mut state = State::new();
+        self.text(text, Origin::At(0), &mut state, None);
+    }
+
+    /// A text that another shell hands to this one.
+    pub fn bash_within(&mut self, text: &str, span: Span) {
+        self.text(text, Origin::Within(span), &mut State::new(), None);
+    }
+
+    /// Reads and walks a text.
+    pub(crate) fn text(
+        &mut self,
+        text: &str,
+        origin: Origin,
+        state: &mut State,
+        input: Option<&Output>,
+    ) -> Output {
+        let span = origin.span(0, text.len());
+        self.nested(span, |evaluator| {
+            let script = parse(text, origin);
+            if let Some(trouble) = &script.trouble {
+                evaluator.raise_with("unreadable", trouble.span.clone(), trouble.what);
+            }
+            let outer = std::mem::replace(&mut evaluator.heredocs, script.heredocs.clone());
+            let output = evaluator.list(&script.list, state, input);
+            evaluator.heredocs = outer;
+            output
+        })
+        .unwrap_or_default()
+    }
+
+    /// One level further in, if there is room.
+    pub(crate) fn nested<T>(&mut self, span: Span, walk: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.depth >= DEEPEST || !self.spend(1) {
+            self.raise("too-complex", span);
+            return None;
+        }
+        self.depth += 1;
+        let result = walk(self);
+        self.depth -= 1;
+        Some(result)
+    }
+
+    /// Takes fuel; false when there is none left.
+    pub(crate) fn spend(&mut self, amount: usize) -> bool {
+        let amount = u32::try_from(amount).unwrap_or(u32::MAX);
+        match self.fuel.checked_sub(amount) {
+            Some(left) => {
+                self.fuel = left;
+                true
+            }
+            None => {
+                self.fuel = 0;
+                false
+            }
+        }
+    }
+
+    /// Reports a rule that the evaluator itself found to apply.
+    pub fn raise(&mut self, id: &str, span: Span) {
+        self.raise_with(id, span, "");
+    }
+
+    /// The same, with more to say about this case.
+    pub fn raise_with(&mut self, id: &str, span: Span, detail: &str) {
+        let Some(rule) = self.context.rules.get(id) else {
+            // Disabled by the user, who may not have everything unread pass by it.
+            return;
+        };
+        let said = |text: &str| match detail {
+            "" => text.to_owned(),
+            detail => format!("{text} ({detail})"),
+        };
+        self.report(Finding {
+            rule: rule.id.clone(),
+            decision: rule.decision,
+            span,
+            model: said(&rule.model),
+            human: said(&rule.human),
+        });
+    }
+
+    fn report(&mut self, finding: Finding) {
+        if self.findings.contains(&finding) {
+            return;
+        }
+        if self.findings.len() < MOST_FINDINGS {
+            self.findings.push(finding);
+            return;
+        }
+        // Never lose a refusal to a flood of lesser findings.
+        let lightest = self.findings.iter_mut().min_by_key(|finding| finding.decision);
+        if let Some(lightest) = lightest.filter(|lightest| lightest.decision < finding.decision) {
+            *lightest = finding;
+        }
+    }
+
+    /// Shows a program about to be started to the rules.
+    pub(crate) fn show(&mut self, call: &Invocation<'_>) {
+        let context = self.context;
+        let words = Words::new(call);
+        for rule in context.rules.about(call.name, call.shell) {
+            let Some(found) = rule.test(&words, context) else {
+                continue;
+            };
+            let decision = match found.sure {
+                Tri::Yes => rule.decision,
+                _ if rule.unsure == Unsure::Allow => continue,
+                _ => Decision::Unknown,
+            };
+            let (mut model, mut human) = (rule.model.clone(), rule.human.clone());
+            if found.sure != Tri::Yes {
+                model = format!(
+                    "This could not be judged, because part of it is not known from the text. If \
+                     the unknown part is what the rule is about: {model}"
+                );
+                human = format!("Part of it is not known from the text; it could be: {human}");
+            }
+            self.report(Finding {
+                rule: rule.id.clone(),
+                decision,
+                span: found.span,
+                model,
+                human,
+            });
+        }
+        debug_assert!(call.shell != Shell::Bash || !call.name.contains('/'));
+    }
+}

@@ -1,0 +1,56 @@
+//! Judges what an agent is about to do: commands, paths, environment variables.
+//!
+//! The guard explains; the kernel enforces. A command that is allowed here can still do harm
+//! through a program that the text does not show; a sandbox is the boundary, this is the early,
+//! readable refusal in front of it.
+//!
+//! ```
+//! use mcp_guard::{Context, Decision, Shell, judge};
+//!
+//! let verdict = judge("sudo r''m -rf $HOME/", Shell::Bash, &Context::default());
+//! assert_eq!(verdict.decision, Decision::Refuse);
+//! assert_eq!(verdict.reason().unwrap().rule, "delete-everything");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod characters;
+mod context;
+mod decode;
+pub mod environment;
+mod evaluate;
+pub mod paths;
+mod place;
+mod rules;
+mod shell;
+mod tri;
+mod value;
+mod verdict;
+mod wildcard;
+mod windows;
+
+pub use context::{Context, NetworkAccess, Shell};
+pub use rules::{Group, Rule, Rules, RulesError};
+pub use verdict::{Decision, Finding, Verdict};
+
+/// Longer texts are not read. Agents write commands, not books.
+pub const LONGEST_COMMAND: usize = 64 * 1024;
+
+/// What the rules say about a command in the language of a shell. Never panics, whatever the text;
+/// takes time in proportion to its length.
+pub fn judge(command: &str, shell: Shell, context: &Context) -> Verdict {
+    let mut evaluator = evaluate::Evaluator::new(context);
+    if command.len() > LONGEST_COMMAND {
+        evaluator.raise("too-long", 0..command.len());
+        return Verdict::new(command, evaluator.findings);
+    }
+    for (rule, span) in characters::suspicious(command, shell) {
+        evaluator.raise(rule, span);
+    }
+    match shell {
+        Shell::Bash => evaluator.bash(command),
+        Shell::PowerShell => evaluator.powershell(command, shell::Origin::At(0)),
+        Shell::Cmd => evaluator.cmd(command, shell::Origin::At(0)),
+    }
+    Verdict::new(command, evaluator.findings)
+}

@@ -1,0 +1,152 @@
+//! Reads rule files and tries their examples.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::{Group, Rule, Rules, class_name};
+use crate::context::Context;
+use crate::verdict::Finding;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    #[error("rules: {0}")]
+    Syntax(#[from] toml::de::Error),
+    #[error("rule {id}: {what}")]
+    Rule { id: String, what: String },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// Ids of rules to leave out.
+    #[serde(default)]
+    disable: Vec<String>,
+    /// Groups to leave out. What is catastrophic is not a matter of taste, rule by rule only.
+    #[serde(default)]
+    allow: Vec<Group>,
+    /// Named lists of places and patterns, written `@name` in rules.
+    #[serde(default)]
+    classes: HashMap<String, Vec<String>>,
+    #[serde(default)]
+    rule: Vec<Rule>,
+}
+
+pub fn parse(text: &str) -> Result<Rules, RulesError> {
+    let file: File = toml::from_str(text)?;
+    check(&file.rule, &file.classes)?;
+    Ok(Rules::new(file.rule, file.classes))
+}
+
+pub fn extend(base: &Rules, text: &str) -> Result<Rules, RulesError> {
+    let file: File = toml::from_str(text)?;
+    for id in &file.disable {
+        match base.get(id) {
+            None => return Err(error(id, "there is no rule of this name to disable")),
+            Some(rule) if rule.group == Group::Unknown => {
+                return Err(error(id, "what cannot be read cannot be taken for safe"));
+            }
+            Some(_) => {}
+        }
+    }
+    if file.allow.contains(&Group::Catastrophic) || file.allow.contains(&Group::Unknown) {
+        return Err(error("allow", "these rules can only be disabled one by one"));
+    }
+    let mut classes = base.class_texts();
+    classes.extend(file.classes);
+    let kept = base
+        .all
+        .iter()
+        .filter(|rule| !file.disable.contains(&rule.id) && !file.allow.contains(&rule.group));
+    let mut all: Vec<Rule> = kept.cloned().collect();
+    for rule in &file.rule {
+        if rule.raised_by_code {
+            return Err(error(&rule.id, "only built-in rules are raised by code"));
+        }
+        if rule.matches.is_empty() {
+            return Err(error(&rule.id, "give at least one example in `matches`"));
+        }
+    }
+    let own = file.rule.clone();
+    all.extend(file.rule);
+    check(&all, &classes)?;
+    let rules = Rules::new(all, classes);
+    verify(&rules, &own)?;
+    Ok(rules)
+}
+
+fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), RulesError> {
+    let mut seen = HashSet::new();
+    for rule in rules {
+        if !seen.insert(&rule.id) {
+            return Err(error(&rule.id, "this name is taken"));
+        }
+        let conditions = [
+            &rule.command,
+            &rule.flags,
+            &rule.first,
+            &rule.operand,
+            &rule.last,
+            &rule.argument,
+            &rule.redirect,
+            &rule.assign,
+            &rule.fed_by,
+        ];
+        if conditions.iter().all(|list| list.is_empty()) && !rule.raised_by_code {
+            return Err(error(&rule.id, "it has no condition and would match everything"));
+        }
+        let patterns = [
+            &rule.operand,
+            &rule.last,
+            &rule.argument,
+            &rule.also,
+            &rule.redirect,
+            &rule.command,
+            &rule.fed_by,
+            &rule.assign,
+        ];
+        for pattern in patterns.into_iter().flatten() {
+            match class_name(pattern) {
+                Some(name) if !classes.contains_key(name) => {
+                    return Err(error(&rule.id, format!("there is no class @{name}")));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tries the examples of some of the rules against all of them.
+pub fn verify(rules: &Rules, tried: &[Rule]) -> Result<(), RulesError> {
+    tried.iter().flat_map(|rule| failing(rules, rule)).next().map_or(Ok(()), Err)
+}
+
+/// What is wrong with a rule's examples.
+pub fn failing(rules: &Rules, rule: &Rule) -> Vec<RulesError> {
+    let Some(shell) = rule.shell.first() else {
+        return vec![error(&rule.id, "it is for no shell")];
+    };
+    let context = Context { rules: Arc::new(rules.clone()), ..Context::default() };
+    let found = |example: &&String| {
+        let verdict = crate::judge(example, *shell, &context);
+        let own = |finding: &Finding| finding.rule == rule.id && finding.decision == rule.decision;
+        verdict.findings.iter().any(own)
+    };
+    let missed = rule
+        .matches
+        .iter()
+        .filter(|example| !found(example))
+        .map(|example| error(&rule.id, format!("it does not match its example: {example}")));
+    let caught = rule
+        .passes
+        .iter()
+        .filter(found)
+        .map(|example| error(&rule.id, format!("it matches what it should not: {example}")));
+    missed.chain(caught).collect()
+}
+
+fn error(id: &str, what: impl Into<String>) -> RulesError {
+    RulesError::Rule { id: id.to_owned(), what: what.into() }
+}

@@ -1,0 +1,341 @@
+//! Whether a rule is about a command.
+
+use super::{Entry, Rule, Rules, Unsure, When, is_place};
+use crate::context::{Context, NetworkAccess, Shell};
+use crate::place::Place;
+use crate::shell::ast::Span;
+use crate::tri::Tri;
+use crate::value::{Field, Output, Piece, Value};
+use crate::wildcard::{Weigh, matches, matches_value};
+use crate::windows;
+
+/// A program about to be started, its words expanded as far as the text tells.
+#[derive(Debug)]
+pub struct Invocation<'a> {
+    pub shell: Shell,
+    /// Without directories; empty for a redirection alone.
+    pub name: &'a str,
+    pub arguments: &'a [Field],
+    /// Files written to by redirections.
+    pub writes: &'a [Field],
+    /// Variables set for it alone, or by it.
+    pub assigns: &'a [String],
+    pub input: Option<&'a Output>,
+    pub cwd: &'a Place,
+    pub span: Span,
+}
+
+/// How sure a match is, and the text it is about.
+pub struct Match {
+    pub sure: Tri,
+    pub span: Span,
+}
+
+impl Rule {
+    pub(crate) fn test(&self, words: &Words<'_>, context: &Context) -> Option<Match> {
+        let call = words.call;
+        // What is quick to see comes first.
+        if (self.when == When::NoNetwork && context.network == NetworkAccess::Given)
+            || (!self.redirect.is_empty() && call.writes.is_empty())
+            || (!self.assign.is_empty() && call.assigns.is_empty())
+            || (!self.fed_by.is_empty() && call.input.is_none())
+        {
+            return None;
+        }
+        let rules = &context.rules;
+        let mut sure = Tri::Yes;
+        let mut spans = Vec::new();
+        let (flags, spent) = self.test_flags(words);
+        sure = sure.and(flags);
+        if sure == Tri::No {
+            return None;
+        }
+        if !self.first.is_empty() {
+            sure = sure.and(Tri::any(self.first.iter().map(|first| words.begin_with(first))));
+        }
+        let weigh = match self.unsure {
+            Unsure::Allow => Weigh::SureOnly,
+            Unsure::Unknown => Weigh::Possible,
+        };
+        let conditions = [
+            (&self.operand, Among::Operands),
+            (&self.last, Among::LastOperand),
+            (&self.argument, Among::All),
+            (&self.also, Among::All),
+            (&self.redirect, Among::Writes),
+        ];
+        for (patterns, among) in conditions {
+            if patterns.is_empty() {
+                continue;
+            }
+            let (found, span) = words.find(rules, patterns, among, spent, weigh);
+            sure = sure.and(found);
+            if sure == Tri::No {
+                return None;
+            }
+            spans.extend(span);
+        }
+        if sure == Tri::No
+            || !self.test_surroundings(call, rules)
+            || (self.reads_program && !words.reads_program(call.input))
+        {
+            return None;
+        }
+        let span = match spans.first() {
+            // From the command's name to what makes it wrong.
+            Some(span) => call.span.start.min(span.start)..call.span.end.max(span.end),
+            None => call.span.clone(),
+        };
+        Some(Match { sure, span })
+    }
+
+    /// Whether the flags are there, and whether that takes an unknown word to be one.
+    fn test_flags(&self, words: &Words<'_>) -> (Tri, Spent) {
+        let mut sure = Tri::Yes;
+        for wanted in &self.flags {
+            sure = sure.and(Tri::any(wanted.split('|').map(|flag| words.flag(flag))));
+        }
+        let spent = if sure == Tri::Maybe { Spent::One } else { Spent::None };
+        for unwanted in &self.without {
+            if unwanted.split('|').any(|flag| words.flag(flag) == Tri::Yes) {
+                return (Tri::No, spent);
+            }
+        }
+        (sure, spent)
+    }
+
+    fn test_surroundings(&self, call: &Invocation<'_>, rules: &Rules) -> bool {
+        let fed = self.fed_by.is_empty()
+            || call.input.is_some_and(|input| {
+                let is =
+                    |from: &String| self.fed_by.iter().any(|name| name_matches(rules, name, from));
+                input.from.iter().any(is)
+            });
+        let assigned = self.assign.is_empty()
+            || call
+                .assigns
+                .iter()
+                .any(|name| self.assign.iter().any(|pattern| name_matches(rules, pattern, name)));
+        fed && assigned
+    }
+}
+
+fn name_matches(rules: &Rules, pattern: &str, name: &str) -> bool {
+    match rules.class(pattern) {
+        Some(class) => class.iter().any(|entry| matches(&entry.text, name)),
+        None => matches(pattern, name),
+    }
+}
+
+/// Whether an unknown word already had to be taken for a flag.
+#[derive(Clone, Copy, PartialEq)]
+enum Spent {
+    None,
+    One,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Among {
+    Operands,
+    LastOperand,
+    All,
+    Writes,
+}
+
+/// An invocation with its options told from its operands.
+pub struct Words<'a> {
+    call: &'a Invocation<'a>,
+    /// Which arguments are options, and which are not.
+    operands: Vec<&'a Field>,
+}
+
+impl<'a> Words<'a> {
+    pub fn new(call: &'a Invocation<'a>) -> Words<'a> {
+        let mut operands = Vec::new();
+        let (mut ended, mut value) = (false, false);
+        let with_value = options_with_value(call.name);
+        for field in call.arguments {
+            let known = field.known();
+            if std::mem::take(&mut value) {
+                continue;
+            }
+            value = operands.is_empty()
+                && known.as_deref().is_some_and(|text| with_value.contains(&text));
+            if !ended && known.as_deref() == Some("--") && call.shell == Shell::Bash {
+                ended = true;
+                continue;
+            }
+            if ended || !is_option(&field.value, call.shell) {
+                operands.push(field);
+            }
+        }
+        Words { call, operands }
+    }
+
+    fn flag(&self, wanted: &str) -> Tri {
+        let mut sure = Tri::No;
+        for field in self.call.arguments {
+            let found = match field.known() {
+                Some(text) if text == "--" && self.call.shell == Shell::Bash => break,
+                Some(text) => is_flag(&text, wanted, self.call.shell).into(),
+                // A known start that is no dash makes it no flag.
+                None if field.value.is_many() => Tri::Maybe,
+                None => match field.value.pieces.first() {
+                    Some(Piece::Text(text)) if !text.starts_with('-') => Tri::No,
+                    Some(Piece::Glob(_) | Piece::Home) => Tri::No,
+                    Some(Piece::Text(text)) if is_flag(text, wanted, self.call.shell) => Tri::Yes,
+                    _ => Tri::Maybe,
+                },
+            };
+            sure = sure.or(found);
+        }
+        sure
+    }
+
+    /// The first words that are no options.
+    fn begin_with(&self, wanted: &str) -> Tri {
+        let mut sure = Tri::Yes;
+        let mut operands = self.operands.iter();
+        for word in wanted.split(' ') {
+            let Some(field) = operands.next() else {
+                return Tri::No;
+            };
+            sure = sure.and(matches_value(word, &field.value, Weigh::Possible));
+        }
+        sure
+    }
+
+    fn find(
+        &self,
+        rules: &Rules,
+        patterns: &[String],
+        among: Among,
+        spent: Spent,
+        weigh: Weigh,
+    ) -> (Tri, Option<Span>) {
+        let all: Vec<&Field> = match among {
+            Among::Operands => self.operands.clone(),
+            Among::LastOperand => self.operands.last().copied().into_iter().collect(),
+            Among::All => self.call.arguments.iter().collect(),
+            Among::Writes => self.call.writes.iter().collect(),
+        };
+        let mut best = (Tri::No, None);
+        let mut perhaps = 0;
+        for field in all {
+            let sure = Tri::any(
+                patterns.iter().map(|pattern| self.one(rules, pattern, &field.value, weigh)),
+            );
+            let single_unknown = sure == Tri::Maybe
+                && !field.value.is_many()
+                && matches!(field.value.pieces.first(), Some(Piece::Unknown));
+            if single_unknown {
+                perhaps += 1;
+                // One unknown word cannot be both the flag and what it is about.
+                if spent == Spent::One && perhaps < 2 {
+                    continue;
+                }
+            }
+            if sure > best.0 {
+                best = (sure, Some(field.span.clone()));
+            }
+        }
+        best
+    }
+
+    fn one(&self, rules: &Rules, pattern: &str, value: &Value, weigh: Weigh) -> Tri {
+        if let Some(class) = rules.class(pattern) {
+            return self.in_class(class, value, weigh);
+        }
+        match is_place(pattern) && self.call.shell == Shell::Bash {
+            true => self.in_class(&[Entry::new(pattern)], value, weigh),
+            false => self.pattern(pattern, value, weigh),
+        }
+    }
+
+    fn in_class(&self, class: &[Entry], value: &Value, weigh: Weigh) -> Tri {
+        if self.call.shell != Shell::Bash {
+            let all = class.iter().map(|entry| windows::place_is(value, &entry.text));
+            return Tri::any(all);
+        }
+        let place = self.call.cwd.join(value);
+        Tri::any(class.iter().map(|entry| match &entry.place {
+            Some(wanted) => place.is(wanted),
+            None => self.pattern(&entry.text, value, weigh),
+        }))
+    }
+
+    /// Windows does not tell letters by case.
+    fn pattern(&self, pattern: &str, value: &Value, weigh: Weigh) -> Tri {
+        if self.call.shell == Shell::Bash {
+            return matches_value(pattern, value, weigh);
+        }
+        let mut lower = value.clone();
+        for piece in &mut lower.pieces {
+            if let Piece::Text(text) = piece {
+                *text = text.to_lowercase();
+            }
+        }
+        matches_value(&pattern.to_lowercase(), &lower, weigh)
+    }
+
+    /// It is given no file and no text, so it runs what it reads.
+    fn reads_program(&self, input: Option<&Output>) -> bool {
+        let program = |field: &&&Field| field.known().as_deref() != Some("-");
+        let operands = self.operands.iter().filter(program).count();
+        let version = ["--version", "-V", "-v", "--help", "-h"];
+        let asked = self
+            .call
+            .arguments
+            .iter()
+            .any(|field| field.known().is_some_and(|text| version.contains(&text.as_ref())));
+        operands == 0 && !asked && input.is_some()
+    }
+}
+
+/// Options before the first operand whose value is the next word.
+fn options_with_value(name: &str) -> &'static [&'static str] {
+    match name {
+        "git" => &["-C", "-c", "--git-dir", "--work-tree", "--namespace"],
+        "docker" | "podman" => &["-H", "--host", "--context", "-c", "--log-level"],
+        "kubectl" | "helm" => &["-n", "--namespace", "--context", "--kubeconfig", "-f"],
+        "aws" => &["--profile", "--region", "--endpoint-url", "--output"],
+        "terraform" | "tofu" => &[],
+        _ => &[],
+    }
+}
+
+fn is_option(value: &Value, shell: Shell) -> bool {
+    match shell {
+        Shell::Bash => value.starts_with('-') && value.known().as_deref() != Some("-"),
+        Shell::PowerShell => value.starts_with('-'),
+        Shell::Cmd => value.starts_with('/'),
+    }
+}
+
+/// `-r` in `-rf`, `--recursive` in `--recur`; `-Recurse` in `-rec`; `/s` in `/S`.
+pub fn is_flag(text: &str, wanted: &str, shell: Shell) -> bool {
+    match shell {
+        Shell::Cmd => text.eq_ignore_ascii_case(wanted),
+        Shell::PowerShell => {
+            let text = text.split(':').next().unwrap_or_default().to_lowercase();
+            let wanted = wanted.to_lowercase();
+            text.len() > 1 && text.starts_with('-') && wanted.starts_with(&text)
+        }
+        Shell::Bash => posix_flag(text, wanted),
+    }
+}
+
+fn posix_flag(text: &str, wanted: &str) -> bool {
+    if let Some(long) = wanted.strip_prefix("--") {
+        let name = text.split('=').next().unwrap_or_default();
+        return name
+            .strip_prefix("--")
+            .is_some_and(|name| name.len() > 1 && long.starts_with(name));
+    }
+    let short = wanted.strip_prefix('-').unwrap_or(wanted);
+    if short.chars().count() != 1 {
+        return text == wanted;
+    }
+    let cluster = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    cluster.is_some_and(|rest| rest.contains(short))
+}

@@ -1,0 +1,160 @@
+//! Rules as data: what a command must look like, and what is said about it.
+//!
+//! The built-in ones are in `builtin.toml`; users add files of the same form. Every rule carries
+//! examples that it must and must not match: those of users' files are tried when the file is read,
+//! the built-in ones by the tests.
+
+mod load;
+mod matching;
+mod rule;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+pub use load::RulesError;
+pub use matching::{Invocation, Words};
+pub use rule::{Group, Rule, Unsure, When};
+
+use crate::context::Shell;
+use crate::place::Pattern;
+
+#[derive(Debug, Clone)]
+pub struct Rules {
+    pub(crate) all: Vec<Rule>,
+    /// Which rules could be about a command of this name.
+    by_name: HashMap<String, Vec<usize>>,
+    /// And of a name like this.
+    by_pattern: Vec<(String, usize)>,
+    /// Those about any command.
+    about_all: Vec<usize>,
+    classes: HashMap<String, Vec<Entry>>,
+}
+
+/// An entry of a class: a place, or a pattern of words.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub text: String,
+    pub place: Option<Pattern>,
+}
+
+impl Entry {
+    pub fn new(text: &str) -> Entry {
+        Entry { text: text.to_owned(), place: is_place(text).then(|| Pattern::parse(text)) }
+    }
+}
+
+impl Rules {
+    /// The rules this library comes with.
+    pub fn built_in() -> Arc<Rules> {
+        static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
+        let rules = RULES.get_or_init(|| {
+            // A built-in file that cannot be read must not become a guard without rules; a test
+            // shows that it can be read.
+            Arc::new(load::parse(BUILT_IN).unwrap_or_else(|_| Rules::refusing_everything()))
+        });
+        rules.clone()
+    }
+
+    /// These rules and those of a user's file, which may also switch off some of them.
+    pub fn with(&self, text: &str) -> Result<Rules, RulesError> {
+        load::extend(self, text)
+    }
+
+    /// Tries all examples of all rules.
+    pub fn verify(&self) -> Result<(), RulesError> {
+        load::verify(self, &self.all)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.all.iter()
+    }
+
+    pub fn get(&self, id: &str) -> Option<&Rule> {
+        self.all.iter().find(|rule| rule.id == id)
+    }
+
+    fn refusing_everything() -> Rules {
+        let rule = Rule::stub("broken-rules", crate::Decision::Refuse);
+        Rules::new(vec![rule], HashMap::new())
+    }
+
+    fn new(all: Vec<Rule>, classes: HashMap<String, Vec<String>>) -> Rules {
+        let entries = |list: Vec<String>| list.iter().map(|text| Entry::new(text)).collect();
+        let classes = classes.into_iter().map(|(name, list)| (name, entries(list))).collect();
+        let mut rules = Rules {
+            all: Vec::new(),
+            by_name: HashMap::new(),
+            by_pattern: Vec::new(),
+            about_all: Vec::new(),
+            classes,
+        };
+        for (number, rule) in all.iter().enumerate().filter(|(_, rule)| !rule.raised_by_code) {
+            if rule.command.is_empty() {
+                rules.about_all.push(number);
+            }
+            for name in rules.names(&rule.command) {
+                if name.contains(['*', '?']) {
+                    rules.by_pattern.push((name, number));
+                } else {
+                    rules.by_name.entry(name).or_default().push(number);
+                }
+            }
+        }
+        rules.all = all;
+        rules
+    }
+
+    /// Names with classes written out.
+    fn names(&self, list: &[String]) -> Vec<String> {
+        let written = |name: &String| match class_name(name).and_then(|c| self.classes.get(c)) {
+            Some(entries) => entries.iter().map(|entry| entry.text.clone()).collect(),
+            None => vec![name.clone()],
+        };
+        list.iter().flat_map(written).collect()
+    }
+
+    /// Rules that could be about a command of this name in this shell, each once.
+    pub(crate) fn about(&self, name: &str, shell: Shell) -> Vec<&Rule> {
+        let mut numbers = self.by_name.get(name).cloned().unwrap_or_default();
+        // On macOS and Windows `/bin/RM` is `/bin/rm`.
+        let lower = name.to_ascii_lowercase();
+        numbers.extend(self.by_name.get(&lower).into_iter().flatten());
+        for (pattern, number) in &self.by_pattern {
+            if crate::wildcard::matches(pattern, name) {
+                numbers.push(*number);
+            }
+        }
+        numbers.extend(&self.about_all);
+        numbers.sort_unstable();
+        numbers.dedup();
+        let rules = numbers.into_iter().map(|number| &self.all[number]);
+        rules.filter(|rule| rule.shell.contains(&shell)).collect()
+    }
+
+    /// What `@name` stands for.
+    pub(crate) fn class(&self, pattern: &str) -> Option<&[Entry]> {
+        class_name(pattern).map(|name| self.classes.get(name).map_or(&[][..], |all| all))
+    }
+
+    fn class_texts(&self) -> HashMap<String, Vec<String>> {
+        let texts = |all: &Vec<Entry>| all.iter().map(|entry| entry.text.clone()).collect();
+        self.classes.iter().map(|(name, all)| (name.clone(), texts(all))).collect()
+    }
+}
+
+/// The name in `@name`; `@*` is a pattern.
+fn class_name(pattern: &str) -> Option<&str> {
+    pattern
+        .strip_prefix('@')
+        .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
+}
+
+/// Compared as a place, not as a text.
+fn is_place(pattern: &str) -> bool {
+    pattern.starts_with(['/', '~']) || pattern.starts_with("./") || matches!(pattern, "." | "..")
+}
+
+const BUILT_IN: &str = include_str!("builtin.toml");
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! One rule.
+
+use serde::Deserialize;
+
+use crate::context::Shell;
+use crate::verdict::Decision;
+
+/// What a rule is about, so that a policy can switch off all of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Group {
+    /// Destroys the system or what the user has.
+    Catastrophic,
+    /// Hides what it does.
+    Disguise,
+    /// Runs a program given as text to another language.
+    Interpreter,
+    /// Leaves the supervision of whoever started it.
+    Escape,
+    /// Stays after the command has ended.
+    Persistence,
+    Network,
+    /// Reads what only the user should.
+    Secrets,
+    /// Cannot be read.
+    Unknown,
+    /// Added by a user.
+    Own,
+}
+
+/// What a rule that could match, for all the text tells, says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unsure {
+    #[default]
+    Unknown,
+    Allow,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    #[default]
+    Always,
+    /// Only where the policy gives no network.
+    NoNetwork,
+}
+
+/// All conditions that are given must hold; of each list, one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    pub id: String,
+    #[serde(default = "own")]
+    pub group: Group,
+    #[serde(default = "refuse")]
+    pub decision: Decision,
+    #[serde(default = "posix")]
+    pub shell: Vec<Shell>,
+    #[serde(default)]
+    pub when: When,
+    #[serde(default)]
+    pub unsure: Unsure,
+    /// Found by the evaluator, not by conditions: a fork bomb, a text that cannot be read.
+    #[serde(default)]
+    pub raised_by_code: bool,
+    /// Names of programs, `*` and `?` allowed.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Each entry must be there; `-r|-R|--recursive` are alternatives.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// None of these may be there.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// The first words that are no options: `push`, or `compose down`.
+    #[serde(default)]
+    pub first: Vec<String>,
+    /// A word that is no option: a place (`@system`) or a pattern.
+    #[serde(default)]
+    pub operand: Vec<String>,
+    /// The same, but only the last one.
+    #[serde(default)]
+    pub last: Vec<String>,
+    /// Any word after the name.
+    #[serde(default)]
+    pub argument: Vec<String>,
+    /// A second such condition.
+    #[serde(default)]
+    pub also: Vec<String>,
+    /// A file written to by a redirection.
+    #[serde(default)]
+    pub redirect: Vec<String>,
+    /// A variable set for the command.
+    #[serde(default)]
+    pub assign: Vec<String>,
+    /// Programs whose output it reads.
+    #[serde(default)]
+    pub fed_by: Vec<String>,
+    /// It is given no file to run, so it runs what it reads.
+    #[serde(default)]
+    pub reads_program: bool,
+    pub model: String,
+    pub human: String,
+    #[serde(default)]
+    pub matches: Vec<String>,
+    #[serde(default)]
+    pub passes: Vec<String>,
+}
+
+fn own() -> Group {
+    Group::Own
+}
+
+fn refuse() -> Decision {
+    Decision::Refuse
+}
+
+fn posix() -> Vec<Shell> {
+    vec![Shell::Bash]
+}
+
+impl Rule {
+    pub(super) fn stub(id: &str, decision: Decision) -> Rule {
+        Rule {
+            id: id.to_owned(),
+            group: Group::Unknown,
+            decision,
+            shell: vec![Shell::Bash, Shell::PowerShell, Shell::Cmd],
+            when: When::Always,
+            unsure: Unsure::Unknown,
+            raised_by_code: false,
+            command: Vec::new(),
+            flags: Vec::new(),
+            without: Vec::new(),
+            first: Vec::new(),
+            operand: Vec::new(),
+            last: Vec::new(),
+            argument: Vec::new(),
+            also: Vec::new(),
+            redirect: Vec::new(),
+            assign: Vec::new(),
+            fed_by: Vec::new(),
+            reads_program: false,
+            model: "The guard's own rules cannot be read.".to_owned(),
+            human: "The guard's own rules cannot be read.".to_owned(),
+            matches: Vec::new(),
+            passes: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What the guard says about a command.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// Ordered by weight: the heaviest finding decides.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    Allow,
+    /// Some of it could not be read. Not safe: what it means is the caller's policy.
+    Unknown,
+    /// A person should say.
+    Ask,
+    Refuse,
+}
+
+/// One reason, and the text it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub rule: String,
+    pub decision: Decision,
+    /// Bytes of the judged text, on character boundaries.
+    pub span: Range<usize>,
+    /// For the model that wrote the command: what is wrong and what to do instead.
+    pub model: String,
+    /// For the person who watches it.
+    pub human: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    pub decision: Decision,
+    /// The heaviest first; among equals as they stand in the text. Empty when allowed.
+    pub findings: Vec<Finding>,
+}
+
+impl Verdict {
+    pub(crate) fn new(text: &str, mut findings: Vec<Finding>) -> Verdict {
+        for finding in &mut findings {
+            finding.span = on_boundaries(text, finding.span.clone());
+        }
+        findings.sort_by(|a, b| {
+            (b.decision, a.span.start, a.span.end, &a.rule).cmp(&(
+                a.decision,
+                b.span.start,
+                b.span.end,
+                &b.rule,
+            ))
+        });
+        findings.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
+        let decision = findings.first().map_or(Decision::Allow, |finding| finding.decision);
+        Verdict { decision, findings }
+    }
+
+    /// The finding that decided.
+    pub fn reason(&self) -> Option<&Finding> {
+        self.findings.first()
+    }
+}
+
+fn on_boundaries(text: &str, span: Range<usize>) -> Range<usize> {
+    let mut start = span.start.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let mut end = span.end.clamp(start, text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end
+}

@@ -1,0 +1,76 @@
+//! Short names of PowerShell's commands.
+
+const ALIASES: &[(&str, &str)] = &[
+    ("rm", "remove-item"),
+    ("ri", "remove-item"),
+    ("del", "remove-item"),
+    ("erase", "remove-item"),
+    ("rd", "remove-item"),
+    ("rmdir", "remove-item"),
+    ("iex", "invoke-expression"),
+    ("iwr", "invoke-webrequest"),
+    ("irm", "invoke-restmethod"),
+    ("curl", "invoke-webrequest"),
+    ("wget", "invoke-webrequest"),
+    ("start", "start-process"),
+    ("saps", "start-process"),
+    ("spps", "stop-process"),
+    ("kill", "stop-process"),
+    ("sajb", "start-job"),
+    ("icm", "invoke-command"),
+    ("ii", "invoke-item"),
+    ("mv", "move-item"),
+    ("mi", "move-item"),
+    ("move", "move-item"),
+    ("ren", "rename-item"),
+    ("rni", "rename-item"),
+    ("cp", "copy-item"),
+    ("copy", "copy-item"),
+    ("cpi", "copy-item"),
+    ("clc", "clear-content"),
+    ("cli", "clear-item"),
+    ("clear-disk", "clear-disk"),
+    ("sc", "set-content"),
+    ("ac", "add-content"),
+    ("sp", "set-itemproperty"),
+    ("rp", "remove-itemproperty"),
+    ("ni", "new-item"),
+    ("ls", "get-childitem"),
+    ("dir", "get-childitem"),
+    ("gci", "get-childitem"),
+    ("cat", "get-content"),
+    ("gc", "get-content"),
+    ("type", "get-content"),
+    ("echo", "write-output"),
+    ("write", "write-output"),
+    ("cd", "set-location"),
+    ("chdir", "set-location"),
+    ("sl", "set-location"),
+    ("pwd", "get-location"),
+    ("ipmo", "import-module"),
+    ("sal", "set-alias"),
+    ("nal", "new-alias"),
+    ("%", "foreach-object"),
+    ("foreach", "foreach-object"),
+    ("?", "where-object"),
+    ("where", "where-object"),
+    ("iwmi", "invoke-wmimethod"),
+    ("tee", "tee-object"),
+    ("nsn", "new-pssession"),
+    ("etsn", "enter-pssession"),
+];
+
+/// The command a name stands for; without directories and `.exe`, in small letters.
+pub fn canonical(name: &str) -> String {
+    let name = name.to_lowercase();
+    let name = name.rsplit(['\\', '/']).next().unwrap_or_default();
+    // `curl.exe` is the program, `curl` the alias.
+    let program = name.strip_suffix(".exe").or_else(|| name.strip_suffix(".com"));
+    if let Some(program) = program {
+        return program.to_owned();
+    }
+    ALIASES
+        .iter()
+        .find(|(alias, _)| *alias == name)
+        .map_or_else(|| name.to_owned(), |(_, full)| (*full).to_owned())
+}

@@ -1,0 +1,177 @@
+//! What a PowerShell command hands on: to itself, to another shell, in an encoding.
+
+use std::ops::Range;
+
+use super::aliases::canonical;
+use super::powershell::{FETCHERS, PowerShell};
+use crate::decode;
+use crate::evaluate::Evaluator;
+use crate::shell::Origin;
+use crate::value::{Field, Output, Piece, Value};
+
+impl Evaluator<'_> {
+    /// What a command hands on to another language or to itself.
+    pub(super) fn runs(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        input: Option<&Output>,
+        span: Range<usize>,
+        shell: &mut PowerShell,
+    ) -> Output {
+        let operand = arguments.iter().find(|field| !field.value.starts_with('-'));
+        match name {
+            "invoke-expression" => {
+                let fetched = input.is_some_and(|input| {
+                    input.from.iter().any(|from| FETCHERS.contains(&from.as_str()))
+                });
+                if fetched {
+                    self.raise("download-to-shell", span.clone());
+                }
+                let value = operand.map(|field| field.value.clone());
+                let value = value.or_else(|| input.and_then(|input| input.text.clone()));
+                self.expression_text(value, operand, span, shell);
+                Output::unknown(name)
+            }
+            "powershell" | "pwsh" => {
+                self.powershell_call(arguments, input, span);
+                Output::unknown(name)
+            }
+            "cmd" => {
+                let at = arguments.iter().position(|field| {
+                    field.known().is_some_and(|t| {
+                        t.eq_ignore_ascii_case("/c") || t.eq_ignore_ascii_case("/k")
+                    })
+                });
+                if let Some(at) = at {
+                    self.joined_cmd(&arguments[at + 1..], span);
+                }
+                Output::unknown(name)
+            }
+            "bash" | "sh" | "wsl" => {
+                let text: Vec<String> = arguments
+                    .iter()
+                    .map(|field| field.known().map(|t| crate::evaluate::quote(&t)))
+                    .map(|text| text.unwrap_or_else(|| "$__unknown".to_owned()))
+                    .collect();
+                let program = if name == "wsl" { "" } else { name };
+                let text = format!("{program} {}", text.join(" "));
+                self.bash_within(text.trim_start(), span);
+                Output::unknown(name)
+            }
+            "set-alias" | "new-alias" => {
+                let words: Vec<String> = arguments
+                    .iter()
+                    .filter(|field| !field.value.starts_with('-'))
+                    .filter_map(|field| field.known().map(|text| text.into_owned()))
+                    .collect();
+                if let [alias, target, ..] = &words[..]
+                    && shell.aliases.len() < 64
+                {
+                    shell.aliases.insert(alias.to_lowercase(), canonical(target));
+                }
+                Output::nothing()
+            }
+            "write-output" | "write-host" => {
+                let mut text = Value::default();
+                arguments.iter().for_each(|field| text.extend(&field.value));
+                Output::known(text, name)
+            }
+            "get-location" => Output::known(Value::text("."), name),
+            name => Output::unknown(name),
+        }
+    }
+
+    fn expression_text(
+        &mut self,
+        value: Option<Value>,
+        operand: Option<&Field>,
+        span: Range<usize>,
+        shell: &mut PowerShell,
+    ) {
+        match value.as_ref().map(|value| (value.known(), value)) {
+            Some((Some(text), _)) => {
+                let origin = match operand {
+                    Some(field) => field.origin(&text),
+                    None => Origin::Within(span),
+                };
+                self.powershell_text(&text, origin, shell);
+            }
+            Some((None, value)) => {
+                if value.pieces.contains(&Piece::Fetched) {
+                    self.raise("download-to-shell", span.clone());
+                }
+                self.raise("unknown-text", span);
+            }
+            None => self.raise("unknown-text", span),
+        }
+    }
+
+    /// `powershell -enc …`, `-Command …`.
+    pub(super) fn powershell_call(
+        &mut self,
+        arguments: &[Field],
+        input: Option<&Output>,
+        span: Range<usize>,
+    ) {
+        let mut at = 0;
+        while let Some(field) = arguments.get(at) {
+            let Some(word) = field.known() else {
+                return self.raise("unknown-text", field.span.clone());
+            };
+            let lower = word.to_lowercase().replace('/', "-").replace(['–', '—'], "-");
+            let option = lower.strip_prefix('-').unwrap_or_default();
+            let is = |full: &str| !option.is_empty() && full.starts_with(option);
+            if option == "ec" || (is("encodedcommand") && !is("executionpolicy")) || option == "e" {
+                return self.encoded(arguments.get(at + 1), span);
+            }
+            if is("command") || !lower.starts_with('-') {
+                let rest = &arguments[at + usize::from(lower.starts_with('-'))..];
+                let words: Vec<String> =
+                    rest.iter().map(|field| field.value.without_unknown()).collect();
+                if rest.iter().any(|field| field.value.known().is_none()) {
+                    self.raise("unknown-text", span.clone());
+                }
+                let origin = match rest {
+                    [only] => only.origin(&words[0]),
+                    _ => Origin::Within(span),
+                };
+                return self.powershell_text(&words.join(" "), origin, &mut PowerShell::default());
+            }
+            let takes_value = is("executionpolicy")
+                || option == "ep"
+                || option == "ex"
+                || is("windowstyle")
+                || is("version")
+                || is("outputformat")
+                || is("inputformat")
+                || is("configurationname");
+            if is("file") {
+                return;
+            }
+            at += 1 + usize::from(takes_value);
+        }
+        if let Some(input) = input {
+            match input.text.as_ref().and_then(|text| text.known()) {
+                Some(text) => {
+                    self.powershell_text(&text, Origin::Within(span), &mut PowerShell::default());
+                }
+                None => self.raise("unknown-text", span),
+            }
+        }
+    }
+
+    /// What is hidden this way is refused as such, and said what it is.
+    fn encoded(&mut self, field: Option<&Field>, span: Range<usize>) {
+        let at = field.map_or(span.clone(), |field| field.span.clone());
+        self.raise("encoded-command", span.start.min(at.start)..span.end.max(at.end));
+        let known = field.and_then(|field| field.known());
+        let text = known.and_then(|text| decode::base64(&text)).and_then(|b| decode::utf16(&b));
+        match text {
+            Some(text) => {
+                self.powershell_text(&text, Origin::Within(at), &mut PowerShell::default());
+            }
+            None => self.raise("unknown-text", at),
+        }
+    }
+}

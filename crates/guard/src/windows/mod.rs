@@ -1,0 +1,11 @@
+//! PowerShell and cmd, read lightly: enough to see through quoting tricks, aliases, encoded
+//! commands and texts handed on. What is no plain command is unknown.
+
+mod aliases;
+mod cmd;
+mod handed;
+mod known;
+mod powershell;
+mod tokens;
+
+pub use known::place_is;

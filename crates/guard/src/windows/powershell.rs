@@ -1,0 +1,356 @@
+//! What a PowerShell text does.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::aliases::canonical;
+use super::tokens::{Reader, Token, environment, fill};
+use crate::context::Shell;
+use crate::evaluate::Evaluator;
+use crate::place::Place;
+use crate::rules::Invocation;
+use crate::shell::Origin;
+use crate::value::{Field, Output, Piece, Value};
+
+/// Words that begin a statement and hold their commands in blocks.
+const KEYWORDS: &[&str] = &[
+    "if", "elseif", "else", "while", "for", "foreach", "do", "until", "switch", "try", "catch",
+    "finally", "function", "filter", "begin", "process", "end", "param", "return", "throw", "in",
+    "trap", "data", "break", "continue", "exit",
+];
+
+/// Types whose methods only compute.
+const HARMLESS: &[&str] = &[
+    "math",
+    "string",
+    "int",
+    "long",
+    "double",
+    "bool",
+    "datetime",
+    "timespan",
+    "guid",
+    "char",
+    "version",
+    "environment",
+    "io.path",
+    "system.io.path",
+    "convert",
+    "regex",
+    "array",
+    "void",
+    "text.encoding",
+    "system.text.encoding",
+    "pscustomobject",
+    "ordered",
+    "hashtable",
+    "switch",
+    "parameter",
+    "cmdletbinding",
+    "object",
+    "string[]",
+    "int[]",
+    "byte[]",
+    "uri",
+    "xml",
+    "decimal",
+    "validateset",
+    "console",
+    "system.math",
+    "byte",
+    "float",
+    "math.round",
+];
+
+pub const FETCHERS: &[&str] =
+    &["invoke-webrequest", "invoke-restmethod", "curl", "wget", "start-bitstransfer"];
+
+#[derive(Default)]
+pub struct PowerShell {
+    variables: HashMap<String, Value>,
+    pub aliases: HashMap<String, String>,
+}
+
+impl Evaluator<'_> {
+    pub fn powershell(&mut self, text: &str, origin: Origin) {
+        let mut shell = PowerShell::default();
+        self.powershell_text(text, origin, &mut shell);
+    }
+
+    pub(super) fn powershell_text(&mut self, text: &str, origin: Origin, shell: &mut PowerShell) {
+        let span = origin.span(0, text.len());
+        let base = match origin {
+            Origin::At(base) => Some(base),
+            Origin::Within(_) => None,
+        };
+        self.nested(span.clone(), |evaluator| match Reader::new(text, base, span).all() {
+            Ok(tokens) => {
+                evaluator.statements(&tokens, shell);
+            }
+            Err(unreadable) => evaluator.raise("unreadable", unreadable.0),
+        });
+    }
+
+    /// Runs statements; what the last one gives, and which programs it went through.
+    fn statements(&mut self, tokens: &[Token], shell: &mut PowerShell) -> Output {
+        let mut output = Output::nothing();
+        for statement in split(tokens, ';') {
+            let mut fed: Option<Output> = None;
+            for stage in split(statement, '|') {
+                if !self.spend(1 + stage.len()) {
+                    self.raise("too-complex", span_of(stage));
+                    return Output::default();
+                }
+                let next = self.stage(stage, fed.as_ref(), shell);
+                let mut way = fed.unwrap_or_default();
+                way.passed(next.from);
+                fed = Some(Output { text: next.text, from: way.from });
+            }
+            output = fed.unwrap_or_default();
+        }
+        output
+    }
+
+    fn stage(
+        &mut self,
+        tokens: &[Token],
+        input: Option<&Output>,
+        shell: &mut PowerShell,
+    ) -> Output {
+        match tokens {
+            [] => Output::nothing(),
+            [Token::Variable(name, _), Token::Sign('=', _), rest @ ..]
+            | [Token::Type(..), Token::Variable(name, _), Token::Sign('=', _), rest @ ..] => {
+                let output = self.stage(rest, None, shell);
+                let value = output.text.clone().unwrap_or_else(|| Value::of(Piece::Unknown));
+                let value = if value.pieces.is_empty() { Value::of(Piece::Unknown) } else { value };
+                if shell.variables.len() < 256 {
+                    shell.variables.insert(name.to_lowercase(), value);
+                }
+                Output { text: Some(Value::default()), from: output.from }
+            }
+            [Token::Sign('&', _), rest @ ..] => self.called(rest, input, shell),
+            [Token::Word(value, _), rest @ ..] if value.known().as_deref() == Some(".") => {
+                self.called(rest, input, shell)
+            }
+            [Token::Word(value, span), rest @ ..] => {
+                let value = fill(value, &|name| shell.lookup(name));
+                let keyword = value.known().map(|word| word.to_lowercase()).unwrap_or_default();
+                if KEYWORDS.contains(&keyword.as_str()) {
+                    let mut output = Output::default();
+                    for token in rest {
+                        if let Token::Block(_, inner, _) = token {
+                            output.passed(self.statements(inner, shell).from);
+                        }
+                    }
+                    // `return iex x`
+                    if !matches!(rest.first(), None | Some(Token::Block(..) | Token::Variable(..)))
+                    {
+                        self.stage(rest, input, shell);
+                    }
+                    return output;
+                }
+                self.named_command(&value, span.clone(), rest, input, shell)
+            }
+            tokens => self.expression(tokens, shell),
+        }
+    }
+
+    /// After `&` or `.`: a name that may be computed.
+    fn called(
+        &mut self,
+        tokens: &[Token],
+        input: Option<&Output>,
+        shell: &mut PowerShell,
+    ) -> Output {
+        let Some((first, rest)) = tokens.split_first() else {
+            return Output::nothing();
+        };
+        if let Token::Block('{', inner, _) = first {
+            return self.statements(inner, shell);
+        }
+        let value = self.value(first, shell);
+        if value.is_many() && value.pieces.contains(&Piece::Fetched) {
+            self.raise("download-to-shell", first.span());
+        }
+        self.named_command(&value, first.span(), rest, input, shell)
+    }
+
+    /// The value of one token; blocks in it are run.
+    fn value(&mut self, token: &Token, shell: &mut PowerShell) -> Value {
+        match token {
+            Token::Word(value, _) | Token::Text(value, _) => {
+                fill(value, &|name| shell.lookup(name))
+            }
+            Token::Variable(name, _) => shell.lookup(name).unwrap_or_else(|| environment(name)),
+            Token::Block(_, inner, _) => {
+                let output = self.statements(inner, shell);
+                let fetched = output.from.iter().any(|from| FETCHERS.contains(&from.as_str()));
+                match (output.text, fetched) {
+                    (_, true) => Value::of(Piece::Fetched),
+                    (Some(text), _) if !text.pieces.is_empty() => text,
+                    _ => Value::of(Piece::Unknown),
+                }
+            }
+            Token::Type(..) | Token::Sign(..) => Value::of(Piece::Unknown),
+        }
+    }
+
+    /// `'a' + 'b'`, `'{0}{1}' -f 'a','b'`, or something whose value is unknown.
+    fn expression(&mut self, tokens: &[Token], shell: &mut PowerShell) -> Output {
+        if let Some(at) = tokens.iter().position(|token| matches!(token, Token::Sign('>', _))) {
+            let (_, writes) = self.arguments(&tokens[at..], shell);
+            self.show(&Invocation {
+                shell: Shell::PowerShell,
+                name: "",
+                arguments: &[],
+                writes: &writes,
+                assigns: &[],
+                input: None,
+                cwd: &Place::start(),
+                span: span_of(tokens),
+            });
+            return self.expression(&tokens[..at], shell);
+        }
+        for (at, token) in tokens.iter().enumerate() {
+            let Token::Type(name, span) = token else {
+                continue;
+            };
+            let member = matches!(tokens.get(at + 1), Some(Token::Word(value, _))
+                if value.without_unknown().starts_with("::"));
+            let name = name.to_lowercase();
+            if member && !HARMLESS.contains(&name.trim_start_matches("system.")) {
+                self.raise("dotnet-call", span.clone());
+            }
+        }
+        let called = |token: &Token| match token {
+            Token::Word(value, _) => {
+                let text = value.without_unknown().to_lowercase();
+                text.contains(".invoke")
+                    || text.contains(".downloadstring")
+                    || text.contains("newscriptblock")
+            }
+            _ => false,
+        };
+        if tokens.iter().any(called) {
+            self.raise("dotnet-call", span_of(tokens));
+        }
+        let values: Vec<Value> = tokens
+            .iter()
+            .map(|token| match token {
+                Token::Sign(..) => Value::default(),
+                token => self.value(token, shell),
+            })
+            .collect();
+        let from = Vec::new();
+        let plus = |token: &Token| matches!(token, Token::Sign('+', _));
+        let operand = |token: &Token| {
+            matches!(token, Token::Text(..) | Token::Variable(..) | Token::Block('(', ..))
+        };
+        let sum = tokens.iter().enumerate().all(|(at, token)| match at % 2 {
+            0 => operand(token),
+            _ => plus(token),
+        });
+        if sum {
+            let mut text = Value::default();
+            values.iter().for_each(|value| text.extend(value));
+            return Output { text: Some(text.bounded()), from };
+        }
+        let word = |token: &Token| match token {
+            Token::Word(value, _) => value.known().map(|text| text.to_lowercase()),
+            _ => None,
+        };
+        if let [Token::Text(..), operator, rest @ ..] = tokens
+            && word(operator).as_deref() == Some("-f")
+        {
+            let mut text = values[0].known().unwrap_or_default().into_owned();
+            let arguments = rest.iter().zip(&values[2..]).filter(|(token, _)| operand(token));
+            for (number, (_, value)) in arguments.enumerate() {
+                text = text.replace(&format!("{{{number}}}"), &value.without_unknown());
+            }
+            return Output { text: Some(Value::text(text).bounded()), from };
+        }
+        Output { text: None, from }
+    }
+
+    fn named_command(
+        &mut self,
+        name: &Value,
+        span: Range<usize>,
+        rest: &[Token],
+        input: Option<&Output>,
+        shell: &mut PowerShell,
+    ) -> Output {
+        let Some(known) = name.known().filter(|name| !name.is_empty()) else {
+            self.raise("unknown-program", span);
+            return Output::default();
+        };
+        if crate::characters::look_alike(&known) {
+            self.raise("look-alike", span);
+            return Output::default();
+        }
+        let name = match shell.aliases.get(&known.to_lowercase()) {
+            Some(full) => full.clone(),
+            None => canonical(&known),
+        };
+        let (arguments, writes) = self.arguments(rest, shell);
+        let end = arguments.last().map_or(span.end, |field| field.span.end.max(span.end));
+        self.show(&Invocation {
+            shell: Shell::PowerShell,
+            name: &name,
+            arguments: &arguments,
+            writes: &writes,
+            assigns: &[],
+            input,
+            cwd: &Place::start(),
+            span: span.start.min(end)..end,
+        });
+        self.runs(&name, &arguments, input, span, shell)
+    }
+
+    fn arguments(&mut self, rest: &[Token], shell: &mut PowerShell) -> (Vec<Field>, Vec<Field>) {
+        let (mut arguments, mut writes) = (Vec::new(), Vec::new());
+        let mut redirected = false;
+        for token in rest {
+            match token {
+                Token::Sign('>', _) => redirected = true,
+                Token::Sign(..) => {}
+                Token::Type(name, span) => {
+                    arguments.push(Field::new(Value::text(format!("[{name}]")), span.clone()));
+                }
+                token => {
+                    let field = Field::new(self.value(token, shell), token.span());
+                    if std::mem::take(&mut redirected) {
+                        writes.push(field);
+                    } else {
+                        arguments.push(field);
+                    }
+                }
+            }
+        }
+        (arguments, writes)
+    }
+}
+
+impl PowerShell {
+    fn lookup(&self, name: &str) -> Option<Value> {
+        self.variables.get(&name.to_lowercase()).cloned()
+    }
+}
+
+/// The runs between signs of a kind.
+fn split(tokens: &[Token], sign: char) -> impl Iterator<Item = &[Token]> {
+    tokens
+        .split(move |token| matches!(token, Token::Sign(own, _) if *own == sign))
+        .filter(|part| !part.is_empty())
+}
+
+fn span_of(tokens: &[Token]) -> Range<usize> {
+    match tokens {
+        [] => 0..0,
+        [first, ..] => {
+            let (first, last) = (first.span(), tokens[tokens.len() - 1].span());
+            first.start.min(last.start)..first.end.max(last.end)
+        }
+    }
+}
