@@ -624,15 +624,16 @@ fn limit_user_processes(more: u64) -> io::Result<Seen> {
 
 fn drop_privileges() -> io::Result<Seen> {
     rustix::thread::set_no_new_privs(true)?;
-    sys::drop_all_capabilities()?;
+    let bounding = sys::drop_all_capabilities()?;
     let left = sys::capabilities_left()?;
     if left != 0 || !rustix::thread::no_new_privs()? {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
-    Ok(Seen::Confirmed(match sys::is_bounded() {
-        true => "capabilities 0 in every set, no_new_privs 1".to_owned(),
-        // Without privilege it cannot be emptied, and with no_new_privs nothing comes of it.
-        false => "capabilities 0 in every set but the bounding one, no_new_privs 1".to_owned(),
+    Ok(Seen::Confirmed(match bounding {
+        sys::Bounding::Empty => "capabilities 0 in every set, no_new_privs 1".to_owned(),
+        sys::Bounding::Kept => {
+            "capabilities 0 in every set but the bounding one, no_new_privs 1".to_owned()
+        }
     }))
 }
 

@@ -274,13 +274,25 @@ pub fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Empties the permitted, effective, inheritable, ambient and bounding sets.
-pub fn drop_all_capabilities() -> io::Result<()> {
+/// What became of the set that capabilities can be gained from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bounding {
+    Empty,
+    /// Without privilege it cannot be emptied, and with no_new_privs nothing comes of it.
+    Kept,
+}
+
+/// Empties the permitted, effective, inheritable, ambient and, where that is allowed, bounding sets.
+pub fn drop_all_capabilities() -> io::Result<Bounding> {
+    let mut bounding = Bounding::Empty;
     for capability in 0..=63 {
         // SAFETY: PR_CAPBSET_DROP takes a number.
         let result = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
-        if result != 0 {
-            // The first number past the kernel's last capability.
+        if let Err(error) = check(result.into()) {
+            // EINVAL is the first number past the kernel's last capability.
+            if error.raw_os_error() != Some(libc::EINVAL) {
+                bounding = Bounding::Kept;
+            }
             break;
         }
     }
@@ -297,14 +309,7 @@ pub fn drop_all_capabilities() -> io::Result<()> {
     let empty = [0u32; 6];
     // SAFETY: version 3 of the interface reads two triples of u32, which is what empty is.
     check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, empty.as_ptr()) })?;
-    Ok(())
-}
-
-/// Whether the bounding set is empty.
-pub fn is_bounded() -> bool {
-    // SAFETY: PR_CAPBSET_READ takes a number; 1 means that the capability is in the set.
-    (0..=63)
-        .all(|capability| unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) != 1 })
+    Ok(bounding)
 }
 
 /// What is left in the permitted, effective and inheritable sets, for the report. Every drop
