@@ -80,6 +80,7 @@ pub struct Usage {
 
 impl Usage {
     /// Adds what the run's cgroup counted: over the tree, and exact.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no launcher yet"))]
     pub(crate) fn count(&mut self, used: &Used, seen_memory: Option<u64>) {
         let seconds = |micros: u64| micros as f64 / 1e6;
         self.max_tree_memory_bytes =

@@ -45,9 +45,10 @@ fn cgroup_of(report: &Value) -> PathBuf {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let mount = mounts.lines().find(|line| line.contains(" - cgroup2 ")).unwrap();
     let mount = Path::new(mount.split(' ').nth(4).unwrap());
-    let seen = report["controls"]["memory"]["seen"].as_array().unwrap();
+    let memory = &report["controls"]["memory"];
+    let seen = memory["seen"].as_array().map_or(&[][..], Vec::as_slice);
     let path = seen.iter().find_map(|seen| seen.as_str().unwrap().strip_prefix("cgroup /"));
-    mount.join(path.unwrap())
+    mount.join(path.unwrap_or_else(|| panic!("not in a cgroup: {memory}")))
 }
 
 /// What was made for the run: its directory, or the scope that it is in.
@@ -193,7 +194,7 @@ fn nothing_is_left_after_any_end() {
         (&["--timeout", "300ms", "--grace", "0s"], &["sleep", "60"], 124),
         (&["--max-memory", "32M"], &["alloc", "104857600", "30000"], 137),
     ];
-    let batch: Vec<_> = (0..16)
+    let batch: Vec<_> = (0..8)
         .map(|number| {
             let (flags, act, code) = ends[number % ends.len()];
             let scratch = Scratch::new();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::require;
@@ -78,15 +79,18 @@ fn nothing_stays_behind() {
     for name in names {
         scratch.dir(name);
     }
+    // Where records of runs are kept; the directory stays.
+    let records = scratch.dir("XDG_RUNTIME_DIR/mcp");
+    fs::set_permissions(records, fs::Permissions::from_mode(0o700)).unwrap();
     let (files, table) = (scratch.tree(), mounts());
     let mut seed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
     let mut caught_inside = 0;
+    let marked_run = || {
+        let run = Run::new().env("MCP_TEST_MARKER", &marker);
+        names.iter().fold(run, |run, name| run.env(name, scratch.join(name)))
+    };
     for round in 0..ROUNDS {
-        let mut run = Run::new().env("MCP_TEST_MARKER", &marker);
-        for name in names {
-            run = run.env(name, scratch.join(name));
-        }
-        let live = run.command(&["sh", "-c", "sleep 600 & sleep 601", &marker]).spawn();
+        let live = marked_run().command(&["sh", "-c", "sleep 600 & sleep 601", &marker]).spawn();
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
@@ -110,17 +114,11 @@ fn nothing_stays_behind() {
     assert!(caught_inside > 0, "no round caught a sandbox alive: the test proves nothing");
     let new: Vec<_> = mounts().into_iter().filter(|line| !table.contains(line)).collect();
     assert!(new.is_empty(), "mounts remain: {new:#?}");
-    // The next run sweeps the record that the last launcher could not take away; their directory stays.
-    let mut next = Run::new();
-    for name in names {
-        next = next.env(name, scratch.join(name));
-    }
-    next.command(&["true"]).run().code_is(0);
-    let records = scratch.join("XDG_RUNTIME_DIR/mcp");
-    let left = || scratch.tree().into_iter().filter(|path| *path != records).collect::<Vec<_>>();
+    // A killed launcher's record is taken away by the next run.
+    marked_run().command(&["true"]).run().code_is(0);
     // Without a mount of its own a sandbox removes its directories as its last act.
-    eventually(Duration::from_secs(5), || left() == files);
-    assert_eq!(left(), files, "files remain");
+    eventually(Duration::from_secs(5), || scratch.tree() == files);
+    assert_eq!(scratch.tree(), files, "files remain");
 }
 
 #[test]

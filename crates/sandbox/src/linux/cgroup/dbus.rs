@@ -50,7 +50,12 @@ impl Connection {
 
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         self.stream.set_read_timeout(Some(left(self.until)?))?;
-        self.stream.read_exact(buffer)
+        self.stream.read_exact(buffer).map_err(|e| match e.kind() {
+            io::ErrorKind::WouldBlock => {
+                io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
+            }
+            _ => e,
+        })
     }
 
     /// Sends a call; the number its answer will carry.

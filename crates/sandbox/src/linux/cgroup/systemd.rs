@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::dbus::Connection;
 use super::dbus_wire::{Arguments, Incoming, Method, Socket, socket_of};
 
-/// A manager that takes longer is not waited for: limits degrade, the run starts.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// What D-Bus programs customarily wait for an answer; it mostly takes milliseconds. A manager that
+/// takes longer is not waited for: limits degrade, the run starts.
+const PATIENCE: Duration = Duration::from_secs(25);
 
 const NAME: &str = "org.freedesktop.systemd1";
 const MANAGER: Method<'static> = Method {
