@@ -37,11 +37,20 @@ pub enum EntryKind {
     Symlink(PathBuf),
 }
 
+/// A user, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Ids {
+    pub uid: u32,
+    pub gid: u32,
+}
+
 /// Who starts the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Caller {
     pub uid: u32,
     pub gid: u32,
+    /// Who became root to start it, by sudo's word.
+    pub invoker: Option<Ids>,
 }
 
 impl Caller {
@@ -67,6 +76,8 @@ pub struct HostFacts {
     /// Trees whose owner ids are mapped, so that root's files stay root's.
     pub mapped_trees: Fact,
     pub seccomp: Fact,
+    /// A filter that asks somebody; refused inside another sandbox that does so itself.
+    pub listener: Fact,
     /// The newest Landlock version that the kernel offers; 0 for none.
     pub landlock_abi: u32,
     pub cgroup: CgroupFacts,
@@ -75,7 +86,7 @@ pub struct HostFacts {
     /// Files of the system that a private root has texts of its own in the place of.
     pub texts: Vec<PathBuf>,
     /// An ordinary user that root can become without a user namespace.
-    pub stand_in: Option<u32>,
+    pub stand_in: Option<Ids>,
     /// Pieces of the system that exist here.
     pub entries: Vec<SystemEntry>,
 }

@@ -43,7 +43,7 @@ mod wish;
 pub use control::Control;
 pub use error::{Error, SetupFailure};
 pub use host::{
-    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, SystemEntry,
+    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, SystemEntry,
 };
 pub use linux::step::{Stage, Step};
 pub use mcp_policy::{Bytes, Cores, Policy, Rate, SecretRef};

@@ -99,7 +99,7 @@ fn memory_out_of_sight_is_counted() {
 fn the_whole_tree_goes_with_the_hog() {
     require!("userns", "cgroup");
     let scratch = Scratch::new();
-    let beat = scratch.dir("grant").join("beat");
+    let beat = scratch.open_dir("grant").join("beat");
     let script = r#""$0" loop-heartbeat "$1" 20 & sleep 1; "$0" alloc 209715200 30000; sleep 30"#;
     let probe = probe_path();
     let run = limited(&["--max-memory", "64M"]).read(&probe).write(beat.parent().unwrap());

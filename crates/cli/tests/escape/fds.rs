@@ -38,7 +38,7 @@ fn inherited_descriptors_are_closed() {
 
 #[test]
 fn read_only_file_cannot_be_reopened_for_writing() {
-    require!("userns");
+    require!("userns", "mount-attributes");
     let scratch = Scratch::new();
     let path = scratch.file("input", "original");
     let run = |run: Run, words: &[&str]| {

@@ -110,6 +110,8 @@ fn nothing_stays_behind() {
     assert!(caught_inside > 0, "no round caught a sandbox alive: the test proves nothing");
     let new: Vec<_> = mounts().into_iter().filter(|line| !table.contains(line)).collect();
     assert!(new.is_empty(), "mounts remain: {new:#?}");
+    // Without a mount of its own a sandbox removes its directories as its last act.
+    eventually(Duration::from_secs(5), || scratch.tree() == files);
     assert_eq!(scratch.tree(), files, "files remain");
 }
 

@@ -85,7 +85,7 @@ fn a_run_can_be_killed_by_its_name() {
     require!("userns");
     let desk = Desk::new();
     let scratch = Scratch::new();
-    let beat = scratch.dir("grant").join("beat");
+    let beat = scratch.open_dir("grant").join("beat");
     let act = ["loop-heartbeat".as_ref(), beat.as_os_str(), "20".as_ref()];
     let live = desk.run().write(beat.parent().unwrap()).probe(&act).spawn();
     heart_beats(&beat);

@@ -1,5 +1,5 @@
 //! Drives the built `mcp` with the probe program, inside and outside the sandbox.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod finished;
 mod live;
@@ -14,7 +14,7 @@ pub use finished::{Finished, Outcome};
 pub use live::Live;
 pub use needs::{available, is_root, landlock_abi};
 pub use pty::Pty;
-pub use run::{Run, mcp_path, probe_path};
+pub use run::{Ground, PLAIN, Run, mcp_path, probe_path};
 pub use scratch::Scratch;
 pub use sys::{Preparation, euid};
 pub use world::World;

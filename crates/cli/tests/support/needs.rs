@@ -15,6 +15,7 @@ pub fn is_root() -> bool {
 pub fn available(feature: &str) -> bool {
     let missing = match feature {
         "userns" => user_namespaces(),
+        "plain" => landlock(1, "where there are no user namespaces"),
         "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
         "cgroup" => cgroup(),
         "no-cgroup" => cgroup().is_none().then(|| "there are cgroups here".to_owned()),
@@ -23,6 +24,7 @@ pub fn available(feature: &str) -> bool {
         "landlock" => landlock(2, "to move files between directories"),
         "landlock-scopes" => landlock(6, "to keep signals and abstract sockets inside"),
         "landlock-sockets" => landlock(9, "to refuse unix sockets by path"),
+        "mount-attributes" => mount_attributes(),
         "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
         other => panic!("no feature is named {other}"),
     };
@@ -36,7 +38,7 @@ pub fn available(feature: &str) -> bool {
     false
 }
 
-fn user_namespaces() -> Option<String> {
+pub fn user_namespaces() -> Option<String> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     MISSING
         .get_or_init(|| {
@@ -97,6 +99,14 @@ pub fn landlock_abi() -> u32 {
 fn landlock(needed: u32, what_for: &str) -> Option<String> {
     let version = landlock_abi();
     (version < needed).then(|| format!("version {version} here, {needed} is needed {what_for}"))
+}
+
+/// Before Linux 5.12 a file on standard input is copied to a pipe instead of mounted read-only.
+fn mount_attributes() -> Option<String> {
+    let call = libc::SYS_mount_setattr.to_string();
+    let finished = Run::bare().probe(&["syscall", &call, "-1"]).run();
+    let errno = finished.last("mount_setattr").errno().to_owned();
+    (errno == "ENOSYS").then(|| "the kernel has no mount_setattr".to_owned())
 }
 
 fn keyring() -> Option<String> {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::sys::{self, Preparation};
-use super::{Finished, Live, PATIENCE, Scratch, World};
+use super::{Finished, Live, PATIENCE, Scratch, World, needs};
 
 /// The launcher under test: `MCP_BIN`, or the one cargo built for this test.
 pub fn mcp_path() -> PathBuf {
@@ -29,11 +29,34 @@ enum Input {
     Given(Stdio),
 }
 
+/// What the host of a run refuses. `MCP_TEST_GROUND=plain` runs every test without user namespaces,
+/// to see which of them hold there too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    AsItIs,
+    /// What `mcp-probe without` takes away: kinds of namespaces, or `proc` for a masked one.
+    Without(&'static str),
+}
+
+/// No user namespaces.
+pub const PLAIN: Ground = Ground::Without("user");
+
+impl Ground {
+    pub fn of_the_tests() -> Ground {
+        match std::env::var("MCP_TEST_GROUND").as_deref() {
+            Ok("plain") => PLAIN,
+            Ok(other) => panic!("MCP_TEST_GROUND={other}: only plain is known"),
+            Err(_) => Ground::AsItIs,
+        }
+    }
+}
+
 /// A command, in the sandbox unless it is made [`Run::bare`].
 pub struct Run {
     bare: bool,
     /// What starts the launcher, where it is not started by the test itself.
     around: Vec<OsString>,
+    ground: Ground,
     flags: Vec<OsString>,
     command: Vec<OsString>,
     environment: Vec<(OsString, Option<OsString>)>,
@@ -50,6 +73,7 @@ impl Run {
         Run {
             bare: false,
             around: Vec::new(),
+            ground: Ground::of_the_tests(),
             flags: Vec::new(),
             command: Vec::new(),
             environment: Vec::new(),
@@ -64,7 +88,13 @@ impl Run {
 
     /// The same command without a sandbox: the control.
     pub fn bare() -> Run {
-        Run { bare: true, ..Run::new() }
+        Run { bare: true, ground: Ground::AsItIs, ..Run::new() }
+    }
+
+    /// Takes something away from the host that the launcher sees.
+    pub fn on(mut self, ground: Ground) -> Run {
+        self.ground = ground;
+        self
     }
 
     /// Runs in a world of the test's own.
@@ -176,6 +206,11 @@ impl Run {
     /// The words that start this run: `mcp run FLAGS -- COMMAND`, or the bare command.
     pub fn words(&self) -> Vec<OsString> {
         let mut words = self.around.clone();
+        if let Ground::Without(what) = self.ground
+            && (what != "user" || needs::user_namespaces().is_none())
+        {
+            words.extend([probe_path().into(), "without".into(), what.into()]);
+        }
         if self.bare {
             words.extend(self.command.iter().cloned());
             return words;

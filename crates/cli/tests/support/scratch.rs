@@ -48,6 +48,13 @@ impl Scratch {
         path
     }
 
+    /// A directory that anybody may write: root's stand-in too, where owners cannot be mapped.
+    pub fn open_dir(&self, name: impl AsRef<Path>) -> PathBuf {
+        let path = self.dir(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        path
+    }
+
     /// Every file and directory below, for "nothing is left behind".
     pub fn tree(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();

@@ -15,11 +15,11 @@ use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
 use crate::linux::landlock::{Ports, Rule, enforce};
-use crate::linux::mounts::{Closed, Root, Trees, host_tree};
+use crate::linux::mounts::{Closed, Root, Trees, host_tree, keep_host_proc};
 use crate::linux::outlet::Outlet;
 use crate::linux::outlets::Workshop;
 use crate::linux::seccomp::{Connects, Ground, Instruction, NewProcesses};
-use crate::linux::step::{Access, Mask, Owner, Resource, Stage, Step};
+use crate::linux::step::{Access, Mask, Owner, ProcView, Resource, Stage, Step};
 use crate::linux::{init, netlink, run_directory, sys, terminal};
 use crate::plan::Plan;
 use crate::request::{HOME, Request, Stdio};
@@ -102,6 +102,7 @@ pub fn init(
     match sys::spawn_until_exec(&|| sandbox.target()) {
         Ok(pid) => init::reap(sandbox, pid),
         Err(error) => {
+            sandbox.clear_away();
             let execute = plan.steps.len().saturating_sub(1);
             fail(&sandbox.channel, execute, Trouble { part: "fork".to_owned(), error })
         }
@@ -116,7 +117,10 @@ impl Sandbox<'_> {
             }
             match self.init_step(&planned.step) {
                 Ok(answer) => self.seen.push((index, answer)),
-                Err(trouble) => fail(&self.channel, index, trouble),
+                Err(trouble) => {
+                    self.clear_away();
+                    fail(&self.channel, index, trouble)
+                }
             }
         }
     }
@@ -218,6 +222,9 @@ impl Sandbox<'_> {
             // The end of the channel tells of the launcher's death; a signal would end this
             // process before the tree.
             Step::Subreaper => sys::adopt_orphans()?,
+            Step::PrivateDirectories { at, home, tmp, owner } => {
+                run_directory::make(at, &[home, tmp], *owner)?;
+            }
             Step::Become { uid, gid } => {
                 sys::become_user(*uid, *gid, sys::Groups::Drop)?;
                 let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
@@ -231,9 +238,11 @@ impl Sandbox<'_> {
             Step::NewSession => {
                 process::setsid()?;
             }
-            // A kernel without keys has no keyring to share either.
+            // A kernel without keys has no keyring to share either, and where a filter around us
+            // refuses the call, the command cannot make it.
             Step::NewKeyring => match sys::join_new_keyring() {
                 Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {}
+                Err(e) if e.raw_os_error() == Some(libc::EPERM) && sys::is_filtered() => {}
                 other => other?,
             },
             // The file means the user namespace of whoever opens it.
@@ -249,7 +258,11 @@ impl Sandbox<'_> {
             Step::Outlets { outlets } => return self.outlets(outlets),
             Step::Reopen { fd, path } => self.reopen(*fd, path)?,
             Step::NewRoot { scratch } => {
-                let trees = std::mem::take(&mut self.prepared.trees);
+                let mut trees = std::mem::take(&mut self.prepared.trees);
+                let of_host = |step: &Step| matches!(step, Step::Proc { view: ProcView::Host, .. });
+                if self.plan.steps.iter().any(|planned| of_host(&planned.step)) {
+                    keep_host_proc(&mut trees)?;
+                }
                 self.root = Some(Root::new(trees, *scratch, self.plan.steps.len())?);
             }
             Step::Directory { at } => self.root()?.directory(at)?,
@@ -284,7 +297,6 @@ impl Sandbox<'_> {
             Step::SetCgroup { .. }
             | Step::EnterCgroup { .. }
             | Step::Namespaces { .. }
-            | Step::PrivateDirectories { .. }
             | Step::LimitUserProcesses { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
@@ -512,7 +524,7 @@ fn confirmed() -> Seen {
 }
 
 /// A launcher that is gone needs no news, and this process is about to end with it.
-pub fn tell(channel: &Channel, message: &ToLauncher) {
+fn tell(channel: &Channel, message: &ToLauncher) {
     if channel.send(message).is_err() {
         sys::exit_now(125);
     }

@@ -16,11 +16,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, ResolveFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags,
-};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags};
 use rustix::process::{Gid, Signal, Uid, pidfd_send_signal};
 
+use crate::host::Ids;
 use crate::linux::seccomp::Arch;
 use crate::linux::seccomp::plain::call;
 use crate::linux::sys::{self, Asked, Verdict};
@@ -38,7 +37,7 @@ pub struct Deputy {
     /// The process that all of the tree is below; set once it exists.
     pub top: i32,
     /// Whose rights count, where they are not the launcher's.
-    pub user: Option<u32>,
+    pub user: Option<Ids>,
 }
 
 /// A file as the asker names it.
@@ -285,15 +284,14 @@ fn open(thread: i32, named: &Named) -> io::Result<OwnedFd> {
         Follow::Yes => handle,
         Follow::No => handle | OFlags::NOFOLLOW,
     };
-    let resolve = ResolveFlags::empty();
     if path.is_absolute() {
-        return Ok(rustix::fs::openat2(CWD, &path, flags, Mode::empty(), resolve)?);
+        return Ok(rustix::fs::open(&path, flags, Mode::empty())?);
     }
     let from = match directory {
         libc::AT_FDCWD => rustix::fs::open(format!("/proc/{thread}/cwd"), handle, Mode::empty())?,
         fd => at(fd)?,
     };
-    Ok(rustix::fs::openat2(from, &path, flags, Mode::empty(), resolve)?)
+    Ok(rustix::fs::openat(from, &path, flags, Mode::empty())?)
 }
 
 /// `/proc/self` means whoever looks, and C libraries go that way for changes through a handle.
@@ -354,7 +352,7 @@ enum Clock {
 }
 
 impl Memory {
-    fn of(thread: i32, user: Option<u32>) -> Memory {
+    fn of(thread: i32, user: Option<Ids>) -> Memory {
         Memory(sys::as_user(user, || File::open(format!("/proc/{thread}/mem"))))
     }
 

@@ -8,7 +8,7 @@ use std::io;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::linux::apply::{Sandbox, tell};
+use crate::linux::apply::Sandbox;
 use crate::linux::channel::{ToInit, ToLauncher};
 use crate::linux::sys::{self, Change};
 use crate::linux::tree;
@@ -74,7 +74,7 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
             continue;
         }
         if let Change::Stopped(_) = waited.change {
-            tell(&sandbox.channel, &ToLauncher::Stopped);
+            sandbox.channel.send(&ToLauncher::Stopped)?;
         }
         if let Some(ending) = ToLauncher::ending(waited.change) {
             match sandbox.has_pid_namespace() {
@@ -85,7 +85,7 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
                 }
                 false => tree::end_all(None)?,
             }
-            tell(&sandbox.channel, &ending);
+            sandbox.channel.send(&ending)?;
             sys::exit_now(0);
         }
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use rustix::event::{PollFlags, Timespec};
 
 use crate::error::{Error, SetupFailure};
+use crate::host::Ids;
 use crate::linux::apply::{self, Prepared};
 use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::Held;
@@ -19,7 +20,6 @@ use crate::linux::mounts::{Trees, host_tree};
 use crate::linux::network::{Network, Outside};
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::run_directory::RunDirectory;
-use crate::linux::seccomp::Ground;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::watch::Tree;
@@ -63,7 +63,7 @@ fn try_run(
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
     // Removed when this returns, whatever happens.
-    let _directory = private_directories(plan)?;
+    let _directory = private_directories(plan);
     if namespaces == 0 {
         sys::adopt_orphans()?;
     }
@@ -92,7 +92,8 @@ fn try_run(
         deputy: deputy(plan, pid),
     };
     if let Some(map) = &map {
-        map.write_for(pid)?;
+        let ids = plan.steps.iter().position(|p| matches!(p.step, Step::MapIds { .. }));
+        map.write_for(pid).map_err(|e| at_step(ids.unwrap_or(index), &e))?;
         init.channel.send(&ToInit::Mapped)?;
     }
     // While init is at work: none of this delays the command.
@@ -141,14 +142,11 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
     }
 }
 
-fn private_directories(plan: &Plan) -> Result<Option<RunDirectory>, Trouble> {
-    for (step, planned) in plan.steps.iter().enumerate() {
-        if let Step::PrivateDirectories { at, home, tmp, owner } = &planned.step {
-            let made = RunDirectory::make(at, &[home, tmp], *owner);
-            return made.map(Some).map_err(|e| at_step(step, &e));
-        }
-    }
-    Ok(None)
+fn private_directories(plan: &Plan) -> Option<RunDirectory> {
+    plan.steps.iter().find_map(|planned| match &planned.step {
+        Step::PrivateDirectories { at, .. } => Some(RunDirectory(at.clone())),
+        _ => None,
+    })
 }
 
 /// Answers the calls that a filter without namespaces leaves to the launcher.
@@ -161,8 +159,8 @@ fn deputy(plan: &Plan, top: i32) -> Option<Deputy> {
                 let write = rules.iter().filter(|rule| rule.allowed == Allowed::Write);
                 writable.extend(write.map(|rule| rule.path.clone()));
             }
-            Step::Filter { arch: of, ground: Ground::Plain { .. }, .. } => arch = Some(*of),
-            Step::Become { uid, .. } => user = Some(*uid),
+            Step::Filter { arch: of, ground, .. } if ground.asks() => arch = Some(*of),
+            Step::Become { uid, gid } => user = Some(Ids { uid: *uid, gid: *gid }),
             _ => {}
         }
     }
@@ -200,9 +198,7 @@ fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
         let answer = match &planned.step {
-            Step::Namespaces { .. } | Step::PrivateDirectories { .. } => {
-                Answer::Confirmed(String::new())
-            }
+            Step::Namespaces { .. } => Answer::Confirmed(String::new()),
             Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
             Step::WatchMemory { .. } => match usage.max_tree_memory_bytes {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
@@ -231,8 +227,11 @@ fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<Prepa
                 // Without root init does it, in namespaces where it may mount.
                 if let Some(map) = map {
                     let opened = apply::open_read_only(user, path, Some(&map.namespace))
-                        .or_else(|_| apply::open_read_only(user, path, None))?;
-                    ends[fd as usize] = Some(opened);
+                        .or_else(|_| apply::open_read_only(user, path, None));
+                    match opened {
+                        Err(e) if e.raw_os_error() == Some(libc::EPERM) => {}
+                        other => ends[fd as usize] = Some(other?),
+                    }
                 }
             }
             Stdio::Relayed => {
@@ -266,11 +265,15 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
         let Step::Bind { from, at, access, owner: Owner::CallerMapped, .. } = &planned.step else {
             continue;
         };
-        let tree = match mapped_tree(from, *access, map) {
+        let tree = match mapped_tree(from, *access, map.of(from)) {
             Ok(Some(tree)) => tree,
             Ok(None) => {
                 unmapped.push(from.clone());
-                host_tree(from, *access, None).map_err(|e| at_step(step, &e))?
+                match host_tree(from, *access, None) {
+                    // Root of a container may not copy mounts; init can, in namespaces of its own.
+                    Err(e) if e.raw_os_error() == Some(libc::EPERM) => continue,
+                    other => other.map_err(|e| at_step(step, &e))?,
+                }
             }
             Err(e) => return Err(at_step(step, &e)),
         };
@@ -283,11 +286,13 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
 fn mapped_tree(
     from: &std::path::Path,
     access: Access,
-    map: &OwnerMap,
+    map: &OwnedFd,
 ) -> io::Result<Option<OwnedFd>> {
-    match host_tree(from, access, Some(&map.namespace)) {
+    match host_tree(from, access, Some(map)) {
         Ok(tree) => Ok(Some(tree)),
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EPERM)) => Ok(None),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EPERM | libc::ENOSYS)) => {
+            Ok(None)
+        }
         Err(e) => Err(e),
     }
 }
@@ -300,6 +305,8 @@ pub fn at_step(step: usize, error: &io::Error) -> Trouble {
 /// Root's stand-in: the ids of the sandbox, and a user namespace that maps root's files to it.
 struct OwnerMap {
     namespace: OwnedFd,
+    /// By sudo: the same for the files of who called it, where a granted place is theirs.
+    invoker: Option<(Ids, OwnedFd)>,
     uid: u32,
     gid: u32,
     outside_uid: u32,
@@ -310,17 +317,35 @@ impl OwnerMap {
     /// `None` for an ordinary user, who needs no stand-in.
     fn for_plan(plan: &Plan) -> io::Result<Option<OwnerMap>> {
         let ids = plan.steps.iter().find_map(|planned| match planned.step {
-            Step::MapIds { uid, gid, outside_uid, outside_gid } if uid != outside_uid => {
-                Some((uid, gid, outside_uid, outside_gid))
+            Step::MapIds { uid, gid, outside_uid, outside_gid, invoker } if uid != outside_uid => {
+                Some((uid, gid, outside_uid, outside_gid, invoker))
             }
             _ => None,
         });
-        let Some((uid, gid, outside_uid, outside_gid)) = ids else {
+        let Some((uid, gid, outside_uid, outside_gid, invoker)) = ids else {
             return Ok(None);
         };
         let map = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
         let namespace = user_namespace(&map(outside_uid), &map(outside_gid))?;
-        Ok(Some(OwnerMap { namespace, uid, gid, outside_uid, outside_gid }))
+        let invoker = match invoker {
+            Some(ids) => {
+                let uids = in_the_place_of(ids.uid, outside_uid);
+                let gids = in_the_place_of(ids.gid, outside_gid);
+                Some((ids, user_namespace(&uids, &gids)?))
+            }
+            None => None,
+        };
+        Ok(Some(OwnerMap { namespace, invoker, uid, gid, outside_uid, outside_gid }))
+    }
+
+    /// The map for a granted place: what is written there belongs to who owns it already.
+    fn of(&self, place: &std::path::Path) -> &OwnedFd {
+        use std::os::unix::fs::MetadataExt;
+        let owner = fs::symlink_metadata(place).map(|metadata| metadata.uid());
+        match &self.invoker {
+            Some((ids, namespace)) if owner.is_ok_and(|owner| owner == ids.uid) => namespace,
+            _ => &self.namespace,
+        }
     }
 
     fn write_for(&self, pid: i32) -> io::Result<()> {
@@ -328,6 +353,16 @@ impl OwnerMap {
         fs::write(format!("/proc/{pid}/gid_map"), line(self.gid, self.outside_gid))?;
         fs::write(format!("/proc/{pid}/uid_map"), line(self.uid, self.outside_uid))
     }
+}
+
+/// A map of ids in which `outside` stands for `id`, and everybody else for themselves.
+fn in_the_place_of(id: u32, outside: u32) -> String {
+    let after = id + 1;
+    let mut map = format!("0 0 {id}\n{id} {outside} 1\n");
+    if after < outside {
+        map += &format!("{after} {after} {}\n", outside - after);
+    }
+    map
 }
 
 /// A user namespace with these maps and no process in it.
@@ -407,7 +442,7 @@ fn hint(step: &Step, errno: i32) -> &'static str {
             "something else was put in its place while the sandbox was set up"
         }
         (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
-        (_, libc::ENOSYS) => "needs Linux 5.12 or newer",
+        (_, libc::ENOSYS) => "needs a newer kernel, or a filter around mcp refuses it",
         _ => "",
     }
 }

@@ -20,16 +20,20 @@ use rustix::mount::{
     fsconfig_create, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
 
+use self::classic::{Devices, Wanted};
 pub use self::mask::Closed;
 use crate::linux::step::{Access, ProcView};
 use crate::linux::sys;
 use crate::request::PlaceKind;
 
+mod classic;
 mod mask;
 
 /// Any directory does as the place where the new root first appears; this one exists on every
 /// host that can run a sandbox, and no grant may lie below it.
-const STAGING: &str = "/proc";
+const STAGING: &str = PROC;
+
+const PROC: &str = "/proc";
 
 /// The machine has a number of terminals for everybody together.
 const TERMINALS: &str = "64";
@@ -47,8 +51,8 @@ pub struct Root {
     parent: Option<(PathBuf, OwnedFd)>,
     /// Trees the launcher made beforehand, with rights that init does not have.
     prepared: Trees,
-    /// The /proc of the host, where it is to be shown.
-    host_proc: Option<OwnedFd>,
+    /// Flags to be set in the end, where the kernel cannot set them beforehand.
+    later: Option<Vec<Wanted>>,
 }
 
 /// What the root's own few files need of the tmpfs, on top of the size that was asked for.
@@ -67,9 +71,15 @@ impl Root {
             &[("mode", "0755"), ("size", &size), ("nr_inodes", &inodes.to_string())],
             MountAttrFlags::MOUNT_ATTR_NODEV,
         )?;
-        let host_proc = open_host(Path::new(STAGING)).ok();
+        let later = match sys::has_tree_attributes() {
+            true => None,
+            false => {
+                classic::make_private()?;
+                Some(Vec::new())
+            }
+        };
         move_onto(&top, CWD, STAGING.as_ref())?;
-        Ok(Root { top, parent: None, prepared, host_proc })
+        Ok(Root { top, parent: None, prepared, later })
     }
 
     pub fn directory(&mut self, at: &Path) -> io::Result<()> {
@@ -98,7 +108,18 @@ impl Root {
         let tree = clone_tree(CWD, path)?;
         restrict(&tree, Access::ReadOnly, None)?;
         self.attach(&tree, path, kind)?;
+        if self.is_left_for_later(path, Access::ReadOnly, Devices::Off) {
+            return Ok(());
+        }
         confirm_read_only(&tree)
+    }
+
+    /// Whether flags cannot be set yet, and are noted for the end instead.
+    fn is_left_for_later(&mut self, at: &Path, access: Access, devices: Devices) -> bool {
+        if let Some(later) = &mut self.later {
+            later.push(Wanted { at: at.to_owned(), access, devices });
+        }
+        self.later.is_some()
     }
 
     /// Shows a host path at `at`.
@@ -114,7 +135,7 @@ impl Root {
             None => host_tree(from, access, None)?,
         };
         self.attach(&tree, at, kind)?;
-        if access == Access::ReadOnly {
+        if !self.is_left_for_later(at, access, Devices::Off) && access == Access::ReadOnly {
             confirm_read_only(&tree)?;
         }
         Ok(())
@@ -141,7 +162,9 @@ impl Root {
             // Writing to a device is not writing to its file system: this only keeps the
             // times of the node as they are.
             let flags = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID;
-            sys::set_tree_attributes(tree.as_fd(), flags, sys::Depth::Tree, None)?;
+            if !self.is_left_for_later(&path, Access::ReadOnly, Devices::On) {
+                sys::set_tree_attributes(tree.as_fd(), flags, sys::Depth::Tree, None)?;
+            }
             self.attach(&tree, &path, PlaceKind::File)?;
         }
         let terminals = file_system(
@@ -200,12 +223,10 @@ impl Root {
 
     /// The /proc that is there, with all that hides parts of it.
     fn host_proc(&mut self, hidden: &[&str]) -> io::Result<Option<OwnedFd>> {
-        // The new root stands on top of it until it is entered: it was opened before that.
-        let proc = match &self.host_proc {
-            Some(proc) => clone_tree(proc, Path::new(""))?,
-            None => return Err(Errno::NOENT.into()),
+        // The new root stands on top of it until it is entered: it was taken before that.
+        let Some(proc) = self.prepared.remove(Path::new(PROC)) else {
+            return Err(Errno::NOENT.into());
         };
-        restrict(&proc, Access::ReadOnly, None)?;
         self.attach(&proc, Path::new("/proc"), PlaceKind::Directory)?;
         for name in hidden {
             if fs::accessat(&proc, *name, fs::Access::EXISTS, AtFlags::empty()).is_ok() {
@@ -213,13 +234,18 @@ impl Root {
                 move_onto(&nothing, &proc, name.as_ref())?;
             }
         }
-        confirm_read_only(&proc)?;
+        if !self.is_left_for_later(Path::new(PROC), Access::ReadOnly, Devices::Off) {
+            confirm_read_only(&proc)?;
+        }
         Ok(None)
     }
 
     /// Makes this the root, lets go of the old one, and seals it.
     pub fn enter(self) -> io::Result<()> {
-        sys::set_tree_attributes(self.top.as_fd(), sys::ATTR_READ_ONLY, sys::Depth::One, None)?;
+        if self.later.is_none() {
+            let flags = sys::ATTR_READ_ONLY;
+            sys::set_tree_attributes(self.top.as_fd(), flags, sys::Depth::One, None)?;
+        }
         rustix::process::fchdir(&self.top)?;
         // With both arguments the same, the old root ends up on top of the new one, and the
         // detach uncovers it: no directory for it is needed.
@@ -229,6 +255,10 @@ impl Root {
         let (ours, now) = (fs::fstat(&self.top)?, fs::stat("/")?);
         if (ours.st_dev, ours.st_ino) != (now.st_dev, now.st_ino) {
             return Err(Errno::XDEV.into());
+        }
+        if let Some(later) = &self.later {
+            classic::apply(later)?;
+            classic::seal_root()?;
         }
         confirm_read_only(&self.top)
     }
@@ -296,6 +326,13 @@ fn beneath(top: &OwnedFd, at: &Path) -> rustix::io::Result<OwnedFd> {
     )
 }
 
+/// Sets the host's /proc aside for [`Root::proc`].
+pub fn keep_host_proc(trees: &mut Trees) -> io::Result<()> {
+    let proc = host_tree(Path::new(PROC), Access::ReadOnly, None)?;
+    trees.insert(PROC.into(), proc);
+    Ok(())
+}
+
 /// A detached copy of a host tree with the flags every such tree has. `map`: a user namespace
 /// whose id map the tree shall have.
 pub fn host_tree(from: &Path, access: Access, map: Option<&OwnedFd>) -> io::Result<OwnedFd> {
@@ -309,7 +346,11 @@ fn restrict(tree: &OwnedFd, access: Access, map: Option<&OwnedFd>) -> io::Result
     if access == Access::ReadOnly {
         flags |= sys::ATTR_READ_ONLY;
     }
-    sys::set_tree_attributes(tree.as_fd(), flags, sys::Depth::Tree, map.map(AsFd::as_fd))
+    match sys::set_tree_attributes(tree.as_fd(), flags, sys::Depth::Tree, map.map(AsFd::as_fd)) {
+        // Set when the new root is entered.
+        Err(e) if e.raw_os_error() == Some(libc::ENOSYS) && map.is_none() => Ok(()),
+        other => other,
+    }
 }
 
 /// The path was made canonical when the request was: a symlink in it now is a race.

@@ -19,9 +19,9 @@ use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request, Stdio};
 
 /// Inside, a run that root started is this ordinary user …
-const ROOT_BECOMES: u32 = 1000;
+pub const ROOT_BECOMES: u32 = 1000;
 /// … and outside it is an id that no account and no container range uses.
-const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
+pub const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
 
 pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     let mut steps = Steps::default();
@@ -56,7 +56,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     } else {
         (facts.caller.uid, facts.caller.gid, facts.caller.uid, facts.caller.gid)
     };
-    steps.push(Step::MapIds { uid, gid, outside_uid, outside_gid }, &[Control::Privileges]);
+    let invoker = facts.caller.invoker;
+    steps
+        .push(Step::MapIds { uid, gid, outside_uid, outside_gid, invoker }, &[Control::Privileges]);
     steps.push(Step::DieWithLauncher, &[Control::TreeKill]);
     steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
     steps.push(Step::NewSession, &[Control::ProcessIsolation]);
@@ -166,6 +168,8 @@ fn filter(
     let mut rests = vec![Control::Privileges];
     let processes = match request.policy.process.subprocess.value {
         Subprocess::Allowed => NewProcesses::Allowed,
+        // Nobody could let the command's own start pass.
+        Subprocess::Refused if !facts.listener.usable() => NewProcesses::Allowed,
         Subprocess::Refused => {
             rests.push(Control::Subprocess);
             NewProcesses::Refused
@@ -231,6 +235,10 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
             Subprocess::Refused => match filter_arch(facts) {
+                Ok(_) if !facts.listener.usable() => Intent::unavailable(
+                    "no filter that asks the launcher can be set here",
+                    "limit their number with --max-pids instead",
+                ),
                 Ok(_) => Intent::enforce("system call filter; the launcher lets one exec pass"),
                 Err(why) => Intent::unavailable(why, "limit their number with --max-pids instead"),
             },

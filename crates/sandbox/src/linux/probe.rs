@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{getgid, getuid};
 
-use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, SystemEntry};
 use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
+use crate::linux::plan::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::step::{Access, ProcView};
 use crate::linux::{plan, run_directory, sys};
 
@@ -40,13 +41,14 @@ pub fn assume() -> HostFacts {
         system: "Linux".to_owned(),
         kernel: name.release().to_string_lossy().into_owned(),
         architecture: name.machine().to_string_lossy().into_owned(),
-        caller: Caller { uid: getuid().as_raw(), gid: getgid().as_raw() },
+        caller: caller(),
         namespaces: Fact::Assumed,
         private_root: Fact::Assumed,
         network_namespace: Fact::Assumed,
         own_proc: Fact::Assumed,
         mapped_trees: Fact::Assumed,
         seccomp: Fact::Assumed,
+        listener: Fact::Assumed,
         landlock_abi: sys::landlock_abi(),
         cgroup: CgroupFacts::default(),
         run_directory: PathBuf::new(),
@@ -71,8 +73,11 @@ pub fn probe() -> HostFacts {
         true => Fact::Works,
         false => attempt(most, || rustix::system::sethostname(b"mcp").map_err(Into::into)),
     };
-    facts.private_root = attempt(most, || private_root(ProcView::Empty));
     facts.own_proc = attempt(most, || private_root(ProcView::Own));
+    facts.private_root = match facts.own_proc.usable() {
+        true => Fact::Works,
+        false => attempt(most, || private_root(ProcView::Empty)),
+    };
     facts.mapped_trees = match map_to(facts.caller)
         .and_then(|map| host_tree(Path::new("/usr"), Access::ReadOnly, Some(&map)))
     {
@@ -84,6 +89,7 @@ pub fn probe() -> HostFacts {
         Ok(false) => Err(io::Error::other("a filter was accepted and did nothing")),
         Err(e) => Err(e),
     });
+    facts.listener = attempt(0, sys::listen_to_nothing);
     let landlock = attempt(0, || match enforce::refuses_all() {
         Ok(true) => Ok(()),
         Ok(false) => Err(io::Error::other("a ruleset was accepted and did nothing")),
@@ -96,16 +102,39 @@ pub fn probe() -> HostFacts {
     facts.run_directory = run_directory::name();
     facts.texts = plan::plain_texts().filter_map(regular_file).collect();
     if facts.caller.is_root() {
-        facts.stand_in = STAND_INS
-            .into_iter()
-            .find(|id| attempt(0, || sys::become_user(*id, *id, sys::Groups::Drop)).usable());
+        let nobodies = STAND_INS.map(|id| Ids { uid: id, gid: id });
+        facts.stand_in =
+            facts.caller.invoker.into_iter().chain(nobodies).into_iter().find(|id| {
+                attempt(0, || sys::become_user(id.uid, id.gid, sys::Groups::Drop)).usable()
+            });
     }
     facts
 }
 
+fn caller() -> Caller {
+    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+    let variable = |name| std::env::var(name).ok();
+    // For anybody else they are just variables.
+    let invoker = match uid {
+        0 => invoker(variable("SUDO_UID").as_deref(), variable("SUDO_GID").as_deref()),
+        _ => None,
+    };
+    Caller { uid, gid, invoker }
+}
+
+/// What sudo says of who called it: two plain numbers of an ordinary user, or nothing.
+fn invoker(uid: Option<&str>, gid: Option<&str>) -> Option<Ids> {
+    let id = |text: Option<&str>| {
+        let text = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+        // As many as an account can have; above are ids that stand for others.
+        text.parse::<u32>().ok().filter(|id| (1..ROOT_BECOMES_OUTSIDE).contains(id))
+    };
+    Some(Ids { uid: id(uid)?, gid: id(gid)? })
+}
+
 /// Whom root becomes without a user namespace: the id that no account uses, or, where a container
 /// has no such id, nobody.
-const STAND_INS: [u32; 2] = [0x7000_6d63, 65534];
+const STAND_INS: [u32; 2] = [ROOT_BECOMES_OUTSIDE, 65534];
 
 fn private_root(proc: ProcView) -> io::Result<()> {
     let mut root = Root::new(Trees::new(), mcp_policy::Bytes::mib(1), 0)?;
@@ -130,12 +159,18 @@ fn attempt(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> Fact {
 
 fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Result<i32> {
     let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let is_root = getuid().is_root();
     match sys::clone_process(namespaces)? {
         sys::Cloned::Child => {
             drop(go);
             // The id maps are there once the other end is closed.
             let _ = rustix::io::read(&wait, &mut [0u8; 1]);
-            let errno = match act() {
+            let is_mapped = namespaces & libc::CLONE_NEWUSER as u64 != 0;
+            let became = match is_root && is_mapped {
+                true => sys::become_user(ROOT_BECOMES, ROOT_BECOMES, sys::Groups::Drop),
+                false => Ok(()),
+            };
+            let errno = match became.and_then(|()| act()) {
                 Ok(()) => 0,
                 Err(e) => e.raw_os_error().unwrap_or(libc::EIO),
             };
@@ -157,8 +192,14 @@ fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Re
     }
 }
 
+/// As a run does it: root becomes somebody else.
 fn map_caller(pid: i32) -> io::Result<()> {
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+    if uid == 0 {
+        let map = format!("{ROOT_BECOMES} {ROOT_BECOMES_OUTSIDE} 1");
+        fs::write(format!("/proc/{pid}/gid_map"), &map)?;
+        return fs::write(format!("/proc/{pid}/uid_map"), &map);
+    }
     fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
     fs::write(format!("/proc/{pid}/gid_map"), format!("{gid} {gid} 1"))?;
     fs::write(format!("/proc/{pid}/uid_map"), format!("{uid} {uid} 1"))
@@ -187,4 +228,31 @@ fn entry(path: &Path) -> Option<SystemEntry> {
         return None;
     };
     Some(SystemEntry { path: path.to_owned(), kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_called_sudo_is_two_plain_numbers() {
+        assert_eq!(invoker(Some("1000"), Some("100")), Some(Ids { uid: 1000, gid: 100 }));
+        for (uid, gid) in [
+            (None, None),
+            (Some("1000"), None),
+            (None, Some("1000")),
+            (Some("0"), Some("0")),
+            (Some("0"), Some("1000")),
+            (Some(""), Some("1")),
+            (Some("+1000"), Some("1000")),
+            (Some("-1"), Some("1000")),
+            (Some("1000 "), Some("1000")),
+            (Some("0x10"), Some("16")),
+            (Some("4294967295"), Some("1000")),
+            (Some("99999999999999999999"), Some("1000")),
+            (Some("1879076195"), Some("1000")),
+        ] {
+            assert_eq!(invoker(uid, gid), None, "{uid:?} {gid:?}");
+        }
+    }
 }

@@ -1,11 +1,15 @@
-//! The directories of a run that has no root of its own: HOME and TMPDIR, made by the launcher, open to
-//! nobody else, and removed when the run is over, however it ended.
+//! The directories of a run that has no root of its own: HOME and TMPDIR, open to nobody else.
+//!
+//! The supervisor makes them and removes them when the launcher is killed; the launcher removes them
+//! when the run is over, however it ended, also with the supervisor killed.
 
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+
+use crate::host::Ids;
 
 /// A name below the host's temporary directory that nobody can guess.
 pub fn name() -> PathBuf {
@@ -16,25 +20,22 @@ pub fn name() -> PathBuf {
     base.join(format!("mcp-run-{}-{random:016x}", std::process::id()))
 }
 
-/// Removed when it is dropped.
-pub struct RunDirectory(PathBuf);
-
-impl RunDirectory {
-    /// Makes `at` and those of `below` that lie in it.
-    pub fn make(at: &Path, below: &[&Path], owner: Option<u32>) -> io::Result<RunDirectory> {
-        let mut private = fs::DirBuilder::new();
-        private.mode(0o700);
-        // Not recursively: what is there already belongs to somebody else.
-        private.create(at)?;
-        let made = RunDirectory(at.to_owned());
-        for directory in below.iter().filter(|directory| directory.starts_with(at)) {
-            private.create(directory)?;
-            chown(directory, owner, owner)?;
-        }
-        chown(at, owner, owner)?;
-        Ok(made)
+/// Makes `at` and those of `below` that lie in it.
+pub fn make(at: &Path, below: &[&Path], owner: Option<Ids>) -> io::Result<()> {
+    let (uid, gid) = (owner.map(|ids| ids.uid), owner.map(|ids| ids.gid));
+    let mut private = fs::DirBuilder::new();
+    private.mode(0o700);
+    // Not recursively: what is there already belongs to somebody else.
+    private.create(at)?;
+    for directory in below.iter().filter(|directory| directory.starts_with(at)) {
+        private.create(directory)?;
+        chown(directory, uid, gid)?;
     }
+    chown(at, uid, gid)
 }
+
+/// Removes the directory, should it have been made, when it is dropped.
+pub struct RunDirectory(pub PathBuf);
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
@@ -70,12 +71,13 @@ mod tests {
     #[test]
     fn goes_with_all_that_is_in_it() {
         let at = name();
-        let made = RunDirectory::make(&at, &[&at.join("home"), Path::new("/usr")], None).unwrap();
+        let guard = RunDirectory(at.clone());
+        make(&at, &[&at.join("home"), Path::new("/usr")], None).unwrap();
         assert_eq!(fs::metadata(&at).unwrap().permissions().mode() & 0o777, 0o700);
         fs::create_dir_all(at.join("home/closed/deep")).unwrap();
-        fs::set_permissions(at.join("home/closed"), fs::Permissions::from_mode(0)).unwrap();
-        assert!(RunDirectory::make(&at, &[], None).is_err(), "somebody else's is never taken");
-        drop(made);
+        fs::set_permissions(at.join("home/closed"), fs::Permissions::from_mode(0o000)).unwrap();
+        assert!(make(&at, &[], None).is_err(), "somebody else's is never taken");
+        drop(guard);
         assert!(!at.exists());
     }
 }

@@ -67,6 +67,8 @@ fn regular(fd: BorrowedFd<'_>, flags: OFlags) -> Stdio {
         return Stdio::Direct;
     }
     match path_of(fd) {
+        // It could not be mounted read-only before the root is entered.
+        Some(_) if !crate::linux::sys::has_tree_attributes() => Stdio::Relayed,
         Some(path) => Stdio::ReadOnlyFile(path),
         // Deleted or never had a name: copied, because it cannot be mounted.
         None => Stdio::Relayed,

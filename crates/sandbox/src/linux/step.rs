@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
-use crate::host::CgroupMeans;
+use crate::host::{CgroupMeans, Ids};
 use crate::linux::landlock::{Ports, Rule};
 use crate::linux::outlet::Outlet;
 use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
@@ -106,7 +106,7 @@ pub enum Step {
         #[serde(serialize_with = "lossy")]
         tmp: PathBuf,
         /// Whom they belong to, where that is not the caller.
-        owner: Option<u32>,
+        owner: Option<Ids>,
     },
     Timeout {
         after: Duration,
@@ -127,6 +127,8 @@ pub enum Step {
         gid: u32,
         outside_uid: u32,
         outside_gid: u32,
+        /// Whose granted trees appear as the sandbox user's own, besides root's.
+        invoker: Option<Ids>,
     },
     DieWithLauncher,
     /// Without a pid namespace: orphans of the tree come to the supervisor, who ends them with
@@ -255,7 +257,6 @@ impl Step {
             Step::SetCgroup { .. }
             | Step::EnterCgroup { .. }
             | Step::Namespaces { .. }
-            | Step::PrivateDirectories { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
             | Step::Broker { .. } => Stage::Launcher,
@@ -335,7 +336,7 @@ impl Step {
                     listen.iter().map(|port| format!(", from host port {port}")).collect();
                 format!("of {rules} rules{}", listen.concat())
             }
-            Step::MapIds { uid, gid, outside_uid, outside_gid } => {
+            Step::MapIds { uid, gid, outside_uid, outside_gid, .. } => {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
             Step::Hostname { name } => (*name).to_owned(),

@@ -12,6 +12,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
+use crate::host::Ids;
+
 pub use confine::*;
 pub use network::*;
 pub use signals::*;
@@ -50,7 +52,26 @@ pub fn clone_into(flags: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Clon
     // SAFETY: without CLONE_VM the child has its own copy of all memory, this stack included;
     // args, pidfd and cgroup live until the call returns; the caller is single-threaded (see above).
     let result = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, mem::size_of_val(&args)) };
-    match check(result)? {
+    let result = match check(result) {
+        // A filter around us that cannot look at flags behind a pointer, as ours: the older call has
+        // them in a register. The order of arguments is the same where they matter (x86_64, aarch64).
+        Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {
+            let flags = args.flags | libc::SIGCHLD as u64;
+            // SAFETY: as above; a null stack means a copy of this one, and pidfd outlives the call.
+            check(unsafe {
+                libc::syscall(
+                    libc::SYS_clone,
+                    flags,
+                    ptr::null::<libc::c_void>(),
+                    &raw mut pidfd,
+                    ptr::null::<libc::c_void>(),
+                    ptr::null::<libc::c_void>(),
+                )
+            })
+        }
+        other => other,
+    };
+    match result? {
         0 => Ok(Cloned::Child),
         pid => {
             // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
@@ -134,6 +155,15 @@ pub fn own_cgroup_root() -> io::Result<()> {
     // SAFETY: unshare takes a number, and a new cgroup namespace changes no memory.
     check(unsafe { libc::unshare(libc::CLONE_NEWCGROUP) }.into())?;
     Ok(())
+}
+
+/// Whether the kernel has the call for it (Linux 5.12).
+pub fn has_tree_attributes() -> bool {
+    // SAFETY: no descriptor, no memory: the call fails, and how it does is the answer.
+    let result = unsafe {
+        libc::syscall(libc::SYS_mount_setattr, -1, c"".as_ptr(), 0, ptr::null::<libc::c_void>(), 0)
+    };
+    !check(result).is_err_and(|e| e.raw_os_error() == Some(libc::ENOSYS))
 }
 
 /// Leaves the caller's session keyring for a new, empty one.
@@ -308,22 +338,22 @@ pub fn become_user(uid: u32, gid: u32, groups: Groups) -> io::Result<()> {
 
 /// Does something to files with the rights of another user and none of root's, where `user` is
 /// one; only root's launcher has to.
-pub fn as_user<T>(user: Option<u32>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub fn as_user<T>(user: Option<Ids>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(user) = user else {
         return act();
     };
     // SAFETY: both take a number, and mean this thread alone, which is the only one.
-    let become_fs = |id: u32| unsafe {
-        libc::setfsgid(id);
-        libc::setfsuid(id);
+    let become_fs = |ids: Ids| unsafe {
+        libc::setfsgid(ids.gid);
+        libc::setfsuid(ids.uid);
         // An id that changes nothing tells which one is in force.
         libc::setfsuid(u32::MAX) as u32
     };
-    let outcome = match become_fs(user) == user {
+    let outcome = match become_fs(user) == user.uid {
         true => act(),
         false => Err(io::Error::from_raw_os_error(libc::EPERM)),
     };
-    become_fs(0);
+    become_fs(Ids { uid: 0, gid: 0 });
     outcome
 }
 

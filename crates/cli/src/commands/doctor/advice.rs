@@ -4,18 +4,26 @@ use std::fs;
 
 use mcp_sandbox::{CgroupMeans, Fact, HostFacts};
 
-pub fn recommendations(host: &HostFacts, enforced: bool) -> Vec<String> {
+pub fn recommendations(host: &HostFacts, starts: bool, leaves_open: bool) -> Vec<String> {
     let mut advice = Vec::new();
     if let Fact::Fails { .. } = &host.namespaces {
         advice.extend(namespace_settings());
-    } else if let Fact::Fails { .. } = &host.private_root {
+    } else if !host.private_root.usable() || !host.own_proc.usable() {
         advice.push(
             "The /proc of this host is partly masked, as in a container: run mcp outside of it, or \
              start the container with an unmasked /proc (docker: --security-opt systempaths=unconfined)."
                 .to_owned(),
         );
     }
-    if enforced {
+    if starts && leaves_open {
+        advice.push(
+            "mcp run works here: files, network and processes are closed, and what is marked [!] \
+             above is left open. mcp run --strict refuses to start."
+                .to_owned(),
+        );
+        return advice;
+    }
+    if starts {
         advice.push(
             "The default policy is enforced on this machine: mcp run is safe to use.".to_owned(),
         );
@@ -63,6 +71,14 @@ fn cgroup(host: &HostFacts) -> Option<String> {
 
 /// The settings that are known to refuse user namespaces, and are set here.
 fn namespace_settings() -> Vec<String> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if status.lines().any(|line| line.strip_prefix("Seccomp:").map(str::trim) == Some("2")) {
+        return vec![
+            "A system call filter is on this process, as in a container or another sandbox, and \
+             refuses user namespaces: run mcp outside of it."
+                .to_owned(),
+        ];
+    }
     let known = [
         ("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
         (
@@ -84,8 +100,7 @@ fn namespace_settings() -> Vec<String> {
         .collect();
     if advice.is_empty() {
         advice.push(
-            "User namespaces are refused by something else (a container's seccomp profile, a hardened \
-             kernel): mcp cannot run programs here."
+            "User namespaces are refused by something else (a container, a hardened kernel)."
                 .to_owned(),
         );
     }

@@ -51,9 +51,12 @@ struct Diagnosis {
 pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     let host = platform::probe_host()?;
     let mechanisms = mechanisms(&host);
-    let controls = trial::controls()?;
-    let default_policy_enforced = controls.iter().all(|line| line.mark != Mark::Fails);
-    let recommendations = advice::recommendations(&host, default_policy_enforced);
+    let controls = trial::controls(&host)?;
+    let starts = controls.iter().all(|line| line.mark != Mark::Fails);
+    // Every boundary, and all of it: what a host without namespaces leaves open is not that.
+    let leaves_open = is_plain(&host) || !host.own_proc.usable();
+    let default_policy_enforced = starts && !leaves_open;
+    let recommendations = advice::recommendations(&host, starts, leaves_open);
     let diagnosis =
         Diagnosis { host, mechanisms, controls, recommendations, default_policy_enforced };
     if args.json {
@@ -61,7 +64,7 @@ pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     } else {
         render::print(&text(&diagnosis));
     }
-    Ok(if diagnosis.default_policy_enforced { 0 } else { 1 })
+    Ok(if starts { 0 } else { 1 })
 }
 
 fn mechanisms(host: &HostFacts) -> Vec<Line> {
@@ -70,19 +73,47 @@ fn mechanisms(host: &HostFacts) -> Vec<Line> {
         Fact::Fails { why } => Line::new(topic, Mark::Fails, format!("refused: {why}")),
         Fact::Assumed => Line::new(topic, Mark::Less, "not tried"),
     };
+    let replaced = |topic: &str, fact: &Fact, works: &str, instead: &str| match fact {
+        Fact::Fails { why } if has_walls(host) => {
+            Line::new(topic, Mark::Less, format!("refused: {why}; {instead}"))
+        }
+        fact => needed(topic, fact, works),
+    };
     let mut lines = vec![
         Line::new(
             "system",
             Mark::Holds,
             format!("{} {} on {}", host.system, host.kernel, host.architecture),
         ),
-        needed(
+        replaced(
             "namespaces",
             &host.namespaces,
-            "user, mount, pid, net, ipc, uts and cgroup in one step, without privilege",
+            "user, mount, pid, ipc, uts and cgroup in one step, without privilege",
+            "Landlock and a stricter filter take their place",
         ),
-        needed("private root", &host.private_root, "pivot_root with a /proc and /dev of its own"),
     ];
+    if host.namespaces.usable() {
+        lines.extend([
+            replaced(
+                "private root",
+                &host.private_root,
+                "pivot_root with a /dev of its own",
+                "Landlock takes its place",
+            ),
+            replaced(
+                "own /proc",
+                &host.own_proc,
+                "of the sandbox's processes alone",
+                "the host's is shown, and Landlock closes it",
+            ),
+            replaced(
+                "own network",
+                &host.network_namespace,
+                "a network namespace with nothing in it",
+                "the filter refuses every socket",
+            ),
+        ]);
+    }
     if host.caller.is_root() {
         lines.push(match &host.mapped_trees {
             Fact::Fails { why } => {
@@ -97,23 +128,35 @@ fn mechanisms(host: &HostFacts) -> Vec<Line> {
     }
     lines.push(needed("seccomp", &host.seccomp, "a filter was accepted and refused a call"));
     lines.push(match host.landlock_abi {
+        0 if is_plain(host) => Line::new("landlock", Mark::Fails, "not offered by this kernel"),
         0 => Line::new("landlock", Mark::Less, "not offered by this kernel; the mounts hold alone"),
-        1 => Line::new(
+        1 if !is_plain(host) => Line::new(
             "landlock",
             Mark::Less,
             "version 1 is not used, it refuses to move files between directories; the mounts \
              hold alone",
         ),
-        abi => Line::new(
-            "landlock",
-            Mark::Holds,
-            format!(
-                "version {abi}, a file was closed to a process; behind the mounts of every run"
-            ),
-        ),
+        abi => {
+            let place = match is_plain(host) {
+                true => "the wall around files and processes of every run",
+                false => "behind the mounts of every run",
+            };
+            let text = format!("version {abi}, a file was closed to a process; {place}");
+            Line::new("landlock", Mark::Holds, text)
+        }
     });
     lines.push(cgroup(host));
     lines
+}
+
+/// Whether a run here has neither namespaces nor a root of its own.
+fn is_plain(host: &HostFacts) -> bool {
+    !host.namespaces.usable() || !host.private_root.usable()
+}
+
+/// What stands in for namespaces.
+fn has_walls(host: &HostFacts) -> bool {
+    host.landlock_abi > 0 && host.seccomp.usable()
 }
 
 /// Made in a child and removed again; the limits in it are tried below.

@@ -4,10 +4,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use mcp_sandbox::Control;
+use mcp_sandbox::{Control, HostFacts};
 use serde::Deserialize;
 
-use super::{Line, Mark, limits, topic};
+use super::{Line, Mark, is_plain, limits, topic};
 use crate::commands::guest::GUEST;
 use crate::failure::Failure;
 
@@ -37,15 +37,17 @@ struct Trial {
     control: Control,
     what: &'static str,
     act: Vec<String>,
+    /// Whether a run without namespaces leaves it open, and says so.
+    open: bool,
 }
 
-pub fn controls() -> Result<Vec<Line>, Failure> {
+pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
     let scene = Scene::new()?;
-    let mut lines = refusals(&scene)?;
+    let mut lines = refusals(&scene, host)?;
     if lines.iter().any(|line| line.topic == DOES_NOT_START) {
         return Ok(lines);
     }
-    lines.push(deny(&scene)?);
+    lines.push(deny(&scene, host)?);
     lines.push(privileges(&scene)?);
     lines.extend(limits::lines(&scene)?);
     lines.push(timeout(&scene)?);
@@ -133,8 +135,9 @@ pub fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn trials(scene: &Scene) -> Vec<Trial> {
-    let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act) };
+fn trials(scene: &Scene, host: &HostFacts) -> Vec<Trial> {
+    let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act), open: false };
+    let open = |trial: Trial| Trial { open: is_plain(host), ..trial };
     let port = scene.listener.local_addr().map_or(0, |address| address.port());
     let bystander = scene.bystander.id().to_string();
     vec![
@@ -155,12 +158,21 @@ fn trials(scene: &Scene) -> Vec<Trial> {
         ),
         trial(Control::ProcessIsolation, "signal a process of yours", &["kill", &bystander, "0"]),
         trial(Control::ProcessIsolation, "read its environment", &["environ", &bystander]),
+        Trial {
+            open: is_plain(host) || !host.own_proc.usable(),
+            ..trial(Control::ProcessIsolation, "read its command line", &["cmdline", &bystander])
+        },
+        open(trial(
+            Control::Filesystem,
+            "ask for the size of a file that was not granted",
+            &["stat", &scene.path("secret")],
+        )),
         trial(Control::Environment, "see a variable that was not named", &["getenv", CANARY]),
     ]
 }
 
-fn refusals(scene: &Scene) -> Result<Vec<Line>, Failure> {
-    let trials = trials(scene);
+fn refusals(scene: &Scene, host: &HostFacts) -> Result<Vec<Line>, Failure> {
+    let trials = trials(scene, host);
     let acts: Vec<_> = trials.iter().map(|trial| trial.act.clone()).collect();
     let outside = scene.outside(&acts)?;
     // What was created outside must not be in the way.
@@ -175,8 +187,21 @@ fn refusals(scene: &Scene) -> Result<Vec<Line>, Failure> {
 }
 
 /// A granted directory, with and without a rule that closes a part of it.
-fn deny(scene: &Scene) -> Result<Line, Failure> {
+fn deny(scene: &Scene, host: &HostFacts) -> Result<Line, Failure> {
     let control = Control::Deny;
+    if is_plain(host) {
+        let flags =
+            ["--quiet", "--read", &scene.directory.display().to_string(), "--deny", "**/secret"];
+        let run = scene.inside(&flags, &[words(&["read", &scene.path("secret")])])?;
+        return Ok(match run.status.code() {
+            Some(125) => Line::new(
+                topic(control),
+                Mark::Less,
+                "a part of a granted directory cannot be closed here: such a run does not start",
+            ),
+            code => Line::new(topic(control), Mark::Fails, format!("not refused (exit {code:?})")),
+        });
+    }
     let act = words(&["read", &scene.path("secret")]);
     let directory = scene.directory.display().to_string();
     let granted = ["--quiet", "--read", &directory];
@@ -187,7 +212,7 @@ fn deny(scene: &Scene) -> Result<Line, Failure> {
         return Ok(Line::new(topic(control), Mark::Fails, "the sandbox does not start"));
     };
     let what = "read a denied file in a granted directory";
-    Ok(verdict(&Trial { control, what, act }, free, closed))
+    Ok(verdict(&Trial { control, what, act, open: false }, free, closed))
 }
 
 fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
@@ -196,6 +221,9 @@ fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
     match (outside.ok, inside.ok) {
         (true, false) => {
             Line::new(topic, Mark::Holds, format!("{what}: refused ({})", inside.answer()))
+        }
+        (true, true) if trial.open => {
+            Line::new(topic, Mark::Less, format!("{what}: left open on this host"))
         }
         (true, true) => Line::new(topic, Mark::Fails, format!("{what}: NOT refused")),
         // Refused outside as well: the refusal inside proves nothing.
@@ -217,14 +245,19 @@ fn privileges(scene: &Scene) -> Result<Line, Failure> {
     let is_zero = |set: &str| {
         set.split_whitespace().next_back().is_some_and(|bits| bits.bytes().all(|b| b == b'0'))
     };
-    let no_caps = caps.ok && caps.detail.lines().count() == 5 && caps.detail.lines().all(is_zero);
+    // Without a user namespace the bounding set cannot be emptied; nothing comes of it.
+    let (bounding, sets): (Vec<&str>, Vec<&str>) =
+        caps.detail.lines().partition(|line| line.starts_with("CapBnd"));
+    let is_bounded = bounding.iter().all(|set| is_zero(set));
+    let no_caps = caps.ok && sets.len() == 4 && sets.iter().all(|set| is_zero(set));
     let no_root = uid.ok && !uid.detail.split_whitespace().any(|id| id == "0");
     let mark =
         if no_caps && no_root && nnp.detail.trim() == "1" { Mark::Holds } else { Mark::Fails };
     let text = format!(
-        "uid {}, no_new_privs {}, capability sets all zero",
+        "uid {}, no_new_privs {}, capability sets all zero{}",
         uid.detail.trim(),
-        nnp.detail.trim()
+        nnp.detail.trim(),
+        if is_bounded { "" } else { " but the bounding one" }
     );
     Ok(Line::new(
         "privileges",

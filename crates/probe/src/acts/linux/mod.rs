@@ -1,5 +1,6 @@
 //! Acts that need Linux, mostly system calls made by number.
 
+pub(super) mod attributes;
 pub(super) mod descriptors;
 pub(super) mod grounds;
 pub(super) mod identity;

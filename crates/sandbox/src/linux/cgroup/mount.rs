@@ -47,6 +47,19 @@ pub fn own_path(membership: &[u8]) -> Option<PathBuf> {
     line.starts_with(b"/").then(|| path(line.to_vec())).flatten()
 }
 
+/// Those of the wanted controllers that version 1 has, by their names there: what it has, version 2
+/// has not.
+pub fn held_by_version_1<'a>(membership: &[u8], wanted: &[&'a str]) -> Vec<&'a str> {
+    let is_there = |name: &str| {
+        let name = if name == "io" { "blkio" } else { name };
+        membership.split(|b| *b == b'\n').any(|line| {
+            let controllers = line.split(|b| *b == b':').nth(1).unwrap_or_default();
+            controllers.split(|b| *b == b',').any(|word| word == name.as_bytes())
+        })
+    };
+    wanted.iter().copied().filter(|name| is_there(name)).collect()
+}
+
 struct Mount {
     /// Which directory of the file system is mounted.
     root: PathBuf,

@@ -5,9 +5,10 @@
 //! What systemd manages and has not handed over is left alone, even where the permissions would
 //! let us: it is the only writer there, and may undo what others did.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 use super::files::Cgroup;
 use super::held::{BOX, Held, LAUNCHER, Layout, PREFIX, SLICE};
@@ -16,6 +17,8 @@ use super::systemd;
 use crate::host::CgroupMeans;
 use crate::runs::RunId;
 
+/// What most lists of mounts fit in.
+const PAGES: usize = 16 << 10;
 /// How often a directory is made anew that another launcher removed under our hands.
 const ATTEMPTS: usize = 8;
 
@@ -27,7 +30,7 @@ pub struct Found {
 
 /// Makes a cgroup for a run that needs these controllers.
 pub fn claim(wanted: &[&str], id: &RunId, is_root: bool) -> Found {
-    let standing = match standing() {
+    let standing = match standing(wanted) {
         Ok(standing) => standing,
         Err(why) => return Found { mount: None, held: Err(why) },
     };
@@ -36,13 +39,50 @@ pub fn claim(wanted: &[&str], id: &RunId, is_root: bool) -> Found {
     Found { mount: Some(standing.mount), held }
 }
 
-pub fn standing() -> Result<Standing, String> {
-    let text = |path: &str| fs::read(path).map_err(|e| format!("{path}: {e}"));
-    let (mountinfo, membership) = (text("/proc/self/mountinfo")?, text("/proc/self/cgroup")?);
+/// Where we are, if that can be of use for any of these controllers.
+fn standing(wanted: &[&str]) -> Result<Standing, String> {
+    let text = |path: &str| whole(path).map_err(|e| format!("{path}: {e}"));
+    let membership = text("/proc/self/cgroup")?;
+    let elsewhere = mount::held_by_version_1(&membership, wanted);
+    if elsewhere.len() == wanted.len() {
+        return Err(format!("cgroup version 1 has the controllers {}", elsewhere.join(", ")));
+    }
+    if let Some(standing) = usual(&membership) {
+        return Ok(standing);
+    }
+    let mountinfo = text("/proc/self/mountinfo")?;
     mount::standing(&mountinfo, &membership).ok_or_else(|| match mount::is_mounted(&mountinfo) {
         true => "our own cgroup is not to be seen in the mounted part of cgroup v2".to_owned(),
         false => "cgroup v2 is not mounted".to_owned(),
     })
+}
+
+/// The place where it mostly is, if that is true: the kernel lists us there. Spares the list of
+/// mounts, which can be long.
+fn usual(membership: &[u8]) -> Option<Standing> {
+    let mount = PathBuf::from("/sys/fs/cgroup");
+    let own = mount.join(mount::own_path(membership)?.strip_prefix("/").ok()?);
+    let us = std::process::id().to_string();
+    let listed = Cgroup::open(&own).ok()?.read("cgroup.procs").ok()?;
+    listed.lines().any(|pid| pid == us).then_some(Standing { mount, own })
+}
+
+/// In few large reads: the kernel makes these texts anew for every one.
+fn whole(path: &str) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    let (mut text, mut length) = (vec![0; PAGES], 0);
+    loop {
+        match rustix::io::read(&file, &mut text[length..])? {
+            0 => break,
+            count => length += count,
+        }
+        if text.len() - length < PAGES / 4 {
+            text.resize(text.len() * 2, 0);
+        }
+    }
+    text.truncate(length);
+    Ok(text)
 }
 
 struct Seeker<'a> {
@@ -188,7 +228,7 @@ impl Seeker<'_> {
         let unit = format!("{PREFIX}{}.scope", self.id);
         let why = |e: String| format!("the systemd user manager gave no scope: {e}");
         manager.start_scope(&unit).map_err(why)?;
-        let standing = standing()?;
+        let standing = standing(self.wanted)?;
         if standing.own.file_name().is_none_or(|name| name != unit.as_str()) {
             return Err(why(format!("we are in {}", standing.own.display())));
         }

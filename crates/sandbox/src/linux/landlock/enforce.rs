@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, open, openat2};
+use rustix::io::Errno;
 
 use crate::linux::apply::Trouble;
 use crate::linux::landlock::{Allowed, Ports, Rule, Ruleset};
@@ -48,7 +49,15 @@ pub fn restrict(
 /// A place of the plan has no symlink in its path, in here as outside.
 fn place(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    Ok(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // In another sandbox: looked at afterwards, since nobody can change what was opened.
+        Err(Errno::NOSYS) => {
+            let place = open(path, flags | OFlags::NOFOLLOW, Mode::empty())?;
+            let real = std::fs::read_link(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
+            if real == path { Ok(place) } else { Err(Errno::LOOP.into()) }
+        }
+        other => Ok(other?),
+    }
 }
 
 /// What opening a standard descriptor again, through /dev/stdout and the like, shall allow: what

@@ -10,8 +10,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, move_mount};
 
+use super::classic::Devices;
 use super::{Root, clone_tree, confirm_read_only};
-use crate::linux::step::Mask;
+use crate::linux::step::{Access, Mask};
 use crate::linux::sys;
 use crate::request::DeniedKind;
 
@@ -57,7 +58,7 @@ impl Root {
         Ok(())
     }
 
-    fn mask_one(&self, at: &Path, kind: DeniedKind) -> io::Result<Closed> {
+    fn mask_one(&mut self, at: &Path, kind: DeniedKind) -> io::Result<Closed> {
         let (place, nothing) = match (find(&self.top, at)?, kind) {
             (Found::Not(closed), _) => return Ok(closed),
             (Found::There(place, FileType::Directory), DeniedKind::Directory) => {
@@ -72,11 +73,19 @@ impl Root {
         };
         let mask = clone_tree(&self.top, Path::new(nothing))?;
         let flags = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
-        sys::set_tree_attributes(std::os::fd::AsFd::as_fd(&mask), flags, sys::Depth::One, None)?;
+        let later = self.later.is_some();
+        if !later {
+            let mask = std::os::fd::AsFd::as_fd(&mask);
+            sys::set_tree_attributes(mask, flags, sys::Depth::One, None)?;
+        }
         if attach(&mask, &place)? == Closed::Gone {
             return Ok(Closed::Gone);
         }
-        confirm_read_only(&mask)?;
+        if later {
+            self.is_left_for_later(at, Access::ReadOnly, Devices::Off);
+        } else {
+            confirm_read_only(&mask)?;
+        }
         let (ours, now) = (fs::fstat(&mask)?, find(&self.top, at)?);
         let Found::There(now, _) = now else {
             return Err(Errno::STALE.into());

@@ -8,7 +8,9 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use crate::host::{CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, SystemEntry};
+use crate::host::{
+    CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, SystemEntry,
+};
 use crate::linux::plan::sample;
 use crate::report::Answer;
 use crate::request::{Home, Link, Place, PlaceKind, Request, Stdio};
@@ -156,10 +158,10 @@ fn cgroup() -> impl Strategy<Value = CgroupFacts> {
 pub fn facts() -> impl Strategy<Value = HostFacts> {
     let kernel = select(&["4.18.0", "5.13.19", "5.14.0-70.el9", "6.8.0-45-generic", "odd"][..]);
     let walls = (fact(), fact(), fact(), fact(), fact());
-    let stand_in = option::weighted(0.8, Just(65534u32));
+    let stand_in = option::weighted(0.8, Just(Ids { uid: 65534, gid: 65534 }));
     let uid = select(&[0u32, 1000][..]);
-    (uid, kernel, walls, 0..12u32, entries(), cgroup(), stand_in).prop_map(
-        |(uid, kernel, walls, landlock_abi, entries, cgroup, stand_in)| {
+    (uid, kernel, walls, 0..12u32, entries(), cgroup(), stand_in, fact()).prop_map(
+        |(uid, kernel, walls, landlock_abi, entries, cgroup, stand_in, listener)| {
             let (namespaces, private_root, network_namespace, own_proc, seccomp) = walls;
             HostFacts {
                 kernel: kernel.to_owned(),
@@ -170,6 +172,7 @@ pub fn facts() -> impl Strategy<Value = HostFacts> {
                 network_namespace,
                 own_proc,
                 seccomp,
+                listener,
                 stand_in: stand_in.filter(|_| uid == 0),
                 entries,
                 ..sample::facts(uid)

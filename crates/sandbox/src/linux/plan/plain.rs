@@ -11,15 +11,15 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_policy::NetworkMode;
+use mcp_policy::{NetworkMode, Subprocess};
 
 use super::{Counted, Steps, filter, filter_arch, limits, rlimits, watches};
 use crate::control::Control;
-use crate::host::{EntryKind, Fact, HostFacts};
+use crate::host::{EntryKind, Fact, HostFacts, Ids};
 use crate::linux::cgroup;
 use crate::linux::landlock::{Allowed, Ports, Rule};
-use crate::linux::seccomp::{Ground, Sockets};
-use crate::linux::step::Step;
+use crate::linux::seccomp::{Deputy, Ground, Sockets};
+use crate::linux::step::{Resource, Step};
 use crate::plan::Intent;
 use crate::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
 
@@ -51,6 +51,10 @@ pub fn reason(facts: &HostFacts) -> Option<String> {
 pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
     let places = Places::of(request, facts);
     let owner = facts.caller.is_root().then_some(facts.stand_in).flatten();
+    limits::steps(request, facts, steps);
+    watches(request, steps);
+    limits::watch(request, facts, steps);
+    steps.push(Step::Subreaper, &[Control::TreeKill]);
     steps.push(
         Step::PrivateDirectories {
             at: facts.run_directory.clone(),
@@ -60,12 +64,8 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
         },
         &[Control::Filesystem],
     );
-    limits::steps(request, facts, steps);
-    watches(request, steps);
-    limits::watch(request, facts, steps);
-    steps.push(Step::Subreaper, &[Control::TreeKill]);
-    if let Some(id) = owner {
-        steps.push(Step::Become { uid: id, gid: id }, &[Control::Privileges]);
+    if let Some(Ids { uid, gid }) = owner {
+        steps.push(Step::Become { uid, gid }, &[Control::Privileges]);
     }
     steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
     steps.push(Step::NewSession, &[Control::ProcessIsolation]);
@@ -92,6 +92,9 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
     }
     limits::rlimits(request, facts, Counted::OfTheUser, steps);
     rlimits(request, steps);
+    // The filter opens a descriptor for its listener, of which the command may have few.
+    let is_late = |step: &Step| matches!(step, Step::Limit { resource: Resource::OpenFiles, .. });
+    let late = steps.0.extract_if(.., |planned| is_late(&planned.step)).collect::<Vec<_>>();
     // Landlock lets a file on a standard descriptor be opened again only as it was given.
     let stdio = request.stdio.clone().map(|kind| match kind {
         Stdio::ReadOnlyFile(_) => Stdio::Direct,
@@ -103,7 +106,10 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
         false if facts.landlock_abi >= UNIX_SOCKETS_FROM => Sockets::All,
         false => Sockets::Internet,
     };
-    filter(request, facts, sockets, Ground::Plain { landlock: facts.landlock_abi }, steps);
+    let deputy = if facts.listener.usable() { Deputy::Asked } else { Deputy::None };
+    let ground = Ground::Plain { landlock: facts.landlock_abi, deputy };
+    filter(request, facts, sockets, ground, steps);
+    steps.0.extend(late);
     let cwd = places.inside(&request.cwd);
     steps.push(Step::Execute { program: request.program.clone(), cwd }, &[Control::Environment]);
 }
@@ -198,8 +204,14 @@ pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str)
         },
         Control::Deny => deny(request, walls),
         Control::Network => network(request, facts)?,
+        Control::Subprocess => subprocess(request, facts)?,
         Control::ProcessIsolation => match walls {
             Err(none) => none,
+            Ok(abi) if abi < 6 && !facts.listener.usable() => Intent::partial(
+                "Landlock: memory, environment and files of processes outside",
+                "signals reach whatever the sandbox around this one lets them; names, command \
+                 lines and states of processes can be read in /proc",
+            ),
             Ok(abi) => Intent::partial(
                 match abi {
                     6.. => "Landlock: signals, memory, environment and files of processes outside",
@@ -264,6 +276,10 @@ fn filesystem_gaps(facts: &HostFacts) -> String {
                     everywhere on the host; HOME and TMPDIR are on the host's disk, and /tmp and \
                     /dev/shm are closed"
         .to_owned();
+    if !facts.listener.usable() {
+        gaps += "; modes, owners and times of files cannot be changed at all, because another \
+                 sandbox around this one answers for them";
+    }
     if facts.landlock_abi < 2 {
         gaps += "; Landlock version 1 refuses to move files between directories";
     }
@@ -327,6 +343,20 @@ fn network(request: &Request, facts: &HostFacts) -> Option<Intent> {
              all of it)",
         ),
     })
+}
+
+/// Who is asked about new processes is who listens, and a task has one listener.
+fn subprocess(request: &Request, facts: &HostFacts) -> Option<Intent> {
+    let is_refused = request.policy.process.subprocess.value == Subprocess::Refused;
+    match (&facts.listener, is_refused) {
+        (Fact::Fails { why }, true) => Some(Intent::unavailable(
+            format!(
+                "no filter that asks the launcher can be set here ({why}); another sandbox around this one may have one already"
+            ),
+            "give --no-subprocess to the outer sandbox",
+        )),
+        _ => None,
+    }
 }
 
 fn privileges(facts: &HostFacts) -> Option<Intent> {

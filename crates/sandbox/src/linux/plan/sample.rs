@@ -2,7 +2,7 @@
 
 use mcp_policy::{Defaults, Layer, Policy};
 
-use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, SystemEntry};
+use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, SystemEntry};
 use crate::request::{Home, Request, Stdio};
 
 pub fn policy(flags: impl FnOnce(&mut mcp_policy::LayerBuilder)) -> Policy {
@@ -43,18 +43,19 @@ pub fn facts(uid: u32) -> HostFacts {
         system: "Linux".to_owned(),
         kernel: "6.8.0-45-generic".to_owned(),
         architecture: "x86_64".to_owned(),
-        caller: Caller { uid, gid: uid },
+        caller: Caller { uid, gid: uid, invoker: None },
         namespaces: Fact::Works,
         private_root: Fact::Works,
         network_namespace: Fact::Works,
         own_proc: Fact::Works,
         mapped_trees: Fact::Works,
         seccomp: Fact::Works,
+        listener: Fact::Works,
         landlock_abi: 4,
         cgroup: CgroupFacts::default(),
         run_directory: "/tmp/mcp-run".into(),
         texts: vec!["/etc/passwd".into()],
-        stand_in: (uid == 0).then_some(65534),
+        stand_in: (uid == 0).then_some(Ids { uid: 65534, gid: 65534 }),
         entries: vec![
             entry("/usr", EntryKind::Directory),
             entry("/bin", EntryKind::Symlink("usr/bin".into())),

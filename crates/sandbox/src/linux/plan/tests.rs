@@ -122,6 +122,7 @@ fn root_becomes_somebody_else_and_owns_what_is_granted() {
             gid: 1000,
             outside_uid: 0x7000_6d63,
             outside_gid: 0x7000_6d63,
+            invoker: None,
         })
     );
     assert_eq!(
@@ -190,9 +191,9 @@ fn the_plan_without_namespaces() {
     assert_eq!(
         names(&plan),
         [
-            "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
             "watch memory of the whole tree, limit 512 MiB",
             "collect the orphans of the tree",
+            "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
             "hide the init process",
             "start a session",
             "join a new keyring",
@@ -203,10 +204,10 @@ fn the_plan_without_namespaces() {
              /srv/data, no ports",
             "set limit RLIMIT_DATA 536870912",
             "set limit RLIMIT_NPROC 128 more than the user has",
-            "set limit RLIMIT_NOFILE 1024",
             "set limit RLIMIT_CORE 0",
             "close file descriptors but 0-2 (as they are, as they are, as they are)",
             "filter system calls and refuse sockets, what namespaces would keep apart",
+            "set limit RLIMIT_NOFILE 1024",
             "execute /usr/bin/true in /tmp/mcp-run/home",
         ]
     );

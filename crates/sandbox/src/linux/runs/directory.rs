@@ -60,6 +60,9 @@ fn candidates() -> Vec<PathBuf> {
         [named.filter(|path| path.is_absolute()), Some(format!("/run/user/{uid}").into())];
     let mut paths: Vec<PathBuf> =
         runtime.into_iter().flatten().map(|path| path.join("mcp")).collect();
+    if uid == 0 {
+        paths.push("/run/mcp".into());
+    }
     paths.push(std::env::temp_dir().join(format!("mcp-{uid}")));
     paths
 }

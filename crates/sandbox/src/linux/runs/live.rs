@@ -18,8 +18,10 @@ pub fn started(pid: u32) -> Option<u64> {
 
 /// The fields of /proc/PID/stat from the state on; the name before it may hold anything.
 fn stat(pid: u32) -> Option<Vec<String>> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
+    let file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    let mut text = [0; 1024];
+    let length = rustix::io::read(&file, &mut text).ok()?;
+    let text = String::from_utf8_lossy(&text[..length]);
     let (_, fields) = text.rsplit_once(") ")?;
     Some(fields.split_whitespace().map(str::to_owned).collect())
 }

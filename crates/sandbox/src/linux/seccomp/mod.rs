@@ -73,13 +73,23 @@ pub enum Ground {
     /// No namespaces: Landlock of this version, or none at all (0).
     Plain {
         landlock: u32,
+        deputy: Deputy,
     },
+}
+
+/// Whether the launcher carries out what depends on which file or process is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deputy {
+    Asked,
+    /// A task has one listener, and another sandbox around this one has it: all of these are refused.
+    None,
 }
 
 impl Ground {
     /// Whether the launcher is asked about calls besides those of `--no-subprocess`.
     pub fn asks(self) -> bool {
-        matches!(self, Ground::Plain { .. })
+        matches!(self, Ground::Plain { deputy: Deputy::Asked, .. })
     }
 }
 
@@ -91,5 +101,10 @@ pub fn program(
     sockets: Sockets,
     ground: Ground,
 ) -> Vec<Instruction> {
-    compile::compile(&rules::with(arch, processes, connects, &plain::tables(sockets, ground)))
+    let tables = plain::tables(sockets, ground);
+    let filter = rules::with(arch, processes, connects, &tables);
+    compile::compile(&match ground {
+        Ground::Plain { deputy: Deputy::None, .. } => filter.without_asking(),
+        _ => filter,
+    })
 }

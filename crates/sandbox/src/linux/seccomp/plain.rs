@@ -11,7 +11,7 @@ use crate::linux::seccomp::rules::{
     AF_UNIX, Refusal, SOCKET, Sense, always, any_bit, asked, both, int, none_of, one_of, same,
     when, x86,
 };
-use crate::linux::seccomp::{Ground, Sockets};
+use crate::linux::seccomp::{Deputy, Ground, Sockets};
 
 /// Calls that are decided by file or process, by number: the launcher carries them out itself.
 pub mod call {
@@ -48,7 +48,6 @@ pub mod call {
 const O_TRUNC: u64 = 0o1000;
 /// How a file is opened: for reading 0, writing 1, both 2; 3 means neither and yet truncates.
 const ACCESS_MODE: u64 = 3;
-const PR_SET_CHILD_SUBREAPER: u64 = 36;
 const F_SETOWN: u64 = 8;
 const F_SETOWN_EX: u64 = 15;
 const FIOSETOWN: u64 = 0x8901;
@@ -158,13 +157,6 @@ pub const PLAIN: &[Refusal] = &[
     when(both("ioprio_set", 251, 30), &[none_of(1, &[0])], "of another", EPERM, OTHERS),
     when(both("ioprio_set", 251, 30), &[one_of(0, &[3])], "of a user", EPERM, OTHERS),
     when(both("move_pages", 279, 239), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
-    when(
-        both("prctl", 157, 167),
-        &[one_of(0, &[PR_SET_CHILD_SUBREAPER])],
-        "PR_SET_CHILD_SUBREAPER",
-        EPERM,
-        "collects orphans in the supervisor's place",
-    ),
     // Nobody but the launcher answers in here.
     when(
         both("seccomp", 317, 277),
@@ -233,12 +225,13 @@ pub fn tables(sockets: Sockets, ground: Ground) -> Vec<&'static [Refusal]> {
         Sockets::Internet => vec![NO_UNIX_SOCKETS],
         Sockets::None => vec![NO_SOCKETS],
     };
-    if let Ground::Plain { landlock } = ground {
+    if let Ground::Plain { landlock, deputy } = ground {
         tables.push(PLAIN);
         if landlock < 3 {
             tables.push(BEFORE_TRUNCATE);
         }
-        if landlock < 6 {
+        // Refused altogether, a process could not even signal itself.
+        if landlock < 6 && deputy == Deputy::Asked {
             tables.push(BEFORE_SCOPES);
         }
     }

@@ -7,7 +7,7 @@ use crate::linux::seccomp::decide::Call;
 use crate::linux::seccomp::filter::{Action, Arch, Filter, Rule, Test, Width};
 use crate::linux::seccomp::interpret::run;
 use crate::linux::seccomp::rules::{filter, with};
-use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets, plain};
+use crate::linux::seccomp::{Connects, Deputy, Ground, NewProcesses, Sockets, plain};
 
 /// No call of today has a larger number.
 const NUMBERS: std::ops::RangeInclusive<u32> = 0..=520;
@@ -122,14 +122,13 @@ proptest! {
     ) {
         for arch in [Arch::X86_64, Arch::Aarch64] {
             for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
+                let plainly =
+                    |landlock| Ground::Plain { landlock, deputy: Deputy::Asked };
                 for (connects, more) in [
                     (Connects::Free, plain::tables(Sockets::All, Ground::Namespaces)),
                     (Connects::Announced, plain::tables(Sockets::All, Ground::Namespaces)),
-                    (Connects::Free, plain::tables(Sockets::None, Ground::Plain { landlock: 1 })),
-                    (
-                        Connects::Free,
-                        plain::tables(Sockets::Internet, Ground::Plain { landlock: 6 }),
-                    ),
+                    (Connects::Free, plain::tables(Sockets::None, plainly(1))),
+                    (Connects::Free, plain::tables(Sockets::Internet, plainly(6))),
                 ] {
                     let filter = with(arch, processes, connects, &more);
                     let program = compile(&filter);

@@ -8,7 +8,7 @@ use crate::linux::seccomp::filter::{
 use crate::linux::seccomp::interpret::run;
 use crate::linux::seccomp::plain;
 use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter, with};
-use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets};
+use crate::linux::seccomp::{Connects, Deputy, Ground, NewProcesses, Sockets};
 
 const HIGH: [u64; 3] = [0, 1 << 32, 0xffff_ffff << 32];
 const PERM: Action = Action::Errno(EPERM);
@@ -302,7 +302,9 @@ fn every_program_is_one_that_the_kernel_takes() {
         for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
             for connects in [Connects::Free, Connects::Announced] {
                 for sockets in [Sockets::All, Sockets::Internet, Sockets::None] {
-                    for ground in [Ground::Namespaces, Ground::Plain { landlock: 0 }] {
+                    for ground in
+                        [Ground::Namespaces, Ground::Plain { landlock: 0, deputy: Deputy::Asked }]
+                    {
                         let program = super::program(arch, processes, connects, sockets, ground);
                         let length = program.len();
                         let fits = (1..=LONGEST_PROGRAM).contains(&length);
@@ -334,7 +336,7 @@ fn connections_are_announced_where_asked_for_and_then_only() {
 /// As [`decides`], for a filter on its own.
 #[track_caller]
 fn plainly(sockets: Sockets, landlock: u32, name: &str, arguments: &[u64], action: Action) {
-    let tables = plain::tables(sockets, Ground::Plain { landlock });
+    let tables = plain::tables(sockets, Ground::Plain { landlock, deputy: Deputy::Asked });
     let row = tables.iter().copied().flatten().find(|refusal| refusal.call.name == name);
     let number = row.map_or_else(|| number(name), |refusal| refusal.call);
     for arch in [Arch::X86_64, Arch::Aarch64] {
@@ -407,8 +409,6 @@ fn without_namespaces_the_launcher_is_asked_about_files() {
     plainly(Sockets::None, 7, "setpriority", &[0, 0, 10], Action::Allow);
     plainly(Sockets::None, 7, "setpriority", &[2, 0, 10], PERM);
     plainly(Sockets::None, 7, "setpriority", &[0, 4711, 10], PERM);
-    plainly(Sockets::None, 7, "prctl", &[36, 1], PERM);
-    plainly(Sockets::None, 7, "prctl", &[15, 1], Action::Allow);
 }
 
 #[test]
@@ -440,7 +440,8 @@ fn what_an_older_landlock_does_not_know_is_asked_or_refused() {
 #[track_caller]
 fn plainly_by_number(landlock: u32, numbers: (u32, u32), arguments: &[u64], action: Action) {
     for (arch, number) in [(Arch::X86_64, numbers.0), (Arch::Aarch64, numbers.1)] {
-        let tables = plain::tables(Sockets::None, Ground::Plain { landlock });
+        let tables =
+            plain::tables(Sockets::None, Ground::Plain { landlock, deputy: Deputy::Asked });
         let program = compile(&with(arch, NewProcesses::Allowed, Connects::Free, &tables));
         let mut registers = [0; 6];
         registers[..arguments.len()].copy_from_slice(arguments);
@@ -475,7 +476,7 @@ fn numbers_of_the_plain_rows_are_those_of_the_c_library() {
         prlimit64 SYS_prlimit64 setpriority SYS_setpriority sched_setparam SYS_sched_setparam
         sched_setscheduler SYS_sched_setscheduler sched_setattr SYS_sched_setattr
         sched_setaffinity SYS_sched_setaffinity ioprio_set SYS_ioprio_set
-        move_pages SYS_move_pages prctl SYS_prctl seccomp SYS_seccomp truncate SYS_truncate
+        move_pages SYS_move_pages seccomp SYS_seccomp truncate SYS_truncate
         openat SYS_openat kill SYS_kill tkill SYS_tkill tgkill SYS_tgkill
         rt_sigqueueinfo SYS_rt_sigqueueinfo rt_tgsigqueueinfo SYS_rt_tgsigqueueinfo
         pidfd_send_signal SYS_pidfd_send_signal fcntl SYS_fcntl

@@ -42,6 +42,16 @@ fn version_1_alone_is_nothing() {
 }
 
 #[test]
+fn what_version_1_has_is_told_from_our_own_membership() {
+    let hybrid =
+        b"5:blkio:/\n4:memory:/x\n2:cpu,cpuacct:/\n1:name=systemd:/memory,pids\n0::/pids\n";
+    let all = ["memory", "pids", "cpu", "io"];
+    assert_eq!(held_by_version_1(hybrid, &all), ["memory", "cpu", "io"]);
+    assert_eq!(held_by_version_1(b"0::/memory\n", &all), [""; 0]);
+    assert_eq!(held_by_version_1(b"", &all), [""; 0]);
+}
+
+#[test]
 fn a_part_of_the_tree_is_mounted() {
     let mounts = "36 31 0:31 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
     let place = "/sys/fs/cgroup/run";

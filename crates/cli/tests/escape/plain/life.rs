@@ -1,0 +1,130 @@
+//! Nothing outlives the run: not its end, its timeout, its limits or its launcher.
+
+use std::path::Path;
+
+use super::plain;
+use crate::require;
+use crate::support::{PATIENCE, Run, Scratch, eventually, heart_beats, heart_stops};
+
+/// A directory that root's stand-in may write too.
+fn writable(scratch: &Scratch) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = scratch.dir("data");
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
+    dir
+}
+
+#[test]
+fn daemons_die_with_the_command() {
+    require!("plain");
+    let scratch = Scratch::new();
+    let dir = writable(&scratch);
+    let beat = dir.join("beat");
+    let finished = plain()
+        .write(&dir)
+        .probe(&["daemonize", "600", beat.to_str().unwrap()])
+        .probe(&["sleep", "0.5"])
+        .run();
+    finished.code_is(0);
+    heart_stops(&beat);
+}
+
+#[test]
+fn everything_dies_with_the_timeout() {
+    require!("plain");
+    let scratch = Scratch::new();
+    let dir = writable(&scratch);
+    let beat = dir.join("beat");
+    let finished = plain()
+        .write(&dir)
+        .flag("--timeout")
+        .arg("1s")
+        .flag("--grace")
+        .arg("100ms")
+        .probe(&["daemonize", "600", beat.to_str().unwrap()])
+        .probe(&["ignore-term", "600"])
+        .run();
+    finished.code_is(124);
+    heart_stops(&beat);
+}
+
+#[test]
+fn everything_dies_with_the_launcher() {
+    require!("plain");
+    let scratch = Scratch::new();
+    let dir = writable(&scratch);
+    let (beat, home) = (dir.join("beat"), dir.join("home"));
+    let script = format!(
+        "echo $HOME > {}; setsid sh -c 'while :; do echo . >> {}; sleep 0.02; done' & sleep 600",
+        home.display(),
+        beat.display()
+    );
+    let live = plain().write(&dir).shell(&script).spawn();
+    heart_beats(&beat);
+    live.signal(libc::SIGKILL);
+    live.wait();
+    heart_stops(&beat);
+    let home = std::fs::read_to_string(&home).unwrap();
+    assert!(eventually(PATIENCE, || !Path::new(home.trim()).exists()), "{home} remains");
+}
+
+/// The launcher collects what a killed supervisor leaves.
+#[test]
+fn everything_dies_with_the_supervisor() {
+    require!("plain");
+    let scratch = Scratch::new();
+    let dir = writable(&scratch);
+    let (beat, parent) = (dir.join("beat"), dir.join("parent"));
+    let script = format!(
+        "setsid sh -c 'while :; do echo . >> {}; sleep 0.02; done' & echo $PPID > {}; sleep 600",
+        beat.display(),
+        parent.display()
+    );
+    let live = plain().write(&dir).shell(&script).spawn();
+    heart_beats(&beat);
+    let supervisor = std::fs::read_to_string(&parent).unwrap();
+    let words = ["kill", supervisor.trim(), "9"];
+    assert!(Run::bare().probe(&words).run().last("kill").ok);
+    live.wait();
+    heart_stops(&beat);
+}
+
+#[test]
+fn a_fork_bomb_does_not_outrun_its_end() {
+    require!("plain");
+    let scratch = Scratch::new();
+    let dir = writable(&scratch);
+    let beat = dir.join("beat");
+    let script = format!(
+        "b() {{ echo . >> {}; b & b & }}; b 2>/dev/null; sleep 0.3; exit 7",
+        beat.display()
+    );
+    let run = plain().write(&dir).flag("--max-pids").arg("60").flag("--timeout").arg("20s");
+    let finished = run.shell(&script).run();
+    assert!([7, 124, 2].contains(&finished.code), "{finished}");
+    heart_stops(&beat);
+}
+
+#[test]
+fn memory_of_the_tree_is_watched() {
+    require!("plain");
+    let run = |limit: &str| {
+        let run = plain().flag("--max-memory").arg(limit);
+        run.probe(&["fork-alloc", "3", "33554432", "1500"]).run()
+    };
+    run("64M").code_is(137);
+    run("256M").code_is(0);
+}
+
+#[test]
+fn no_subprocess_holds_here_too() {
+    require!("plain");
+    let run = || plain().flag("--no-subprocess");
+    let finished = run().probe(&["fork", "1"]).run();
+    assert!(!finished.last("fork").ok, "{finished}");
+    assert!(plain().probe(&["fork", "1"]).run().last("fork").ok);
+    // Files and processes are asked about on the same line.
+    let finished = run().command(&["sh", "-c", "cd; echo x > f; umask; exec true"]).run();
+    assert_ne!(finished.code, 0, "{finished}");
+    assert!(run().probe(&["threads", "3"]).run().last("threads").ok);
+}

@@ -1,0 +1,23 @@
+//! Without user namespaces: Landlock, the filter, the launcher's deputy and the supervisor.
+//!
+//! The host here allows user namespaces, so `mcp-probe without user` takes them away: a user namespace of
+//! the test's own in which the kernel makes no others. Controls run in the same place.
+
+mod attributes;
+mod degraded;
+mod files;
+mod life;
+mod nested;
+mod others;
+
+use crate::support::{PLAIN, Run};
+
+/// A sandbox where there are no user namespaces.
+fn plain() -> Run {
+    Run::new().on(PLAIN)
+}
+
+/// The same place without a sandbox.
+fn bare() -> Run {
+    Run::bare().on(PLAIN)
+}
