@@ -18,7 +18,7 @@ use serde_json::json;
 use client::{Done, Job};
 use contenders::{Contender, Entry};
 use server::Ports;
-use table::{Measured, Table};
+use table::{Measured, Outcome, Table};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -117,35 +117,62 @@ fn run(args: &Args) -> Result<ExitCode> {
     Ok(verdict(args, &table, &endured))
 }
 
-fn measure(contenders: &[&Contender], ports: Ports, args: &Args) -> Result<Vec<Measured>> {
-    let mut latencies = vec![Vec::new(); contenders.len()];
-    let mut rates = vec![Vec::new(); contenders.len()];
+/// What each of them did, in their order. A peer that fails on the way is left out from then on;
+/// when one of ours does, there is nothing to report.
+fn measure(contenders: &[&Contender], ports: Ports, args: &Args) -> Result<Vec<Outcome>> {
+    let mut samples: Vec<_> = contenders.iter().map(|_| Ok(Samples::default())).collect();
     let mut order: Vec<usize> = (0..contenders.len()).collect();
     let mut random = Random::default();
     for _ in 0..args.rounds {
         random.shuffle(&mut order);
         for &index in &order {
-            let Some(contender) = contenders.get(index) else { continue };
-            let done = contender.run(Job::Sequence, ports.echo, args.connections)?;
-            nothing_lost(contender, &done, args.connections)?;
-            latencies[index].extend(done.nanoseconds.into_iter().map(Duration::from_nanos));
-            let done = contender.run(Job::Download, ports.source, 1)?;
-            rates[index].push(done.bytes_per_second);
+            let (Some(contender), Some(slot)) = (contenders.get(index), samples.get_mut(index))
+            else {
+                continue;
+            };
+            let Ok(taken) = slot else { continue };
+            if let Err(error) = round(contender, ports, args.connections, taken) {
+                let error = format!("{}: {error}", contender.name);
+                if contender.is_peer() {
+                    *slot = Err(error);
+                } else {
+                    return Err(error.into());
+                }
+            }
         }
     }
-    let measured = latencies.into_iter().zip(rates).map(|(times, mut rates)| {
-        rates.sort_unstable_by(f64::total_cmp);
-        let rate = rates.get(rates.len() / 2).copied().unwrap_or_default();
-        Measured { connection: Summary::of(times), bytes_per_second: rate }
-    });
-    Ok(measured.collect())
+    Ok(samples.into_iter().map(|taken| taken.map(Samples::summary)).collect())
+}
+
+#[derive(Default)]
+struct Samples {
+    times: Vec<Duration>,
+    rates: Vec<f64>,
+}
+
+impl Samples {
+    fn summary(mut self) -> Measured {
+        self.rates.sort_unstable_by(f64::total_cmp);
+        let bytes_per_second = self.rates.get(self.rates.len() / 2).copied().unwrap_or_default();
+        Measured { connection: Summary::of(self.times), bytes_per_second }
+    }
+}
+
+fn round(contender: &Contender, ports: Ports, count: u32, taken: &mut Samples) -> Result<()> {
+    let done = contender.run(Job::Sequence, ports.echo, count)?;
+    nothing_lost(&done, count)?;
+    taken.times.extend(done.nanoseconds.into_iter().map(Duration::from_nanos));
+    let done = contender.run(Job::Download, ports.source, 1)?;
+    taken.rates.push(done.bytes_per_second);
+    Ok(())
 }
 
 /// A lost connection in the middle makes the others' times worthless.
-fn nothing_lost(contender: &Contender, done: &Done, wanted: u32) -> Result<()> {
-    match done.good == wanted {
-        true => Ok(()),
-        false => Err(format!("{} lost {} of {wanted}", contender.name, wanted - done.good).into()),
+fn nothing_lost(done: &Done, wanted: u32) -> Result<()> {
+    if done.good == wanted {
+        Ok(())
+    } else {
+        Err(format!("lost {} of {wanted} connections", wanted.saturating_sub(done.good)).into())
     }
 }
 

@@ -12,6 +12,7 @@ pub enum Notices {
 }
 
 impl Notices {
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn teller(self) -> Tell {
         match self {
             Notices::Silent => Box::new(|_| {}),

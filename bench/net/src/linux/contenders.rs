@@ -59,6 +59,10 @@ impl Contender {
         self.name.starts_with("mcp")
     }
 
+    pub fn is_peer(&self) -> bool {
+        !self.is_ours() && self.name != "bare"
+    }
+
     /// To the end, with a limit: a sandbox that hangs is to be skipped, not waited for.
     pub fn run(&self, job: Job, port: u16, count: u32) -> Result<Done> {
         let limit = words(["timeout", "-k", "5", LIMIT]);

@@ -14,21 +14,24 @@ pub struct Measured {
     pub bytes_per_second: f64,
 }
 
+/// What was measured, or why not.
+pub type Outcome = Result<Measured, String>;
+
 struct Row {
     name: &'static str,
-    outcome: Result<Measured, String>,
+    outcome: Outcome,
 }
 
 /// One row per contender, in the order of the entries; `bare` comes first.
 pub struct Table(Vec<Row>);
 
 impl Table {
-    /// `measured` belong to the ready entries, in their order.
-    pub fn new(entries: &[Entry], measured: Vec<Measured>) -> Self {
-        let mut measured = measured.into_iter();
+    /// `outcomes` belong to the ready entries, in their order.
+    pub fn new(entries: &[Entry], outcomes: Vec<Outcome>) -> Self {
+        let mut outcomes = outcomes.into_iter();
         let row = |entry: &Entry| match entry {
             Entry::Ready(contender) => {
-                measured.next().map(|it| Row { name: contender.name, outcome: Ok(it) })
+                outcomes.next().map(|outcome| Row { name: contender.name, outcome })
             }
             Entry::Skipped { name, why } => Some(Row { name, outcome: Err(why.clone()) }),
         };

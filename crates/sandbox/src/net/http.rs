@@ -113,8 +113,8 @@ fn read_head(lines: &Lines<'_>) -> Progress {
 pub(super) fn request_line(line: &str) -> Option<(&str, &str, &str)> {
     let mut words = line.split(' ');
     let parts = (words.next()?, words.next()?, words.next()?);
-    let is_whole = words.next().is_none() && !parts.0.is_empty() && !parts.1.is_empty();
-    is_whole.then_some(parts)
+    let is_method = (1..=MAX_METHOD).contains(&parts.0.len()) && parts.0.bytes().all(is_token);
+    (words.next().is_none() && is_method && !parts.1.is_empty()).then_some(parts)
 }
 
 type Place = (Option<Target>, Option<u16>);

@@ -64,6 +64,8 @@ fn what_is_no_proxy_request_is_broken() {
         "GET http://a@b.example/ HTTP/1.1\r\n\r\n",
         "GET http://a.example\\@b.example/ HTTP/2\r\n\r\n",
         "nonsense\r\n\r\n",
+        "G]ET http://a.example/ HTTP/1.1\r\n\r\n",
+        " http://a.example/ HTTP/1.1\r\n\r\n",
     ] {
         assert!(matches!(request(head), Progress::Broken(_)), "{head:?}: {:?}", request(head));
     }
