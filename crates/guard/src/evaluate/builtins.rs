@@ -55,6 +55,15 @@ impl Evaluator<'_> {
                     }
                 }
             }
+            "cp" | "ln" | "mv" | "install" => copy_program(arguments, state),
+            "hash" => {
+                if let [flag, program, name, ..] = arguments
+                    && flag.known().as_deref() == Some("-p")
+                    && let (Some(program), Some(name)) = (program.known(), name.known())
+                {
+                    state.keep_copy(&name, &program);
+                }
+            }
             "unalias" => state.aliases.clear(),
             "set" => {
                 let stops = |field: &Field| {
@@ -84,6 +93,22 @@ impl Evaluator<'_> {
             "source" | "." => self.source(arguments, state),
             _ => {}
         }
+    }
+}
+
+/// `cp /bin/rm x`: from now on `./x` is rm.
+fn copy_program(arguments: &[Field], state: &mut State) {
+    let operands: Vec<_> = arguments
+        .iter()
+        .filter(|field| !field.value.starts_with('-'))
+        .filter_map(|field| field.known())
+        .collect();
+    if let [program, name] = &operands[..] {
+        let name = match name.ends_with('/') || name.as_ref() == "." {
+            true => format!("{name}/{}", program.rsplit('/').next().unwrap_or_default()),
+            false => name.to_string(),
+        };
+        state.keep_copy(&name, program);
     }
 }
 

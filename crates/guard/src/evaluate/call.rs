@@ -147,13 +147,16 @@ impl Evaluator<'_> {
         if bare && state.functions.contains_key(name) {
             return self.function(name, arguments, call, state, first.span.clone());
         }
+        let copied = first.known().and_then(|path| state.copy(&path));
+        let name = copied.as_deref().unwrap_or(name);
         let end = arguments.last().map_or(first.span.end, |field| field.span.end);
         let span = first.span.start.min(end)..first.span.end.max(end);
+        let writes = [call.writes, &written_by_dd(name, arguments)].concat();
         let exported = exported(name, arguments, call.assigns);
         let call = &Call {
             assigns: &exported,
             input: call.input,
-            writes: call.writes,
+            writes: &writes,
             span: call.span.clone(),
         };
         self.show_plain(name, arguments, call, state, span);
@@ -224,6 +227,19 @@ impl Evaluator<'_> {
         }
         output
     }
+}
+
+/// `of=…` is a redirection in all but name.
+fn written_by_dd(name: &str, arguments: &[Field]) -> Vec<Field> {
+    let target = |field: &Field| {
+        let Some(Piece::Text(text)) = field.value.pieces.first() else {
+            return None;
+        };
+        let mut value = Value::text(text.strip_prefix("of=")?);
+        field.value.pieces[1..].iter().for_each(|piece| value.push(piece.clone()));
+        Some(Field::new(value, field.span.clone()))
+    };
+    if name == "dd" { arguments.iter().filter_map(target).collect() } else { Vec::new() }
 }
 
 /// Names that are set for the command, or by it.

@@ -3,7 +3,7 @@
 use super::Evaluator;
 use super::brace::{self, Bit};
 use super::state::State;
-use crate::shell::ast::{Part, Quoting, Variable, Word};
+use crate::shell::ast::{Direction, List, Part, Quoting, Variable, Word};
 use crate::value::{Field, Output, Piece, Value};
 
 /// Collects the fields of one word.
@@ -204,9 +204,8 @@ impl Evaluator<'_> {
                 };
                 self.all_words(all.as_deref(), *quoting, fields);
             }
-            Bit::Part(Part::Process(list)) => {
-                let mut own = state.clone();
-                *feed = Some(self.list(list, &mut own, None));
+            Bit::Part(Part::Process(list, direction)) => {
+                *feed = self.process(list, *direction, state);
                 fields.present = true;
                 fields.current.push_text("/dev/fd/63");
             }
@@ -267,9 +266,8 @@ impl Evaluator<'_> {
                 self.walk_parts(inner, state);
                 (Value::of(Piece::Name), Quoting::Quoted)
             }
-            Part::Process(list) => {
-                let mut own = state.clone();
-                self.list(list, &mut own, None);
+            Part::Process(list, direction) => {
+                self.process(list, *direction, state);
                 (Value::text("/dev/fd/63"), Quoting::Quoted)
             }
             Part::Pattern(inner) => {
@@ -277,6 +275,18 @@ impl Evaluator<'_> {
                 (Value::of(Piece::Glob("*(".to_owned())), Quoting::Bare)
             }
             Part::Unreadable => (Value::of(Piece::Unknown), Quoting::Quoted),
+        }
+    }
+
+    /// A process the command talks to. What it writes to one is not known here.
+    fn process(&mut self, list: &List, direction: Direction, state: &State) -> Option<Output> {
+        let mut own = state.clone();
+        match direction {
+            Direction::From => Some(self.list(list, &mut own, None)),
+            Direction::To => {
+                self.list(list, &mut own, Some(&Output::default()));
+                None
+            }
         }
     }
 

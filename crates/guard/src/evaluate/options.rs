@@ -131,7 +131,7 @@ impl Wrapper {
             if options && text == "--" {
                 options = false;
                 at += 1;
-            } else if options && text.len() > 1 && text.starts_with('-') {
+            } else if options && text.starts_with('-') {
                 at += 1 + usize::from(self.takes_value(&text));
             } else if self.assigns == Assigns::Yes && is_assignment(&text) {
                 at += 1;

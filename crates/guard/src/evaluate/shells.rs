@@ -47,6 +47,10 @@ impl Evaluator<'_> {
 
     /// Words that a shell joins with blanks and reads again.
     pub fn joined(&mut self, fields: &[Field], call: &Call<'_>, state: &mut State) -> Output {
+        let fields = match fields {
+            [first, rest @ ..] if first.known().as_deref() == Some("--") => rest,
+            fields => fields,
+        };
         if let [only] = fields
             && let Some(text) = only.known()
         {

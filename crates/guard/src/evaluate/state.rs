@@ -24,6 +24,8 @@ pub struct State {
     pub arrays: HashMap<String, Rc<Vec<Field>>>,
     pub functions: HashMap<String, Function>,
     pub aliases: HashMap<String, String>,
+    /// Copies of and links to programs, by the name the text gave them.
+    pub copies: HashMap<String, String>,
     /// Texts that the command itself put into files.
     pub files: HashMap<String, Rc<Output>>,
     /// Arguments of the function or script; at the top there are none.
@@ -44,6 +46,7 @@ impl State {
             arrays: HashMap::new(),
             functions: HashMap::new(),
             aliases: HashMap::new(),
+            copies: HashMap::new(),
             files: HashMap::new(),
             arguments: Rc::new(Vec::new()),
             zero: None,
@@ -80,6 +83,20 @@ impl State {
         if self.files.len() < MOST_NAMES {
             self.files.insert(name.trim_start_matches("./").to_owned(), Rc::new(output));
         }
+    }
+
+    pub fn keep_copy(&mut self, name: &str, program: &str) {
+        let base = program.rsplit('/').next().unwrap_or_default();
+        // A copy of a copy is a copy.
+        let base = self.copy(program).unwrap_or_else(|| base.to_owned());
+        if self.copies.len() < MOST_NAMES && !base.is_empty() {
+            self.copies.insert(name.trim_start_matches("./").to_owned(), base);
+        }
+    }
+
+    /// The program that a path of the text's own making is.
+    pub fn copy(&self, path: &str) -> Option<String> {
+        self.copies.get(path.trim_start_matches("./")).cloned()
     }
 
     pub fn forget(&mut self, name: &str) {
@@ -138,6 +155,9 @@ impl State {
         }
         for (name, text) in &other.aliases {
             self.aliases.entry(name.clone()).or_insert_with(|| text.clone());
+        }
+        for (name, program) in &other.copies {
+            self.copies.entry(name.clone()).or_insert_with(|| program.clone());
         }
         for (name, text) in &other.files {
             self.files.entry(name.clone()).or_insert_with(|| text.clone());

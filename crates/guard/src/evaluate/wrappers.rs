@@ -159,7 +159,7 @@ impl Evaluator<'_> {
         state: &mut State,
         span: Span,
     ) -> Output {
-        let Some(at) = skip_options(arguments, "IiLnPsdEaeR") else {
+        let Some(at) = skip_options(arguments, "ILnPsdEaR") else {
             self.raise("unknown-program", span);
             return Output::default();
         };
@@ -167,7 +167,17 @@ impl Evaluator<'_> {
         if command.is_empty() {
             return Output::unknown("xargs");
         }
-        let items = call.input.and_then(|input| input.text.as_ref()).map(|text| words(text, &span));
+        let flag = |letter| {
+            arguments[..at].iter().any(|field| {
+                field.known().is_some_and(|t| !t.starts_with("--") && t.contains(letter))
+            })
+        };
+        let text = call.input.and_then(|input| input.text.as_ref()).filter(|_| !flag('d'));
+        let items = text.map(|text| match flag('0') {
+            // Blanks are part of the items then.
+            true => vec![Field::new(text.clone(), span.clone())],
+            false => words(text, &span),
+        });
         let replaced = value_of(&arguments[..at], 'I', "--replace").map(|(_, text)| text);
         let mut own = state.clone();
         // What it starts does not read the list itself.

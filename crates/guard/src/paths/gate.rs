@@ -8,9 +8,6 @@ use super::forms::{self, Style};
 use super::platform::{self, Directory};
 use super::refusal::{Refusal, Why};
 
-/// As many as the kernel follows.
-pub(super) const MOST_LINKS: usize = 40;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// Read a file.

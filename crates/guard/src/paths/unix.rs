@@ -11,8 +11,11 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::gate::{Gate, Intent, MOST_LINKS, Opened, names_of};
+use super::gate::{Gate, Intent, Opened, names_of};
 use super::refusal::Why;
+
+/// As many as the kernel follows.
+const MOST_LINKS: usize = 40;
 
 #[derive(Debug)]
 pub struct Directory(OwnedFd);

@@ -288,7 +288,8 @@ impl<'a> Words<'a> {
             .arguments
             .iter()
             .any(|field| field.known().is_some_and(|text| version.contains(&text.as_ref())));
-        operands == 0 && !asked && input.is_some()
+        let substituted = self.operands.iter().any(|field| field.feed.is_some());
+        substituted || operands == 0 && !asked && input.is_some()
     }
 }
 

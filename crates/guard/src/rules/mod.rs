@@ -149,9 +149,10 @@ fn class_name(pattern: &str) -> Option<&str> {
         .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
 }
 
-/// Compared as a place, not as a text.
+/// Compared as a place, not as a text. `/etc:*` is a mount of a container.
 fn is_place(pattern: &str) -> bool {
-    pattern.starts_with(['/', '~']) || pattern.starts_with("./") || matches!(pattern, "." | "..")
+    let starts = pattern.starts_with(['/', '~']) || pattern.starts_with("./");
+    starts && !pattern.contains(':') || matches!(pattern, "." | "..")
 }
 
 const BUILT_IN: &str = include_str!("builtin.toml");

@@ -129,6 +129,13 @@ pub enum Quoting {
     Quoted,
 }
 
+/// Whether the command reads from a substituted process or writes to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    From,
+    To,
+}
+
 #[derive(Debug)]
 pub enum Part {
     /// Bare text: globs, braces and tildes in it still mean something.
@@ -141,7 +148,7 @@ pub enum Part {
     /// `$((…))`
     Arithmetic(Vec<Part>),
     /// `<(…)` or `>(…)`
-    Process(List),
+    Process(List, Direction),
     /// `@(a|b)` and its like, with what is expanded in it.
     Pattern(Vec<Part>),
     /// Understood to be an expansion, but not which.

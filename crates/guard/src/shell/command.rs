@@ -83,8 +83,14 @@ impl Cursor<'_> {
             match self.keyword() {
                 Some("!") => self.at += 1,
                 Some("time") => {
+                    let from = self.at;
                     self.at += 4;
                     self.skip_blanks();
+                    // With other options it is the program of that name.
+                    if self.peek() == Some(b'-') && self.keyword() != Some("-p") {
+                        self.at = from;
+                        break;
+                    }
                     if self.keyword() == Some("-p") {
                         self.at += 2;
                     }

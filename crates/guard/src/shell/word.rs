@@ -1,6 +1,6 @@
 //! Words: quotes, escapes and what is between them.
 
-use super::ast::{Part, Quoting, Word};
+use super::ast::{Direction, Part, Quoting, Word};
 use super::cursor::{Cursor, Read};
 
 /// What ends a bare word.
@@ -38,7 +38,8 @@ impl Cursor<'_> {
             if process {
                 self.at += 2;
                 let list = self.nested(|cursor| cursor.list_until_parenthesis())?;
-                parts.0.push(Part::Process(list));
+                let direction = if byte == b'<' { Direction::From } else { Direction::To };
+                parts.0.push(Part::Process(list, direction));
                 continue;
             }
             if ends_word(byte) {
