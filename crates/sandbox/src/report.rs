@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::linux::cgroup::usage::Used;
 use crate::net::broker::NetworkUse;
-use crate::plan::{Intent, Plan};
+use crate::plan::{Describe, Intent, Plan};
 
 /// Bumped when a field changes its meaning.
 const VERSION: u32 = 1;
@@ -130,8 +130,8 @@ fn is_zero(count: &u64) -> bool {
 impl Report {
     /// Joins the plan with what the kernel confirmed. A control without all its evidence is
     /// not enforced, whatever the plan meant to do.
-    pub fn new(
-        plan: &Plan,
+    pub fn new<S: Describe>(
+        plan: &Plan<S>,
         evidence: &[Evidence],
         command: Vec<String>,
         ending: Ending,
@@ -164,8 +164,8 @@ impl Report {
     }
 }
 
-fn status(
-    plan: &Plan,
+fn status<S: Describe>(
+    plan: &Plan<S>,
     control: Control,
     intent: &Intent,
     answers: &BTreeMap<usize, &Answer>,

@@ -4,10 +4,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use mcp_sandbox::{Control, HostFacts};
+use mcp_sandbox::{Control, platform};
 use serde::Deserialize;
 
-use super::{Line, Mark, is_plain, limits, topic};
+use super::{Findings, Line, Mark, limits, topic};
 use crate::commands::guest::GUEST;
 use crate::failure::Failure;
 
@@ -41,7 +41,7 @@ struct Trial {
     open: bool,
 }
 
-pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
+pub fn controls(host: &platform::Facts) -> Result<Vec<Line>, Failure> {
     let scene = Scene::new()?;
     let mut lines = refusals(&scene, host)?;
     if lines.iter().any(|line| line.topic == DOES_NOT_START) {
@@ -135,9 +135,9 @@ pub fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn trials(scene: &Scene, host: &HostFacts) -> Vec<Trial> {
+fn trials(scene: &Scene, host: &platform::Facts) -> Vec<Trial> {
     let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act), open: false };
-    let open = |trial: Trial| Trial { open: is_plain(host), ..trial };
+    let open = |trial: Trial| Trial { open: host.is_plain(), ..trial };
     let port = scene.listener.local_addr().map_or(0, |address| address.port());
     let bystander = scene.bystander.id().to_string();
     vec![
@@ -159,7 +159,7 @@ fn trials(scene: &Scene, host: &HostFacts) -> Vec<Trial> {
         trial(Control::ProcessIsolation, "signal a process of yours", &["kill", &bystander, "0"]),
         trial(Control::ProcessIsolation, "read its environment", &["environ", &bystander]),
         Trial {
-            open: is_plain(host) || !host.own_proc.usable(),
+            open: host.leaves_open(),
             ..trial(Control::ProcessIsolation, "read its command line", &["cmdline", &bystander])
         },
         open(trial(
@@ -171,7 +171,7 @@ fn trials(scene: &Scene, host: &HostFacts) -> Vec<Trial> {
     ]
 }
 
-fn refusals(scene: &Scene, host: &HostFacts) -> Result<Vec<Line>, Failure> {
+fn refusals(scene: &Scene, host: &platform::Facts) -> Result<Vec<Line>, Failure> {
     let trials = trials(scene, host);
     let acts: Vec<_> = trials.iter().map(|trial| trial.act.clone()).collect();
     let outside = scene.outside(&acts)?;
@@ -187,9 +187,9 @@ fn refusals(scene: &Scene, host: &HostFacts) -> Result<Vec<Line>, Failure> {
 }
 
 /// A granted directory, with and without a rule that closes a part of it.
-fn deny(scene: &Scene, host: &HostFacts) -> Result<Line, Failure> {
+fn deny(scene: &Scene, host: &platform::Facts) -> Result<Line, Failure> {
     let control = Control::Deny;
-    if is_plain(host) {
+    if host.is_plain() {
         let flags =
             ["--quiet", "--read", &scene.directory.display().to_string(), "--deny", "**/secret"];
         let run = scene.inside(&flags, &[words(&["read", &scene.path("secret")])])?;
