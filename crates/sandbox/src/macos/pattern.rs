@@ -61,8 +61,9 @@ fn shaped(shape: &Shape) -> String {
 }
 
 enum Piece {
-    /// May turn out to be the base of a combining mark.
     Letter(char),
+    /// A combining mark may be meant for it, and both may be one character on the disk.
+    Base(char),
     Other(String),
     Foreign,
 }
@@ -76,8 +77,10 @@ impl Pieces {
             Some(letter) if letter.is_ascii_alphabetic() => self.0.push(Piece::Letter(letter)),
             Some(other) if other.is_ascii() => self.0.push(Piece::Other(quoted(other))),
             _ => {
-                if matches!(self.0.last(), Some(Piece::Letter(_))) {
-                    self.0.pop();
+                if let Some(last) = self.0.last_mut()
+                    && let Piece::Letter(letter) = *last
+                {
+                    *last = Piece::Base(letter);
                 }
                 if !matches!(self.0.last(), Some(Piece::Foreign)) {
                     self.0.push(Piece::Foreign);
@@ -88,9 +91,8 @@ impl Pieces {
 
     fn text(self) -> String {
         let each = self.0.into_iter().map(|piece| match piece {
-            Piece::Letter(letter) => {
-                format!("[{}{}]", letter.to_ascii_lowercase(), letter.to_ascii_uppercase())
-            }
+            Piece::Letter(letter) => either_case(letter),
+            Piece::Base(letter) => format!("{}?", either_case(letter)),
             Piece::Other(text) => text,
             Piece::Foreign => FOREIGN_RUN.to_owned(),
         });
@@ -98,10 +100,14 @@ impl Pieces {
     }
 }
 
+fn either_case(letter: char) -> String {
+    format!("[{}{}]", letter.to_ascii_lowercase(), letter.to_ascii_uppercase())
+}
+
 /// An ASCII character outside a class, with nothing of it left to be read as syntax.
 fn quoted(character: char) -> String {
     match character {
-        '0'..='9' | '_' | '-' | ' ' | '/' => character.to_string(),
+        '0'..='9' | 'a'..='z' | 'A'..='Z' | '_' | '-' | ' ' | '/' => character.to_string(),
         // A backslash before a control character could mean something else.
         control if control.is_control() => FOREIGN.to_owned(),
         other => format!("\\{other}"),
@@ -111,12 +117,9 @@ fn quoted(character: char) -> String {
 /// A class, with letters in both cases. Where something else than printable ASCII is among its
 /// members, any such character is.
 fn class(negated: bool, ranges: &[(u32, u32)]) -> String {
-    let holds = |c: char| {
-        let within = |c: char| ranges.iter().any(|(from, to)| (*from..=*to).contains(&c.into()));
-        within(c) != negated
-    };
-    let folded = |c: char| holds(c) || holds(c.to_ascii_lowercase()) || holds(c.to_ascii_uppercase());
-    let printable = (' '..='~').filter(|c| *c != '/' && folded(*c));
+    let is_in = |c: char| ranges.iter().any(|(from, to)| (*from..=*to).contains(&c.into()));
+    let named = |c: char| is_in(c.to_ascii_lowercase()) || is_in(c.to_ascii_uppercase());
+    let printable = (' '..='~').filter(|c| *c != '/' && named(*c) != negated);
     let mut choices: Vec<String> = printable.map(quoted).collect();
     let beyond = |(from, to): &(u32, u32)| *to > u32::from('~') || *from < u32::from(' ');
     if negated || ranges.iter().any(beyond) {

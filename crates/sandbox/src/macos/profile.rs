@@ -360,7 +360,7 @@ fn denied(rules: &mut Rules, request: &Request, home: Option<&Path>) {
     let mut filters: Vec<String> =
         closed.places.iter().map(|path| format!("(subpath {})", rules.path("DENY", path))).collect();
     for (root, shape) in &closed.shapes {
-        filters.push(rules.regex(root, &format!("{shape}(/.*)?$")));
+        filters.push(rules.regex(root, &format!("{shape}(/|$)")));
     }
     rules.deny("Denied, behind everything that is allowed.", EVERYTHING, &filters);
     let mut held: Vec<String> =
