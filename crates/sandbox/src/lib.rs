@@ -47,7 +47,9 @@ pub use error::{Error, SetupFailure};
 pub use host::{
     Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, SystemEntry,
 };
+pub use linux::plan::plan as linux_plan;
 pub use linux::step::{Stage, Step};
+pub use linux::view::is_visible as is_visible_on_linux;
 pub use mcp_policy::{Bytes, Cores, Policy, Rate, SecretRef};
 pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;

@@ -99,7 +99,11 @@ fn write_report(file: &mut File, report: &str) -> std::io::Result<()> {
     writeln!(file, "{report}")
 }
 
-fn not_started<S: Describe>(plan: &Plan<S>, request: &Request, error: &mcp_sandbox::Error) -> Report {
+fn not_started<S: Describe>(
+    plan: &Plan<S>,
+    request: &Request,
+    error: &mcp_sandbox::Error,
+) -> Report {
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let ending = Ending::NotStarted(error.to_string());
     Report::new(plan, &[], command, ending, error.exit_code(), Usage::default())

@@ -47,8 +47,7 @@ pub fn intent(request: &Request) -> Intent {
 /// `home` is a directory of the command's own that is kept between runs.
 pub fn closed(request: &Request, home: Option<&Path>) -> Closed {
     let mut closed = Closed::default();
-    let writable: Vec<&Path> =
-        directories(&request.write).chain(home).collect();
+    let writable: Vec<&Path> = directories(&request.write).chain(home).collect();
     let readable = directories(&request.read).chain(directories(&request.shown));
     let roots: Vec<&Path> = writable.iter().copied().chain(readable).collect();
     for rule in &request.policy.filesystem.deny {
@@ -158,8 +157,13 @@ fn names(path: &Path) -> Vec<Vec<u8>> {
 /// What is left of `tail` for what lies below these names.
 fn remaining<'a>(tail: &'a [Part], names: &[Vec<u8>]) -> Vec<&'a [Part]> {
     let places = advance(tail, names);
-    let is_implied = |at: usize| at > 0 && tail[at - 1] == Part::AnyDepth && places.contains(&(at - 1));
-    places.iter().filter(|at| **at < tail.len() && !is_implied(**at)).map(|at| &tail[*at..]).collect()
+    let is_implied =
+        |at: usize| at > 0 && tail[at - 1] == Part::AnyDepth && places.contains(&(at - 1));
+    places
+        .iter()
+        .filter(|at| **at < tail.len() && !is_implied(**at))
+        .map(|at| &tail[*at..])
+        .collect()
 }
 
 fn is_whole(tail: &[Part], names: &[Vec<u8>]) -> bool {

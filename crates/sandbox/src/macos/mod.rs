@@ -11,6 +11,35 @@ pub(crate) mod profile;
 pub(crate) mod step;
 pub(crate) mod unseen;
 
+#[cfg(target_os = "macos")]
+mod apply;
+#[cfg(target_os = "macos")]
+mod channel;
+#[cfg(target_os = "macos")]
+mod guardian;
+#[cfg(target_os = "macos")]
+pub(crate) mod launch;
+#[cfg(target_os = "macos")]
+pub(crate) mod line;
+#[cfg(target_os = "macos")]
+pub(crate) mod probe;
+#[cfg(target_os = "macos")]
+mod scratch;
+#[cfg(target_os = "macos")]
+pub(crate) mod stdio;
+#[cfg(target_os = "macos")]
+pub(crate) mod stored;
+#[cfg(target_os = "macos")]
+mod supervise;
+#[cfg(target_os = "macos")]
+mod sys;
+#[cfg(target_os = "macos")]
+pub(crate) mod terminal;
+#[cfg(target_os = "macos")]
+mod tree;
+#[cfg(target_os = "macos")]
+mod watch;
+
 pub use facts::MacFacts;
 pub use network::Trust;
 pub use plan::{plan, profile_with};

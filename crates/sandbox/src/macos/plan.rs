@@ -245,11 +245,15 @@ fn wanted(control: Control, request: &Request, facts: &MacFacts, proxy: &Proxy) 
         Control::Environment => Intent::enforce("an environment made from the policy alone"),
         Control::Descriptors => Intent::enforce("every descriptor closed, and 0-2 checked by kind"),
         Control::TreeKill => tree_kill(request, facts),
-        Control::Memory => watched(limits.memory.value, facts, Intent::partial(
-            "a watch over the tree, and RLIMIT_DATA for each process",
-            "memory is sampled, not reserved: a burst can pass the limit for some milliseconds; \
+        Control::Memory => watched(
+            limits.memory.value,
+            facts,
+            Intent::partial(
+                "a watch over the tree, and RLIMIT_DATA for each process",
+                "memory is sampled, not reserved: a burst can pass the limit for some milliseconds; \
              macOS hardly counts anything as RLIMIT_DATA",
-        )),
+            ),
+        ),
         Control::Cpu => match limits.cpu.value {
             None => Intent::NotRequested,
             Some(_) => Intent::unavailable(
@@ -264,11 +268,15 @@ fn wanted(control: Control, request: &Request, facts: &MacFacts, proxy: &Proxy) 
                 "each process has the whole time: the sum over processes is not bounded",
             ),
         },
-        Control::Processes => watched(limits.processes.value, facts, Intent::partial(
-            "RLIMIT_NPROC, and a watch that ends what is too many",
-            "RLIMIT_NPROC counts all processes of the user: when others end, more can start here, \
+        Control::Processes => watched(
+            limits.processes.value,
+            facts,
+            Intent::partial(
+                "RLIMIT_NPROC, and a watch that ends what is too many",
+                "RLIMIT_NPROC counts all processes of the user: when others end, more can start here, \
              until the watch sees them; threads are not counted",
-        )),
+            ),
+        ),
         Control::OpenFiles => asked(limits.open_files.value, "RLIMIT_NOFILE for each process"),
         Control::FileSize => asked(limits.file_size.value, "RLIMIT_FSIZE for each file"),
         Control::TmpSize => Intent::unavailable(
@@ -291,7 +299,9 @@ fn tree_kill(request: &Request, facts: &MacFacts) -> Intent {
     let by = "session, process group, parents and a guardian process";
     let single = request.policy.process.subprocess.value == Subprocess::Refused;
     match (&facts.membership, &facts.seatbelt) {
-        (_, Fact::Assumed | Fact::Works) if single => Intent::enforce("one process, and a guardian"),
+        (_, Fact::Assumed | Fact::Works) if single => {
+            Intent::enforce("one process, and a guardian")
+        }
         (Fact::Assumed | Fact::Works, Fact::Assumed | Fact::Works) => {
             Intent::enforce(format!("{by}; sandbox membership for what has left all of them"))
         }

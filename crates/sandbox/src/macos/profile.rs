@@ -101,7 +101,10 @@ pub fn is_visible(path: &Path, request: &Request, _: &MacFacts) -> bool {
         line.split('"').next()
     });
     let places = request.shown.iter().chain(&request.read).chain(&request.write);
-    system.map(Path::new).chain(places.map(|place| place.path.as_path())).any(|p| path.starts_with(p))
+    system
+        .map(Path::new)
+        .chain(places.map(|place| place.path.as_path()))
+        .any(|p| path.starts_with(p))
 }
 
 /// The text so far, and what it refers to.
@@ -166,7 +169,11 @@ impl Rules {
         self.text += &format!("\n; {why}\n({action} {operations})\n");
     }
 
-    fn places<'a>(&mut self, kind: &str, places: impl IntoIterator<Item = &'a Place>) -> Vec<String> {
+    fn places<'a>(
+        &mut self,
+        kind: &str,
+        places: impl IntoIterator<Item = &'a Place>,
+    ) -> Vec<String> {
         let filter = |place: &Place| match place.kind {
             PlaceKind::Directory => format!("(subpath {})", self.path(kind, &place.path)),
             PlaceKind::File => format!("(literal {})", self.path(kind, &place.path)),
@@ -238,7 +245,8 @@ fn ways(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path) {
     let mut ends: Vec<&Path> = places.map(|place| place.path.as_path()).collect();
     ends.extend([home, &temporary, &facts.helper, &request.program]);
     ends.extend(facts.developer.as_deref());
-    let rustup = facts.rustup.as_ref().map(|(home, bin)| (home.join("toolchains"), bin.join("rustup")));
+    let rustup =
+        facts.rustup.as_ref().map(|(home, bin)| (home.join("toolchains"), bin.join("rustup")));
     ends.extend(rustup.iter().flat_map(|(home, bin)| [home.as_path(), bin]));
     ends.extend(request.links.iter().map(|link| link.at.as_path()));
     let mut above: Vec<PathBuf> = Vec::new();
@@ -283,7 +291,8 @@ fn terminal(rules: &mut Rules) {
 fn network(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path, proxy: &Proxy) {
     let own = [rules.path("TMP", &facts.temporary()), rules.path("HOME", home)];
     let here = |end: &str| own.each_ref().map(|own| format!("({end} unix-socket (subpath {own}))"));
-    let why = "Sockets that the command makes in its own directories: tsx and Python's managers do.";
+    let why =
+        "Sockets that the command makes in its own directories: tsx and Python's managers do.";
     rules.allow(why, "network-bind network-inbound", &here("local"));
     rules.allow(why, "network-outbound", &here("remote"));
 
@@ -340,7 +349,11 @@ fn host_network(rules: &mut Rules) {
 fn processes(rules: &mut Rules, request: &Request, facts: &MacFacts) {
     match request.policy.process.subprocess.value {
         Subprocess::Allowed => {
-            rules.without_filter("allow", "Children, which are in this sandbox too.", "process-fork");
+            rules.without_filter(
+                "allow",
+                "Children, which are in this sandbox too.",
+                "process-fork",
+            );
         }
         Subprocess::Refused => {
             rules.without_filter("deny", "No new processes; threads are none.", "process-fork");
@@ -357,8 +370,11 @@ fn processes(rules: &mut Rules, request: &Request, facts: &MacFacts) {
 
 fn denied(rules: &mut Rules, request: &Request, home: Option<&Path>) {
     let closed = deny::closed(request, home);
-    let mut filters: Vec<String> =
-        closed.places.iter().map(|path| format!("(subpath {})", rules.path("DENY", path))).collect();
+    let mut filters: Vec<String> = closed
+        .places
+        .iter()
+        .map(|path| format!("(subpath {})", rules.path("DENY", path)))
+        .collect();
     for (root, shape) in &closed.shapes {
         filters.push(rules.regex(root, &format!("{shape}(/|$)")));
     }

@@ -155,7 +155,8 @@ impl Step {
             Step::Limit { resource, value } => format!("{resource} {value}"),
             Step::Descriptors { .. } => "but 0-2".to_owned(),
             Step::Environment { set } => {
-                let set: Vec<_> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let set: Vec<_> =
+                    set.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 set.join(" ")
             }
             Step::Execute { program, cwd } => format!("{} in {}", program.display(), cwd.display()),

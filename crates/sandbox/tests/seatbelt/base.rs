@@ -10,9 +10,13 @@ fn text() -> String {
 #[test]
 fn denies_by_default_and_by_name_what_default_leaves_open() {
     let mac = Mac::with(|f| f);
-    for operation in
-        ["process-info-pidinfo", "process-info-listpids", "nvram-get", "iokit-get-properties", "iokit-open"]
-    {
+    for operation in [
+        "process-info-pidinfo",
+        "process-info-listpids",
+        "nvram-get",
+        "iokit-get-properties",
+        "iokit-open",
+    ] {
         assert!(!mac.asks(Question::other_process(operation)), "{operation}");
     }
     assert!(!mac.may("file-map-executable", "/Users/me/x.dylib"));
@@ -110,7 +114,9 @@ fn ordinary_programs_find_what_they_need() {
     ] {
         assert!(mac.reads(path), "{path}");
     }
-    for way in ["/", "/Users", "/Users/me", "/Users/me/project", "/tmp", "/var", "/etc", "/private/var"] {
+    for way in
+        ["/", "/Users", "/Users/me", "/Users/me/project", "/tmp", "/var", "/etc", "/private/var"]
+    {
         assert!(mac.may("file-read-metadata", way), "realpath fails at {way}");
     }
     assert!(!mac.may("file-read-metadata", "/Users/you"));

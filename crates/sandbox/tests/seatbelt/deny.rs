@@ -81,7 +81,9 @@ fn denied_in_read_grants_kept_homes_and_the_programs_own_place() {
     request.home = Home::Kept("/Users/me/Library/Application Support/mcp/homes/x".into());
     request.shown = vec![crate::support::directory("/Users/me/server")];
     let mac = Mac::of(&request);
-    for root in ["/Users/me/notes", "/Users/me/server", "/Users/me/Library/Application Support/mcp/homes/x"] {
+    for root in
+        ["/Users/me/notes", "/Users/me/server", "/Users/me/Library/Application Support/mcp/homes/x"]
+    {
         assert!(mac.reads(&format!("{root}/a/x")), "{root}");
         assert!(!mac.may("file-read-data", &format!("{root}/a/.env")), "{root}");
     }
@@ -102,7 +104,8 @@ fn rules_are_meant_behind_the_systems_links() {
 
 #[test]
 fn rules_are_meant_behind_the_users_links() {
-    let mut request = request(policy(|f| f.write("/Volumes/big/data").deny("/Users/me/data/*.key")));
+    let mut request =
+        request(policy(|f| f.write("/Volumes/big/data").deny("/Users/me/data/*.key")));
     request.links = vec![Link { at: "/Users/me/data".into(), to: "/Volumes/big/data".into() }];
     let mac = Mac::of(&request);
     assert!(!mac.reads("/Volumes/big/data/a.key") && mac.reads("/Volumes/big/data/a.txt"));

@@ -8,9 +8,32 @@ use crate::support::{Mac, plan, policy, profile, request};
 /// Names with everything in them that could mean something, to the language or to an expression.
 pub fn odd_name() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        Just("\""), Just("\\"), Just("("), Just(")"), Just("\n"), Just(";"), Just("#\""), Just(" "), Just("'"),
-        Just("ü"), Just("e\u{301}"), Just("日"), Just("."), Just("^"), Just("$"), Just("|"), Just("+"), Just("{"),
-        Just("}"), Just("(allow default)"), Just("param"), Just("a"), Just("B"), Just("_0"), Just("\t"), Just("%"),
+        Just("\""),
+        Just("\\"),
+        Just("("),
+        Just(")"),
+        Just("\n"),
+        Just(";"),
+        Just("#\""),
+        Just(" "),
+        Just("'"),
+        Just("ü"),
+        Just("e\u{301}"),
+        Just("日"),
+        Just("."),
+        Just("^"),
+        Just("$"),
+        Just("|"),
+        Just("+"),
+        Just("{"),
+        Just("}"),
+        Just("(allow default)"),
+        Just("param"),
+        Just("a"),
+        Just("B"),
+        Just("_0"),
+        Just("\t"),
+        Just("%"),
     ];
     proptest::collection::vec(piece, 1..8)
         .prop_map(|pieces| pieces.concat())

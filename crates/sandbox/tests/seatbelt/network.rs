@@ -54,7 +54,8 @@ fn an_allowlist_opens_the_proxys_ports_and_no_others() {
     let request = request(policy(|f| f.allow_net("api.example.com:443".parse().unwrap())));
     let mac = Mac::with_proxy(&request, vec![50_123, 50_124], Trust::Closed);
     assert!(reaches(&mac, "127.0.0.1", 50_123) && reaches(&mac, "::1", 50_124));
-    for (host, port) in [("127.0.0.1", 50_125), ("203.0.113.5", 443), ("203.0.113.5", 50_123), ("127.0.0.1", 53)]
+    for (host, port) in
+        [("127.0.0.1", 50_125), ("203.0.113.5", 443), ("203.0.113.5", 50_123), ("127.0.0.1", 53)]
     {
         assert!(!reaches(&mac, host, port), "{host}:{port}");
     }

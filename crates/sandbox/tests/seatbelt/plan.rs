@@ -78,9 +78,13 @@ fn everything_enforced_rests_on_a_step() {
 #[test]
 fn every_boundary_is_tried_from_inside() {
     let plan = plan(&request(policy(|f| f.no_subprocess())));
-    for control in
-        [Control::Filesystem, Control::Network, Control::Subprocess, Control::ProcessIsolation, Control::Privileges]
-    {
+    for control in [
+        Control::Filesystem,
+        Control::Network,
+        Control::Subprocess,
+        Control::ProcessIsolation,
+        Control::Privileges,
+    ] {
         let tried = plan.steps.iter().any(|planned| {
             matches!(planned.step, Step::Refused { .. }) && planned.for_controls.contains(&control)
         });
@@ -150,7 +154,11 @@ fn developer_tools_are_found_where_they_are() {
     assert!(mac.executes("/Applications/Xcode.app/Contents/Developer/usr/bin/git"));
     assert!(mac.reads("/Applications/Xcode.app/Contents/Info.plist"));
     assert!(!mac.reads("/Applications/Other.app/Contents/Info.plist"));
-    assert!(names(&plan).iter().any(|n| n.contains("DEVELOPER_DIR=/Applications/Xcode.app/Contents/Developer")));
+    assert!(
+        names(&plan)
+            .iter()
+            .any(|n| n.contains("DEVELOPER_DIR=/Applications/Xcode.app/Contents/Developer"))
+    );
 }
 
 #[test]

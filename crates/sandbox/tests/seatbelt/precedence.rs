@@ -48,7 +48,8 @@ fn what_matches_nothing_goes_up_to_the_default() {
 
 #[test]
 fn deny_default_leaves_some_operations_open() {
-    for operation in ["file-map-executable", "process-info-pidinfo", "nvram-get", "iokit-get-properties"]
+    for operation in
+        ["file-map-executable", "process-info-pidinfo", "nvram-get", "iokit-get-properties"]
     {
         assert!(may("", operation, "/a"), "{operation}");
         assert!(may("(deny file*)(deny process*)", operation, "/a"), "{operation}");
@@ -95,7 +96,9 @@ fn filters_combine() {
     let text = r#"(allow file-read*
         (require-all (subpath "/a") (require-not (literal "/a/x")))
         (require-any (literal "/b") (regex #"^/c[0-9]+$")))"#;
-    for (path, is_in) in [("/a/y", true), ("/a/x", false), ("/b", true), ("/c12", true), ("/c", false)] {
+    for (path, is_in) in
+        [("/a/y", true), ("/a/x", false), ("/b", true), ("/c12", true), ("/c", false)]
+    {
         assert_eq!(may(text, "file-read-data", path), is_in, "{path}");
     }
 }
@@ -134,5 +137,8 @@ fn what_is_not_understood_is_an_error() {
 fn strings_comments_and_raw_strings() {
     let nodes = parse("; (not this)\n(a \"b\\\"c\\\\\" #\"d\\.e\") ; nor this").unwrap();
     let text = |text: &str| Node::Text(text.to_owned());
-    assert_eq!(nodes, [Node::List(vec![Node::Symbol("a".to_owned()), text("b\"c\\"), text("d\\.e")])]);
+    assert_eq!(
+        nodes,
+        [Node::List(vec![Node::Symbol("a".to_owned()), text("b\"c\\"), text("d\\.e")])]
+    );
 }

@@ -3,7 +3,7 @@
 use mcp_sandbox::macos::MacFacts;
 
 use crate::evaluator::Question;
-use crate::support::{Mac, request, policy};
+use crate::support::{Mac, policy, request};
 
 #[test]
 fn without_subprocesses_only_the_program_itself_and_mcp() {

@@ -12,7 +12,8 @@ use crate::support::{Mac, policy, request, scratch};
 /// Few names, so that they nest, and one that is odd.
 fn path() -> impl Strategy<Value = String> {
     let base = select(&["/Users/me", "/Volumes/big", "/private/tmp/w", "/opt/app"][..]);
-    let name = prop_oneof![3 => select(&["a", "b", "Dir"][..]).prop_map(str::to_owned), 1 => odd_name()];
+    let name =
+        prop_oneof![3 => select(&["a", "b", "Dir"][..]).prop_map(str::to_owned), 1 => odd_name()];
     (base, vec(name, 1..4)).prop_map(|(base, names)| format!("{base}/{}", names.join("/")))
 }
 
@@ -34,16 +35,15 @@ struct Asked {
 
 fn asked() -> impl Strategy<Value = Asked> {
     let home = proptest::option::of(path());
-    (vec(path(), 0..4), vec(path(), 0..4), vec(rule(), 0..4), any::<bool>(), home, any::<bool>()).prop_map(
-        |(read, write, deny, subprocess, home, is_interactive)| Asked {
+    (vec(path(), 0..4), vec(path(), 0..4), vec(rule(), 0..4), any::<bool>(), home, any::<bool>())
+        .prop_map(|(read, write, deny, subprocess, home, is_interactive)| Asked {
             read,
             write,
             deny,
             subprocess,
             home,
             is_interactive,
-        },
-    )
+        })
 }
 
 fn made(asked: &Asked) -> Request {

@@ -1,7 +1,7 @@
 //! The test plan of the seed, row by row. The two on fallback modes are about the plan.
 
-use mcp_sandbox::{Control, Fact, Intent};
 use mcp_sandbox::macos::{self, MacFacts, Step};
+use mcp_sandbox::{Control, Fact, Intent};
 
 use crate::evaluator::{End, Question};
 use crate::support::{Mac, PROJECT, policy, profile, request};
@@ -14,7 +14,9 @@ fn read_file_inside_sandbox_root() {
 #[test]
 fn read_file_outside_sandbox_root() {
     let mac = Mac::with(|f| f.read(PROJECT));
-    for path in ["/Users/me/.ssh/id_rsa", "/Users/me/notes.txt", "/Users/me/projects/x", "/private/tmp/x"] {
+    for path in
+        ["/Users/me/.ssh/id_rsa", "/Users/me/notes.txt", "/Users/me/projects/x", "/private/tmp/x"]
+    {
         assert!(!mac.may("file-read-data", path) && !mac.may("file-read-metadata", path), "{path}");
     }
 }
@@ -22,7 +24,9 @@ fn read_file_outside_sandbox_root() {
 #[test]
 fn write_file_inside_sandbox_root() {
     let mac = Mac::with(|f| f.write(PROJECT));
-    assert!(mac.writes("/Users/me/project/src/new.rs") && mac.moves("/Users/me/project/src/new.rs"));
+    assert!(
+        mac.writes("/Users/me/project/src/new.rs") && mac.moves("/Users/me/project/src/new.rs")
+    );
 }
 
 #[test]
@@ -118,7 +122,9 @@ fn sandbox_exec_unavailable_and_fallback_deny() {
     let plan = macos::plan(&request(policy(|f| f)), &without_seatbelt());
     assert!(plan.boundary_gaps().next().is_some(), "which stops the run");
     // And a run that is started all the same claims nothing that it has not.
-    assert!(!plan.steps.iter().any(|p| matches!(p.step, Step::Seatbelt { .. } | Step::Refused { .. })));
+    assert!(
+        !plan.steps.iter().any(|p| matches!(p.step, Step::Seatbelt { .. } | Step::Refused { .. }))
+    );
     assert!(plan.steps.iter().any(|p| matches!(p.step, Step::Limit { .. })));
 }
 
@@ -137,7 +143,10 @@ fn profile_generation_with_multiple_roots() {
 
 #[test]
 fn profile_generation_with_special_chars_in_path() {
-    for odd in ["a b", "a\"b", "a\\b", "a(b", "a)b", "a\nb", "a;b", "ünï", "日本", "a'b", "#\"x", "$(x)", "*"] {
+    for odd in [
+        "a b", "a\"b", "a\\b", "a(b", "a)b", "a\nb", "a;b", "ünï", "日本", "a'b", "#\"x", "$(x)",
+        "*",
+    ] {
         let root = format!("/Users/me/{odd}");
         let mac = Mac::with(|f| f.write(&root).deny("**/.env"));
         assert!(mac.reads(&format!("{root}/x")) && mac.writes(&format!("{root}/x")), "{odd}");

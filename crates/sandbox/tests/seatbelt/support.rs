@@ -96,7 +96,9 @@ impl Mac {
 
     /// What an editor does: all of it but removing the file.
     pub fn writes(&self, path: &str) -> bool {
-        ["file-write-data", "file-write-create", "file-write-mode"].iter().all(|o| self.may(o, path))
+        ["file-write-data", "file-write-create", "file-write-mode"]
+            .iter()
+            .all(|o| self.may(o, path))
     }
 
     pub fn executes(&self, path: &str) -> bool {

@@ -70,7 +70,9 @@ fn write_files_outside_sandbox() {
 fn navigate_and_operate_outside_sandbox() {
     let mac = project();
     assert!(mac.may("file-read-data", "/"), "the loader needs the names in /");
-    for path in ["/Users", "/Users/me", "/private/var", "/Volumes", "/Users/me/key.pem", "/Applications"] {
+    for path in
+        ["/Users", "/Users/me", "/private/var", "/Volumes", "/Users/me/key.pem", "/Applications"]
+    {
         assert!(!mac.may("file-read-data", path), "{path}");
     }
 }
@@ -123,7 +125,9 @@ fn process_escape_and_persistence() {
     ] {
         assert!(!mac.looks_up(service), "{service}");
     }
-    for operation in ["signal", "process-info-pidinfo", "process-info-listpids", "mach-priv-task-port"] {
+    for operation in
+        ["signal", "process-info-pidinfo", "process-info-listpids", "mach-priv-task-port"]
+    {
         assert!(!mac.asks(Question::other_process(operation)), "{operation}");
     }
     assert!(mac.asks(Question::same_sandbox("signal")), "a shell ends its own jobs");
@@ -134,7 +138,9 @@ fn process_escape_and_persistence() {
 #[test]
 fn interpreter_pivot() {
     let mac = project();
-    for program in ["/usr/bin/python3", "/usr/bin/ruby", "/bin/zsh", "/usr/bin/nohup", "/usr/bin/osascript"] {
+    for program in
+        ["/usr/bin/python3", "/usr/bin/ruby", "/bin/zsh", "/usr/bin/nohup", "/usr/bin/osascript"]
+    {
         assert!(mac.executes(program), "{program}");
     }
     assert!(!mac.executes("/Users/me/Downloads/tool") && !mac.executes("/Applications/Evil.app/x"));
@@ -143,7 +149,13 @@ fn interpreter_pivot() {
 #[test]
 fn other_peoples_arguments_and_environment_are_not_for_reading() {
     let mac = project();
-    for name in ["kern.procargs2", "kern.procargs2.123", "kern.proc.all", "kern.proc.pid.1", "net.routetable"] {
+    for name in [
+        "kern.procargs2",
+        "kern.procargs2.123",
+        "kern.proc.all",
+        "kern.proc.pid.1",
+        "net.routetable",
+    ] {
         assert!(!mac.asks(Question::name("sysctl-read", name)), "{name}");
     }
     for name in ["hw.ncpu", "hw.memsize", "kern.osrelease", "kern.hostname"] {
@@ -164,7 +176,9 @@ fn no_set_uid_files_are_left_behind() {
 #[test]
 fn no_hard_links() {
     let mac = Mac::with(|f| f.write(PROJECT).read("/Users/me/notes"));
-    assert!(!mac.may("file-link", "/Users/me/notes/a") && !mac.may("file-link", "/Users/me/project/a"));
+    assert!(
+        !mac.may("file-link", "/Users/me/notes/a") && !mac.may("file-link", "/Users/me/project/a")
+    );
 }
 
 #[test]
@@ -189,7 +203,10 @@ fn terminals_of_others_are_closed() {
 fn devices_of_the_machine_are_closed() {
     let mac = project();
     for device in ["/dev/disk0", "/dev/rdisk0", "/dev/bpf0", "/dev/auditpipe", "/dev/pf"] {
-        assert!(!mac.may("file-read-data", device) && !mac.may("file-write-data", device), "{device}");
+        assert!(
+            !mac.may("file-read-data", device) && !mac.may("file-write-data", device),
+            "{device}"
+        );
     }
     assert!(mac.may("file-write-data", "/dev/null") && mac.reads("/dev/urandom"));
 }

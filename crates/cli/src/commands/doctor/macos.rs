@@ -38,7 +38,10 @@ impl Findings for MacFacts {
                 "cgroups",
                 "Linux only: memory and processes are watched instead, and --max-cpu has no mechanism",
             ),
-            less("namespaces", "Linux only: Seatbelt refuses by path what Linux does not even show"),
+            less(
+                "namespaces",
+                "Linux only: Seatbelt refuses by path what Linux does not even show",
+            ),
             less("seccomp", "Linux only: Seatbelt filters operations, not system calls"),
         ]
     }

@@ -70,7 +70,9 @@ const OUTSIDE: [&str; 5] = [
 pub fn is_outside_default(operation: &str) -> bool {
     OUTSIDE.iter().any(|outside| {
         operation == *outside
-            || operation.strip_prefix(outside).is_some_and(|rest| rest.starts_with('-') || rest == "*")
+            || operation
+                .strip_prefix(outside)
+                .is_some_and(|rest| rest.starts_with('-') || rest == "*")
     })
 }
 

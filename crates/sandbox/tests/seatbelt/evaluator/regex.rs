@@ -206,7 +206,11 @@ fn matches_as_it_should() {
         ("^((a|b)+x)*$", "abxbx", true),
         ("^((a|b)+x)*$", "abxb", false),
     ] {
-        assert_eq!(Regex::new(pattern).unwrap().is_match(text.as_bytes()), matches, "{pattern} {text}");
+        assert_eq!(
+            Regex::new(pattern).unwrap().is_match(text.as_bytes()),
+            matches,
+            "{pattern} {text}"
+        );
     }
 }
 

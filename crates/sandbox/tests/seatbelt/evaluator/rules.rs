@@ -96,7 +96,9 @@ fn rule(action: Action, nodes: &[Node], parameters: &Parameters) -> Result<Rule,
     let (mut operations, mut filters) = (Vec::new(), Vec::new());
     for node in nodes {
         match node {
-            Node::Symbol(operation) if KNOWN.contains(&operation.as_str()) && filters.is_empty() => {
+            Node::Symbol(operation)
+                if KNOWN.contains(&operation.as_str()) && filters.is_empty() =>
+            {
                 operations.push(operation.clone());
             }
             Node::List(_) => filters.push(filter(node, parameters)?),
@@ -164,7 +166,8 @@ fn place(operands: &[Node], parameters: &Parameters) -> Result<Place, String> {
             Ok(Place::Ip { host: host.to_owned(), port })
         }
         ("unix-socket", filters) => {
-            let filters: Result<Vec<_>, _> = filters.iter().map(|f| filter(f, parameters)).collect();
+            let filters: Result<Vec<_>, _> =
+                filters.iter().map(|f| filter(f, parameters)).collect();
             Ok(Place::Unix(filters?))
         }
         _ => Err(format!("no place: {operands:?}")),
