@@ -305,5 +305,5 @@ fn group(text: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
     None
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn a_control_without_a_step_is_not_enforced() {
         let controls = BTreeMap::from([(CONTROL, Intent::enforce("x"))]);
-        let plan = Plan { controls, steps: vec![] };
+        let plan: Plan = Plan { controls, steps: vec![] };
         let report = Report::new(&plan, &[], vec![], Ending::Exited(0), 0, Usage::default());
         assert_eq!(report.controls[&CONTROL], unavailable("the plan has no step for it"));
     }

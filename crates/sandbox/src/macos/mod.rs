@@ -24,6 +24,8 @@ pub(crate) mod line;
 #[cfg(target_os = "macos")]
 pub(crate) mod probe;
 #[cfg(target_os = "macos")]
+pub(crate) mod runs;
+#[cfg(target_os = "macos")]
 mod scratch;
 #[cfg(target_os = "macos")]
 pub(crate) mod stdio;

@@ -340,6 +340,3 @@ pub fn profile_with(
 ) -> seatbelt::Profile {
     profile(request, facts, &Proxy { ports, trust })
 }
-
-#[cfg(test)]
-mod tests;

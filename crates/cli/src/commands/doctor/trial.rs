@@ -48,7 +48,7 @@ pub fn controls(host: &platform::Facts) -> Result<Vec<Line>, Failure> {
         return Ok(lines);
     }
     lines.push(deny(&scene, host)?);
-    lines.push(privileges(&scene)?);
+    lines.push(if cfg!(target_os = "macos") { set_id(&scene)? } else { privileges(&scene)? });
     lines.extend(limits::lines(&scene)?);
     lines.push(timeout(&scene)?);
     Ok(lines)
@@ -232,6 +232,27 @@ fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
             Mark::Less,
             format!("{what}: not proved, refused outside too ({})", outside.answer()),
         ),
+    }
+}
+
+/// On a Mac, which has no capabilities to read back: a mode that would give rights away.
+fn set_id(scene: &Scene) -> Result<Line, Failure> {
+    let trial = |path: &str| Trial {
+        control: Control::Privileges,
+        what: "make a file set-uid",
+        act: words(&["chmod", path, "4755"]),
+        open: false,
+    };
+    let outside = scene.outside(&[trial(&scene.path("secret")).act])?;
+    let inside = trial("new");
+    let acts = [words(&["create", "new"]), inside.act.clone()];
+    let tried = outcomes(&scene.inside(&["--cwd", "/tmp"], &acts)?)?;
+    let (Some(outside), [made, refused]) = (outside.first(), tried.as_slice()) else {
+        return Ok(Line::new("privileges", Mark::Fails, "the sandbox does not start"));
+    };
+    match made.ok {
+        true => Ok(verdict(&inside, outside, refused)),
+        false => Ok(Line::new("privileges", Mark::Less, "not proved: no file could be made")),
     }
 }
 
