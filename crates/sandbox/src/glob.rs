@@ -305,5 +305,6 @@ fn group(text: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

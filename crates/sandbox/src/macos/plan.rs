@@ -261,6 +261,13 @@ fn wanted(control: Control, request: &Request, facts: &MacFacts, proxy: &Proxy) 
                 "bound the total with --max-cpu-time",
             ),
         },
+        Control::Io => match limits.io.value {
+            None => Intent::NotRequested,
+            Some(_) => Intent::unavailable(
+                "macOS has no way to bound what a process reads and writes in a second",
+                "leave it out",
+            ),
+        },
         Control::CpuTime => match limits.cpu_time.value {
             None => Intent::NotRequested,
             Some(_) => Intent::partial(
