@@ -26,14 +26,18 @@ mod error;
 mod glob;
 pub mod helper;
 mod host;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "used by the launcher of Linux"))]
 mod linux;
 pub mod macos;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "used by the launcher of Linux"))]
 pub mod net;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "used by the launcher of Linux"))]
 mod notices;
 mod plan;
 pub mod platform;
 mod report;
 mod request;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "used by the launcher of Linux"))]
 pub mod runs;
 mod sandbox;
 #[cfg(not(unix))]
@@ -47,9 +51,7 @@ pub use error::{Error, SetupFailure};
 pub use host::{
     Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, SystemEntry,
 };
-pub use linux::plan::plan as linux_plan;
 pub use linux::step::{Stage, Step};
-pub use linux::view::is_visible as is_visible_on_linux;
 pub use mcp_policy::{Bytes, Cores, Policy, Rate, SecretRef};
 pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;

@@ -56,7 +56,7 @@ impl MacFacts {
             system: "macOS".to_owned(),
             kernel: "unknown".to_owned(),
             architecture: "arm64".to_owned(),
-            caller: Caller { uid: 501, gid: 20 },
+            caller: Caller { uid: 501, gid: 20, invoker: None },
             seatbelt: Fact::Assumed,
             membership: Fact::Assumed,
             rlimits: Fact::Assumed,

@@ -34,7 +34,7 @@ pub fn assume() -> Result<MacFacts, Error> {
         system: format!("macOS {}", sys::sysctl(c"kern.osproductversion").unwrap_or_default()),
         kernel: name.release().to_string_lossy().into_owned(),
         architecture: name.machine().to_string_lossy().into_owned(),
-        caller: Caller { uid: getuid().as_raw(), gid: getgid().as_raw() },
+        caller: Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), invoker: None },
         seatbelt: seatbelt(),
         membership: match Membership::new("mcp.run") {
             Some(_) => Fact::Assumed,

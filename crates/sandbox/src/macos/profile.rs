@@ -176,7 +176,9 @@ impl Rules {
     ) -> Vec<String> {
         let filter = |place: &Place| match place.kind {
             PlaceKind::Directory => format!("(subpath {})", self.path(kind, &place.path)),
-            PlaceKind::File => format!("(literal {})", self.path(kind, &place.path)),
+            PlaceKind::File | PlaceKind::Socket => {
+                format!("(literal {})", self.path(kind, &place.path))
+            }
         };
         places.into_iter().map(filter).collect()
     }
@@ -301,6 +303,7 @@ fn network(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path, 
         .unix
         .iter()
         .map(|path| resolved(&path.value, &request.links))
+        .chain(request.unix.iter().map(|place| place.path.clone()))
         .map(|path| format!("(remote unix-socket (literal {}))", rules.path("UNIX", &path)))
         .collect();
     rules.allow("Sockets of the host that were granted.", "network-outbound", &unix);

@@ -13,6 +13,7 @@ use crate::unix::locate::{MOST_INTERPRETERS, shebang};
 
 pub fn as_stored(mut request: Request) -> Request {
     let places = request.read.iter_mut().chain(&mut request.write).chain(&mut request.shown);
+    let places = places.chain(&mut request.unix);
     for path in
         places.map(|place| &mut place.path).chain(request.denied.iter_mut().map(|d| &mut d.path))
     {

@@ -49,6 +49,8 @@ fn request(wish: Wish) -> Result<Request, Error> {
         links: Vec::new(),
         read,
         write,
+        unix: Vec::new(),
+        stray_sockets: Vec::new(),
         denied: Vec::new(),
         withdrawn: Vec::new(),
         home: home.map_or(Home::Ephemeral, Home::Kept),

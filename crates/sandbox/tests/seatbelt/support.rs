@@ -35,6 +35,8 @@ pub fn request(policy: Policy) -> Request {
         links: vec![],
         read,
         write,
+        unix: vec![],
+        stray_sockets: vec![],
         denied: vec![],
         withdrawn: vec![],
         home: Home::Ephemeral,
