@@ -21,23 +21,22 @@
 //! }
 //! ```
 
+// Much that is portable has its only user in the launcher of Linux.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
+
 mod control;
 mod error;
 mod glob;
 pub mod helper;
 mod host;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "used by the launcher of Linux"))]
 mod linux;
 pub mod macos;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "used by the launcher of Linux"))]
 pub mod net;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "used by the launcher of Linux"))]
 mod notices;
 mod plan;
 pub mod platform;
 mod report;
 mod request;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "used by the launcher of Linux"))]
 pub mod runs;
 mod sandbox;
 #[cfg(not(unix))]

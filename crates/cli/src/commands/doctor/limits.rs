@@ -73,10 +73,6 @@ fn verdict(
         let text = format!("{flag}: not proved, fails without it too");
         return Ok(Line::new(topic, Mark::Less, text));
     }
-    let status = report.and_then(|report| report.controls.get(&limit.control));
-    if let (Some(Status::Unavailable { why }), false) = (status, stopped) {
-        return Ok(Line::new(topic, Mark::Less, format!("{flag}: not enforced here: {why}")));
-    }
     if !stopped {
         return Ok(match status {
             // Said in the report: no bound on temporary space, or others are counted with it.
