@@ -50,3 +50,8 @@ fn seatbelt() -> Option<String> {
 pub fn landlock_abi() -> u32 {
     0
 }
+
+/// Why there are none.
+pub fn user_namespaces() -> Option<String> {
+    Some("this is a Mac".to_owned())
+}
