@@ -80,6 +80,9 @@ pub struct Run {
     /// Print the plan and stop
     #[arg(long, conflicts_with = "report", help_heading = "Output")]
     pub explain: bool,
+    /// With --explain: the plan of another system, for paths taken as they are written
+    #[arg(long, value_enum, value_name = "SYSTEM", requires = "explain", help_heading = "Output")]
+    pub platform: Option<Platform>,
     /// With --explain: as JSON
     #[arg(long, requires = "explain", help_heading = "Output")]
     pub json: bool,
@@ -295,6 +298,12 @@ pub enum Fallback {
     Prompt,
     /// Start with a warning
     Warn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Platform {
+    /// The Seatbelt profile that a Mac would enforce
+    Macos,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

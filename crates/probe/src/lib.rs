@@ -14,7 +14,7 @@ mod act;
 mod acts;
 mod errno;
 mod outcome;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 mod sys;
 
 pub use act::{Act, UsageError, usage};

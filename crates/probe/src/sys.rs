@@ -4,10 +4,13 @@
 //! which call is made, and with which bits set.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_long};
+use std::ffi::c_int;
+#[cfg(target_os = "linux")]
+use std::ffi::{CStr, c_long};
 use std::io;
 
 /// One argument of a system call.
+#[cfg(target_os = "linux")]
 pub(crate) enum Arg<'a> {
     Num(u64),
     Text(&'a CStr),
@@ -20,6 +23,7 @@ pub(crate) enum Arg<'a> {
 ///
 /// Acts pass constants for `nr` and buffers at least as long as the kernel fills for that call.
 /// The one exception is [`raw`], where a person chose the number.
+#[cfg(target_os = "linux")]
 pub(crate) fn call(nr: c_long, args: &mut [Arg<'_>]) -> io::Result<u64> {
     let mut registers = [0u64; 6];
     for (register, arg) in registers.iter_mut().zip(args) {
@@ -35,6 +39,7 @@ pub(crate) fn call(nr: c_long, args: &mut [Arg<'_>]) -> io::Result<u64> {
 }
 
 /// Makes one system call with the registers exactly as given, high halves included.
+#[cfg(target_os = "linux")]
 pub(crate) fn raw(nr: u64, registers: [u64; 6]) -> io::Result<u64> {
     let [a, b, c, d, e, f] = registers.map(u64::cast_signed);
     // SAFETY: pointers among the registers come from `call`, whose borrows outlive this
@@ -46,7 +51,7 @@ pub(crate) fn raw(nr: u64, registers: [u64; 6]) -> io::Result<u64> {
 
 /// `int 0x80` with no arguments: the 32-bit table, which a filter blind to the architecture
 /// would let through. The kernel's answer, negative errors included.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) fn call_by_int80(nr: u32) -> i32 {
     let mut answer = nr.cast_signed();
     // SAFETY: the caller passes a number whose call takes no arguments, so no register but
@@ -78,6 +83,10 @@ pub(crate) fn fork(body: impl FnOnce() -> u8) -> io::Result<u32> {
 }
 
 /// What `waitpid` reported of a child.
+#[cfg_attr(
+    target_os = "macos",
+    expect(dead_code, reason = "only Linux acts tell more than an end")
+)]
 pub(crate) enum Change {
     Exited(i32),
     Killed(i32),
@@ -108,6 +117,31 @@ pub(crate) fn wait(child: u32, options: c_int) -> io::Result<Change> {
     } else {
         Change::Killed(libc::WTERMSIG(status))
     })
+}
+
+/// Sends a signal as libc does.
+#[cfg(target_os = "macos")]
+pub(crate) fn kill(pid: i32, signal: c_int) -> io::Result<()> {
+    // SAFETY: kill takes two numbers.
+    if unsafe { libc::kill(pid, signal) } == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Starts a session; a process that leads one already stays in it.
+#[cfg(target_os = "macos")]
+pub(crate) fn new_session() {
+    // SAFETY: setsid has no arguments.
+    unsafe { libc::setsid() };
+}
+
+/// Soft and hard limit of a resource.
+#[cfg(target_os = "macos")]
+pub(crate) fn limit(resource: c_int) -> io::Result<[u64; 2]> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills one rlimit, a live local.
+    match unsafe { libc::getrlimit(resource, &raw mut limit) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok([limit.rlim_cur, limit.rlim_max]),
+    }
 }
 
 /// Ignores a signal from now on, children included.

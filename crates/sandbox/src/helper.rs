@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::Error;
 use crate::notices::Notices;
 use crate::plan::{Intent, Plan};
-use crate::platform::{self, Claim, Line};
+use crate::platform::{self, Claim, Line, Step};
 use crate::report::Report;
 use crate::request::{Request, Secret};
 use crate::sandbox::Fallback;
@@ -90,7 +90,7 @@ fn reply(line: &Line, reply: &Reply) {
 }
 
 struct Prepared {
-    plan: Plan,
+    plan: Plan<Step>,
     request: Request,
     claim: Claim,
     fallback: Fallback,
@@ -142,7 +142,7 @@ fn add_secrets(request: &mut Request, secrets: Vec<(OsString, Secret)>) {
 }
 
 /// As `mcp run` does it, but for warnings: stderr belongs to the command, and the report has them.
-fn refuse_gaps(plan: &Plan, fallback: Fallback, strict: bool) -> Result<(), Error> {
+fn refuse_gaps<S>(plan: &Plan<S>, fallback: Fallback, strict: bool) -> Result<(), Error> {
     let gaps: Vec<String> = match (strict, fallback) {
         (true, _) => plan.gaps().map(sentence).collect(),
         (false, Fallback::Deny) => plan.boundary_gaps().map(sentence).collect(),
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn gaps_stop_what_they_should() {
-        let plan = |control, intent| Plan {
+        let plan = |control, intent| Plan::<Step> {
             controls: BTreeMap::from([(control, intent)]),
             steps: Vec::new(),
         };

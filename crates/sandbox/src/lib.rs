@@ -21,11 +21,16 @@
 //! }
 //! ```
 
+// Much that is portable has its only user in the launcher of Linux.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
+
 mod control;
 mod error;
+mod glob;
 pub mod helper;
 mod host;
 mod linux;
+pub mod macos;
 pub mod net;
 mod notices;
 mod plan;
@@ -34,7 +39,7 @@ mod report;
 mod request;
 pub mod runs;
 mod sandbox;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(unix))]
 mod unbuilt;
 #[cfg(unix)]
 mod unix;
@@ -49,38 +54,42 @@ pub use linux::step::{Stage, Step};
 pub use mcp_policy::{Bytes, Cores, Policy, Rate, SecretRef};
 pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;
-pub use plan::{Intent, Plan, Planned};
+pub use plan::{Describe, Intent, Plan, Planned};
 pub use report::{Answer, Ending, Evidence, Report, Status, Usage};
 pub use request::{Denied, DeniedKind, HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
 pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
 pub use wish::Wish;
 
 /// What will be done for a request on a host with these facts.
-pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
-    linux::plan::plan(request, facts)
+pub fn plan(request: &Request, facts: &platform::Facts) -> Plan<platform::Step> {
+    platform::plan(request, facts)
 }
 
 /// What [`plan_again`] found.
 pub struct Again {
-    pub facts: HostFacts,
-    pub plan: Plan,
+    pub facts: platform::Facts,
+    pub plan: Plan<platform::Step>,
     pub claim: platform::Claim,
 }
 
 /// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
 /// failure is not the host's, and the same would only fail again. Nothing has run yet.
-pub fn plan_again(request: &Request, failed: &Plan, error: &Error) -> Result<Option<Again>, Error> {
+pub fn plan_again(
+    request: &Request,
+    failed: &Plan<platform::Step>,
+    error: &Error,
+) -> Result<Option<Again>, Error> {
     if !matches!(error, Error::Setup(_)) {
         return Ok(None);
     }
     let mut facts = platform::probe_host()?;
     let claim = platform::claim(request, &mut facts);
     let plan = plan(request, &facts);
-    let differs = !plan.same_walls(failed);
+    let differs = !platform::same_walls(&plan, failed);
     Ok(differs.then_some(Again { facts, plan, claim }))
 }
 
 /// Whether a host path can be reached inside, at the same place.
-pub fn is_visible(path: &std::path::Path, request: &Request, facts: &HostFacts) -> bool {
-    linux::view::is_visible(path, request, facts)
+pub fn is_visible(path: &std::path::Path, request: &Request, facts: &platform::Facts) -> bool {
+    platform::is_visible(path, request, facts)
 }

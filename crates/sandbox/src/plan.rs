@@ -4,11 +4,12 @@
 //! and is tested on every system; `mcp run --explain` prints it and the launcher executes it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
 use crate::control::Control;
-use crate::linux::step::Step;
+use crate::linux;
 
 /// What the plan intends for one control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,23 +39,41 @@ impl Intent {
     }
 }
 
+/// What a step of any system tells about itself.
+pub trait Describe: fmt::Display {
+    /// Which process carries it out.
+    fn stage(&self) -> String;
+
+    /// What is too long for a line: a title and a text.
+    fn attachment(&self) -> Option<(&'static str, String)> {
+        None
+    }
+}
+
+impl Describe for linux::step::Step {
+    fn stage(&self) -> String {
+        format!("{:?}", self.stage()).to_lowercase()
+    }
+}
+
 /// A step and the controls that rest on it: a control is reported as enforced only when
 /// each of its steps was confirmed by the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Planned {
+pub struct Planned<S = linux::step::Step> {
     #[serde(flatten)]
-    pub step: Step,
+    pub step: S,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub for_controls: Vec<Control>,
 }
 
+/// The steps are those of one system; without a word, of Linux.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Plan {
+pub struct Plan<S = linux::step::Step> {
     pub controls: BTreeMap<Control, Intent>,
-    pub steps: Vec<Planned>,
+    pub steps: Vec<Planned<S>>,
 }
 
-impl Plan {
+impl<S> Plan<S> {
     /// Controls that were asked for and will not, or not wholly, be enforced.
     pub fn gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
         self.controls.iter().filter(|(_, intent)| intent.is_gap()).map(|(c, i)| (*c, i))
@@ -65,8 +84,17 @@ impl Plan {
         self.gaps().filter(|(control, intent)| control.is_boundary() && !is_told(*control, intent))
     }
 
+    /// Boundaries that hold but for what the report tells; a run starts and says so.
+    pub fn told_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
+        self.gaps().filter(|(control, intent)| is_told(*control, intent))
+    }
+}
+
+#[cfg(not(target_os = "macos"))]
+impl Plan {
     /// Whether another plan differs in nothing but the cgroup, whose name is new each time.
     pub(crate) fn same_walls(&self, other: &Plan) -> bool {
+        use linux::step::Step;
         let walls = |plan: &Plan| {
             let of_cgroup = |step: &Step| {
                 matches!(step, Step::SetCgroup { .. } | Step::EnterCgroup { .. } | Step::CgroupRoot)
@@ -75,11 +103,6 @@ impl Plan {
             steps.filter(|step| !of_cgroup(step)).cloned().collect::<Vec<_>>()
         };
         walls(self) == walls(other)
-    }
-
-    /// Boundaries that hold but for what the report tells; a run starts and says so.
-    pub fn told_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
-        self.gaps().filter(|(control, intent)| is_told(*control, intent))
     }
 }
 

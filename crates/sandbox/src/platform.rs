@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use crate::error::Error;
-use crate::host::HostFacts;
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::Report;
@@ -13,21 +12,29 @@ use crate::wish::Wish;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(target_os = "macos")]
+pub use macos::*;
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub use unbuilt::*;
 
 #[cfg(target_os = "linux")]
 mod linux {
     use super::*;
+    pub use crate::host::HostFacts as Facts;
     pub(crate) use crate::linux::line::{
         Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
+    pub use crate::linux::plan::plan;
+    pub use crate::linux::step::Step;
+    pub(crate) use crate::linux::terminal::reopen as reopen_terminal;
+    pub use crate::linux::view::is_visible;
 
-    pub fn assume_host() -> Result<HostFacts, Error> {
+    pub fn assume_host() -> Result<Facts, Error> {
         Ok(crate::linux::probe::assume())
     }
 
-    pub fn probe_host() -> Result<HostFacts, Error> {
+    pub fn probe_host() -> Result<Facts, Error> {
         Ok(crate::linux::probe::probe())
     }
 
@@ -41,17 +48,22 @@ mod linux {
     pub use crate::linux::runs::RunHandle;
 
     /// Takes what the run needs of the host before it is planned, and completes the facts.
-    pub fn claim(request: &Request, facts: &mut HostFacts) -> Claim {
+    pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
         crate::linux::claim::claim(request, facts)
     }
 
     pub fn run(
-        plan: &Plan,
+        plan: &Plan<Step>,
         request: &Request,
         claim: Claim,
         notices: Notices,
     ) -> Result<Report, Error> {
         crate::linux::launch::run(plan, request, claim, notices)
+    }
+
+    /// Whether two plans differ in nothing that matters, so that the second would fail as well.
+    pub(crate) fn same_walls(plan: &Plan<Step>, other: &Plan<Step>) -> bool {
+        plan.same_walls(other)
     }
 
     pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
@@ -68,48 +80,109 @@ mod linux {
     }
 }
 
+#[cfg(target_os = "macos")]
+mod macos {
+    use super::*;
+    pub use crate::macos::facts::MacFacts as Facts;
+    pub(crate) use crate::macos::line::{
+        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    };
+    pub use crate::macos::plan::plan;
+    pub use crate::macos::profile::is_visible;
+    pub use crate::macos::step::Step;
+    pub(crate) use crate::macos::terminal::reopen as reopen_terminal;
+
+    pub fn assume_host() -> Result<Facts, Error> {
+        crate::macos::probe::assume()
+    }
+
+    pub fn probe_host() -> Result<Facts, Error> {
+        crate::macos::probe::probe()
+    }
+
+    pub fn resolve(wish: Wish) -> Result<Request, Error> {
+        let request = crate::unix::resolve::resolve(wish, crate::macos::stdio::inspect()?)?;
+        Ok(crate::macos::stored::as_stored(request))
+    }
+
+    pub use crate::macos::runs::{Claim, RunHandle};
+
+    /// Nothing is taken of the host before a run.
+    pub fn claim(_: &Request, _: &mut Facts) -> Claim {
+        Claim
+    }
+
+    pub fn run(
+        plan: &Plan<Step>,
+        request: &Request,
+        _: Claim,
+        _: Notices,
+    ) -> Result<Report, Error> {
+        crate::macos::launch::run(plan, request)
+    }
+
+    /// Names are new in each plan; what it intends is not.
+    pub(crate) fn same_walls(plan: &Plan<Step>, other: &Plan<Step>) -> bool {
+        plan.controls == other.controls
+    }
+
+    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+        crate::macos::runs::list()
+    }
+
+    pub(crate) fn start_launcher(
+        helper: Option<&Path>,
+        stdio: [std::process::Stdio; 3],
+    ) -> Result<Launcher, Error> {
+        let name = helper.unwrap_or(Path::new("this program")).display();
+        Launcher::start(helper, stdio)
+            .map_err(|source| Error::Io { doing: format!("start {name} as the helper"), source })
+    }
+}
+
 /// Systems whose launcher is not built yet say so instead of running anything.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
 mod unbuilt {
     use super::*;
+    pub use crate::host::HostFacts as Facts;
+    pub use crate::linux::plan::plan;
+    pub use crate::linux::step::Step;
+    pub use crate::linux::view::is_visible;
     pub(crate) use crate::unbuilt::{
         Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
 
     fn not_built<T>() -> Result<T, Error> {
         Err(Error::Unsupported(format!(
-            "running programs on {} is not built yet; mcp runs them on Linux for now",
+            "running programs on {} is not built yet; mcp runs them on Linux and macOS for now",
             std::env::consts::OS
         )))
     }
 
-    pub fn assume_host() -> Result<HostFacts, Error> {
+    pub fn assume_host() -> Result<Facts, Error> {
         not_built()
     }
 
-    pub fn probe_host() -> Result<HostFacts, Error> {
+    pub fn probe_host() -> Result<Facts, Error> {
         not_built()
     }
 
-    #[cfg(unix)]
-    pub fn resolve(wish: Wish) -> Result<Request, Error> {
-        use crate::request::Stdio;
-        crate::unix::resolve::resolve(wish, [Stdio::Direct, Stdio::Direct, Stdio::Direct])
-    }
-
-    #[cfg(not(unix))]
     pub fn resolve(_: Wish) -> Result<Request, Error> {
         not_built()
     }
 
     pub use crate::unbuilt::{Claim, RunHandle};
 
-    pub fn claim(_: &Request, _: &mut HostFacts) -> Claim {
+    pub fn claim(_: &Request, _: &mut Facts) -> Claim {
         Claim
     }
 
-    pub fn run(_: &Plan, _: &Request, _: Claim, _: Notices) -> Result<Report, Error> {
+    pub fn run(_: &Plan<Step>, _: &Request, _: Claim, _: Notices) -> Result<Report, Error> {
         not_built()
+    }
+
+    pub(crate) fn same_walls(plan: &Plan<Step>, other: &Plan<Step>) -> bool {
+        plan.same_walls(other)
     }
 
     pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {

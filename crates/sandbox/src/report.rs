@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::linux::cgroup::usage::Used;
 use crate::net::broker::NetworkUse;
-use crate::plan::{Intent, Plan};
+use crate::plan::{Describe, Intent, Plan};
 
 /// Bumped when a field changes its meaning.
 const VERSION: u32 = 1;
@@ -131,8 +131,8 @@ fn is_zero(count: &u64) -> bool {
 impl Report {
     /// Joins the plan with what the kernel confirmed. A control without all its evidence is
     /// not enforced, whatever the plan meant to do.
-    pub fn new(
-        plan: &Plan,
+    pub fn new<S: Describe>(
+        plan: &Plan<S>,
         evidence: &[Evidence],
         command: Vec<String>,
         ending: Ending,
@@ -165,8 +165,8 @@ impl Report {
     }
 }
 
-fn status(
-    plan: &Plan,
+fn status<S: Describe>(
+    plan: &Plan<S>,
     control: Control,
     intent: &Intent,
     answers: &BTreeMap<usize, &Answer>,
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_control_without_a_step_is_not_enforced() {
         let controls = BTreeMap::from([(CONTROL, Intent::enforce("x"))]);
-        let plan = Plan { controls, steps: vec![] };
+        let plan: Plan = Plan { controls, steps: vec![] };
         let report = Report::new(&plan, &[], vec![], Ending::Exited(0), 0, Usage::default());
         assert_eq!(report.controls[&CONTROL], unavailable("the plan has no step for it"));
     }

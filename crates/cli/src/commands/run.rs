@@ -6,10 +6,11 @@ use std::path::Path;
 
 use mcp_policy::{Defaults, Origin, Policy};
 use mcp_sandbox::{
-    Control, Ending, HostFacts, Intent, Notices, Plan, Report, Request, Usage, Wish, platform,
+    Control, Describe, Ending, Intent, Notices, Plan, Report, Request, Usage, Wish, macos, platform,
 };
+use serde::Serialize;
 
-use crate::args::{Fallback, Run};
+use crate::args::{Fallback, Platform, Run};
 use crate::audit::{Event, Log, What};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
@@ -41,7 +42,10 @@ fn first(command: &[std::ffi::OsString]) -> Option<&std::ffi::OsStr> {
 }
 
 /// The exit code, and the report of what was run.
-fn start(args: &Run, log: &mut Option<Log>) -> Result<(u8, Option<Report>), Failure> {
+/// The exit code, and the report of what was run.
+type Ran = (u8, Option<Report>);
+
+fn start(args: &Run, log: &mut Option<Log>) -> Result<Ran, Failure> {
     let mut package = None;
     let (mut policy, command) = match &args.reference {
         Some(word) => {
@@ -71,13 +75,15 @@ fn start(args: &Run, log: &mut Option<Log>) -> Result<(u8, Option<Report>), Fail
         }
     }
     let wish = Wish { policy, command, cwd: args.cwd.clone(), home };
+    if let Some(Platform::Macos) = args.platform {
+        return print_plan(&macos::explain(wish)?, args.json);
+    }
     let request = platform::resolve(wish)?;
     let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
     let claim = platform::claim(&request, &mut facts);
     let mut plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
-        render::print(&if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
-        return Ok((0, None));
+        return print_plan(&plan, args.json);
     }
     settle_gaps(&plan, &request.policy, args)?;
     // Before the run: a report that cannot be written must not be found out after an hour.
@@ -116,11 +122,16 @@ fn start(args: &Run, log: &mut Option<Log>) -> Result<(u8, Option<Report>), Fail
     Ok((report.exit_code, Some(report)))
 }
 
+fn print_plan<S: Describe + Serialize>(plan: &Plan<S>, as_json: bool) -> Result<Ran, Failure> {
+    render::print(&if as_json { to_json(plan) + "\n" } else { explain(plan) });
+    Ok((0, None))
+}
+
 /// Not through a symlink: an earlier run may have left one in a directory it could write.
 fn create(path: &Path) -> Result<File, Failure> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
     options.open(path).map_err(|e| Failure::file(path, &e))
 }
@@ -133,7 +144,11 @@ fn write_report(file: &mut File, report: &str) -> std::io::Result<()> {
     writeln!(file, "{report}")
 }
 
-fn not_started(plan: &Plan, request: &Request, error: &mcp_sandbox::Error) -> Report {
+fn not_started<S: Describe>(
+    plan: &Plan<S>,
+    request: &Request,
+    error: &mcp_sandbox::Error,
+) -> Report {
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let ending = Ending::NotStarted(error.to_string());
     Report::new(plan, &[], command, ending, error.exit_code(), Usage::default())
@@ -160,7 +175,7 @@ fn make_private(directory: &Path) -> std::io::Result<()> {
 }
 
 /// Fail closed, degrade in the open: boundaries stop the run, limits are told.
-fn settle_gaps(plan: &Plan, policy: &Policy, args: &Run) -> Result<(), Failure> {
+fn settle_gaps<S>(plan: &Plan<S>, policy: &Policy, args: &Run) -> Result<(), Failure> {
     let stopping: Vec<(Control, &Intent)> =
         if args.strict { plan.gaps().collect() } else { plan.boundary_gaps().collect() };
     if !stopping.is_empty() {
@@ -251,7 +266,7 @@ fn ask(list: &str) -> Result<(), Failure> {
 }
 
 /// One line for an ending that was ours, or for the likeliest reason of one that was not.
-fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
+fn tell_ending(report: &Report, request: &Request, facts: &platform::Facts) {
     let limits = &request.policy.limits;
     match (&report.ending, &limits.memory.value, &limits.timeout.value) {
         (Ending::MemoryLimit, Some(limit), _) => {
@@ -279,7 +294,7 @@ fn tell_ending(report: &Report, request: &Request, facts: &HostFacts) {
 }
 
 /// A failed command was perhaps given a path that it could not see.
-fn hint_at_hidden(request: &Request, facts: &HostFacts) {
+fn hint_at_hidden(request: &Request, facts: &platform::Facts) {
     let Ok(cwd) = std::env::current_dir() else {
         return;
     };
@@ -316,7 +331,7 @@ fn quoted(argument: &std::ffi::OsStr) -> String {
     }
 }
 
-fn explain(plan: &Plan) -> String {
+fn explain<S: Describe>(plan: &Plan<S>) -> String {
     let paint = Paint::stdout();
     let mut text = format!("{}\n", paint.strong("Controls"));
     for (control, intent) in &plan.controls {
@@ -334,8 +349,11 @@ fn explain(plan: &Plan) -> String {
     }
     text += &format!("{}\n", paint.strong("Steps"));
     for (number, planned) in (1..).zip(&plan.steps) {
-        let stage = format!("{:?}", planned.step.stage()).to_lowercase();
+        let stage = planned.step.stage();
         text += &format!("  {number:>3}  {stage:<9} {}\n", planned.step);
+    }
+    for (title, attachment) in plan.steps.iter().filter_map(|planned| planned.step.attachment()) {
+        text += &format!("{}\n{attachment}", paint.strong(title));
     }
     text
 }

@@ -3,37 +3,68 @@
 //!
 //! `MCP_BIN` and `MCP_PROBE_BIN` choose other binaries; `MCP_REQUIRE=userns,cgroup` turns skips into
 //! failures.
-#![cfg(target_os = "linux")]
+//!
+//! On a Mac the same attacks have the same names; where they are made in another way, or the promise is
+//! another, they are in `macos/`. Attacks on what only Linux has are not tried there.
+#![cfg(any(target_os = "linux", target_os = "macos"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
+#[cfg(target_os = "linux")]
 mod allowlist;
+#[cfg(target_os = "linux")]
 mod bad_input;
+#[cfg(target_os = "linux")]
 mod bad_surroundings;
+#[cfg(target_os = "linux")]
 mod cgroup;
+#[cfg_attr(target_os = "macos", path = "macos/deny.rs")]
 mod deny;
+#[cfg_attr(target_os = "macos", path = "macos/environment.rs")]
 mod environment;
+#[cfg(target_os = "linux")]
 mod fds;
+#[cfg_attr(target_os = "macos", path = "macos/filesystem.rs")]
 mod filesystem;
+#[cfg(target_os = "linux")]
 mod grants;
+#[cfg(target_os = "linux")]
 mod kill_launcher_200;
+#[cfg(target_os = "linux")]
 mod landlock;
+#[cfg_attr(target_os = "macos", path = "macos/limits.rs")]
 mod limits;
+#[cfg_attr(target_os = "macos", path = "macos/network.rs")]
 mod network;
+#[cfg(target_os = "linux")]
 mod network_bounds;
+#[cfg(target_os = "linux")]
 mod network_ways;
+#[cfg_attr(target_os = "macos", path = "macos/no_subprocess.rs")]
 mod no_subprocess;
+#[cfg(target_os = "linux")]
 mod own_place;
+#[cfg(target_os = "linux")]
 mod plain;
+#[cfg(target_os = "linux")]
 mod planted;
+#[cfg_attr(target_os = "macos", path = "macos/privileges.rs")]
 mod privileges;
+#[cfg_attr(target_os = "macos", path = "macos/processes.rs")]
 mod processes;
+#[cfg(target_os = "linux")]
 mod rebinding;
+#[cfg_attr(target_os = "macos", path = "macos/report.rs")]
 mod report;
+#[cfg(target_os = "linux")]
 mod runs;
+#[cfg(target_os = "linux")]
 mod sudo;
+#[cfg(target_os = "linux")]
 mod syscalls;
+#[cfg(target_os = "linux")]
 mod terminal;
+#[cfg_attr(target_os = "macos", path = "macos/time_and_death.rs")]
 mod time_and_death;

@@ -3,7 +3,9 @@
 
 mod finished;
 mod live;
+#[cfg_attr(target_os = "macos", path = "needs_macos.rs")]
 mod needs;
+#[cfg(target_os = "linux")]
 mod pty;
 mod run;
 mod scratch;
@@ -13,6 +15,7 @@ mod world;
 pub use finished::{Finished, Outcome};
 pub use live::Live;
 pub use needs::{available, is_root, landlock_abi};
+#[cfg(target_os = "linux")]
 pub use pty::Pty;
 pub use run::{Ground, PLAIN, Run, mcp_path, probe_path};
 pub use scratch::Scratch;

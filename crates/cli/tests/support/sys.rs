@@ -51,7 +51,7 @@ impl Preparation {
                 Preparation::NewSession => libc::setsid(),
                 Preparation::TakeTerminal => {
                     libc::setsid();
-                    libc::ioctl(0, libc::TIOCSCTTY, 0)
+                    libc::ioctl(0, libc::TIOCSCTTY as _, 0)
                 }
             }
         };
@@ -120,6 +120,7 @@ pub fn resize(terminal: &impl AsRawFd, rows: u16, columns: u16) {
 }
 
 /// The modes of a terminal, to be compared: input, output, control, local, control characters.
+#[cfg(target_os = "linux")]
 pub fn modes(terminal: &impl AsRawFd) -> (u32, u32, u32, u32, Vec<u8>) {
     // SAFETY: termios is plain numbers, for which all zeros is a value.
     let mut settings: libc::termios = unsafe { std::mem::zeroed() };

@@ -1,11 +1,14 @@
 //! The table of acts. Each file beside this one holds the acts on one kind of thing; those below
-//! `linux/` exist on Linux only and answer `ENOSYS` elsewhere.
+//! `linux/` exist on Linux only and answer `ENOSYS` elsewhere; those that matter on a Mac are in
+//! `macos` once more.
 
 mod environment;
 mod files;
 mod lifetime;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 mod network;
 mod resources;
 mod talk;
@@ -20,6 +23,24 @@ macro_rules! linux {
             linux::$($perform)*
         }
         #[cfg(not(target_os = "linux"))]
+        {
+            not_here
+        }
+    }};
+}
+
+/// Names an act that Linux and macOS have, each in its own way.
+macro_rules! both {
+    ($linux:ident::$perform:ident) => {{
+        #[cfg(target_os = "linux")]
+        {
+            linux::$linux::$perform
+        }
+        #[cfg(target_os = "macos")]
+        {
+            macos::$perform
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "macos")))]
         {
             not_here
         }
@@ -53,7 +74,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("hardlink", "FILE LINK", files::hardlink),
     act("write-big", "PATH BYTES", files::write_big),
     act("tmp-fill", "DIR BYTES", files::fill),
-    act("chmod", "PATH MODE(octal)", linux!(inodes::chmod)),
+    act("chmod", "PATH MODE(octal)", both!(inodes::chmod)),
     act("fchmod", "PATH MODE(octal)", linux!(attributes::fchmod)),
     act("chown", "PATH UID GID", linux!(attributes::chown)),
     act("fchown", "PATH UID GID", linux!(attributes::fchown)),
@@ -88,12 +109,12 @@ pub(crate) const ACTS: &[Spec] = &[
     act("resolve-many", "N SUFFIX", talk::resolve_many),
     act("world", "LOG SPEC COMMAND ARGS…", linux!(world::world)),
     act("fastopen", "ADDR:PORT", linux!(sockets::fastopen)),
-    act("unix-connect", "PATH", linux!(sockets::unix_connect)),
+    act("unix-connect", "PATH", both!(sockets::unix_connect)),
     act("unix-abstract", "NAME", linux!(sockets::unix_abstract)),
     act("abstract-dgram-send", "NAME", linux!(sockets::abstract_dgram_send)),
     act("socket", "FAMILY TYPE PROTOCOL", linux!(sockets::socket)),
     act("net-ifaces", "", linux!(sockets::interfaces)),
-    act("kill", "PID SIGNAL", linux!(processes::kill)),
+    act("kill", "PID SIGNAL", both!(processes::kill)),
     act("ptrace", "PID", linux!(processes::ptrace)),
     act("vm-read", "PID", linux!(processes::vm_read)),
     act("pidfd-getfd", "PID FD", linux!(processes::pidfd_getfd)),
@@ -122,13 +143,13 @@ pub(crate) const ACTS: &[Spec] = &[
     act("winsize", "FD", linux!(descriptors::window_size)),
     act("tiocsti", "FD CHAR", linux!(descriptors::tiocsti)),
     act("ioctl", "FD COMMAND(hex)", linux!(descriptors::ioctl)),
-    act("rlimits", "", linux!(limits::list)),
+    act("rlimits", "", both!(limits::list)),
     act("memfd", "BYTES [HOLD-MS]", linux!(limits::memfd)),
     act("alloc", "BYTES [HOLD-MS]", resources::alloc),
-    act("alloc-shared", "BYTES [HOLD-MS]", linux!(limits::alloc_shared)),
-    act("fork-alloc", "N BYTES [HOLD-MS]", linux!(limits::fork_alloc)),
+    act("alloc-shared", "BYTES [HOLD-MS]", both!(limits::alloc_shared)),
+    act("fork-alloc", "N BYTES [HOLD-MS]", both!(limits::fork_alloc)),
     act("fork-share", "N BYTES [HOLD-MS]", linux!(limits::fork_share)),
-    act("fork", "N [HOLD-MS]", linux!(limits::fork)),
+    act("fork", "N [HOLD-MS]", both!(limits::fork)),
     act("threads", "N [HOLD-MS]", resources::threads),
     act("open-files", "N", resources::open_files),
     act("spin", "CPU-SECONDS", resources::spin),
@@ -136,10 +157,10 @@ pub(crate) const ACTS: &[Spec] = &[
     act("loop-heartbeat", "FILE MS", lifetime::heartbeat),
     act("exit", "N", lifetime::exit),
     act("exec", "PATH ARGS…", lifetime::exec),
-    act("daemonize", "SECONDS [HEARTBEAT]", linux!(jobs::daemonize)),
-    act("ignore-term", "SECONDS [HEARTBEAT]", linux!(jobs::ignore_term)),
-    act("stop-self", "", linux!(jobs::stop_self)),
-    act("signal-self", "SIGNAL", linux!(jobs::signal_self)),
+    act("daemonize", "SECONDS [HEARTBEAT]", both!(jobs::daemonize)),
+    act("ignore-term", "SECONDS [HEARTBEAT]", both!(jobs::ignore_term)),
+    act("stop-self", "", both!(jobs::stop_self)),
+    act("signal-self", "SIGNAL", both!(jobs::signal_self)),
     act("job", "EVENTS COMMAND ARGS…", linux!(jobs::job)),
     act("memfd-exec", "PATH ARGS…", linux!(jobs::memfd_exec)),
     act("mount", "DIR [SIZE]", linux!(namespaces::mount)),

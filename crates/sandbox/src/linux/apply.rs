@@ -23,6 +23,7 @@ use crate::linux::step::{Access, Mask, Owner, ProcView, Resource, Stage, Step};
 use crate::linux::{init, netlink, run_directory, sys, terminal};
 use crate::plan::Plan;
 use crate::request::{HOME, Request, Stdio};
+pub use crate::unix::terminal::standard;
 
 /// What the launcher made before init existed.
 pub struct Prepared {
@@ -554,16 +555,6 @@ pub fn open_read_only(
     let offset = rustix::fs::tell(fd)?;
     rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(offset))?;
     Ok(file.into())
-}
-
-/// One of the descriptors 0 to 2, which are open as long as the process lives: Rust's runtime
-/// opens /dev/null on those it finds closed.
-pub fn standard(fd: i32) -> BorrowedFd<'static> {
-    match fd {
-        0 => rustix::stdio::stdin(),
-        1 => rustix::stdio::stdout(),
-        _ => rustix::stdio::stderr(),
-    }
 }
 
 fn cut(text: &mut String) {

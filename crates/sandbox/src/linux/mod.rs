@@ -12,6 +12,9 @@ pub mod step;
 pub mod view;
 
 #[cfg(target_os = "linux")]
+use crate::unix::relay;
+
+#[cfg(target_os = "linux")]
 mod apply;
 #[cfg(target_os = "linux")]
 mod channel;
@@ -40,8 +43,6 @@ pub mod probe;
 #[cfg(target_os = "linux")]
 mod refusals;
 #[cfg(target_os = "linux")]
-mod relay;
-#[cfg(target_os = "linux")]
 mod run_directory;
 #[cfg(target_os = "linux")]
 pub mod runs;
@@ -52,7 +53,7 @@ mod supervise;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
-mod terminal;
+pub mod terminal;
 #[cfg(target_os = "linux")]
 mod tree;
 #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ pub enum Reply {
 }
 
 /// What came of waiting for the launcher.
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no launcher yet"))]
+#[cfg_attr(not(unix), expect(dead_code, reason = "there is no launcher yet"))]
 pub enum Heard {
     Message(Vec<u8>),
     /// The launcher has ended, and everything it said was heard.

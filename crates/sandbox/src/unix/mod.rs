@@ -1,17 +1,20 @@
 //! What Linux and macOS share: finding the program and resolving a policy against the host.
 
+pub(crate) use crate::glob;
+
 pub mod denials;
 pub mod deny;
 pub mod direct;
 #[cfg(test)]
 mod fixture;
-pub mod glob;
 pub mod glob_set;
 pub mod layout;
 pub mod listing;
 pub mod locate;
 pub mod peek;
+pub mod relay;
 pub mod resolve;
 pub mod shim;
 pub mod sockets;
+pub mod terminal;
 pub mod walk;

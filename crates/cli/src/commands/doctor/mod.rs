@@ -4,6 +4,7 @@
 
 mod advice;
 mod limits;
+mod macos;
 mod trial;
 
 use mcp_sandbox::{Control, Fact, HostFacts, platform};
@@ -39,9 +40,43 @@ impl Line {
     }
 }
 
+/// What was found out about a machine, in lines.
+trait Findings {
+    fn mechanisms(&self) -> Vec<Line>;
+    fn recommendations(&self, starts: bool) -> Vec<String>;
+
+    /// Whether runs do without namespaces here, and what took their place leaves something open.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
+    /// Whether some of a boundary is left open, and told.
+    fn leaves_open(&self) -> bool {
+        false
+    }
+}
+
+impl Findings for HostFacts {
+    fn mechanisms(&self) -> Vec<Line> {
+        mechanisms(self)
+    }
+
+    fn recommendations(&self, starts: bool) -> Vec<String> {
+        advice::recommendations(self, starts, self.leaves_open())
+    }
+
+    fn is_plain(&self) -> bool {
+        is_plain(self)
+    }
+
+    fn leaves_open(&self) -> bool {
+        is_plain(self) || !self.own_proc.usable()
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Diagnosis {
-    host: HostFacts,
+    host: platform::Facts,
     mechanisms: Vec<Line>,
     controls: Vec<Line>,
     recommendations: Vec<String>,
@@ -50,13 +85,12 @@ struct Diagnosis {
 
 pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     let host = platform::probe_host()?;
-    let mechanisms = mechanisms(&host);
+    let mechanisms = host.mechanisms();
     let controls = trial::controls(&host)?;
     let starts = controls.iter().all(|line| line.mark != Mark::Fails);
     // Every boundary, and all of it: what a host without namespaces leaves open is not that.
-    let leaves_open = is_plain(&host) || !host.own_proc.usable();
-    let default_policy_enforced = starts && !leaves_open;
-    let recommendations = advice::recommendations(&host, starts, leaves_open);
+    let default_policy_enforced = starts && !host.leaves_open();
+    let recommendations = host.recommendations(starts);
     let diagnosis =
         Diagnosis { host, mechanisms, controls, recommendations, default_policy_enforced };
     if args.json {

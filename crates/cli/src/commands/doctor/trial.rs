@@ -4,10 +4,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use mcp_sandbox::{Control, HostFacts};
+use mcp_sandbox::{Control, platform};
 use serde::Deserialize;
 
-use super::{Line, Mark, is_plain, limits, topic};
+use super::{Findings, Line, Mark, limits, topic};
 use crate::commands::guest::GUEST;
 use crate::failure::Failure;
 
@@ -41,14 +41,14 @@ struct Trial {
     open: bool,
 }
 
-pub fn controls(host: &HostFacts) -> Result<Vec<Line>, Failure> {
+pub fn controls(host: &platform::Facts) -> Result<Vec<Line>, Failure> {
     let scene = Scene::new()?;
     let mut lines = refusals(&scene, host)?;
     if lines.iter().any(|line| line.topic == DOES_NOT_START) {
         return Ok(lines);
     }
     lines.push(deny(&scene, host)?);
-    lines.push(privileges(&scene)?);
+    lines.push(if cfg!(target_os = "macos") { set_id(&scene)? } else { privileges(&scene)? });
     lines.extend(limits::lines(&scene)?);
     lines.push(timeout(&scene)?);
     Ok(lines)
@@ -135,9 +135,9 @@ pub fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn trials(scene: &Scene, host: &HostFacts) -> Vec<Trial> {
+fn trials(scene: &Scene, host: &platform::Facts) -> Vec<Trial> {
     let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act), open: false };
-    let open = |trial: Trial| Trial { open: is_plain(host), ..trial };
+    let open = |trial: Trial| Trial { open: host.is_plain(), ..trial };
     let port = scene.listener.local_addr().map_or(0, |address| address.port());
     let bystander = scene.bystander.id().to_string();
     vec![
@@ -159,7 +159,7 @@ fn trials(scene: &Scene, host: &HostFacts) -> Vec<Trial> {
         trial(Control::ProcessIsolation, "signal a process of yours", &["kill", &bystander, "0"]),
         trial(Control::ProcessIsolation, "read its environment", &["environ", &bystander]),
         Trial {
-            open: is_plain(host) || !host.own_proc.usable(),
+            open: host.leaves_open(),
             ..trial(Control::ProcessIsolation, "read its command line", &["cmdline", &bystander])
         },
         open(trial(
@@ -171,7 +171,7 @@ fn trials(scene: &Scene, host: &HostFacts) -> Vec<Trial> {
     ]
 }
 
-fn refusals(scene: &Scene, host: &HostFacts) -> Result<Vec<Line>, Failure> {
+fn refusals(scene: &Scene, host: &platform::Facts) -> Result<Vec<Line>, Failure> {
     let trials = trials(scene, host);
     let acts: Vec<_> = trials.iter().map(|trial| trial.act.clone()).collect();
     let outside = scene.outside(&acts)?;
@@ -187,9 +187,9 @@ fn refusals(scene: &Scene, host: &HostFacts) -> Result<Vec<Line>, Failure> {
 }
 
 /// A granted directory, with and without a rule that closes a part of it.
-fn deny(scene: &Scene, host: &HostFacts) -> Result<Line, Failure> {
+fn deny(scene: &Scene, host: &platform::Facts) -> Result<Line, Failure> {
     let control = Control::Deny;
-    if is_plain(host) {
+    if host.is_plain() {
         let flags =
             ["--quiet", "--read", &scene.directory.display().to_string(), "--deny", "**/secret"];
         let run = scene.inside(&flags, &[words(&["read", &scene.path("secret")])])?;
@@ -232,6 +232,27 @@ fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
             Mark::Less,
             format!("{what}: not proved, refused outside too ({})", outside.answer()),
         ),
+    }
+}
+
+/// On a Mac, which has no capabilities to read back: a mode that would give rights away.
+fn set_id(scene: &Scene) -> Result<Line, Failure> {
+    let trial = |path: &str| Trial {
+        control: Control::Privileges,
+        what: "make a file set-uid",
+        act: words(&["chmod", path, "4755"]),
+        open: false,
+    };
+    let outside = scene.outside(&[trial(&scene.path("secret")).act])?;
+    let inside = trial("new");
+    let acts = [words(&["create", "new"]), inside.act.clone()];
+    let tried = outcomes(&scene.inside(&["--cwd", "/tmp"], &acts)?)?;
+    let (Some(outside), [made, refused]) = (outside.first(), tried.as_slice()) else {
+        return Ok(Line::new("privileges", Mark::Fails, "the sandbox does not start"));
+    };
+    match made.ok {
+        true => Ok(verdict(&inside, outside, refused)),
+        false => Ok(Line::new("privileges", Mark::Less, "not proved: no file could be made")),
     }
 }
 

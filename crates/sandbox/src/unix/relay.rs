@@ -101,8 +101,14 @@ fn read_now(from: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     }
 }
 
+/// SIGPIPE is ignored in every launcher; where the flag exists it is for those who are none.
+#[cfg(target_os = "linux")]
+const NOW: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+#[cfg(not(target_os = "linux"))]
+const NOW: SendFlags = SendFlags::DONTWAIT;
+
 fn write_now(to: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
-    match send(to, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+    match send(to, bytes, NOW) {
         Err(Errno::NOTSOCK) => {
             is_ready(to, PollFlags::OUT)?;
             let blocks = !fcntl_getfl(to)?.contains(OFlags::NONBLOCK);
@@ -131,8 +137,8 @@ pub struct Pipe {
 
 impl Pipe {
     pub fn new() -> io::Result<Pipe> {
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        Ok(Pipe { read, write })
+        let (read, write) = io::pipe()?;
+        Ok(Pipe { read: read.into(), write: write.into() })
     }
 }
 

@@ -5,8 +5,6 @@
 //! group stands for itself, `*` matches leading dots as well, and a name need not be UTF-8. There
 //! is no escape character: `[*]` is a star.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// A pattern over the names of a path, below a directory that is meant literally.
@@ -30,13 +28,13 @@ pub enum Part {
 /// A name with wildcards in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    tokens: Vec<Token>,
+    pub tokens: Vec<Token>,
     /// What every match ends with: most names are turned away by it.
     suffix: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+pub enum Token {
     One(u32),
     AnyOne,
     AnyRun,
@@ -55,7 +53,7 @@ pub fn parse(entry: &Path) -> Result<Vec<Glob>, &'static str> {
         return Err("is longer than any path can be");
     }
     let mut alternatives = Vec::new();
-    expand(Vec::new(), entry.as_os_str().as_bytes(), &mut alternatives)?;
+    expand(Vec::new(), entry.as_os_str().as_encoded_bytes(), &mut alternatives)?;
     alternatives.iter().map(|pattern| Glob::parse(pattern)).collect()
 }
 
@@ -67,7 +65,7 @@ impl Glob {
         for name in pattern.split(|byte| *byte == b'/') {
             match (part(name), tail.is_empty() && !floating) {
                 (Part::Name(name), _) if name.is_empty() || name == b"." => {}
-                (Part::Name(name), true) => head.push(OsStr::from_bytes(&name)),
+                (Part::Name(name), true) => head.push(file_name(&name)),
                 (Part::Name(name), false) if name == b".." => {
                     return Err("has .. behind a wildcard; write where it leads");
                 }
@@ -81,6 +79,17 @@ impl Glob {
         }
         Ok(Glob { head, tail, floating })
     }
+}
+
+#[cfg(unix)]
+fn file_name(name: &[u8]) -> &std::ffi::OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(name)
+}
+
+/// Elsewhere a name is text, and only foreign plans are made.
+#[cfg(not(unix))]
+fn file_name(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 impl Part {
@@ -145,7 +154,7 @@ impl Token {
 const STRAY: u32 = 0x11_0000;
 
 /// The first character of a name, or its first byte where there is none, and its length.
-fn first(bytes: &[u8]) -> Option<(u32, usize)> {
+pub fn first(bytes: &[u8]) -> Option<(u32, usize)> {
     let byte = *bytes.first()?;
     if byte.is_ascii() {
         return Some((byte.into(), 1));
@@ -297,4 +306,5 @@ fn group(text: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;

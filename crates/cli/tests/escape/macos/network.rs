@@ -1,0 +1,76 @@
+//! The network is closed: no host port, no unix socket of the host, no resolver.
+
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
+
+use crate::require;
+use crate::support::{ABSENT, Run, Scratch, UNREACHABLE, allowed, blocked, refused};
+
+#[test]
+fn host_tcp_port_is_out_of_reach() {
+    require!("seatbelt");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let words = ["connect", &address];
+    refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
+    allowed(Run::new().flag("--network").arg("host").probe(&words));
+}
+
+#[test]
+fn host_tcp_port_is_out_of_reach_over_ipv6() {
+    require!("seatbelt", "ipv6");
+    let listener = TcpListener::bind("[::1]:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let words = ["connect6", &address];
+    refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
+}
+
+#[test]
+fn host_udp_port_is_out_of_reach() {
+    require!("seatbelt");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    let mut buffer = [0; 64];
+    allowed(Run::bare().probe(&["udp-send", &address, "control"]));
+    assert_eq!(socket.recv(&mut buffer).unwrap(), 7);
+    blocked(Run::new().probe(&["udp-send", &address, "attack"]), UNREACHABLE);
+    allowed(Run::bare().probe(&["udp-send", &address, "after"]));
+    let count = socket.recv(&mut buffer).unwrap();
+    assert_eq!(&buffer[..count], b"after");
+}
+
+#[test]
+fn other_networks_are_unreachable() {
+    require!("seatbelt");
+    for address in ["192.0.2.1:80", "1.1.1.1:53", "169.254.169.254:80", "10.0.0.1:22"] {
+        blocked(Run::new().probe(&["connect", address]), UNREACHABLE);
+    }
+}
+
+#[test]
+fn names_do_not_leave() {
+    require!("seatbelt");
+    let outcome = Run::new().probe(&["resolve", "leak.example.com"]).run();
+    assert!(!outcome.last("resolve").ok, "{outcome}");
+}
+
+#[test]
+fn host_unix_socket_is_not_there() {
+    require!("seatbelt");
+    let scratch = Scratch::new();
+    let path = scratch.join("s");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let words = ["unix-connect", path.to_str().unwrap()];
+    refused(Run::new().probe(&words), Run::bare().probe(&words), ABSENT);
+    allowed(Run::new().flag("--allow-unix").arg(&path).probe(&words));
+}
+
+#[test]
+fn an_allowlist_is_refused_until_it_can_be_kept() {
+    require!("seatbelt");
+    let run = Run::new().flag("--allow-net").arg("api.example.com:443").probe(&["cwd"]).run();
+    run.code_is(125).is_clear_error();
+    assert!(run.stderr.contains("--fallback warn"), "{run}");
+}

@@ -1,0 +1,421 @@
+//! From a plan to a running command: private directories, a guardian, `sandbox-exec` with the
+//! profile and our helper, and nothing of it left in the end.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+use std::process::{Child, Command, Stdio as ChildStdio};
+
+use crate::error::{Error, SetupFailure};
+use crate::linux::step::Resource;
+use crate::macos::apply::MARK;
+use crate::macos::channel::{Channel, Failed, Go, Order, Task, Word};
+use crate::macos::guardian::Guardian;
+use crate::macos::profile::{Profile, TERMINAL};
+use crate::macos::scratch::Scratch;
+use crate::macos::step::Step;
+use crate::macos::supervise::{self, Ended, Limits, Supervisor};
+use crate::macos::sys::{self, Membership, Signals};
+use crate::macos::terminal::{self, Pair};
+use crate::macos::tree::Tree;
+use crate::macos::watch::Watch;
+use crate::plan::Plan;
+use crate::report::{Answer, Ending, Evidence, Report};
+use crate::request::{Request, Stdio};
+use crate::unix::relay::{Pipe, Relay, set_nonblocking};
+use crate::unix::terminal::{copy_settings, standard};
+
+/// Never looked for on PATH.
+pub const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
+
+/// Why a run came to no end of its own.
+enum Trouble {
+    Step(Failed),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Io(error)
+    }
+}
+
+/// Runs the command to its end. The calling process must have a single thread.
+pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
+    match try_run(plan, request) {
+        Ok(report) => Ok(report),
+        Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
+        Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
+    }
+}
+
+fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
+    let signals = Signals::take(&supervise::SIGNALS)?;
+    let parts = Parts::of(plan);
+    let (index, place) = parts.place;
+    let scratch = Scratch::make(place).map_err(|e| at_step(index, &e))?;
+    let membership = parts.service.and_then(|(_, service)| Membership::new(service));
+    let guardian =
+        Guardian::start(place, membership.clone()).map_err(|e| at_step(parts.guardian, &e))?;
+    let outcome = start_and_watch(plan, request, &parts, membership, &guardian, signals);
+    guardian.dismiss();
+    drop(scratch);
+    let (mut evidence, ended) = outcome?;
+    evidence.extend(own_evidence(plan, &ended));
+    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let code = exit_code(&ended.ending);
+    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
+}
+
+fn start_and_watch(
+    plan: &Plan<Step>,
+    request: &Request,
+    parts: &Parts<'_>,
+    membership: Option<Membership>,
+    guardian: &Guardian,
+    signals: Signals,
+) -> Result<(Vec<Evidence>, Ended), Trouble> {
+    // Outside it can be connected to; inside that has to fail.
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let (mut ours, theirs) = Channel::pair()?;
+    let terminal = match request.stdio.contains(&Stdio::Terminal) {
+        true => Some(Pair::open()?),
+        false => None,
+    };
+    let streams = Streams::prepare(request, terminal.as_ref())?;
+    let mut child = spawn(parts, streams.inside, terminal.as_ref(), &theirs)
+        .map_err(|e| at_step(parts.seatbelt.map_or(parts.guardian, |(index, _)| index), &e))?;
+    drop(theirs);
+    let root = child.id().cast_signed();
+    let prepared = prepare(plan, request, parts, &mut ours, &listener, &membership, root);
+    let (evidence, tree) = match prepared.and_then(|prepared| {
+        guardian.watch(root)?;
+        Ok(prepared)
+    }) {
+        Ok(prepared) => prepared,
+        Err(trouble) => {
+            give_up(&mut child);
+            return Err(trouble);
+        }
+    };
+    if let Some(failed) = begin(&mut ours)? {
+        give_up(&mut child);
+        return Err(Trouble::Step(failed));
+    }
+    let master = terminal.map(|pair| pair.master);
+    let relays = (streams.inputs, streams.outputs);
+    let supervisor =
+        Supervisor::new(root, tree, signals, limits(plan), &request.stdio, master, relays)?;
+    Ok((evidence, supervisor.run()?))
+}
+
+/// Its helper has said what went wrong, or will never say anything.
+fn give_up(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// The steps that the launcher itself needs to know.
+struct Parts<'a> {
+    place: (usize, &'a Path),
+    guardian: usize,
+    seatbelt: Option<(usize, &'a Profile)>,
+    service: Option<(usize, &'a str)>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(plan: &'a Plan<Step>) -> Parts<'a> {
+        let mut parts =
+            Parts { place: (0, Path::new("")), guardian: 0, seatbelt: None, service: None };
+        for (index, planned) in plan.steps.iter().enumerate() {
+            match &planned.step {
+                Step::Scratch { at } => parts.place = (index, at),
+                Step::Guardian => parts.guardian = index,
+                Step::Seatbelt { profile } => parts.seatbelt = Some((index, profile)),
+                Step::Membership { nonce } => parts.service = Some((index, nonce)),
+                _ => {}
+            }
+        }
+        parts
+    }
+}
+
+/// The helper, under the profile. Without one (`--fallback warn`) it is started by itself.
+fn spawn(
+    parts: &Parts<'_>,
+    [stdin, stdout, stderr]: [ChildStdio; 3],
+    terminal: Option<&Pair>,
+    channel: &Channel,
+) -> io::Result<Child> {
+    let helper = std::env::current_exe()?.canonicalize()?;
+    let mut command = match parts.seatbelt {
+        None => Command::new(helper),
+        Some((_, profile)) => {
+            let mut command = Command::new(SANDBOX_EXEC);
+            command.arg("-p").arg(&profile.text);
+            for parameter in &profile.parameters {
+                let mut pair = OsString::from(&parameter.name);
+                pair.push("=");
+                match terminal {
+                    Some(pair_of) if parameter.name == TERMINAL => pair.push(&pair_of.name),
+                    _ => pair.push(&parameter.value),
+                }
+                command.arg("-D").arg(pair);
+            }
+            command.arg(helper);
+            command
+        }
+    };
+    // Nothing of our environment: what is meant for the command comes over the channel.
+    command.env_clear().current_dir("/").stdin(stdin).stdout(stdout).stderr(stderr);
+    command.arg(MARK).arg(channel.as_fd().as_raw_fd().to_string());
+    sys::keep_open(&mut command, &[channel.as_fd()]);
+    command.spawn()
+}
+
+/// Sends the order and hears what the helper found.
+fn prepare(
+    plan: &Plan<Step>,
+    request: &Request,
+    parts: &Parts<'_>,
+    channel: &mut Channel,
+    listener: &TcpListener,
+    membership: &Option<Membership>,
+    root: i32,
+) -> Result<(Vec<Evidence>, Tree), Trouble> {
+    channel.send(&order(plan, request, listener.local_addr()?.port()))?;
+    let mut evidence: Vec<Evidence> = match channel.receive::<Word>()? {
+        Some(Word::Ready(seen)) => seen.into_iter().map(Evidence::from).collect(),
+        Some(Word::Failed(failed)) => return Err(Trouble::Step(failed)),
+        None => {
+            let (step, why) = match parts.seatbelt {
+                Some((step, _)) => (step, "sandbox-exec ended before our helper was there"),
+                None => (parts.guardian, "the helper ended"),
+            };
+            let why = why.to_owned();
+            return Err(Trouble::Step(Failed { step, errno: libc::EPERM, why }));
+        }
+    };
+    let mut own = membership.clone();
+    if let Some((step, _)) = parts.service {
+        // Believed only if it knows our helper, and does not take us for one of them.
+        let own_pid = std::process::id().cast_signed();
+        let answer = match own.as_ref().filter(|m| m.holds(root) && !m.holds(own_pid)) {
+            Some(_) => Answer::Confirmed("the system knows the helper by it".to_owned()),
+            None => {
+                own = None;
+                let missing = "this macOS does not tell who is in a sandbox: a process that leaves its \
+                               session, group and parent between two looks is missed";
+                Answer::Less(missing.to_owned())
+            }
+        };
+        evidence.push(Evidence { step, answer });
+    }
+    let tree = Tree::new(root, own).ok_or_else(|| io::Error::other("the helper is gone"))?;
+    Ok((evidence, tree))
+}
+
+/// Lets the helper go on; what keeps it from becoming the command.
+fn begin(channel: &mut Channel) -> io::Result<Option<Failed>> {
+    channel.send(&Go)?;
+    match channel.receive::<Word>()? {
+        Some(Word::Failed(failed)) => Ok(Some(failed)),
+        Some(Word::Ready(_)) | None => Ok(None),
+    }
+}
+
+fn order(plan: &Plan<Step>, request: &Request, port: u16) -> Order {
+    let mut order = Order {
+        tasks: Vec::new(),
+        launcher: std::process::id().cast_signed(),
+        port,
+        execute: plan.steps.len().saturating_sub(1),
+        program: request.program.clone(),
+        cwd: request.cwd.clone(),
+        argv: request.argv.clone(),
+        env: request.env.clone(),
+    };
+    for (name, secret) in &request.secrets {
+        order.env.push((name.clone(), secret.reveal().clone()));
+    }
+    for (index, planned) in plan.steps.iter().enumerate() {
+        let task = match &planned.step {
+            Step::NewSession => {
+                Task::Session { has_terminal: request.stdio.contains(&Stdio::Terminal) }
+            }
+            Step::Refused { act } => Task::Refused(act.clone()),
+            Step::Limit { resource, value } => {
+                Task::Limit { number: number(*resource), value: *value }
+            }
+            Step::Descriptors { .. } => Task::Descriptors,
+            Step::Environment { set } => {
+                for (name, value) in set {
+                    order.env.retain(|(have, _)| have != name.as_str());
+                    order.env.push((name.into(), value.into()));
+                }
+                Task::Environment
+            }
+            Step::Execute { program, cwd } => {
+                (order.program, order.cwd) = (program.clone(), cwd.clone());
+                continue;
+            }
+            _ => continue,
+        };
+        order.tasks.push((index, task));
+    }
+    order
+}
+
+fn number(resource: Resource) -> i32 {
+    match resource {
+        Resource::Cpu => libc::RLIMIT_CPU,
+        Resource::Data => libc::RLIMIT_DATA,
+        Resource::AddressSpace => libc::RLIMIT_AS,
+        Resource::Processes => libc::RLIMIT_NPROC,
+        Resource::OpenFiles => libc::RLIMIT_NOFILE,
+        Resource::FileSize => libc::RLIMIT_FSIZE,
+        Resource::Core => libc::RLIMIT_CORE,
+    }
+}
+
+/// The three standard descriptors of the helper, and what the launcher copies for them.
+struct Streams {
+    inside: [ChildStdio; 3],
+    inputs: Vec<Relay>,
+    outputs: Vec<Relay>,
+}
+
+impl Streams {
+    fn prepare(request: &Request, terminal: Option<&Pair>) -> io::Result<Streams> {
+        if let Some(pair) = terminal {
+            copy_settings(&pair.slave, &request.stdio);
+        }
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        let mut inside = Vec::new();
+        for (fd, kind) in (0..).zip(&request.stdio) {
+            inside.push(match (kind, terminal) {
+                (Stdio::Terminal, Some(pair)) => ChildStdio::from(pair.slave.try_clone()?),
+                (Stdio::Relayed, _) => relayed(fd, &mut inputs, &mut outputs)?.into(),
+                _ => ChildStdio::inherit(),
+            });
+        }
+        let none = || io::Error::other("three descriptors");
+        let inside = inside.try_into().map_err(|_| none())?;
+        Ok(Streams { inside, inputs, outputs })
+    }
+}
+
+fn relayed(fd: i32, inputs: &mut Vec<Relay>, outputs: &mut Vec<Relay>) -> io::Result<OwnedFd> {
+    let user = standard(fd);
+    let own = match rustix::termios::isatty(user) {
+        true => terminal::reopen(user)?,
+        false => user.try_clone_to_owned()?,
+    };
+    let Pipe { read, write } = Pipe::new()?;
+    if fd == 0 {
+        set_nonblocking(write.as_fd())?;
+        inputs.push(Relay::new(own, write));
+        Ok(read)
+    } else {
+        set_nonblocking(read.as_fd())?;
+        outputs.push(Relay::new(read, own));
+        Ok(write)
+    }
+}
+
+fn limits(plan: &Plan<Step>) -> Limits {
+    let mut limits = Limits::default();
+    for planned in &plan.steps {
+        match &planned.step {
+            Step::Timeout { after, grace } => {
+                limits.timeout = Some(after.as_std());
+                limits.grace = grace.as_std();
+            }
+            Step::WatchMemory { limit } => limits.memory = Some(limit.0),
+            Step::WatchProcesses { limit } => limits.processes = Some(*limit),
+            _ => {}
+        }
+    }
+    limits
+}
+
+/// The steps that are the launcher's own. The profile is confirmed by the helper, whose self-checks
+/// were refused by it, and the last step by the command's start.
+fn own_evidence(plan: &Plan<Step>, ended: &Ended) -> Vec<Evidence> {
+    let Watch { looks, peak_memory, peak_processes, ended: too_many, .. } = &ended.watch;
+    let mut evidence = Vec::new();
+    for (step, planned) in plan.steps.iter().enumerate() {
+        let answer = match &planned.step {
+            Step::WatchMemory { .. } | Step::WatchProcesses { .. } if *looks == 0 => {
+                Answer::Confirmed("ended before the first look".to_owned())
+            }
+            Step::WatchMemory { .. } => Answer::Confirmed(format!("peak seen {peak_memory} bytes")),
+            Step::WatchProcesses { .. } => Answer::Confirmed(format!(
+                "at most {peak_processes} seen, {too_many} were too many"
+            )),
+            Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
+            Step::Guardian if !ended.is_tree_dead => {
+                Answer::Less("some processes could not be ended".to_owned())
+            }
+            Step::Scratch { .. }
+            | Step::Guardian
+            | Step::Seatbelt { .. }
+            | Step::Execute { .. } => Answer::Confirmed(String::new()),
+            _ => continue,
+        };
+        evidence.push(Evidence { step, answer });
+    }
+    evidence
+}
+
+fn exit_code(ending: &Ending) -> u8 {
+    match ending {
+        Ending::Exited(code) => *code as u8,
+        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
+        Ending::Timeout => 124,
+        Ending::MemoryLimit => 137,
+        Ending::NotStarted(_) => 125,
+    }
+}
+
+fn at_step(step: usize, error: &io::Error) -> Trouble {
+    let errno = error.raw_os_error().unwrap_or(libc::EIO);
+    Trouble::Step(Failed { step, errno, why: String::new() })
+}
+
+/// The failed step in the user's words.
+fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
+    let Some(planned) = plan.steps.get(failed.step) else {
+        let (step, hint) = ("set up".to_owned(), String::new());
+        return Error::Setup(SetupFailure { step, target: failed.why, errno: failed.errno, hint });
+    };
+    if let (Step::Execute { program, .. }, true) = (&planned.step, failed.why.is_empty()) {
+        let why = match failed.errno {
+            libc::EPERM => {
+                "the sandbox refuses it (add --read for the directory of the program or \
+                            of its interpreter)"
+                    .to_owned()
+            }
+            libc::ENOEXEC => "not a program this machine can run, and no #! line".to_owned(),
+            errno => io::Error::from_raw_os_error(errno).to_string(),
+        };
+        return Error::NotExecutable { path: program.clone(), why };
+    }
+    let hint = match &planned.step {
+        Step::Seatbelt { .. } => {
+            "/usr/bin/sandbox-exec refused the profile, or another sandbox is around us; `mcp doctor` \
+             says more"
+        }
+        _ => "",
+    };
+    let parts = [failed.why.as_str(), hint];
+    let hint: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    Error::Setup(SetupFailure {
+        step: planned.step.verb().to_owned(),
+        target: planned.step.operand(),
+        errno: failed.errno,
+        hint: hint.join("; "),
+    })
+}
