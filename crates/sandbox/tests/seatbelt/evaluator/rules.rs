@@ -77,10 +77,10 @@ impl Rules {
     pub fn decide(&self, question: &Question) -> Action {
         for level in levels(&question.operation) {
             let on_level = self.rules.iter().filter(|rule| rule.operations.contains(&level));
-            let matching = on_level.filter(|rule| {
+            let mut matching = on_level.filter(|rule| {
                 rule.filters.is_empty() || rule.filters.iter().any(|f| f.matches(question))
             });
-            if let Some(last) = matching.last() {
+            if let Some(last) = matching.next_back() {
                 return last.action;
             }
         }
