@@ -79,10 +79,20 @@ impl Layer {
 
     /// Reads a policy file's text.
     pub fn from_toml(text: &str, source: LayerSource) -> Result<Self, Error> {
+        Self::from_toml_beside(text, source, &[])
+    }
+
+    /// Reads a policy out of a file that has other top-level keys, too; `others` are left to
+    /// whoever knows them.
+    pub fn from_toml_beside(
+        text: &str,
+        source: LayerSource,
+        others: &[&str],
+    ) -> Result<Self, Error> {
         if text.len() > MAX_POLICY_FILE {
             return Err(source.too_large());
         }
-        parse::layer(text.strip_prefix('\u{FEFF}').unwrap_or(text), source)
+        parse::layer(text.strip_prefix('\u{FEFF}').unwrap_or(text), source, others)
     }
 
     /// Reads a policy file as it is on disk.

@@ -34,15 +34,19 @@ const TABLES: [(&str, &[&str]); 5] = [
     ("env", &["allow", "set", "secrets"]),
 ];
 
-pub(crate) fn layer(text: &str, from: LayerSource) -> Result<Layer, Error> {
+pub(crate) fn layer(text: &str, from: LayerSource, others: &[&str]) -> Result<Layer, Error> {
     let mut source = TomlSource::new(text, from.shown_path());
     let root = source.parse()?;
     let roots = PathRoots { base: from.base.clone(), home: from.home.clone() };
     let schema = Schema { source, from, roots };
     let mut layer = Layer::empty(schema.from.kind);
 
-    let names = TABLES.map(|(name, _)| name);
+    let names: Vec<&str> =
+        TABLES.iter().map(|(name, _)| *name).chain(others.iter().copied()).collect();
     for (name, value) in schema.entries(&root, None, &names)? {
+        if others.contains(&name) {
+            continue;
+        }
         let table = match value.get_ref() {
             DeValue::Table(table) => table,
             DeValue::String(mode) if name == "network" => {

@@ -1,0 +1,112 @@
+//! What can go wrong with a package. One sentence says what, on what and why; `hint` what to do.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use crate::digest::Digest;
+
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    message: String,
+    hint: String,
+}
+
+/// What a caller may want to tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Something that a person wrote makes no sense.
+    Usage,
+    /// The package is broken or hostile.
+    Package,
+    /// What was asked for is not there.
+    NotFound,
+    /// A digest or signature does not match.
+    Untrusted,
+    /// A server could not be reached, or did not do as it should.
+    Network,
+    /// The registry wants other credentials.
+    Denied,
+    /// The machine: files, programs that are missing.
+    Machine,
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error { kind, message: message.into(), hint: hint.into() }
+    }
+
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::new(Kind::Usage, message, hint)
+    }
+
+    /// Something in a package that cannot be used.
+    pub fn package(message: impl Into<String>) -> Error {
+        Error::new(Kind::Package, message, "")
+    }
+
+    pub fn not_found(message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::new(Kind::NotFound, message, hint)
+    }
+
+    pub fn network(message: impl Into<String>) -> Error {
+        Error::new(Kind::Network, message, "")
+    }
+
+    pub fn machine(message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::new(Kind::Machine, message, hint)
+    }
+
+    pub fn io(doing: &str, path: &Path, error: &io::Error) -> Error {
+        Error::machine(format!("{doing} {}: {error}", path.display()), "")
+    }
+
+    /// Both digests are shown: one of them is what somebody trusted.
+    pub fn digest(what: impl fmt::Display, expected: &Digest, found: &Digest) -> Error {
+        Error::new(
+            Kind::Untrusted,
+            format!(
+                "{what} is not what was asked for\n     expected {expected}\n     found    {found}"
+            ),
+            "it was changed or damaged on the way, so nothing of it is used",
+        )
+    }
+
+    pub fn hinted(mut self, hint: impl Into<String>) -> Error {
+        self.hint = hint.into();
+        self
+    }
+
+    /// The same error with the place it happened in before it.
+    pub fn within(mut self, place: impl fmt::Display) -> Error {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match self.hint.as_str() {
+            "" => Ok(()),
+            hint => write!(f, "; {hint}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

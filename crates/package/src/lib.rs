@@ -1,0 +1,12 @@
+//! Packages of MCP servers: what they are called, what they say of themselves, how they are packed,
+//! kept and fetched. Nothing here runs one.
+
+mod digest;
+mod error;
+pub mod manifest;
+mod reference;
+
+pub use digest::{Digest, Hashing};
+pub use error::{Error, Kind, Result};
+pub use manifest::{Access, Launch, Manifest, Platform};
+pub use reference::{Named, Package, Reference, Repository, Which, is_path, is_tag};

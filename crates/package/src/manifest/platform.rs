@@ -1,0 +1,38 @@
+//! Operating system and architecture, in our words and in those of MCPB.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Platform {
+    pub os: &'static str,
+    pub arch: &'static str,
+}
+
+pub(super) const SYSTEMS: [&str; 3] = ["linux", "macos", "windows"];
+pub(super) const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
+
+impl Platform {
+    pub const fn current() -> Platform {
+        Platform { os: std::env::consts::OS, arch: std::env::consts::ARCH }
+    }
+
+    /// As Node's `process.platform` says it.
+    pub fn node_name(&self) -> &'static str {
+        match self.os {
+            "macos" => "darwin",
+            "windows" => "win32",
+            other => other,
+        }
+    }
+
+    /// The most specific first: `linux-x86_64`, `linux`.
+    pub fn keys(&self) -> [String; 2] {
+        [format!("{}-{}", self.os, self.arch), self.os.to_owned()]
+    }
+}
+
+/// Whether somebody wrote a platform that there is.
+pub(super) fn is_key(key: &str) -> bool {
+    match key.split_once('-') {
+        Some((os, arch)) => SYSTEMS.contains(&os) && ARCHITECTURES.contains(&arch),
+        None => SYSTEMS.contains(&key),
+    }
+}
