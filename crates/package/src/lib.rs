@@ -1,12 +1,17 @@
 //! Packages of MCP servers: what they are called, what they say of themselves, how they are packed,
 //! kept and fetched. Nothing here runs one.
 
+pub mod archive;
 mod digest;
 mod error;
 pub mod manifest;
+mod pack;
 mod reference;
+#[cfg(test)]
+mod scratch;
 
 pub use digest::{Digest, Hashing};
 pub use error::{Error, Kind, Result};
 pub use manifest::{Access, Launch, Manifest, Platform};
+pub use pack::{Packed, Take, pack};
 pub use reference::{Named, Package, Reference, Repository, Which, is_path, is_tag};

@@ -1,0 +1,318 @@
+//! Reads zip archives, strictly: one central directory at the end, every entry where and what it
+//! says, no two sharing bytes (how one kilobyte becomes a petabyte). Stored and deflated entries;
+//! neither encryption nor zip64, which no package of a sensible size needs.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use flate2::Crc;
+use flate2::read::DeflateDecoder;
+
+use super::names::Names;
+use super::{Content, Entry, EntryPath, Limits, Sink};
+use crate::error::{Error, Result};
+
+const END: &[u8; 4] = b"PK\x05\x06";
+const CENTRAL: &[u8; 4] = b"PK\x01\x02";
+const LOCAL: &[u8; 4] = b"PK\x03\x04";
+const END_LENGTH: u64 = 22;
+const CENTRAL_LENGTH: usize = 46;
+const LOCAL_LENGTH: u64 = 30;
+const LONGEST_COMMENT: u64 = 0xffff;
+const LARGEST_DIRECTORY: u64 = 64 << 20;
+const LONGEST_TARGET: u64 = 1024;
+
+/// What `mcpb sign` puts behind an archive. The signature itself is of another kind than ours and
+/// is not looked at; what it signs is the bytes before it.
+const SIGNATURE_START: &[u8] = b"MCPB_SIG_V1";
+const SIGNATURE_END: &[u8] = b"MCPB_SIG_END";
+const LARGEST_SIGNATURE: u64 = 1 << 20;
+
+fn broken(why: impl std::fmt::Display) -> Error {
+    Error::package(format!("is not a sound zip archive: {why}"))
+}
+
+struct Record {
+    /// A link's target is its content, so it is not known before that is read.
+    entry: Entry,
+    length: u64,
+    name: Vec<u8>,
+    method: u16,
+    crc: u32,
+    packed: u64,
+    offset: u64,
+}
+
+pub fn read(
+    file: &mut (impl Read + Seek),
+    length: u64,
+    limits: &Limits,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    let signature = signature_length(file, length)?;
+    let (records, directory) = directory(file, length, signature, limits)?;
+    check_overlap(&records, directory)?;
+    let mut names = Names::new(*limits, length);
+    for record in &records {
+        names.admit(&record.entry)?;
+    }
+    for record in &records {
+        content(file, record, directory, sink)?;
+    }
+    Ok(())
+}
+
+fn bytes_at<const N: usize>(file: &mut (impl Read + Seek), at: u64) -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.seek(SeekFrom::Start(at))
+        .and_then(|_| file.read_exact(&mut bytes))
+        .map_err(|_| broken("it is cut off"))?;
+    Ok(bytes)
+}
+
+fn some_at(file: &mut (impl Read + Seek), at: u64, length: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(at)).map_err(broken)?;
+    let read = Read::by_ref(file).take(length).read_to_end(&mut bytes).map_err(broken)?;
+    if read as u64 == length { Ok(bytes) } else { Err(broken("it is cut off")) }
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// The length of an MCPB signature block at the end; zero for none.
+fn signature_length(file: &mut (impl Read + Seek), length: u64) -> Result<u64> {
+    let overhead = (SIGNATURE_START.len() + 4 + SIGNATURE_END.len()) as u64;
+    if length < overhead + END_LENGTH {
+        return Ok(0);
+    }
+    let tail =
+        some_at(file, length - length.min(LARGEST_SIGNATURE), length.min(LARGEST_SIGNATURE))?;
+    if !tail.ends_with(SIGNATURE_END) {
+        return Ok(0);
+    }
+    let starts = (0..tail.len().saturating_sub(SIGNATURE_START.len())).rev();
+    for at in starts.filter(|at| tail[*at..].starts_with(SIGNATURE_START)) {
+        let said = u64::from(word(&tail, at + SIGNATURE_START.len()));
+        if (tail.len() - at) as u64 == overhead + said {
+            return Ok(overhead + said);
+        }
+    }
+    Err(broken("its signature block has the wrong length"))
+}
+
+/// The records of the central directory, and where that starts.
+fn directory(
+    file: &mut (impl Read + Seek),
+    length: u64,
+    signature: u64,
+    limits: &Limits,
+) -> Result<(Vec<Record>, u64)> {
+    let end = length - signature;
+    let at = find_end(file, end, signature)?;
+    let bytes: [u8; END_LENGTH as usize] = bytes_at(file, at)?;
+    let (disk, disk_of_directory) = (half(&bytes, 4), half(&bytes, 6));
+    let (here, entries) = (half(&bytes, 8), half(&bytes, 10));
+    let (size, offset) = (word(&bytes, 12), word(&bytes, 16));
+    if entries == 0xffff || size == u32::MAX || offset == u32::MAX {
+        return Err(broken("it is of the zip64 kind, which is not read here"));
+    }
+    if disk != 0 || disk_of_directory != 0 || here != entries {
+        return Err(broken("it is one part of several"));
+    }
+    let (size, offset) = (u64::from(size), u64::from(offset));
+    if offset + size != at || size > LARGEST_DIRECTORY {
+        return Err(broken("its directory is not where it should be"));
+    }
+    if u64::from(entries) > limits.entries {
+        return Err(Error::package(format!("has more than {} entries", limits.entries)));
+    }
+    let bytes = some_at(file, offset, size)?;
+    let mut rest = bytes.as_slice();
+    let mut records = Vec::new();
+    for _ in 0..entries {
+        let (record, taken) = record(rest)?;
+        records.push(record);
+        rest = &rest[taken..];
+    }
+    match rest.is_empty() {
+        true => Ok((records, offset)),
+        false => Err(broken("its directory has more than its entries")),
+    }
+}
+
+/// The end record: last, but for its own comment. A signature may be counted as that comment.
+fn find_end(file: &mut (impl Read + Seek), end: u64, signature: u64) -> Result<u64> {
+    let reach = (END_LENGTH + LONGEST_COMMENT).min(end);
+    let tail = some_at(file, end - reach, reach)?;
+    for at in (0..tail.len().saturating_sub(END_LENGTH as usize - 1)).rev() {
+        if !tail[at..].starts_with(END) {
+            continue;
+        }
+        let comment = u64::from(half(&tail, at + 20));
+        let behind = (tail.len() - at) as u64 - END_LENGTH;
+        if comment == behind || (signature > 0 && behind == 0 && comment == signature) {
+            return Ok(end - reach + at as u64);
+        }
+    }
+    Err(broken("there is no end record, or something behind it"))
+}
+
+fn record(bytes: &[u8]) -> Result<(Record, usize)> {
+    if bytes.len() < CENTRAL_LENGTH || !bytes.starts_with(CENTRAL) {
+        return Err(broken("its directory is damaged"));
+    }
+    let (made_by, flags, method) = (half(bytes, 4), half(bytes, 8), half(bytes, 10));
+    let (name, extra, comment) = (half(bytes, 28), half(bytes, 30), half(bytes, 32));
+    let whole = CENTRAL_LENGTH + usize::from(name) + usize::from(extra) + usize::from(comment);
+    let name = bytes.get(CENTRAL_LENGTH..CENTRAL_LENGTH + usize::from(name));
+    let (Some(name), true) = (name, bytes.len() >= whole) else {
+        return Err(broken("its directory is damaged"));
+    };
+    let path = EntryPath::parse(name)?;
+    let (packed, length, offset) = (word(bytes, 20), word(bytes, 24), word(bytes, 42));
+    if [packed, length, offset].contains(&u32::MAX) {
+        return Err(broken("it is of the zip64 kind, which is not read here"));
+    }
+    if flags & 0x2041 != 0 {
+        return Err(broken(format_args!("{path} is encrypted")));
+    }
+    if ![0, 8].contains(&method) {
+        return Err(broken(format_args!(
+            "{path} is packed by method {method}, which is not read here"
+        )));
+    }
+    let is_unix = [3, 19].contains(&(made_by >> 8));
+    let mode = if is_unix { word(bytes, 38) >> 16 } else { 0 };
+    let content = content_kind(&path, mode, name.ends_with(b"/"), u64::from(length))?;
+    let record = Record {
+        entry: Entry { path, content },
+        length: u64::from(length),
+        name: name.to_vec(),
+        method,
+        crc: word(bytes, 16),
+        packed: u64::from(packed),
+        offset: u64::from(offset),
+    };
+    Ok((record, whole))
+}
+
+/// For links the target is not known yet: it is the content.
+fn content_kind(path: &EntryPath, mode: u32, has_slash: bool, length: u64) -> Result<Content> {
+    if mode & 0o6000 != 0 {
+        return Err(Error::package(format!("{path} is set-uid or set-gid")));
+    }
+    match (mode & 0o170_000, has_slash) {
+        (0 | 0o040_000, true) if length == 0 => Ok(Content::Directory),
+        (0 | 0o100_000, false) => Ok(Content::File { is_executable: mode & 0o111 != 0, length }),
+        (0o120_000, false) if length <= LONGEST_TARGET => Ok(Content::Link("unread".to_owned())),
+        (0o040_000, false) => Err(broken(format_args!("{path} is a directory without a slash"))),
+        (_, true) => Err(broken(format_args!("{path} is a directory with a content"))),
+        _ => Err(Error::package(format!("{path} is a device, pipe or socket"))),
+    }
+}
+
+/// Entries that share bytes are how small archives become huge.
+fn check_overlap(records: &[Record], directory: u64) -> Result<()> {
+    let mut spans: Vec<(u64, u64)> = records
+        .iter()
+        .map(|record| {
+            (record.offset, record.offset + LOCAL_LENGTH + record.name.len() as u64 + record.packed)
+        })
+        .collect();
+    spans.sort_unstable();
+    if spans.first().is_some_and(|(start, _)| *start != 0) {
+        return Err(broken("something is before its first entry"));
+    }
+    let overlaps = spans.windows(2).any(|pair| pair[0].1 > pair[1].0);
+    if overlaps || spans.iter().any(|(_, end)| *end > directory) {
+        return Err(broken("its entries overlap"));
+    }
+    Ok(())
+}
+
+fn content(
+    file: &mut (impl Read + Seek),
+    record: &Record,
+    directory: u64,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    let path = &record.entry.path;
+    let header: [u8; LOCAL_LENGTH as usize] = bytes_at(file, record.offset)?;
+    let (name, extra) = (u64::from(half(&header, 26)), u64::from(half(&header, 28)));
+    let agrees = header.starts_with(LOCAL)
+        && half(&header, 8) == record.method
+        && some_at(file, record.offset + LOCAL_LENGTH, name)? == record.name;
+    let start = record.offset + LOCAL_LENGTH + name + extra;
+    if !agrees || start + record.packed > directory {
+        return Err(broken(format_args!("{path} is not what the directory says")));
+    }
+    file.seek(SeekFrom::Start(start)).map_err(broken)?;
+    let packed = Read::by_ref(file).take(record.packed);
+    let mut checked = Checked::new(unpack(record.method, packed), record);
+    match &record.entry.content {
+        Content::Directory => sink.entry(&record.entry, &mut std::io::empty())?,
+        Content::File { .. } => sink.entry(&record.entry, &mut checked)?,
+        Content::Link(_) => {
+            let mut target = String::new();
+            checked.read_to_string(&mut target).map_err(|e| broken(format_args!("{path}: {e}")))?;
+            path.check_link(&target)?;
+            let entry = Entry { path: path.clone(), content: Content::Link(target) };
+            sink.entry(&entry, &mut std::io::empty())?;
+        }
+    }
+    // A sink may pass over what it does not want; the archive has to be sound all the same.
+    std::io::copy(&mut checked, &mut std::io::sink())
+        .map_err(|e| broken(format_args!("{path}: {e}")))?;
+    checked.finish()
+}
+
+fn unpack<'a>(method: u16, packed: impl Read + 'a) -> Box<dyn Read + 'a> {
+    if method == 0 { Box::new(packed) } else { Box::new(DeflateDecoder::new(packed)) }
+}
+
+/// Passes on exactly as many bytes as were announced, and compares their checksum.
+struct Checked<'a, R> {
+    inner: R,
+    record: &'a Record,
+    left: u64,
+    crc: Crc,
+}
+
+impl<'a, R: Read> Checked<'a, R> {
+    fn new(inner: R, record: &'a Record) -> Checked<'a, R> {
+        Checked { inner, record, left: record.length, crc: Crc::new() }
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let path = &self.record.entry.path;
+        let more = self.inner.read(&mut [0]).map_err(|e| broken(format_args!("{path}: {e}")))?;
+        if self.left != 0 || more != 0 {
+            return Err(broken(format_args!("{path} has another length than announced")));
+        }
+        if self.crc.sum() != self.record.crc {
+            return Err(broken(format_args!("{path} has a wrong checksum")));
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Checked<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        if most == 0 {
+            return Ok(0);
+        }
+        let read = self.inner.read(&mut buffer[..most])?;
+        if read == 0 {
+            return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "it is cut off"));
+        }
+        self.left -= read as u64;
+        self.crc.update(&buffer[..read]);
+        Ok(read)
+    }
+}
