@@ -2,6 +2,7 @@
 //! kept and fetched. Nothing here runs one.
 
 pub mod archive;
+pub mod bundle;
 mod digest;
 mod error;
 pub mod manifest;
@@ -9,9 +10,11 @@ mod pack;
 mod reference;
 #[cfg(test)]
 mod scratch;
+pub mod store;
 
 pub use digest::{Digest, Hashing};
 pub use error::{Error, Kind, Result};
 pub use manifest::{Access, Launch, Manifest, Platform};
 pub use pack::{Packed, Take, pack};
 pub use reference::{Named, Package, Reference, Repository, Which, is_path, is_tag};
+pub use store::Store;

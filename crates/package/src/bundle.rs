@@ -1,0 +1,106 @@
+//! A directory or a bundle file → a package in the store.
+
+use std::fs::File;
+use std::path::Path;
+
+use crate::archive::{self, Effort, Limits, Picked};
+use crate::digest::{Digest, Hashing};
+use crate::error::{Error, Result};
+use crate::manifest::{Files, MCPB, Manifest, OURS, Platform};
+use crate::pack::{Packed, Take, pack};
+use crate::store::{Addition, BUNDLE, Descriptor, ImageManifest, SERVER, Store, stage};
+
+/// A bundle and what it says of itself.
+pub struct Bundle {
+    pub name: String,
+    pub version: String,
+    pub digest: Digest,
+    pub size: u64,
+}
+
+/// The manifest files of a bundle. Reads all of it: what is not sound has no manifest.
+pub fn manifests(path: &Path) -> Result<Files> {
+    let mut picked = Picked::new(&[MCPB, OURS]);
+    archive::read_path(path, &Limits::DEFAULT, &mut picked)?;
+    let mut text = |name: &str| match picked.take(name) {
+        None => Ok(None),
+        Some(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| Error::package(format!("{name} is not UTF-8 text"))),
+    };
+    Ok(Files { mcpb: text(MCPB)?, ours: text(OURS)? })
+}
+
+/// What a bundle says of itself, on whatever system it is for.
+pub fn look(path: &Path) -> Result<Bundle> {
+    let manifest = named(&manifests(path)?).map_err(|error| error.within(path.display()))?;
+    let file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
+    let (digest, size) = Digest::of_reader(file).map_err(|e| Error::io("read", path, &e))?;
+    Ok(Bundle { name: manifest.name, version: manifest.version, digest, size })
+}
+
+/// Name and version are the same on every platform; a bundle for another one has them, too.
+pub fn named(files: &Files) -> Result<Manifest> {
+    let mut first = None;
+    for os in ["linux", "macos", "windows"] {
+        for arch in ["x86_64", "aarch64"] {
+            match Manifest::read(
+                files,
+                &Platform { os, arch },
+                "/package".into(),
+                Some("/home".into()),
+            ) {
+                Ok(manifest) => return Ok(manifest),
+                Err(error) => drop(first.get_or_insert(error)),
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| Error::package("no platform is known")))
+}
+
+/// Packs a directory into a file that is there as a whole or not at all.
+pub fn pack_to(directory: &Path, to: &Path) -> Result<(Packed, Bundle)> {
+    named(&crate::store::read_manifests(directory)?)?;
+    let name = to.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let partial = to.with_file_name(format!(".{name}.{}.partial", std::process::id()));
+    let write = || {
+        let file = File::create(&partial).map_err(|e| Error::io("write", &partial, &e))?;
+        let mut out = Hashing::new(std::io::BufWriter::new(file));
+        let packed = pack(directory, Take::Sources, Effort::Thorough, &mut out)?;
+        let bundle = look(&partial)?;
+        std::fs::rename(&partial, to).map_err(|e| Error::io("write", to, &e))?;
+        Ok((packed, bundle))
+    };
+    let outcome = write();
+    if outcome.is_err() {
+        let _ = std::fs::remove_file(&partial);
+    }
+    outcome
+}
+
+impl Store {
+    /// Takes a bundle file in, under the names given besides its own.
+    pub fn add_bundle(
+        &self,
+        path: &Path,
+        names: &[String],
+        source: &str,
+        server_json: Option<&str>,
+    ) -> Result<Digest> {
+        let staging = self.staging()?;
+        let copy = staging.path().join("bundle");
+        let (digest, size) = stage(path, &copy)?;
+        let manifest = named(&manifests(&copy)?).map_err(|error| error.within(path.display()))?;
+        let mut layers = vec![Descriptor::new(BUNDLE, digest, size)];
+        let mut blobs = vec![(digest, copy)];
+        if let Some(text) = server_json {
+            let path = staging.path().join("server.json");
+            std::fs::write(&path, text).map_err(|e| Error::io("write", &path, &e))?;
+            layers.push(Descriptor::of(SERVER, text.as_bytes()));
+            blobs.push((Digest::of(text.as_bytes()), path));
+        }
+        let manifest =
+            ImageManifest::package(&manifest.name, &manifest.version, layers).to_bytes()?;
+        self.add(&Addition { names, manifest: &manifest, blobs: &blobs, source, signature: None })
+    }
+}

@@ -1,0 +1,144 @@
+//! What is not needed any more goes: by name, by age, by size.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::staging::remove_tree;
+use super::{Store, Stored};
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+
+/// What `gc` leaves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Packages that were run or fetched since.
+    pub younger_than: Option<Duration>,
+    /// The newest packages up to this size together.
+    pub bytes: Option<u64>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Collected {
+    pub removed: Vec<Stored>,
+    /// Running now, so left alone.
+    pub in_use: Vec<Stored>,
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Takes one package's names away, and all that only they needed.
+    pub fn remove(&self, stored: &Stored) -> Result<Collected> {
+        let _lock = self.lock()?;
+        if self.is_running(&stored.digest) {
+            return Err(Error::machine(format!("{} is running", stored.name), "end it first"));
+        }
+        let removed =
+            self.index_remove(|one| one.digest == stored.digest && one.name == stored.name)?;
+        let bytes = self.drop_unnamed()?;
+        Ok(Collected { removed, in_use: Vec::new(), bytes })
+    }
+
+    pub fn collect(&self, keep: Keep) -> Result<Collected> {
+        let _lock = self.lock()?;
+        self.sweep();
+        let now = SystemTime::now();
+        let mut by_use: Vec<(SystemTime, Stored)> =
+            self.list()?.into_iter().map(|one| (self.last_use(&one), one)).collect();
+        by_use.sort_by(|a, b| b.0.cmp(&a.0));
+        let mut doomed = BTreeSet::new();
+        let mut counted = BTreeSet::new();
+        let mut total = 0;
+        for (used, one) in &by_use {
+            let age = now.duration_since(*used).unwrap_or_default();
+            if counted.insert(one.digest) {
+                total += self.size(&one.digest);
+            }
+            let is_old = keep.younger_than.is_some_and(|most| age > most);
+            if is_old || keep.bytes.is_some_and(|most| total > most) {
+                doomed.insert(one.digest);
+            }
+        }
+        let (in_use, free): (BTreeSet<_>, BTreeSet<_>) =
+            doomed.into_iter().partition(|digest| self.is_running(digest));
+        let removed = self.index_remove(|one| free.contains(&one.digest))?;
+        let in_use = by_use
+            .into_iter()
+            .map(|(_, one)| one)
+            .filter(|one| in_use.contains(&one.digest))
+            .collect();
+        Ok(Collected { removed, in_use, bytes: self.drop_unnamed()? })
+    }
+
+    fn last_use(&self, stored: &Stored) -> SystemTime {
+        let lock = self.unpacked_path(&stored.digest).join("lock");
+        let used = fs::metadata(lock).and_then(|metadata| metadata.modified());
+        used.map_or(stored.added, |used| used.max(stored.added))
+    }
+
+    fn is_running(&self, digest: &Digest) -> bool {
+        match File::open(self.unpacked_path(digest).join("lock")) {
+            Ok(lock) => lock.try_lock().is_err(),
+            Err(_) => false,
+        }
+    }
+
+    /// What a package takes on disk: its bundle, and its files.
+    pub fn size(&self, digest: &Digest) -> u64 {
+        let layers: u64 = self
+            .manifest(digest)
+            .map_or(0, |manifest| manifest.layers.iter().map(|layer| layer.size).sum());
+        layers + tree_size(&self.unpacked_path(digest))
+    }
+
+    /// Under the lock: removes blobs and files that no name leads to.
+    fn drop_unnamed(&self) -> Result<u64> {
+        let mut needed = BTreeSet::from([Digest::of(b"{}").hex()]);
+        let mut named = BTreeSet::new();
+        for one in self.list()? {
+            named.insert(one.digest.hex());
+            needed.insert(one.digest.hex());
+            needed.extend(one.signature.map(|signature| signature.hex()));
+            if let Ok(manifest) = self.manifest(&one.digest) {
+                needed.extend(manifest.layers.iter().map(|layer| layer.digest.hex()));
+                needed.insert(manifest.config.digest.hex());
+            }
+        }
+        let mut freed = 0;
+        for (directory, wanted) in [("unpacked", &named), ("blobs/sha256", &needed)] {
+            let path = self.path(directory);
+            let entries = fs::read_dir(&path).map_err(|e| Error::io("read", &path, &e))?;
+            for entry in entries.flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if wanted.contains(&name) {
+                    continue;
+                }
+                let is_running =
+                    Digest::from_hex(&name).is_ok_and(|digest| self.is_running(&digest));
+                if directory == "unpacked" && is_running {
+                    continue;
+                }
+                let path = entry.path();
+                let size = tree_size(&path);
+                let is_gone =
+                    if path.is_dir() { remove_tree(&path) } else { fs::remove_file(&path).is_ok() };
+                if is_gone {
+                    freed += size;
+                }
+            }
+        }
+        Ok(freed)
+    }
+}
+
+fn tree_size(path: &Path) -> u64 {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return 0;
+    };
+    if !metadata.is_dir() {
+        return metadata.len();
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| tree_size(&entry.path())).sum()
+}

@@ -1,0 +1,128 @@
+//! The JSON of OCI: descriptors, manifests, the index.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+
+pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// What an artifact of ours is.
+pub const PACKAGE: &str = "application/vnd.mcp.package.v1";
+pub const BUNDLE: &str = "application/vnd.mcp.bundle.v1+zip";
+pub const SERVER: &str = "application/vnd.mcp.server.v1+json";
+pub const MINISIG: &str = "application/vnd.mcp.signature.v1.minisig";
+pub const TAR_GZIP: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+pub const TAR_ZSTD: &str = "application/vnd.oci.image.layer.v1.tar+zstd";
+
+pub const LARGEST_MANIFEST: u64 = 4 << 20;
+
+const TITLE: &str = "org.opencontainers.image.title";
+const VERSION: &str = "org.opencontainers.image.version";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    pub media_type: String,
+    pub digest: Digest,
+    pub size: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Descriptor {
+    pub fn new(media_type: &str, digest: Digest, size: u64) -> Descriptor {
+        Descriptor { media_type: media_type.to_owned(), digest, size, annotations: BTreeMap::new() }
+    }
+
+    pub fn of(media_type: &str, bytes: &[u8]) -> Descriptor {
+        Descriptor::new(media_type, Digest::of(bytes), bytes.len() as u64)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageManifest {
+    pub schema_version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifact_type: Option<String>,
+    pub config: Descriptor,
+    pub layers: Vec<Descriptor>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl ImageManifest {
+    /// Of a package with this name and version. No time in it: the same package, the same digest.
+    pub fn package(name: &str, version: &str, layers: Vec<Descriptor>) -> ImageManifest {
+        ImageManifest {
+            schema_version: 2,
+            media_type: Some(MANIFEST.to_owned()),
+            artifact_type: Some(PACKAGE.to_owned()),
+            config: Descriptor::of(EMPTY, b"{}"),
+            layers,
+            annotations: [(TITLE, name), (VERSION, version)]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+        }
+    }
+
+    pub fn read(bytes: &[u8]) -> Result<ImageManifest> {
+        let manifest: ImageManifest = serde_json::from_slice(bytes)
+            .map_err(|e| Error::package(format!("the OCI manifest makes no sense: {e}")))?;
+        if manifest.schema_version != 2 {
+            return Err(Error::package("the OCI manifest is not of schema version 2"));
+        }
+        Ok(manifest)
+    }
+
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(self).map_err(|e| Error::package(e.to_string()))
+    }
+
+    pub fn layer(&self, media_type: &str) -> Option<&Descriptor> {
+        self.layers.iter().find(|layer| layer.media_type == media_type)
+    }
+
+    /// The one layer that holds the files.
+    pub fn bundle(&self) -> Result<&Descriptor> {
+        let bundles: Vec<&Descriptor> = self
+            .layers
+            .iter()
+            .filter(|layer| [BUNDLE, TAR_GZIP, TAR_ZSTD].contains(&layer.media_type.as_str()))
+            .collect();
+        match bundles[..] {
+            [bundle] => Ok(bundle),
+            [] => {
+                Err(Error::package("the OCI manifest has no bundle, so this is no package for mcp"))
+            }
+            _ => Err(Error::package(
+                "the OCI manifest has several layers: this is a container image",
+            )
+            .hinted("run it with podman or docker")),
+        }
+    }
+
+    /// What the package's author calls it.
+    pub fn name_and_version(&self) -> (Option<&str>, Option<&str>) {
+        let get = |key: &str| self.annotations.get(key).map(String::as_str);
+        (get(TITLE), get(VERSION))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Index {
+    pub schema_version: u32,
+    pub manifests: Vec<Descriptor>,
+}
+
+impl Default for Index {
+    fn default() -> Index {
+        Index { schema_version: 2, manifests: Vec::new() }
+    }
+}

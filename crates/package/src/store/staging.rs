@@ -1,0 +1,91 @@
+//! A directory for what is not finished. Its lock tells a live one from what a crash left.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Store, make_private};
+use crate::error::{Error, Result};
+
+pub struct Staging {
+    path: PathBuf,
+    /// Held while this lives. In the end it is the lock of what was made.
+    _lock: File,
+}
+
+/// A name that no other process or thread has.
+pub(super) fn unique() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{}-{}-{now:x}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl Staging {
+    pub(super) fn new(within: &Path) -> Result<Staging> {
+        let path = within.join(unique());
+        let failed = |e: std::io::Error| Error::io("make", &path, &e);
+        make_private(&path).map_err(failed)?;
+        let lock = File::create_new(path.join("lock")).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        Ok(Staging { path, _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// It is finished, and gets its place.
+    pub(super) fn keep(self, to: &Path) -> Result<()> {
+        fs::rename(&self.path, to).map_err(|e| Error::io("finish", to, &e))
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // After `keep` there is nothing at that path any more.
+        remove_tree(&self.path);
+    }
+}
+
+/// Unpacked directories may be read-only to their owner.
+pub(super) fn remove_tree(path: &Path) -> bool {
+    fs::remove_dir_all(path).is_ok() || !path.exists()
+}
+
+impl Store {
+    /// Under the lock: removes what nobody works on any more.
+    pub(super) fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(self.path("staging")) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_file() {
+                // A small file on its way, unless its writer is gone: then a minute is long past.
+                let age = entry
+                    .metadata()
+                    .and_then(|m| m.modified())
+                    .ok()
+                    .and_then(|time| time.elapsed().ok());
+                if age.is_some_and(|age| age.as_secs() > 60) {
+                    let _ = fs::remove_file(&path);
+                }
+                continue;
+            }
+            let is_dead = match File::open(path.join("lock")) {
+                Ok(lock) => lock.try_lock().is_ok(),
+                // Killed before it had a lock, or just being made.
+                Err(_) => entry
+                    .metadata()
+                    .and_then(|m| m.modified())
+                    .ok()
+                    .and_then(|time| time.elapsed().ok())
+                    .is_some_and(|age| age.as_secs() > 60),
+            };
+            if is_dead {
+                remove_tree(&path);
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::*;
+use crate::archive::Effort;
+use crate::pack::{Take, pack};
+use crate::reference::Reference;
+use crate::scratch::Scratch;
+
+const OURS_TOML: &str =
+    "[package]\nname = 'acme/test'\nversion = '1.0.0'\n[server]\ncommand = 'bin/run'\n";
+
+fn bundle(scratch: &Scratch, content: &str) -> PathBuf {
+    let source = format!("source-{content}");
+    scratch.file(format!("{source}/mcp.toml"), OURS_TOML.as_bytes());
+    scratch.file(format!("{source}/bin/run"), content.as_bytes());
+    scratch.file(format!("{source}/lib/x.js"), b"x");
+    let path = scratch.join(format!("{content}.mcpb"));
+    let out = fs::File::create(&path).unwrap();
+    pack(&scratch.join(source), Take::Sources, Effort::Quick, out).unwrap();
+    path
+}
+
+fn reference(text: &str) -> Reference {
+    text.parse().unwrap()
+}
+
+fn added(scratch: &Scratch, content: &str, names: &[&str]) -> (Store, Digest) {
+    let store = Store::at(scratch.join("store"));
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let digest = store.add_bundle(&bundle(scratch, content), &names, "test", None).unwrap();
+    (store, digest)
+}
+
+#[test]
+fn what_is_added_is_found_and_ready() {
+    let scratch = Scratch::new();
+    let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
+    for text in ["acme/test@1.0.0", "acme/test", "acme/test@latest", &format!("acme/test@{digest}")]
+    {
+        assert_eq!(store.find(&reference(text)).unwrap().unwrap().digest, digest, "{text}");
+    }
+    for text in
+        ["acme/test@1.0.1", "acme/other", "npm:acme", &format!("acme/test@{}", Digest::of(b""))]
+    {
+        assert_eq!(store.find(&reference(text)).unwrap(), None, "{text}");
+    }
+    let ready = store.ready(&digest).unwrap();
+    assert_eq!(fs::read(ready.root.join("bin/run")).unwrap(), b"one");
+    // An image layout that other tools can read.
+    let layout: serde_json::Value =
+        serde_json::from_slice(&fs::read(scratch.join("store/oci-layout")).unwrap()).unwrap();
+    assert_eq!(layout["imageLayoutVersion"], "1.0.0");
+    let index: serde_json::Value =
+        serde_json::from_slice(&fs::read(scratch.join("store/index.json")).unwrap()).unwrap();
+    assert_eq!(index["manifests"][0]["digest"], digest.to_string());
+    assert_eq!(
+        index["manifests"][0]["annotations"]["org.opencontainers.image.ref.name"],
+        "acme/test@1.0.0"
+    );
+    assert!(fs::read_dir(scratch.join("store/staging")).unwrap().next().is_none());
+}
+
+#[test]
+fn the_latest_is_the_highest_version() {
+    let scratch = Scratch::new();
+    added(&scratch, "one", &["acme/test@1.10.0"]);
+    let (store, two) = added(&scratch, "two", &["acme/test@1.9.0"]);
+    let latest = |store: &Store| store.find(&reference("acme/test")).unwrap().unwrap();
+    assert_eq!(latest(&store).name, "acme/test@1.10.0");
+    let names = ["acme/test@latest".to_owned()];
+    store.add_bundle(&scratch.join("two.mcpb"), &names, "test", None).unwrap();
+    assert_eq!(latest(&store).digest, two);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_tampered_file_stops_the_start_by_name() {
+    let change = |name: &str, change: &dyn Fn(&Path)| {
+        let scratch = Scratch::new();
+        let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
+        let root = store.ready(&digest).unwrap().root;
+        change(&root);
+        let error = store.ready(&digest).err().expect(name).to_string();
+        assert!(error.contains(name), "{error}");
+        assert!(store.verify(&digest).is_err(), "{name}");
+    };
+    let rewrite = |path: PathBuf, content: &str| {
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        fs::set_permissions(&path, permissions).unwrap();
+        fs::write(&path, content).unwrap();
+    };
+    // Same length, and the old times put back.
+    change("bin/run was changed", &|root| {
+        let path = root.join("bin/run");
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "two").unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    });
+    change("bin/run has another", &|root| rewrite(root.join("bin/run"), "longer"));
+    change("lib/y.js was added", &|root| fs::write(root.join("lib/y.js"), "evil").unwrap());
+    change("lib/x.js is missing", &|root| fs::remove_file(root.join("lib/x.js")).unwrap());
+    change("lib/x.js is of another kind", &|root| {
+        fs::remove_file(root.join("lib/x.js")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("lib/x.js")).unwrap();
+    });
+}
+
+#[test]
+fn a_copy_with_other_times_is_compared_and_taken() {
+    let scratch = Scratch::new();
+    let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
+    let root = store.ready(&digest).unwrap().root;
+    let record = root.with_file_name("record");
+    let before = fs::read_to_string(&record).unwrap();
+    // As a restored backup would have it: the same bytes in another inode.
+    fs::copy(root.join("lib/x.js"), root.join("lib/new")).unwrap();
+    fs::rename(root.join("lib/new"), root.join("lib/x.js")).unwrap();
+    assert!(!record::holds(&root, &record));
+    store.ready(&digest).unwrap();
+    assert!(record::holds(&root, &record));
+    assert_ne!(fs::read_to_string(&record).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_blob_is_refused_with_both_digests() {
+    let scratch = Scratch::new();
+    let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
+    let bundle = store.manifest(&digest).unwrap().bundle().unwrap().digest;
+    let mut bytes = fs::read(store.blob_path(&bundle)).unwrap();
+    bytes[40] ^= 1;
+    fs::write(store.blob_path(&bundle), &bytes).unwrap();
+    let error = store.verify(&digest).unwrap_err().to_string();
+    assert!(
+        error.contains(&bundle.to_string()) && error.contains(&Digest::of(&bytes).to_string()),
+        "{error}"
+    );
+    fs::remove_dir_all(store.unpacked_path(&digest)).unwrap();
+    assert!(store.ready(&digest).is_err());
+    fs::write(store.blob_path(&digest), "{}").unwrap();
+    assert!(store.manifest(&digest).unwrap_err().to_string().contains(&digest.to_string()));
+}
+
+#[test]
+fn what_a_crash_left_is_swept_and_harmless() {
+    let scratch = Scratch::new();
+    let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
+    // Killed while unpacking: a staging directory whose lock nobody holds.
+    scratch.file("store/staging/dead/lock", b"");
+    scratch.file("store/staging/dead/root/half", b"");
+    let live = store.staging().unwrap();
+    // Killed before unpacking was done: the blobs are there, the files are not.
+    fs::remove_dir_all(store.unpacked_path(&digest)).unwrap();
+    store.ready(&digest).unwrap();
+    store.collect(Keep::default()).unwrap();
+    assert!(!scratch.join("store/staging/dead").exists());
+    assert!(live.path().exists());
+    // Unpacked in part, by whatever means.
+    fs::remove_file(store.unpacked_path(&digest).join("record")).unwrap();
+    store.ready(&digest).unwrap();
+}
+
+#[test]
+fn collecting_and_removing_leave_what_is_needed() {
+    let scratch = Scratch::new();
+    let (store, one) = added(&scratch, "one", &["acme/test@1.0.0"]);
+    let (_, two) = added(&scratch, "two", &["acme/test@2.0.0", "acme/test@latest"]);
+    assert_eq!(store.collect(Keep::default()).unwrap().removed, []);
+    let stored = store.get(&reference("acme/test@1.0.0")).unwrap();
+    let running = store.ready(&one).unwrap();
+    assert!(store.remove(&stored).unwrap_err().to_string().contains("is running"));
+    let old = Keep { younger_than: Some(Duration::ZERO), bytes: None };
+    let collected = store.collect(old).unwrap();
+    assert_eq!(collected.in_use, [stored.clone()]);
+    assert_eq!(collected.removed.len(), 2);
+    assert!(!store.has_blob(&two) && !store.unpacked_path(&two).exists());
+    assert!(store.ready(&one).is_ok());
+    drop(running);
+    let collected = store.remove(&stored).unwrap();
+    assert!(collected.bytes > 0);
+    assert!(store.list().unwrap().is_empty());
+    assert!(!store.has_blob(&one));
+    let (_, three) = added(&scratch, "three", &["acme/test@3.0.0"]);
+    let small = Keep { younger_than: None, bytes: Some(1) };
+    assert_eq!(store.collect(small).unwrap().removed[0].digest, three);
+}
+
+#[test]
+fn a_broken_bundle_leaves_nothing() {
+    let scratch = Scratch::new();
+    let store = Store::at(scratch.join("store"));
+    let mut bytes = fs::read(bundle(&scratch, "one")).unwrap();
+    let at = bytes.windows(3).position(|w| w == b"one").unwrap();
+    bytes[at] = b'x';
+    let broken = scratch.file("broken.mcpb", &bytes);
+    assert!(store.add_bundle(&broken, &["acme/test@1.0.0".to_owned()], "test", None).is_err());
+    assert!(store.list().unwrap().is_empty());
+    assert!(fs::read_dir(scratch.join("store/staging")).unwrap().next().is_none());
+    assert!(fs::read_dir(scratch.join("store/unpacked")).unwrap().next().is_none());
+}
+
+#[test]
+fn grants_are_remembered_by_name() {
+    let scratch = Scratch::new();
+    let store = Store::at(scratch.join("store"));
+    let grant = Grant {
+        package: "acme/test".into(),
+        digest: Digest::of(b"1"),
+        granted: BTreeSet::from(["read /x".to_owned()]),
+    };
+    assert_eq!(store.grants().find("acme/test"), None);
+    store.grants().remember(&grant).unwrap();
+    assert_eq!(store.grants().find("acme/test"), Some(grant));
+    assert_eq!(store.grants().find("acme/../test"), None);
+    assert!(store.grants().forget("acme/test").unwrap());
+    assert_eq!(store.grants().find("acme/test"), None);
+}
+
+#[test]
+fn many_processes_at_once_are_one_after_the_other() {
+    let scratch = Scratch::new();
+    let path = bundle(&scratch, "one");
+    let root = scratch.join("store");
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (path, root) = (&path, &root);
+            scope.spawn(move || {
+                let store = Store::at(root);
+                let name = format!("acme/test@1.0.{number}");
+                let digest = store.add_bundle(path, &[name], "test", None).unwrap();
+                store.ready(&digest).unwrap();
+            });
+        }
+    });
+    assert_eq!(Store::at(&root).list().unwrap().len(), 8);
+}
