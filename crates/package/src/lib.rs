@@ -2,6 +2,7 @@
 //! kept and fetched. Nothing here runs one.
 
 pub mod archive;
+mod asks;
 pub mod bundle;
 mod digest;
 mod error;
@@ -12,6 +13,7 @@ mod reference;
 mod scratch;
 pub mod store;
 
+pub use asks::{Ask, asks};
 pub use digest::{Digest, Hashing};
 pub use error::{Error, Kind, Result};
 pub use manifest::{Access, Launch, Manifest, Platform};
