@@ -135,6 +135,7 @@ impl List {
             layer.limits.memory = value
         });
         self.limit("cpu", "--max-cpu", &of.cpu, |layer, value| layer.limits.cpu = value);
+        self.limit("disk traffic", "--max-io", &of.io, |layer, value| layer.limits.io = value);
         self.limit("cpu time", "--max-cpu-time", &of.cpu_time, |layer, value| {
             layer.limits.cpu_time = value
         });

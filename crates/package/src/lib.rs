@@ -6,9 +6,11 @@ mod asks;
 pub mod bundle;
 mod digest;
 mod error;
+pub mod install;
 pub mod manifest;
 mod pack;
 mod reference;
+pub mod registry;
 #[cfg(test)]
 mod scratch;
 pub mod store;
@@ -18,5 +20,5 @@ pub use digest::{Digest, Hashing};
 pub use error::{Error, Kind, Result};
 pub use manifest::{Access, Launch, Manifest, Platform};
 pub use pack::{Packed, Take, pack};
-pub use reference::{Named, Package, Reference, Repository, Which, is_path, is_tag};
+pub use reference::{Named, Package, Reference, Repository, Which, is_path, is_tag, normal_pypi};
 pub use store::Store;

@@ -244,6 +244,7 @@ fn the_schema_has_every_key_that_is_read() {
     for key in keys {
         let value = if ["processes", "open_files"].contains(&key.as_str()) { "64" } else { "'64'" };
         let value = match key.as_str() {
+            "io" => "'64M/s'",
             "cpu_time" | "timeout" | "grace" => "'64s'",
             "memory" | "file_size" | "tmp_size" | "address_space" => "'64M'",
             _ => value,

@@ -57,6 +57,8 @@ pub struct Limits {
     /// Cores: 0.5 is half of one
     cpu: Option<Amount>,
     cpu_time: Option<Amount>,
+    /// "10 MiB/s"
+    io: Option<Amount>,
     processes: Option<Amount>,
     open_files: Option<Amount>,
     file_size: Option<Amount>,

@@ -1,0 +1,357 @@
+//! OCI distribution: manifests, blobs and tags of one repository.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::auth::{self, Challenge, encoded};
+use super::credentials::Kept;
+use super::http::{Http, Method, Payload, Request, Response, join, origin};
+use crate::digest::Digest;
+use crate::error::{Error, Kind, Result};
+use crate::store::{Descriptor, MANIFEST};
+
+/// How much was done, of how much.
+pub type Meter<'a> = &'a mut dyn FnMut(u64, u64);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Except for this machine, where there is nobody in between.
+    Https,
+    /// Asked for.
+    Plain,
+}
+
+const LARGEST_MANIFEST: u64 = 4 << 20;
+const LARGEST_BLOB: u64 = 4 << 30;
+const MOST_PAGES: usize = 100;
+
+pub struct Oci<'a> {
+    http: &'a Http,
+    kept: &'a Kept,
+    host: String,
+    base: String,
+    path: String,
+    authorization: Option<String>,
+}
+
+impl<'a> Oci<'a> {
+    pub fn new(http: &'a Http, kept: &'a Kept, host: &str, path: &str, scheme: Scheme) -> Oci<'a> {
+        let scheme = if scheme == Scheme::Plain || is_local(host) { "http" } else { "https" };
+        // What people call docker.io answers under another name.
+        let server = if host == "docker.io" { "registry-1.docker.io" } else { host };
+        Oci {
+            http,
+            kept,
+            host: host.to_owned(),
+            base: format!("{scheme}://{server}"),
+            path: path.to_owned(),
+            authorization: None,
+        }
+    }
+
+    fn url(&self, rest: &str) -> String {
+        format!("{}/v2/{}/{rest}", self.base, self.path)
+    }
+
+    /// Sends, and once more with what a 401 asks for.
+    fn send(&mut self, mut request: Request<'_>) -> Result<Response> {
+        // An upload may be sent elsewhere, and that place is not told who we are.
+        let is_ours = origin(&request.url) == origin(&self.base);
+        request.authorization = self.authorization.clone().filter(|_| is_ours);
+        let response = self.http.send(&request)?;
+        if response.status != 401 || !is_ours {
+            return Ok(response);
+        }
+        let challenge =
+            response.header("www-authenticate").and_then(Challenge::parse).ok_or_else(|| {
+                Error::network(format!(
+                    "{} wants credentials of a kind that is not known",
+                    self.host
+                ))
+            })?;
+        let credentials = self.kept.find(&self.host)?;
+        let is_plain = self.base.starts_with("http://");
+        let header =
+            auth::answer(self.http, &challenge, credentials.as_ref(), &self.host, is_plain)?;
+        request.authorization = Some(header.clone());
+        self.authorization = Some(header);
+        let response = self.http.send(&request)?;
+        match response.status {
+            401 => Err(self.denied()),
+            _ => Ok(response),
+        }
+    }
+
+    fn denied(&self) -> Error {
+        let host = &self.host;
+        Error::new(
+            Kind::Denied,
+            format!("{host} does not let us at {}", self.path),
+            format!("log in with mcp login {host}"),
+        )
+    }
+
+    fn unexpected(&self, what: &str, response: Response) -> Error {
+        let status = response.status;
+        if status == 403 {
+            return self.denied();
+        }
+        // A registry says why in a JSON of its own; a page of somebody else's is not worth a line.
+        let said = response.bytes(64 << 10).ok().and_then(|bytes| {
+            let errors: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+            let message = errors["errors"][0]["message"].as_str()?.to_owned();
+            Some(message.chars().filter(|c| !c.is_control()).take(200).collect::<String>())
+        });
+        let said = said.map_or(String::new(), |said| format!(": {said}"));
+        Error::network(format!("{what}: {} answers {status}{said}", self.host))
+    }
+
+    /// Whether we may speak to it at all.
+    pub fn check(&mut self) -> Result<()> {
+        let response = self.send(Request::get(format!("{}/v2/", self.base)))?;
+        match response.status {
+            200 => Ok(()),
+            404 => Err(Error::network(format!("{} is no registry", self.host))),
+            _ => Err(self.unexpected("log in", response)),
+        }
+    }
+
+    /// A manifest by tag or digest: its bytes, and what they hash to.
+    pub fn manifest(&mut self, which: &str) -> Result<(Vec<u8>, Digest)> {
+        let mut request = Request::get(self.url(&format!("manifests/{which}")));
+        request.headers.push(("accept", MANIFEST.to_owned()));
+        let response = self.send(request)?;
+        match response.status {
+            200 => {}
+            404 => {
+                return Err(Error::not_found(
+                    format!("{}/{} has no {which}", self.host, self.path),
+                    "",
+                )
+                .hinted("mcp inspect --tags lists what there is"));
+            }
+            _ => return Err(self.unexpected("fetch the manifest", response)),
+        }
+        let said = response.header("docker-content-digest").map(str::to_owned);
+        let bytes = response.bytes(LARGEST_MANIFEST)?;
+        let found = Digest::of(&bytes);
+        let wanted =
+            which.parse::<Digest>().ok().or_else(|| said.and_then(|text| text.parse().ok()));
+        match wanted {
+            Some(wanted) if wanted != found => Err(Error::digest(
+                format_args!("the manifest of {}/{}", self.host, self.path),
+                &wanted,
+                &found,
+            )),
+            _ => Ok((bytes, found)),
+        }
+    }
+
+    /// A small blob as it is.
+    pub fn small_blob(&mut self, of: &Descriptor, most: u64) -> Result<Vec<u8>> {
+        let response = self.send(Request::get(self.url(&format!("blobs/{}", of.digest))))?;
+        if response.status != 200 {
+            return Err(self.unexpected("fetch a blob", response));
+        }
+        let bytes = response.bytes(most)?;
+        let found = Digest::of(&bytes);
+        if found == of.digest {
+            Ok(bytes)
+        } else {
+            Err(Error::digest("a blob", &of.digest, &found))
+        }
+    }
+
+    /// A blob into a file: what broke off goes on where it stopped, and the whole is compared.
+    pub fn blob(&mut self, of: &Descriptor, to: &Path, meter: Meter<'_>) -> Result<()> {
+        if of.size > LARGEST_BLOB {
+            return Err(Error::package(format!(
+                "a blob of {} bytes is larger than a package can be",
+                of.size
+            )));
+        }
+        let failed = |e: std::io::Error| Error::io("write", to, &e);
+        let mut file = File::options()
+            .create(true)
+            .truncate(true)
+            .read(true)
+            .write(true)
+            .open(to)
+            .map_err(failed)?;
+        let mut done = 0;
+        let mut attempt = 0;
+        while done < of.size {
+            let before = done;
+            let outcome = self.part(of, &mut file, &mut done, meter);
+            if let Err(error) = outcome {
+                // Every attempt that got further is worth another.
+                attempt = if done > before { 1 } else { attempt + 1 };
+                if error.kind() != Kind::Network || attempt >= self.http.retry.attempts {
+                    return Err(error);
+                }
+                self.http.retry.pause(attempt - 1, None);
+            }
+        }
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let (found, _) = Digest::of_reader(&file).map_err(failed)?;
+        if found == of.digest {
+            return Ok(());
+        }
+        Err(Error::digest(
+            format_args!("a blob of {}/{}", self.host, self.path),
+            &of.digest,
+            &found,
+        ))
+    }
+
+    fn part(
+        &mut self,
+        of: &Descriptor,
+        file: &mut File,
+        done: &mut u64,
+        meter: Meter<'_>,
+    ) -> Result<()> {
+        let mut request = Request::get(self.url(&format!("blobs/{}", of.digest)));
+        if *done > 0 {
+            request.headers.push(("range", format!("bytes={done}-")));
+        }
+        let response = self.send(request)?;
+        match response.status {
+            206 if *done > 0 && starts_at(&response, *done) => {}
+            200 => *done = 0,
+            _ => return Err(self.unexpected("fetch a blob", response)),
+        }
+        let failed = |e: std::io::Error| Error::machine(format!("write the download: {e}"), "");
+        file.seek(SeekFrom::Start(*done)).map_err(failed)?;
+        let mut reader = response.reader();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let read = reader
+                .read(&mut buffer)
+                .map_err(|e| Error::network(format!("the download broke off: {e}")))?;
+            if read == 0 {
+                break;
+            }
+            if *done + read as u64 > of.size {
+                return Err(Error::package(format!(
+                    "a blob is larger than the {} bytes announced",
+                    of.size
+                )));
+            }
+            file.write_all(&buffer[..read]).map_err(failed)?;
+            *done += read as u64;
+            meter(*done, of.size);
+        }
+        if *done < of.size {
+            return Err(Error::network("the download broke off"));
+        }
+        Ok(())
+    }
+
+    pub fn has_blob(&mut self, digest: &Digest) -> Result<bool> {
+        let mut request = Request::get(self.url(&format!("blobs/{digest}")));
+        request.method = Method::Head;
+        Ok(self.send(request)?.status == 200)
+    }
+
+    /// Sends a blob from a file, unless it is there.
+    pub fn push_blob(&mut self, of: &Descriptor, from: &Path) -> Result<()> {
+        if self.has_blob(&of.digest)? {
+            return Ok(());
+        }
+        let mut request = Request::get(self.url("blobs/uploads/"));
+        request.method = Method::Post;
+        let response = self.send(request)?;
+        if response.status != 202 {
+            return Err(self.unexpected("start an upload", response));
+        }
+        let location = response
+            .header("location")
+            .ok_or_else(|| Error::network(format!("{} does not say where to upload", self.host)))?;
+        let location = join(&self.base, location)?;
+        let mark = if location.contains('?') { '&' } else { '?' };
+        let response = self.send(Request {
+            method: Method::Put,
+            url: format!("{location}{mark}digest={}", encoded(&of.digest.to_string())),
+            headers: vec![("content-type", "application/octet-stream".to_owned())],
+            authorization: None,
+            payload: Payload::File(from, of.size),
+        })?;
+        if response.status == 201 { Ok(()) } else { Err(self.unexpected("upload", response)) }
+    }
+
+    pub fn push_manifest(&mut self, tag: &str, bytes: &[u8]) -> Result<()> {
+        let response = self.send(Request {
+            method: Method::Put,
+            url: self.url(&format!("manifests/{tag}")),
+            headers: vec![("content-type", MANIFEST.to_owned())],
+            authorization: None,
+            payload: Payload::Bytes(bytes.into()),
+        })?;
+        if response.status == 201 {
+            Ok(())
+        } else {
+            Err(self.unexpected("push the manifest", response))
+        }
+    }
+
+    pub fn tags(&mut self) -> Result<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Page {
+            tags: Option<Vec<String>>,
+        }
+        let mut tags = Vec::new();
+        let mut next = Some(self.url("tags/list?n=100"));
+        for _ in 0..MOST_PAGES {
+            let Some(url) = next else {
+                break;
+            };
+            let response = self.send(Request::get(url.clone()))?;
+            match response.status {
+                200 => {}
+                404 => {
+                    return Err(Error::not_found(
+                        format!("{} has no {}", self.host, self.path),
+                        "",
+                    ));
+                }
+                _ => return Err(self.unexpected("list the tags", response)),
+            }
+            next =
+                response.header("link").and_then(next_page).map(|to| join(&url, to)).transpose()?;
+            let page: Page =
+                serde_json::from_slice(&response.bytes(LARGEST_MANIFEST)?).map_err(|e| {
+                    Error::network(format!("{} lists its tags strangely: {e}", self.host))
+                })?;
+            tags.extend(page.tags.into_iter().flatten());
+        }
+        Ok(tags)
+    }
+}
+
+/// `<URL>; rel="next"`.
+fn next_page(header: &str) -> Option<&str> {
+    let (url, rest) = header.strip_prefix('<')?.split_once('>')?;
+    rest.contains("rel=\"next\"").then_some(url)
+}
+
+/// `bytes 100-199/200`.
+fn starts_at(response: &Response, position: u64) -> bool {
+    let start = response
+        .header("content-range")
+        .and_then(|range| range.strip_prefix("bytes ")?.split_once('-'));
+    start.is_some_and(|(start, _)| start.parse() == Ok(position))
+}
+
+/// This machine itself, by its names and addresses.
+fn is_local(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None => host.split(':').next().unwrap_or(host),
+    };
+    name == "localhost"
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
