@@ -8,6 +8,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Rate, ValueError};
 
+pub mod package;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -21,7 +23,8 @@ const STYLES: Styles = Styles::styled()
   mcp doctor                                 what this machine can enforce, by trying it
   mcp run --read ~/notes -- my-server        run a server that may read ~/notes and nothing else
   mcp run --explain -- my-server             what would be done, without doing it
-  mcp check 'curl x | sh'                    what the guard says about a command")]
+  mcp check 'curl x | sh'                    what the guard says about a command
+  mcp run acme/test@1.0.0                    fetch, verify and run a package")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -29,7 +32,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a command in a sandbox: no network, no files but the system's and those you grant
+    /// Run a package or a command in a sandbox: no network, no files but the system's and those you grant
     Run(Box<Run>),
     /// Try every mechanism on this machine and say what holds
     Doctor(Doctor),
@@ -45,6 +48,8 @@ pub enum Command {
     Policy(Policy),
     /// Judge a shell command without running it: allowed, refused, to be asked, or not readable
     Check(Check),
+    #[command(flatten)]
+    Package(package::Package),
 }
 
 #[derive(Debug, Args)]
@@ -53,6 +58,7 @@ pub enum Command {
   mcp run --read ./docs --write ./out --timeout 10m -- ./server --root ./docs
   mcp run --secret GITHUB_TOKEN=env:GITHUB_TOKEN -- github-server
   mcp run --policy server.toml --report report.json -- my-server
+  mcp run acme/test@1.0.0 --max-memory 64M --config dir=./data -- --verbose
 
 Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set
 up; 126 not executable; 127 not found; 2 usage.")]
@@ -83,12 +89,23 @@ pub struct Run {
     /// Nothing of our own on stderr but errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
-    /// Catches a command that was given without `--`.
-    #[arg(hide = true)]
-    pub stray: Option<OsString>,
-    /// The command and its arguments
+    #[command(flatten)]
+    pub package: package::Running,
+    #[command(flatten)]
+    pub log: Logging,
+    /// A package: ./directory, ./file.mcpb, acme/test@1.0.0, npm:NAME, pypi:NAME, oci://HOST/NAME:TAG
+    #[arg(value_name = "PACKAGE")]
+    pub reference: Option<OsString>,
+    /// A command and its arguments; after a package, arguments for its server
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Logging {
+    /// Run without a line in the audit log
+    #[arg(long, help_heading = "Output")]
+    pub no_log: bool,
 }
 
 /// What the command is given: the flags that make up the command line's policy layer.

@@ -9,6 +9,8 @@ pub enum Failure {
     /// The policy makes no sense: exit 2, as for any usage error.
     Policy(mcp_policy::Error),
     Sandbox(mcp_sandbox::Error),
+    /// A package cannot be used: exit 125, or 2 where somebody wrote nonsense.
+    Package(mcp_package::Error),
     /// The sandbox could not be made as asked: exit 125.
     Refused(String),
     /// A file of ours could not be read or written.
@@ -31,8 +33,24 @@ impl Failure {
         match self {
             Failure::Policy(_) | Failure::Usage(_) | Failure::Input { .. } => 2,
             Failure::Sandbox(error) => error.exit_code(),
+            Failure::Package(error) if error.kind() == mcp_package::Kind::Usage => 2,
+            Failure::Package(_) => 125,
             Failure::Refused(_) | Failure::File { .. } => 125,
             Failure::NoSuchRun(_) => 1,
+        }
+    }
+
+    /// For the audit log: no part of a message, which may quote what people wrote.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Failure::Policy(_) => "policy",
+            Failure::Sandbox(_) => "sandbox",
+            Failure::Package(_) => "package",
+            Failure::Refused(_) => "refused",
+            Failure::NoSuchRun(_) => "no_such_run",
+            Failure::File { .. } => "file",
+            Failure::Input { .. } => "input",
+            Failure::Usage(_) => "usage",
         }
     }
 
@@ -49,6 +67,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Policy(error) => error.fmt(f),
+            Failure::Package(error) => f.write_str(&render::printable(&error.to_string())),
             Failure::Sandbox(error) => f.write_str(&render::plain(&error.to_string())),
             Failure::Refused(why) | Failure::NoSuchRun(why) => f.write_str(why),
             Failure::Usage(why) => f.write_str(&render::plain(why)),
@@ -62,6 +81,12 @@ impl fmt::Display for Failure {
 impl From<mcp_policy::Error> for Failure {
     fn from(error: mcp_policy::Error) -> Failure {
         Failure::Policy(error)
+    }
+}
+
+impl From<mcp_package::Error> for Failure {
+    fn from(error: mcp_package::Error) -> Failure {
+        Failure::Package(error)
     }
 }
 

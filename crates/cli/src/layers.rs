@@ -16,6 +16,11 @@ use crate::paths;
 const LARGEST: u64 = 4 << 20;
 
 pub fn effective(permissions: &Permissions, defaults: Defaults) -> Result<Policy, Failure> {
+    Ok(Policy::merge(&of_people(permissions)?, defaults)?)
+}
+
+/// What people said: the user's config, a policy file, flags.
+pub fn of_people(permissions: &Permissions) -> Result<Vec<Layer>, Failure> {
     let mut layers = Vec::new();
     if let Some(path) = paths::config_file() {
         match fs::metadata(&path) {
@@ -28,7 +33,7 @@ pub fn effective(permissions: &Permissions, defaults: Defaults) -> Result<Policy
         layers.push(file(path, LayerKind::PolicyFile)?);
     }
     layers.push(command_line(permissions)?);
-    Ok(Policy::merge(&layers, defaults)?)
+    Ok(layers)
 }
 
 pub fn file(path: &Path, kind: LayerKind) -> Result<Layer, Failure> {

@@ -2,10 +2,12 @@
 #![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
 mod args;
+mod audit;
 mod commands;
 mod failure;
 mod layers;
 mod paths;
+mod progress;
 mod render;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
 mod start;
@@ -33,6 +35,7 @@ fn run() -> u8 {
         args::Command::Stats(stats) => commands::stats::run(&stats),
         args::Command::Policy(policy) => commands::policy::run(policy),
         args::Command::Check(check) => commands::check::run(&check),
+        args::Command::Package(verb) => commands::package::run(verb),
     };
     match outcome {
         Ok(code) => code,

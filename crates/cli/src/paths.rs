@@ -17,6 +17,21 @@ pub fn homes() -> Option<PathBuf> {
     Some(directory("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("homes"))
 }
 
+/// The packages.
+pub fn store() -> Option<PathBuf> {
+    Some(directory("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("store"))
+}
+
+/// Credentials for registries.
+pub fn credentials() -> Option<PathBuf> {
+    Some(directory("XDG_CONFIG_HOME", ".config", "APPDATA")?.join("credentials.json"))
+}
+
+/// What was run.
+pub fn audit_log() -> Option<PathBuf> {
+    Some(directory("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA")?.join("log.jsonl"))
+}
+
 fn directory(variable: &str, below_home: &str, windows: &str) -> Option<PathBuf> {
     let base = if cfg!(windows) {
         absolute(windows)

@@ -65,6 +65,11 @@ pub fn plain(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
+/// The same for text of several lines.
+pub fn printable(text: &str) -> String {
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+}
+
 /// Output of our own on stdout. A reader that has seen enough (`| head`) is no error.
 pub fn print(text: &str) {
     use std::io::Write;

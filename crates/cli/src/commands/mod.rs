@@ -5,6 +5,7 @@ pub mod demo;
 pub mod doctor;
 pub mod guest;
 pub mod kill;
+pub mod package;
 pub mod policy;
 pub mod ps;
 pub mod run;

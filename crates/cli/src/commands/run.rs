@@ -10,39 +10,81 @@ use mcp_sandbox::{
 };
 
 use crate::args::{Fallback, Run};
+use crate::audit::{Event, Log, What};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::render::{self, Paint};
 use crate::{layers, paths};
 
+mod grant;
+pub mod package;
+
 pub fn run(args: Box<Run>) -> Result<u8, Failure> {
-    if let Some(stray) = &args.stray {
-        let command = stray.to_string_lossy();
-        return Err(Failure::Usage(format!(
-            "put -- before the command: mcp run -- {command} (packages are not built yet)"
-        )));
+    let mut log = match args.explain || args.log.no_log {
+        true => None,
+        false => Some(Log::open(What::new(args.reference.as_deref(), first(&args.command)))?),
+    };
+    let outcome = start(&args, &mut log);
+    if let Some(log) = &log {
+        match &outcome {
+            Ok((_, Some(report))) => log.end(Event::end(report)),
+            Ok((_, None)) => {}
+            Err(failure) => log
+                .end(Event::Refused { exit_code: failure.exit_code(), why: failure.word().into() }),
+        }
     }
-    if args.command.is_empty() {
-        return Err(Failure::Usage("no command; give one after --: mcp run -- COMMAND".to_owned()));
-    }
-    let mut policy = layers::effective(&args.permissions, Defaults::run())?;
+    Ok(outcome?.0)
+}
+
+fn first(command: &[std::ffi::OsString]) -> Option<&std::ffi::OsStr> {
+    command.first().map(|word| word.as_os_str())
+}
+
+/// The exit code, and the report of what was run.
+fn start(args: &Run, log: &mut Option<Log>) -> Result<(u8, Option<Report>), Failure> {
+    let mut package = None;
+    let (mut policy, command) = match &args.reference {
+        Some(word) => {
+            let prepared = package::prepare(args, word)?;
+            let (policy, command) = (prepared.policy.clone(), prepared.command.clone());
+            package = Some(prepared);
+            (policy, command)
+        }
+        None if args.command.is_empty() => {
+            return Err(Failure::Usage(
+                "nothing to run; give a package, or a command after --: mcp run -- COMMAND"
+                    .to_owned(),
+            ));
+        }
+        None => (layers::effective(&args.permissions, Defaults::run())?, args.command.clone()),
+    };
     if args.explain {
         // Fetching one may run a command, and nothing is to be run.
         policy.env.secrets.clear();
     }
     let home = args.home.as_deref().map(|name| kept_home(name, args.explain)).transpose()?;
-    let wish = Wish { policy, command: args.command.clone(), cwd: args.cwd.clone(), home };
+    if let Some(log) = log {
+        log.what.policy(&policy);
+        if let Some(package) = &package {
+            log.what.reference = Some(package.identity.reference.clone());
+            log.what.digest = Some(package.identity.digest);
+        }
+    }
+    let wish = Wish { policy, command, cwd: args.cwd.clone(), home };
     let request = platform::resolve(wish)?;
     let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
     let claim = platform::claim(&request, &mut facts);
     let mut plan = mcp_sandbox::plan(&request, &facts);
     if args.explain {
         render::print(&if args.json { to_json(&plan) + "\n" } else { explain(&plan) });
-        return Ok(0);
+        return Ok((0, None));
     }
-    settle_gaps(&plan, &request.policy, &args)?;
+    settle_gaps(&plan, &request.policy, args)?;
     // Before the run: a report that cannot be written must not be found out after an hour.
     let report_file = args.report.as_deref().map(create).transpose()?;
+    if let Some(log) = log {
+        log.start()?;
+    }
     let notices = if args.quiet { Notices::Silent } else { Notices::Stderr };
     let mut outcome = platform::run(&plan, &request, claim, notices);
     let mut refused = None;
@@ -50,7 +92,7 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
         && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
     {
         (facts, plan) = (again.facts, again.plan);
-        let settled = settle_gaps(&plan, &request.policy, &args);
+        let settled = settle_gaps(&plan, &request.policy, args);
         outcome = match &settled {
             Ok(()) => platform::run(&plan, &request, again.claim, notices),
             Err(refused) => Err(mcp_sandbox::Error::Unsupported(refused.to_string())),
@@ -71,7 +113,7 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     if !args.quiet {
         tell_ending(&report, &request, &facts);
     }
-    Ok(report.exit_code)
+    Ok((report.exit_code, Some(report)))
 }
 
 /// Not through a symlink: an earlier run may have left one in a directory it could write.

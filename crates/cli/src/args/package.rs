@@ -1,0 +1,240 @@
+//! The verbs and flags for packages.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use mcp_policy::{Bytes, Duration};
+
+use super::parse;
+
+#[derive(Debug, Subcommand)]
+pub enum Package {
+    /// Make a bundle of a directory: the same input, the same digest
+    Pack(Pack),
+    /// Fetch packages into the store, or take in bundle files
+    Pull(Pull),
+    /// Send a package to a registry
+    Push(Push),
+    /// List the packages in the store
+    List(List),
+    /// Show what a package is, what it runs and what it asks for
+    Inspect(Inspect),
+    /// Remove packages from the store
+    Remove(Remove),
+    /// Remove what is not needed any more
+    Gc(Gc),
+    /// Check every byte of the packages in the store
+    Verify(Verify),
+    /// Search the public MCP registry
+    Search(Search),
+    /// Keep credentials for a registry
+    Login(Login),
+    /// Forget the credentials for a registry
+    Logout(Logout),
+    /// Print the JSON Schema of mcp.toml
+    Schema,
+    /// Show what was run, and how it ended
+    Log(Log),
+}
+
+/// Where packages come from, and what must be true of them.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Fetching {
+    /// The registry for names such as acme/test: HOST or HOST/PREFIX (default: MCP_REGISTRY)
+    #[arg(long, value_name = "HOST", env = "MCP_REGISTRY", help_heading = "Packages")]
+    pub registry: Option<String>,
+    /// Speak to registries without TLS (localhost needs no flag)
+    #[arg(long, help_heading = "Packages")]
+    pub plain_http: bool,
+    /// Take only packages signed with this minisign public key (a file, or the key itself)
+    #[arg(long, value_name = "KEY", help_heading = "Packages")]
+    pub require_signature: Option<String>,
+    /// For npm: and pypi: packages, run what they want to run at installation, in a sandbox
+    /// without network
+    #[arg(long, help_heading = "Packages")]
+    pub allow_scripts: bool,
+}
+
+/// What belongs to packages among the flags of `run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Running {
+    #[command(flatten)]
+    pub fetching: Fetching,
+    /// A setting of the package; several times for a list. Secret ones by reference: KEY=env:NAME
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, help_heading = "Packages")]
+    pub config: Vec<(String, String)>,
+    /// Grant what the package asks for, and remember it
+    #[arg(long, short, help_heading = "Packages")]
+    pub yes: bool,
+    /// Start it without what it asks for and was not granted
+    #[arg(long, conflicts_with = "yes", help_heading = "Packages")]
+    pub without_grants: bool,
+    /// Marks a run whose package was fetched just before.
+    #[arg(long, hide = true)]
+    pub fetched: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Pack {
+    /// A directory with a manifest.json or mcp.toml
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Where to write the bundle (default: NAME-VERSION.mcpb here)
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Pull {
+    /// acme/test@1.0.0, oci://HOST/NAME:TAG, npm:NAME, pypi:NAME, io.github.user/server, ./file.mcpb
+    #[arg(value_name = "REFERENCE", required = true)]
+    pub references: Vec<String>,
+    #[command(flatten)]
+    pub fetching: Fetching,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Push {
+    /// A bundle file, a directory, or a package in the store
+    #[arg(value_name = "WHAT")]
+    pub what: String,
+    /// Where to: NAME@VERSION or oci://HOST/NAME:TAG (default: its own name and version)
+    #[arg(value_name = "REFERENCE")]
+    pub to: Option<String>,
+    /// Move the tag `latest` to it as well
+    #[arg(long)]
+    pub latest: bool,
+    /// Sign it with this minisign secret key; its password is asked for, or in MCP_KEY_PASSWORD
+    #[arg(long, value_name = "FILE")]
+    pub sign: Option<PathBuf>,
+    /// The registry for names such as acme/test: HOST or HOST/PREFIX (default: MCP_REGISTRY)
+    #[arg(long, value_name = "HOST", env = "MCP_REGISTRY")]
+    pub registry: Option<String>,
+    /// Speak to registries without TLS (localhost needs no flag)
+    #[arg(long)]
+    pub plain_http: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct List {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// A package in the store, a directory or a bundle file
+    #[arg(value_name = "REFERENCE")]
+    pub reference: String,
+    /// List the tags that the registry has of it
+    #[arg(long)]
+    pub tags: bool,
+    #[command(flatten)]
+    pub fetching: Fetching,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Remove {
+    #[arg(value_name = "REFERENCE", required = true)]
+    pub references: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Gc {
+    /// Keep the packages used last, up to this size
+    #[arg(long, value_name = "SIZE", value_parser = parse::<Bytes>)]
+    pub max_size: Option<Bytes>,
+    /// Remove packages that were not used for this long
+    #[arg(long, value_name = "TIME", value_parser = parse::<Duration>)]
+    pub older_than: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// All of them without a word
+    #[arg(value_name = "REFERENCE")]
+    pub references: Vec<String>,
+    /// Check the signature with this minisign public key as well (a file, or the key itself)
+    #[arg(long, value_name = "KEY")]
+    pub require_signature: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Search {
+    #[arg(value_name = "WORDS", required = true)]
+    pub words: Vec<String>,
+    /// Another registry that speaks the same
+    #[arg(long, value_name = "URL", env = "MCP_PUBLIC_REGISTRY")]
+    pub url: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub limit: u32,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Login {
+    /// HOST or HOST:PORT
+    #[arg(value_name = "REGISTRY")]
+    pub host: String,
+    #[arg(long, short, value_name = "NAME")]
+    pub username: Option<String>,
+    /// Read the password or token from standard input
+    #[arg(long)]
+    pub password_stdin: bool,
+    /// Speak to the registry without TLS (localhost needs no flag)
+    #[arg(long)]
+    pub plain_http: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Logout {
+    /// HOST or HOST:PORT
+    #[arg(value_name = "REGISTRY")]
+    pub host: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Log {
+    /// Only runs of what has this in its reference or command
+    #[arg(value_name = "WORD")]
+    pub word: Option<String>,
+    /// Only what happened in the last TIME
+    #[arg(long, value_name = "TIME", value_parser = parse::<Duration>)]
+    pub since: Option<Duration>,
+    /// Only what did not go well: refused, killed, or an exit code other than 0
+    #[arg(long)]
+    pub failed: bool,
+    /// The last N runs (default: 50)
+    #[arg(long, short = 'n', value_name = "N")]
+    pub last: Option<usize>,
+    /// Go on as new lines come
+    #[arg(long, short)]
+    pub follow: bool,
+    /// The lines as they are, JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        // The value may be a secret: not repeated.
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,131 @@
+//! The file: opened before the run, appended to by one write, rotated under a lock.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Entry, Event, What};
+use crate::failure::Failure;
+use crate::{paths, render};
+
+const LARGEST: u64 = 4 << 20;
+pub const KEPT: u32 = 5;
+
+pub struct Log {
+    path: PathBuf,
+    pub what: What,
+}
+
+impl Log {
+    /// Writes nothing yet, but makes sure that it could.
+    pub fn open(what: What) -> Result<Log, Failure> {
+        let path = paths::audit_log().ok_or_else(|| {
+            Failure::Refused(
+                "there is no place for the audit log: set HOME or XDG_STATE_HOME, or run with --no-log".to_owned(),
+            )
+        })?;
+        let log = Log { path, what };
+        log.file().map_err(|e| log.unwritable(&e))?;
+        Ok(log)
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> Failure {
+        Failure::Refused(format!(
+            "not started: the audit log {} cannot be written: {error} (--no-log runs without it)",
+            render::plain(&self.path.to_string_lossy())
+        ))
+    }
+
+    /// The file that is the log now, locked.
+    fn file(&self) -> std::io::Result<File> {
+        let mut options = File::options();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let open = || options.open(&self.path);
+        let file = match open() {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                if let Some(directory) = self.path.parent() {
+                    make_private(directory)?;
+                }
+                open()?
+            }
+            other => other?,
+        };
+        file.lock()?;
+        // Somebody may have rotated it between the opening and the lock.
+        if is_same(&file, &self.path) {
+            Ok(file)
+        } else {
+            drop(file);
+            open()
+        }
+    }
+
+    pub fn start(&self) -> Result<(), Failure> {
+        self.write(Event::Start).map_err(|e| self.unwritable(&e))
+    }
+
+    /// After the run nothing can be stopped any more: told, and no more.
+    pub fn end(&self, event: Event) {
+        if let Err(error) = self.write(event) {
+            render::say(&format!(
+                "the audit log {} cannot be written: {error}",
+                self.path.display()
+            ));
+        }
+    }
+
+    fn write(&self, event: Event) -> std::io::Result<()> {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let entry = Entry { time, pid: std::process::id(), what: self.what.clone(), event };
+        let mut line = serde_json::to_vec(&entry)?;
+        line.push(b'\n');
+        let mut file = self.file()?;
+        if file.metadata()?.len() + line.len() as u64 > LARGEST {
+            rotate(&self.path)?;
+            file = self.file()?;
+        }
+        file.write_all(&line)
+    }
+}
+
+fn rotate(path: &Path) -> std::io::Result<()> {
+    for number in (1..KEPT).rev() {
+        let (from, to) = (numbered(path, number), numbered(path, number + 1));
+        match fs::rename(from, to) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    fs::rename(path, numbered(path, 1))
+}
+
+pub fn numbered(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
+#[cfg(unix)]
+fn is_same(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
+        _ => false,
+    }
+}
+
+/// An open file cannot be renamed there.
+#[cfg(not(unix))]
+fn is_same(_: &File, _: &Path) -> bool {
+    true
+}
+
+fn make_private(directory: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(directory)
+}

@@ -1,0 +1,182 @@
+//! `npm:` and `pypi:`: installed by the machine's own npm or pip, in a sandbox of its own.
+//!
+//! Inside, only a staging directory can be written, and only the configured index and the hosts that
+//! its metadata names for files can be reached. The index's own token is the only secret, and no
+//! script of a package is run. What comes out is locked by digests, packed and kept as any other
+//! package, and run in another sandbox, without any of this.
+
+mod npm;
+mod pypi;
+
+use std::fs;
+use std::net::ToSocketAddrs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mcp_package::archive::Effort;
+use mcp_package::install::{Index, rule};
+use mcp_package::manifest::MCPB;
+use mcp_package::store::Staging;
+use mcp_package::{Digest, Reference, Store, Take, pack};
+use mcp_sandbox::{Bytes, Sandbox};
+
+use crate::failure::Failure;
+use crate::render;
+
+pub use npm::npm;
+pub use pypi::pypi;
+
+const TIME: Duration = Duration::from_secs(15 * 60);
+
+/// A directory that an installation may write, and nothing else.
+struct Work {
+    staging: Staging,
+    directory: PathBuf,
+}
+
+impl Work {
+    fn new(store: &Store) -> Result<Work, Failure> {
+        let staging = store.staging()?;
+        let directory = staging.path().join("work");
+        fs::create_dir(&directory).map_err(|e| Failure::file(&directory, &e))?;
+        let directory = directory.canonicalize().map_err(|e| Failure::file(&directory, &e))?;
+        Ok(Work { staging, directory })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.path(name);
+        fs::write(&path, text).map_err(|e| Failure::file(&path, &e))
+    }
+
+    /// What the installation wrote: a file and not a link, which could lead anywhere.
+    fn read(&self, name: &str) -> Result<String, Failure> {
+        let path = self.path(name);
+        let metadata = fs::symlink_metadata(&path).map_err(|e| Failure::file(&path, &e))?;
+        if !metadata.is_file() || metadata.len() > 64 << 20 {
+            return Err(Failure::Refused(format!("{name}: is not a file of a sensible size")));
+        }
+        fs::read_to_string(&path).map_err(|e| Failure::file(&path, &e))
+    }
+
+    fn remove(&self, name: &str) {
+        let path = self.path(name);
+        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+    }
+
+    /// A sandbox for one step, without network.
+    fn sandbox(&self, program: &str) -> Sandbox {
+        let mut sandbox = Sandbox::new(program);
+        sandbox
+            .write(&self.directory)
+            .current_dir(&self.directory)
+            .memory(Bytes::mib(2048))
+            .processes(512)
+            .tmp_size(Bytes::mib(1024))
+            .timeout(TIME);
+        sandbox
+    }
+
+    /// Packs what is there, and takes it in.
+    fn keep(
+        &self,
+        store: &Store,
+        manifest: &str,
+        names: &[String],
+        source: &str,
+        server_json: Option<&str>,
+    ) -> Result<Digest, Failure> {
+        self.write(MCPB, manifest)?;
+        let bundle = self.staging.path().join("bundle");
+        let file = fs::File::create(&bundle).map_err(|e| Failure::file(&bundle, &e))?;
+        pack(&self.directory, Take::Everything, Effort::Quick, std::io::BufWriter::new(file))?;
+        Ok(store.add_bundle(&bundle, names, source, server_json)?)
+    }
+}
+
+/// Opens the way to an index and to the hosts its metadata names. A person configured the index, so
+/// its own addresses may be private ones; those of other hosts may not.
+fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
+    let (host, port) = (index.host(), index.port());
+    sandbox.allow_net(rule(&host, port));
+    let bare = host.trim_matches(['[', ']']).to_owned();
+    for address in (bare.as_str(), port).to_socket_addrs().into_iter().flatten() {
+        let ip = address.ip().to_string();
+        if ip != bare {
+            sandbox.allow_net(rule(&ip, port));
+        }
+    }
+    for (name, port) in files.iter().filter(|(name, _)| *name != host) {
+        sandbox.allow_net(rule(name, *port));
+    }
+}
+
+/// Runs one step to its end; what it said is told when it failed.
+fn step(what: &str, sandbox: &mut Sandbox, secrets: &[&str]) -> Result<String, Failure> {
+    let output = sandbox.output()?;
+    if output.outcome.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let mut said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.trim().is_empty() {
+        said = String::from_utf8_lossy(&output.stdout).into_owned();
+    }
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        said = said.replace(secret, "***");
+    }
+    let lines: Vec<String> =
+        said.lines().filter(|line| !line.trim().is_empty()).map(render::plain).collect();
+    let last = &lines[lines.len().saturating_sub(12)..];
+    Err(Failure::Refused(format!(
+        "{what} failed ({:?}):\n     {}",
+        output.outcome.ending,
+        last.join("\n     ")
+    )))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn missing(program: &str, how: &str) -> Failure {
+    Failure::Refused(format!("{program} is not on this machine; {how}"))
+}
+
+fn is_on_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+}
+
+/// As it was asked for, and with the version that it came to.
+fn names(reference: &Reference, kind: &str, name: &str, version: &str) -> Vec<String> {
+    let mut names = vec![reference.to_string(), format!("{kind}:{name}@{version}")];
+    if let Reference::Official(named) = reference {
+        names = vec![format!("{}@{}", named.name, named.which)];
+    }
+    names.dedup();
+    names
+}
+
+fn say(reference: &Reference, with: &str) {
+    render::say(&format!("installing {reference} with {with}, in a sandbox of its own"));
+}
+
+/// For `--require-signature`: other ecosystems have other signatures, or none.
+fn refuse_signature(
+    reference: &Reference,
+    how: &crate::args::package::Fetching,
+) -> Result<(), Failure> {
+    match how.require_signature {
+        Some(_) => Err(Failure::Refused(format!(
+            "{reference} has no signature of ours, and --require-signature was given"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn file_text(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok()
+}

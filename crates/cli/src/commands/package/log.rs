@@ -1,0 +1,109 @@
+//! `mcp log`: what was run, and how it ended.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::args::package::Log;
+use crate::audit::{Entry, Event, reader};
+use crate::failure::Failure;
+use crate::paths;
+use crate::render::{self, Paint};
+
+const LAST: usize = 50;
+
+pub fn run(args: &Log) -> Result<u8, Failure> {
+    let path = paths::audit_log().ok_or_else(|| {
+        Failure::Usage("there is no audit log: set HOME or XDG_STATE_HOME".to_owned())
+    })?;
+    let since = args.since.map(|age| now() - age.as_std().as_secs_f64());
+    let is_wanted = |(line, entry): &(String, Entry)| {
+        since.is_none_or(|since| entry.time >= since)
+            && (!args.failed || has_failed(&entry.event))
+            && args.word.as_ref().is_none_or(|word| line.contains(word.as_str()))
+    };
+    let mut found: Vec<_> = reader::all(&path).into_iter().filter(is_wanted).collect();
+    let surplus = found.len().saturating_sub(args.last.unwrap_or(LAST));
+    found.drain(..surplus);
+    for one in &found {
+        show(one, args);
+    }
+    if !args.follow {
+        return Ok(0);
+    }
+    let mut position = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    loop {
+        std::thread::sleep(Duration::from_millis(250));
+        let (news, now) = reader::since(&path, position);
+        position = now;
+        for one in news.iter().filter(|one| is_wanted(one)) {
+            show(one, args);
+        }
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+fn has_failed(event: &Event) -> bool {
+    match event {
+        Event::Start => false,
+        Event::End { exit_code, .. } => *exit_code != 0,
+        Event::Refused { .. } => true,
+    }
+}
+
+fn show((line, entry): &(String, Entry), args: &Log) {
+    if args.json {
+        render::print(&format!("{line}\n"));
+        return;
+    }
+    let paint = Paint::stdout();
+    let name = entry.what.reference.as_deref().unwrap_or(&entry.what.program);
+    let what = match &entry.event {
+        Event::Start => "started".to_owned(),
+        Event::End { exit_code, how, usage, .. } => {
+            let text = format!(
+                "{how} {exit_code} after {:.1} s, {:.1} s of processor",
+                usage.wall_seconds, usage.cpu_seconds
+            );
+            if *exit_code == 0 { paint.good(&text) } else { paint.warn(&text) }
+        }
+        Event::Refused { exit_code, why } => paint.bad(&format!("refused ({why}, {exit_code})")),
+    };
+    render::print(&format!(
+        "{}  {:>7}  {}  {what}\n",
+        utc(entry.time),
+        entry.pid,
+        render::plain(name)
+    ));
+}
+
+/// `2026-11-16 00:13:27Z`, from the days since 1970 (the civil calendar, without leap seconds).
+fn utc(time: f64) -> String {
+    let seconds = time.max(0.0) as u64;
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_part = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_part + 2) / 5 + 1;
+    let month = if month_part < 10 { month_part + 3 } else { month_part - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hours, minutes, seconds) = (rest / 3_600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::utc;
+
+    #[test]
+    fn dates_are_dates() {
+        assert_eq!(utc(0.0), "1970-01-01 00:00:00Z");
+        assert_eq!(utc(951_827_696.0), "2000-02-29 12:34:56Z");
+        assert_eq!(utc(1_794_787_200.0), "2026-11-16 00:00:00Z");
+    }
+}

@@ -1,0 +1,133 @@
+//! The verbs for packages.
+
+pub mod fetch;
+mod inspect;
+mod install;
+mod log;
+mod login;
+mod push;
+mod search;
+mod stored;
+
+use std::path::{Path, PathBuf};
+
+use mcp_package::bundle;
+use mcp_package::{Reference, Store};
+use serde_json::json;
+
+use crate::args::package::{Pack, Package, Pull};
+use crate::commands::policy::to_json;
+use crate::failure::Failure;
+use crate::{paths, render};
+
+pub fn run(verb: Package) -> Result<u8, Failure> {
+    match verb {
+        Package::Pack(args) => pack(&args),
+        Package::Pull(args) => pull(&args),
+        Package::Push(args) => push::run(&args),
+        Package::List(args) => stored::list(&args),
+        Package::Inspect(args) => inspect::run(&args),
+        Package::Remove(args) => stored::remove(&args),
+        Package::Gc(args) => stored::gc(&args),
+        Package::Verify(args) => stored::verify(&args),
+        Package::Search(args) => search::run(&args),
+        Package::Login(args) => login::login(&args),
+        Package::Logout(args) => login::logout(&args),
+        Package::Schema => {
+            render::print(&(to_json(&mcp_package::manifest::schema()) + "\n"));
+            Ok(0)
+        }
+        Package::Log(args) => log::run(&args),
+    }
+}
+
+pub fn open_store() -> Result<Store, Failure> {
+    let root = paths::store().ok_or_else(|| {
+        Failure::Usage("there is no place for packages: set HOME or XDG_DATA_HOME".to_owned())
+    })?;
+    Ok(Store::at(root))
+}
+
+fn pack(args: &Pack) -> Result<u8, Failure> {
+    let directory =
+        args.directory.canonicalize().map_err(|e| Failure::input(&args.directory, &e))?;
+    let named = bundle::named(&mcp_package::store::read_manifests(&directory)?)?;
+    let to = args.output.clone().unwrap_or_else(|| file_name(&named.name, &named.version));
+    let (packed, bundle) = bundle::pack_to(&directory, &to)?;
+    if args.json {
+        let value = json!({
+            "file": to.to_string_lossy(), "name": bundle.name, "version": bundle.version,
+            "digest": bundle.digest, "size": bundle.size, "files": packed.files, "left_out": packed.left_out,
+        });
+        render::print(&(to_json(&value) + "\n"));
+        return Ok(0);
+    }
+    if !packed.left_out.is_empty() {
+        render::say(&render::plain(&format!("left out: {}", packed.left_out.join(", "))));
+    }
+    render::print(&render::printable(&format!(
+        "{}  {} {}, {} files, {}\n{}\n",
+        to.display(),
+        bundle.name,
+        bundle.version,
+        packed.files,
+        render::rounded_bytes(bundle.size),
+        bundle.digest
+    )));
+    Ok(0)
+}
+
+/// `acme/test` 1.0.0 → `test-1.0.0.mcpb`, of plain characters only: the name is the package's word.
+fn file_name(name: &str, version: &str) -> PathBuf {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let good = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let text: String = format!("{last}-{version}").chars().map(good).collect();
+    PathBuf::from(format!("{}.mcpb", text.trim_start_matches('.')))
+}
+
+fn pull(args: &Pull) -> Result<u8, Failure> {
+    let store = open_store()?;
+    let mut pulled = Vec::new();
+    for text in &args.references {
+        let reference: Reference = text.parse()?;
+        let digest = match &reference {
+            Reference::Path(path) => take_in(&store, path)?,
+            _ => fetch::fetch(&store, &reference, &args.fetching)?,
+        };
+        if args.json {
+            pulled.push(json!({"reference": reference.to_string(), "digest": digest}));
+        } else {
+            render::print(&render::plain(&format!("{reference} {digest}")));
+            render::print("\n");
+        }
+    }
+    if args.json {
+        render::print(&(to_json(&pulled) + "\n"));
+    }
+    Ok(0)
+}
+
+/// A bundle file under its own name and version.
+fn take_in(store: &Store, path: &Path) -> Result<mcp_package::Digest, Failure> {
+    if path.is_dir() {
+        return Err(Failure::Usage(format!(
+            "{}: is a directory; pack it first, or run it as it is",
+            path.display()
+        )));
+    }
+    let bundle = bundle::look(path)?;
+    let own = format!("{}@{}", bundle.name, bundle.version);
+    match own.parse() {
+        Ok(Reference::Named(_) | Reference::Official(_)) => {}
+        _ => {
+            return Err(Failure::Usage(format!(
+                "{}: its name \"{}\" has no namespace, so it cannot be stored under it; run it as {}",
+                path.display(),
+                bundle.name,
+                path.display()
+            )));
+        }
+    }
+    let digest = store.add_bundle(path, &[own], &path.to_string_lossy(), None)?;
+    Ok(digest)
+}

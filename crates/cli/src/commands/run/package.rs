@@ -1,0 +1,275 @@
+//! `mcp run PACKAGE`: reference → package in the store → manifest → policy and command.
+//!
+//! The manifest is a stranger's. What it asks for is given by people only (flags, the user's
+//! config, a yes that is remembered), and what it says must not show a file by itself: its program
+//! is one of its own or one on the user's PATH, and variables whose value names a file to be shown
+//! are refused.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use mcp_package::manifest::{Files, Given, Launch, Manifest, Places, Platform, Scene, ServerJson};
+use mcp_package::store::{self, Ready, Store};
+use mcp_package::{Digest, Reference};
+use mcp_policy::{Defaults, Layer, LayerKind, Policy};
+
+use super::grant;
+use crate::args::Run;
+use crate::commands::package::{fetch, open_store};
+use crate::failure::Failure;
+use crate::render;
+use crate::{layers, paths};
+
+/// What a package comes to.
+pub struct Prepared {
+    pub policy: Policy,
+    pub command: Vec<OsString>,
+    pub identity: Identity,
+    /// Keeps the files where they are until the run is over.
+    _ready: Option<Ready>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub reference: String,
+    pub digest: Digest,
+}
+
+/// A package's files, and who it is.
+pub struct Located {
+    pub identity: Identity,
+    /// What grants are remembered under.
+    pub name: String,
+    pub root: PathBuf,
+    pub files: Files,
+    pub server_json: Option<ServerJson>,
+    ready: Option<Ready>,
+}
+
+/// Variables that name a file to be shown inside. Whoever sets one shows a file.
+const SHOWING: [&str; 5] = [
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+];
+
+pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
+    let located = locate(args, word)?;
+    let (manifest, places) = read(&located)?;
+    if !args.quiet {
+        for warning in &manifest.warnings {
+            render::say(&render::plain(&format!("warning: {warning}")));
+        }
+    }
+    let cwd = std::env::current_dir().unwrap_or_else(|_| located.root.clone());
+    let given = Given(args.package.config.clone());
+    let launch = manifest.launch(&Scene { places: &places, given: &given, cwd: &cwd })?;
+
+    let mut layers = vec![own_layer(&located.root, &launch)?, launch.given.clone()];
+    layers.extend(layers::of_people(&args.permissions)?);
+    layers.extend(launch.asks.iter().cloned());
+    let question = grant::Question {
+        package: &located.name,
+        shown: &format!("{} {}", manifest.name, manifest.version),
+        digest: located.identity.digest,
+        asks: mcp_package::asks(&launch.asks),
+    };
+    let granted = grant::settle(&question, &layers, args)?;
+    // First, so that what people say later replaces it.
+    layers.splice(0..0, granted);
+    let policy = Policy::merge(&layers, Defaults::run())?;
+
+    let mut command = vec![program(&launch.program, &located.root)?];
+    command.extend(launch.args.iter().map(OsString::from));
+    command.extend(args.command.iter().cloned());
+    Ok(Prepared { policy, command, identity: located.identity, _ready: located.ready })
+}
+
+/// Finds the package's files, fetching it first where the store does not have it.
+fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
+    let text = word.to_str().ok_or_else(|| {
+        Failure::Usage(format!("{}: is not UTF-8; a command goes after --", word.to_string_lossy()))
+    })?;
+    let reference: Reference = text.parse()?;
+    if let Reference::Path(path) = &reference {
+        return on_disk(path);
+    }
+    let store = open_store()?;
+    let stored = match store.find(&reference)? {
+        Some(stored) => stored,
+        None if args.package.fetched => {
+            return Err(Failure::Refused(format!(
+                "{reference} was fetched, and is not in the store"
+            )));
+        }
+        None if args.explain => {
+            return Err(Failure::Refused(format!(
+                "{reference} is not in the store, and --explain fetches nothing; get it with mcp pull {reference}"
+            )));
+        }
+        None => {
+            fetch::fetch(&store, &reference, &args.package.fetching)?;
+            // Again from the start: TLS, its memory and its threads have no place in a launcher.
+            return Err(again());
+        }
+    };
+    if let Some(key) = &args.package.fetching.require_signature {
+        fetch::check_signature(&store, &stored, &reference, key)?;
+    }
+    let ready = store.ready(&stored.digest)?;
+    from_store(&reference.name(), &stored.name, ready)
+}
+
+pub fn from_store(name: &str, reference: &str, mut ready: Ready) -> Result<Located, Failure> {
+    let server_json = ready.server_json.take().map(|text| ServerJson::read(&text)).transpose()?;
+    Ok(Located {
+        identity: Identity { reference: reference.to_owned(), digest: ready.digest },
+        name: name.to_owned(),
+        root: ready.root.clone(),
+        files: store::read_manifests(&ready.root)?,
+        server_json,
+        ready: Some(ready),
+    })
+}
+
+/// A directory as it is, or a bundle file by way of the store.
+pub fn on_disk(path: &Path) -> Result<Located, Failure> {
+    let path = match (path.strip_prefix("~"), paths::home()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    };
+    let real = path.canonicalize().map_err(|e| Failure::input(&path, &e))?;
+    let name =
+        real.to_str().ok_or_else(|| Failure::Usage(format!("{}: is not UTF-8", real.display())))?;
+    if real.is_dir() {
+        let files = store::read_manifests(&real)?;
+        // There is no digest of a directory that is being worked on; what it asks for has one.
+        let digest = Digest::of(format!("{:?}\n{:?}", files.mcpb, files.ours).as_bytes());
+        return Ok(Located {
+            identity: Identity { reference: name.to_owned(), digest },
+            name: name.to_owned(),
+            files,
+            server_json: None,
+            ready: None,
+            root: real,
+        });
+    }
+    let store = open_store()?;
+    let digest = bundle_in_store(&store, &real, name)?;
+    from_store(name, name, store.ready(&digest)?)
+}
+
+/// Hashed at every start; taken in only when it is another one.
+fn bundle_in_store(store: &Store, path: &Path, name: &str) -> Result<Digest, Failure> {
+    if let Some(stored) = store.list()?.into_iter().find(|stored| stored.name == name)
+        && let Ok(manifest) = store.manifest(&stored.digest)
+    {
+        let file = std::fs::File::open(path).map_err(|e| Failure::input(path, &e))?;
+        let (digest, _) = Digest::of_reader(file).map_err(|e| Failure::input(path, &e))?;
+        if manifest.bundle()?.digest == digest {
+            return Ok(stored.digest);
+        }
+    }
+    Ok(store.add_bundle(path, &[name.to_owned()], name, None)?)
+}
+
+/// The manifest, and what its variables stand for.
+pub fn read(located: &Located) -> Result<(Manifest, Places), Failure> {
+    let home = paths::home();
+    let mut manifest =
+        Manifest::read(&located.files, &Platform::current(), located.root.clone(), home.clone())?;
+    if let Some(server) = &located.server_json {
+        server.onto(&mut manifest);
+    }
+    let beside = |name: &str, variable: &str| {
+        let home = home.as_ref()?;
+        Some(user_directory(home, variable).unwrap_or_else(|| home.join(name)))
+    };
+    let places = Places {
+        directory: located.root.clone(),
+        desktop: beside("Desktop", "XDG_DESKTOP_DIR"),
+        documents: beside("Documents", "XDG_DOCUMENTS_DIR"),
+        downloads: beside("Downloads", "XDG_DOWNLOAD_DIR"),
+        home,
+    };
+    Ok((manifest, places))
+}
+
+/// What a desktop calls its directories: `XDG_DESKTOP_DIR="$HOME/Schreibtisch"`.
+fn user_directory(home: &Path, variable: &str) -> Option<PathBuf> {
+    let text = std::fs::read_to_string(home.join(".config/user-dirs.dirs")).ok()?;
+    let line =
+        text.lines().find_map(|line| line.trim().strip_prefix(variable)?.strip_prefix('='))?;
+    let value = line.trim().trim_matches('"');
+    let path = match value.strip_prefix("$HOME/") {
+        Some(rest) => home.join(rest),
+        None => PathBuf::from(value),
+    };
+    path.is_absolute().then_some(path)
+}
+
+/// What the package has without asking: its own files, to read, and its own variables.
+fn own_layer(root: &Path, launch: &Launch) -> Result<Layer, Failure> {
+    let mut own = Layer::manifest("the package", root, None);
+    own.read(root);
+    let set = launch.asks.iter().flat_map(|layer| &layer.env.set);
+    let set = set.map(|(name, value)| (name.clone(), value.value.clone()));
+    for (name, value) in set.chain(launch.env.clone()) {
+        if SHOWING.contains(&name.as_str()) {
+            return Err(Failure::Refused(format!(
+                "the package sets {name}, which would show it a file; set it yourself with --env {name}=… if it should"
+            )));
+        }
+        own.env_set(name, value);
+    }
+    let mut own = own.build()?;
+    own.kind = LayerKind::UserConfig;
+    Ok(own)
+}
+
+/// A file of the package, by its real path, or a program on PATH.
+fn program(program: &str, root: &Path) -> Result<OsString, Failure> {
+    let path = Path::new(program);
+    if path.components().count() == 1 && !path.is_absolute() {
+        let is_python = program == "python" && !on_path("python") && on_path("python3");
+        return Ok(if is_python { "python3".into() } else { program.into() });
+    }
+    let real = path.canonicalize().map_err(|e| Failure::input(path, &e))?;
+    // A link in a package's directory may lead to any file of the user's.
+    if !real.starts_with(root) {
+        return Err(Failure::Refused(format!(
+            "the package starts {}, which is not one of its own files; it has to name a program on PATH",
+            render::plain(program)
+        )));
+    }
+    Ok(path.as_os_str().to_owned())
+}
+
+fn on_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+}
+
+/// Starts this program once more with the same words; returns only where that fails.
+#[cfg(unix)]
+fn again() -> Failure {
+    use std::os::unix::process::CommandExt;
+    let mut words = std::env::args_os();
+    let first = words.next().unwrap_or_else(|| "mcp".into());
+    let program = std::env::current_exe().unwrap_or_else(|_| first.clone().into());
+    let mut command = std::process::Command::new(program);
+    command.arg0(first);
+    // After the verb, before everything else.
+    command.args(words.next()).arg("--fetched").args(words);
+    let error = command.exec();
+    Failure::Refused(format!(
+        "the package is in the store now, but mcp could not start again: {error}"
+    ))
+}
+
+#[cfg(not(unix))]
+fn again() -> Failure {
+    Failure::Refused("the package is in the store now; run it again".to_owned())
+}
