@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use mcp_policy::{
-    Layer, LayerKind, NetworkMode, Policy, Sourced, Subprocess, asked_but_not_granted,
+    Layer, LayerKind, NetworkMode, Origin, Policy, Sourced, Subprocess, asked_but_not_granted,
 };
 
 /// One wish. It is a layer of its own, so that the policy's own rules say whether it is granted.
@@ -18,8 +18,30 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// A limit that a person has set is decided, whatever a package would like.
     pub fn is_granted_by(&self, policy: &Policy) -> bool {
         asked_but_not_granted(std::slice::from_ref(&self.layer), policy).is_empty()
+            || self.is_decided_by(policy)
+    }
+
+    fn is_decided_by(&self, policy: &Policy) -> bool {
+        let (asked, limits) = (&self.layer.limits, &policy.limits);
+        let of_person =
+            |origin: &Origin| !matches!(origin, Origin::Default | Origin::Manifest { .. });
+        [
+            (asked.memory.is_some(), &limits.memory.origin),
+            (asked.cpu.is_some(), &limits.cpu.origin),
+            (asked.cpu_time.is_some(), &limits.cpu_time.origin),
+            (asked.io.is_some(), &limits.io.origin),
+            (asked.processes.is_some(), &limits.processes.origin),
+            (asked.open_files.is_some(), &limits.open_files.origin),
+            (asked.file_size.is_some(), &limits.file_size.origin),
+            (asked.tmp_size.is_some(), &limits.tmp_size.origin),
+            (asked.address_space.is_some(), &limits.address_space.origin),
+            (asked.timeout.is_some(), &limits.timeout.origin),
+        ]
+        .iter()
+        .any(|(is_asked, origin)| *is_asked && of_person(origin))
     }
 
     /// The wish as a person's word: what they agreed to.

@@ -132,7 +132,7 @@ fn npm(text: &str, rest: &str) -> Result<Package> {
             && !part.starts_with(['.', '-', '_'])
             && part.chars().all(c)
     };
-    if !parts.iter().all(|part| good(&part)) || name.len() > 214 {
+    if !parts.iter().all(good) || name.len() > 214 {
         return wrong(text, "expected a package name: npm:name or npm:@scope/name");
     }
     let version = version.map(|version| npm_version(text, version)).transpose()?;

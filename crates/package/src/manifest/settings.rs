@@ -146,5 +146,8 @@ fn absolute(value: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
         _ if value == "~" => home.unwrap_or(cwd).to_owned(),
         _ => cwd.join(value),
     };
-    path.components().collect()
+    let path: PathBuf = path.components().collect();
+    let climbs = path.components().any(|part| part == std::path::Component::ParentDir);
+    // Inside, what is above a granted directory may not be there to climb over.
+    if climbs { path.canonicalize().unwrap_or(path) } else { path }
 }

@@ -46,7 +46,7 @@ impl Store {
         let now = SystemTime::now();
         let mut by_use: Vec<(SystemTime, Stored)> =
             self.list()?.into_iter().map(|one| (self.last_use(&one), one)).collect();
-        by_use.sort_by(|a, b| b.0.cmp(&a.0));
+        by_use.sort_by_key(|(used, _)| std::cmp::Reverse(*used));
         let mut doomed = BTreeSet::new();
         let mut counted = BTreeSet::new();
         let mut total = 0;

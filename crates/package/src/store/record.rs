@@ -79,7 +79,6 @@ mod mark {
         format!("{inode:x} {size:x} {seconds:x}.{nanoseconds:x} ")
     }
 
-    #[expect(clippy::unnecessary_cast, reason = "the widths differ between systems")]
     fn of_stat(stat: &rustix::fs::Stat) -> [i128; 4] {
         [
             stat.st_ino as i128,

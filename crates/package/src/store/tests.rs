@@ -175,7 +175,7 @@ fn collecting_and_removing_leave_what_is_needed() {
     assert!(store.remove(&stored).unwrap_err().to_string().contains("is running"));
     let old = Keep { younger_than: Some(Duration::ZERO), bytes: None };
     let collected = store.collect(old).unwrap();
-    assert_eq!(collected.in_use, [stored.clone()]);
+    assert_eq!(collected.in_use, std::slice::from_ref(&stored));
     assert_eq!(collected.removed.len(), 2);
     assert!(!store.has_blob(&two) && !store.unpacked_path(&two).exists());
     assert!(store.ready(&one).is_ok());

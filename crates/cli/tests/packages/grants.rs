@@ -1,0 +1,95 @@
+//! A manifest asks, a person grants.
+
+use std::fs;
+
+use crate::require;
+use crate::user::{User, text};
+
+fn asking(user: &User) -> String {
+    let notes = user.scratch.dir("home/notes");
+    fs::write(notes.join("note"), "text").unwrap();
+    "[filesystem]\nread = ['~/notes']\n".to_owned()
+}
+
+#[test]
+fn what_a_package_asks_for_is_not_given_by_asking() {
+    require!("userns");
+    let user = User::new();
+    let asks = asking(&user);
+    user.stored("1.0.0", &asks);
+    let note = user.path("home/notes/note");
+    let read = ["--", "read", text(&note)];
+    let run = |flags: &[&str]| user.mcp(&[&["run", "acme/test"], flags, &read].concat());
+    // Nobody to ask: the flags are told, and nothing runs.
+    let flag = format!("--read {}", text(&user.path("home/notes")));
+    run(&[]).fails(125, &flag).fails(125, "--yes");
+    run(&["--without-grants"]).says("\"ok\":false");
+    // Given by flag: runs, and is not remembered.
+    run(&["--read", text(&user.path("home/notes"))]).ok().says("\"ok\":true");
+    run(&[]).fails(125, "asks for");
+    // Given once and for all.
+    run(&["--yes"]).ok().says("\"ok\":true");
+    run(&[]).ok().says("\"ok\":true");
+}
+
+#[test]
+fn the_users_config_grants_as_well() {
+    require!("userns");
+    let user = User::new();
+    let asks = asking(&user);
+    user.stored("1.0.0", &asks);
+    user.scratch.file("config/mcp/config.toml", "[filesystem]\nread = ['~/notes']\n");
+    let note = user.path("home/notes/note");
+    user.mcp(&["run", "acme/test", "--", "read", text(&note)]).ok().says("\"ok\":true");
+}
+
+#[test]
+fn a_version_that_asks_for_more_asks_again_for_that_alone() {
+    require!("userns");
+    let user = User::new();
+    let asks = asking(&user);
+    user.scratch.dir("home/more");
+    user.stored("1.0.0", &asks);
+    user.mcp(&["run", "acme/test", "--yes", "--", "getenv", "HOME"]).ok();
+    // The same wishes under another digest: nothing to ask.
+    user.stored("1.0.1", &asks);
+    user.mcp(&["run", "acme/test@1.0.1", "--", "getenv", "HOME"]).ok();
+    user.stored("1.1.0", "[filesystem]\nread = ['~/notes', '~/more']\n");
+    let said = user
+        .mcp(&["run", "acme/test@1.1.0", "--", "getenv", "HOME"])
+        .fails(125, "asks for more than was granted before");
+    assert!(said.err.contains("home/more") && !said.err.contains("home/notes"), "{}", said.err);
+    user.mcp(&["run", "acme/test@1.1.0", "--yes", "--", "getenv", "HOME"]).ok();
+    user.mcp(&["run", "acme/test@1.1.0", "--", "getenv", "HOME"]).ok();
+}
+
+#[test]
+fn settings_name_directories_and_secrets() {
+    require!("userns");
+    let user = User::new();
+    let source = user.package("source", "1.0.0", "");
+    fs::remove_file(source.join("mcp.toml")).unwrap();
+    user.scratch.file(
+        "source/manifest.json",
+        r#"{"manifest_version": "0.3", "name": "t", "version": "1.0.0", "description": "", "author": {"name": "a"},
+            "server": {"type": "binary", "entry_point": "bin/probe", "mcp_config": {"command": "${__dirname}/bin/probe",
+                "args": ["read", "${user_config.dir}/note", "--then", "getenv", "KEY"], "env": {"KEY": "${user_config.key}"}}},
+            "user_config": {"dir": {"type": "directory", "title": "Notes", "required": true},
+                            "key": {"type": "string", "sensitive": true}}}"#,
+    );
+    let notes = user.scratch.dir("notes");
+    fs::write(notes.join("note"), "text").unwrap();
+    let reference = text(&source);
+    user.mcp(&["run", reference]).fails(2, "--config dir=VALUE");
+    user.mcp(&["run", reference, "--config", "dir=../notes", "--config", "key=hunter2"])
+        .fails(2, "by reference");
+    let mut command =
+        user.command(&["run", reference, "--config", "dir=../notes", "--config", "key=env:MY_KEY"]);
+    let said: crate::user::Said = command.env("MY_KEY", "hunter2").output().unwrap().into();
+    let said = said.ok();
+    assert_eq!(said.out.matches("\"ok\":true").count(), 2, "{}", said.out);
+    // It got there by the environment, and is in no record of ours.
+    assert!(said.out.contains("hunter2"), "{}", said.out);
+    let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
+    assert!(!log.contains("hunter2"), "{log}");
+}

@@ -1,0 +1,95 @@
+//! The audit log.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::require;
+use crate::user::{Said, User, text};
+
+#[test]
+fn a_run_leaves_its_start_and_its_end() {
+    require!("userns");
+    let user = User::new();
+    user.stored("1.0.0", "");
+    user.mcp(&["run", "acme/test", "--", "exit", "3"]);
+    user.mcp(&["run", "acme/none"]).fails(125, "no registry");
+    user.mcp(&["run", "--", "true", "--password=hunter2"]).ok();
+    let path = user.path("state/mcp/log.jsonl");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["start", "end", "refused", "start", "end"]);
+    assert_eq!(lines[1]["reference"], "acme/test@1.0.0");
+    assert!(lines[1]["digest"].as_str().unwrap().starts_with("sha256:"));
+    assert_eq!(lines[0]["policy"], lines[1]["policy"]);
+    assert!(lines[1]["controls"]["enforced"].as_u64().unwrap() > 3, "{}", lines[1]);
+    assert!(!text.contains("hunter2"), "{text}");
+    user.mcp(&["log"]).ok().says("acme/test@1.0.0");
+    user.mcp(&["log", "--failed", "--json"]).ok().says("refused");
+    let said = user.mcp(&["log", "true"]).ok();
+    assert!(said.out.contains("true") && !said.out.contains("acme"), "{}", said.out);
+    user.mcp(&["log", "--since", "1h", "-n", "1"]).ok();
+    let said = user.mcp(&["run", "--no-log", "--", "true"]).ok();
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "{}", said.err);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_stops_the_run_before_it_starts() {
+    require!("userns");
+    let user = User::new();
+    fs::remove_dir(user.path("state")).unwrap();
+    fs::write(user.path("state"), "in the way").unwrap();
+    let made = user.scratch.dir("made");
+    let file = made.join("x");
+    let words = ["--write", text(&made), "--", "touch", text(&file)];
+    user.mcp(&[&["run"], &words[..]].concat()).fails(125, "the audit log");
+    assert!(!made.join("x").exists());
+    user.mcp(&[&["run", "--no-log"], &words[..]].concat()).ok();
+    assert!(made.join("x").exists());
+}
+
+#[test]
+fn it_is_rotated() {
+    require!("userns");
+    let user = User::new();
+    user.mcp(&["run", "--", "true"]).ok();
+    let path = user.path("state/mcp/log.jsonl");
+    let line = fs::read_to_string(&path).unwrap();
+    fs::write(&path, line.repeat((4 << 20) / line.len())).unwrap();
+    user.mcp(&["run", "--", "true"]).ok();
+    assert!(user.path("state/mcp/log.jsonl.1").exists());
+    assert!(fs::metadata(&path).unwrap().len() < 10_000);
+    user.mcp(&["log", "-n", "3"]).ok().says("true");
+}
+
+#[test]
+fn no_secret_is_ever_in_it() {
+    require!("userns");
+    let user = User::new();
+    user.scratch.file("secret", "hunter2-file");
+    let secret = user.path("secret");
+    let words = [
+        "run",
+        "--secret",
+        "A=env:TOKEN",
+        "--secret",
+        &format!("B=file:{}", text(&secret)),
+        "--secret",
+        "C=cmd:echo hunter2-cmd",
+        "--env",
+        "D=hunter2-set",
+        "--",
+        "sh",
+        "-c",
+        "echo $A $B $C $D hunter2-argument",
+    ];
+    let said: Said = user.command(&words).env("TOKEN", "hunter2-env").output().unwrap().into();
+    let said = said.ok();
+    for value in ["hunter2-env", "hunter2-file", "hunter2-cmd", "hunter2-set"] {
+        assert!(said.out.contains(value), "{}", said.out);
+    }
+    let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
+    assert!(!log.contains("hunter2"), "{log}");
+}

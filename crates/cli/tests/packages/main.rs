@@ -1,0 +1,17 @@
+//! Packages from the outside: packed, kept, granted, fetched from a real registry, run.
+//!
+//! `MCP_REQUIRE=registry` turns the skips for want of `docker-registry` into failures.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+// Shared with the escape tests, which use more of it.
+#[allow(unused_imports)]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod grants;
+mod log;
+mod registry;
+mod start;
+mod traps;
+mod user;

@@ -1,0 +1,126 @@
+//! Packed, kept, run: offline, by every name.
+
+use std::fs;
+
+use crate::require;
+use crate::user::{User, text};
+
+#[test]
+fn packing_twice_gives_the_same_bytes() {
+    let user = User::new();
+    let source = user.package("source", "1.0.0", "");
+    user.scratch.file("source/.env", "SECRET=1");
+    let said = user.mcp(&["pack", text(&source)]).ok().says("sha256:");
+    assert!(said.err.contains("left out: .env"), "{}", said.err);
+    user.mcp(&["pack", text(&source), "-o", "again.mcpb"]).ok();
+    let read = |name: &str| fs::read(user.path("cwd").join(name)).unwrap();
+    assert_eq!(read("test-1.0.0.mcpb"), read("again.mcpb"));
+}
+
+#[test]
+fn a_package_runs_from_a_directory_a_file_and_the_store() {
+    require!("userns");
+    let user = User::new();
+    let bundle = user.stored("1.0.0", "");
+    let source = user.path("source-1.0.0");
+    for reference in
+        [text(&source), text(&bundle), "acme/test@1.0.0", "acme/test", "acme/test@latest"]
+    {
+        user.mcp(&["run", reference, "--", "getenv", "HOME"]).ok().says("\"ok\":true");
+    }
+    user.mcp(&["run", "acme/test@1.0.1"]).fails(125, "no registry is set");
+    user.mcp(&["run", "echo"]).fails(2, "a command goes after --");
+}
+
+#[test]
+fn its_files_are_read_only_and_limits_of_the_command_line_hold() {
+    require!("userns");
+    let user = User::new();
+    user.stored("1.0.0", "[limits]\nopen_files = 40\n");
+    let file = user.unpacked().join("mcp.toml");
+    user.mcp(&["run", "acme/test", "--", "read", text(&file)]).ok().says("\"ok\":true");
+    user.mcp(&["run", "acme/test", "--", "write", text(&file)]).says("\"ok\":false");
+    // The manifest's stricter limit holds, and so does the flag's.
+    for (flags, expected) in
+        [(&[][..], "40"), (&["--max-fds", "30"], "30"), (&["--max-fds", "500"], "40")]
+    {
+        let words = [&["run", "acme/test"], flags, &["--", "rlimits"]].concat();
+        let said = user.mcp(&words);
+        assert!(said.out.contains(expected), "{flags:?}\n{}\n{}", said.out, said.err);
+    }
+}
+
+#[test]
+fn a_changed_file_stops_the_run_by_name() {
+    require!("userns");
+    let user = User::new();
+    user.stored("1.0.0", "");
+    user.mcp(&["run", "acme/test", "--", "getenv", "HOME"]).ok();
+    user.mcp(&["verify"]).ok().says("acme/test@1.0.0");
+    let root = user.unpacked();
+    fs::write(root.join("bin/evil"), "x").unwrap();
+    user.mcp(&["run", "acme/test", "--", "getenv", "HOME"]).fails(125, "bin/evil was added");
+    assert_eq!(user.mcp(&["verify"]).code, 1);
+    user.mcp(&["remove", "acme/test@1.0.0"]).ok();
+    user.mcp(&["list", "--json"]).ok().says("[]");
+    user.mcp(&["pull", text(&user.path("test-1.0.0.mcpb"))]).ok();
+    user.mcp(&["run", "acme/test", "--", "getenv", "HOME"]).ok();
+}
+
+#[test]
+fn kills_at_any_moment_leave_a_store_that_works() {
+    require!("userns");
+    let user = User::new();
+    let source = user.package("source", "1.0.0", "");
+    let bundle = user.path("test.mcpb");
+    user.mcp(&["pack", text(&source), "-o", text(&bundle)]).ok();
+    for delay in [0, 1, 2, 3, 5, 8, 12, 18, 25, 35, 50] {
+        let mut child = user
+            .command(&["pull", text(&bundle)])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    user.mcp(&["pull", text(&bundle)]).ok();
+    user.mcp(&["run", "acme/test", "--", "getenv", "HOME"]).ok().says("\"ok\":true");
+    user.mcp(&["gc"]).ok();
+    user.mcp(&["verify"]).ok();
+    let staging = user.path("data/mcp/store/staging");
+    let left: Vec<_> = fs::read_dir(staging)
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.path().join("root").exists())
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_runs_is_not_collected() {
+    require!("userns");
+    let user = User::new();
+    user.stored("1.0.0", "");
+    let mut running = user.command(&["run", "acme/test", "--", "sleep", "60"]).spawn().unwrap();
+    let log = user.path("state/mcp/log.jsonl");
+    let has_started = || fs::read_to_string(&log).is_ok_and(|text| text.contains("\"start\""));
+    assert!(crate::support::eventually(crate::support::PATIENCE, has_started));
+    user.mcp(&["remove", "acme/test@1.0.0"]).fails(125, "is running");
+    user.mcp(&["gc", "--older-than", "0s"]).ok();
+    user.mcp(&["list"]).ok().says("acme/test@1.0.0");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert!(crate::support::eventually(crate::support::PATIENCE, || user
+        .mcp(&["remove", "acme/test@1.0.0"])
+        .code
+        == 0));
+}
+
+#[test]
+fn the_schema_is_printed() {
+    let user = User::new();
+    let said = user.mcp(&["schema"]).ok();
+    let schema: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(schema["title"], "mcp.toml");
+}

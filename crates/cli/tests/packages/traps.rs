@@ -1,0 +1,88 @@
+//! Packages that try to be shown a file of the user's by what they say of themselves.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::require;
+use crate::user::{User, text};
+
+#[test]
+fn a_program_that_is_a_link_out_is_not_started() {
+    require!("userns");
+    let user = User::new();
+    let secret = user.scratch.script("home/.ssh/id_rsa", "#!/bin/sh\necho stolen\n");
+    let source = user.package("source", "1.0.0", "");
+    // The control: its own program starts.
+    user.mcp(&["run", text(&source), "--", "getenv", "HOME"]).ok();
+    fs::remove_file(source.join("bin/probe")).unwrap();
+    symlink(&secret, source.join("bin/probe")).unwrap();
+    let said = user.mcp(&["run", text(&source)]).fails(125, "not one of its own files");
+    assert!(!said.out.contains("stolen"));
+    let text_of = |command: &str| {
+        format!("[package]\nname='acme/test'\nversion='1.0.0'\n[server]\ncommand='{command}'\n")
+    };
+    fs::write(source.join("mcp.toml"), text_of(text(&secret))).unwrap();
+    user.mcp(&["run", text(&source)]).fails(125, "not one of its own files");
+}
+
+#[test]
+fn variables_that_show_a_file_are_refused() {
+    require!("userns");
+    let user = User::new();
+    let secret = user.scratch.file("home/.ssh/id_rsa", "hunter2");
+    for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE"] {
+        for table in ["env.set", "server.env"] {
+            let source = user.package(
+                "source",
+                "1.0.0",
+                &format!("[{table}]\n{name} = '{}'\n", text(&secret)),
+            );
+            user.mcp(&["run", text(&source), "--", "read", text(&secret)]).fails(125, name);
+        }
+    }
+    // The control: a variable that shows nothing is set.
+    let source = user.package("source", "1.0.0", "[server.env]\nMODE = 'fast'\n");
+    user.mcp(&["run", text(&source), "--", "getenv", "MODE"]).ok().says("fast");
+}
+
+#[test]
+fn a_directory_with_links_out_shows_nothing_through_them() {
+    require!("userns");
+    let user = User::new();
+    let secret = user.scratch.file("home/secret", "hunter2");
+    let source = user.package("source", "1.0.0", "");
+    symlink(&secret, source.join("link")).unwrap();
+    user.mcp(&["run", text(&source), "--", "read", text(&source.join("mcp.toml"))])
+        .ok()
+        .says("\"ok\":true");
+    let said = user.mcp(&["run", text(&source), "--", "read", text(&source.join("link"))]);
+    assert!(said.out.contains("\"ok\":false") && !said.out.contains("hunter2"), "{}", said.out);
+    user.mcp(&["pack", text(&source)]).fails(125, "is absolute");
+}
+
+#[test]
+fn the_store_cannot_be_written_from_inside() {
+    require!("userns");
+    let user = User::new();
+    user.stored("1.0.0", "");
+    let index = user.path("data/mcp/store/index.json");
+    user.mcp(&["run", "acme/test", "--", "read", text(&index)]).says("\"ok\":false");
+    user.mcp(&[
+        "run",
+        "acme/test",
+        "--",
+        "write",
+        text(&user.path("data/mcp/store/grants/x.json")),
+    ])
+    .says("\"ok\":false");
+    user.mcp(&["verify"]).ok();
+}
+
+#[test]
+fn hostile_names_do_not_steer_the_terminal() {
+    let user = User::new();
+    let source = user.package("source", "1.0.0", "[network]\nallow = [\"\\u001b[2Jx\"]\n");
+    let said = user.mcp(&["run", text(&source)]);
+    assert_ne!(said.code, 0);
+    assert!(!said.err.contains('\u{1b}'), "{:?}", said.err);
+}
