@@ -22,7 +22,7 @@ pub mod package;
 pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let mut log = match args.explain || args.log.no_log {
         true => None,
-        false => Some(Log::open(What::new(args.reference.as_deref(), first(&args.command)))?),
+        false => Log::open(What::new(args.reference.as_deref(), first(&args.command)))?,
     };
     let outcome = start(&args, &mut log);
     if let Some(log) = &log {
