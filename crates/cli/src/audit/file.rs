@@ -18,16 +18,16 @@ pub struct Log {
 }
 
 impl Log {
-    /// Writes nothing yet, but makes sure that it could.
-    pub fn open(what: What) -> Result<Log, Failure> {
-        let path = paths::audit_log().ok_or_else(|| {
-            Failure::Refused(
-                "there is no place for the audit log: set HOME or XDG_STATE_HOME, or run with --no-log".to_owned(),
-            )
-        })?;
+    /// Writes nothing yet, but makes sure that it could. Where no place for a log is known, there is
+    /// none, and that is said.
+    pub fn open(what: What) -> Result<Option<Log>, Failure> {
+        let Some(path) = paths::audit_log() else {
+            render::say("warning: no audit log, for neither HOME nor XDG_STATE_HOME is set");
+            return Ok(None);
+        };
         let log = Log { path, what };
         log.file().map_err(|e| log.unwritable(&e))?;
-        Ok(log)
+        Ok(Some(log))
     }
 
     fn unwritable(&self, error: &std::io::Error) -> Failure {

@@ -23,7 +23,7 @@ pub mod package;
 pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let mut log = match args.explain || args.log.no_log {
         true => None,
-        false => Some(Log::open(What::new(args.reference.as_deref(), first(&args.command)))?),
+        false => Log::open(What::new(args.reference.as_deref(), first(&args.command)))?,
     };
     let outcome = start(&args, &mut log);
     if let Some(log) = &log {
@@ -41,7 +41,6 @@ fn first(command: &[std::ffi::OsString]) -> Option<&std::ffi::OsStr> {
     command.first().map(|word| word.as_os_str())
 }
 
-/// The exit code, and the report of what was run.
 /// The exit code, and the report of what was run.
 type Ran = (u8, Option<Report>);
 
