@@ -70,8 +70,9 @@ pub struct Again {
 /// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
 /// failure is not the host's, and the same would only fail again. Nothing has run yet.
 pub fn plan_again(request: &Request, failed: &Plan, error: &Error) -> Result<Option<Again>, Error> {
-    if !matches!(error, Error::Setup(_)) {
-        return Ok(None);
+    match error {
+        Error::Setup(failure) if !failure.is_shortage() => {}
+        _ => return Ok(None),
     }
     let mut facts = platform::probe_host()?;
     let claim = platform::claim(request, &mut facts);

@@ -30,6 +30,7 @@ mod plain;
 mod planted;
 mod privileges;
 mod processes;
+mod races;
 mod rebinding;
 mod report;
 mod runs;
