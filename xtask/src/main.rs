@@ -2,6 +2,7 @@
 
 mod launcher;
 mod servers;
+mod switches;
 mod vm;
 
 use std::env;
@@ -24,12 +25,14 @@ struct Args {
 #[derive(Subcommand)]
 enum Verb {
     Servers(servers::Args),
+    Switches(switches::Args),
     Vm(vm::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
         Verb::Servers(args) => servers::run(&args),
+        Verb::Switches(args) => switches::run(&args),
         Verb::Vm(args) => vm::run(&args),
     };
     match outcome {

@@ -20,6 +20,7 @@ mod filesystem;
 mod grants;
 mod kill_launcher_200;
 mod landlock;
+mod layers;
 mod limits;
 mod network;
 mod network_bounds;
