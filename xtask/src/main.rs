@@ -2,8 +2,12 @@
 
 mod launcher;
 mod servers;
+mod switches;
+mod vm;
 
+use std::env;
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -21,11 +25,15 @@ struct Args {
 #[derive(Subcommand)]
 enum Verb {
     Servers(servers::Args),
+    Switches(switches::Args),
+    Vm(vm::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
         Verb::Servers(args) => servers::run(&args),
+        Verb::Switches(args) => switches::run(&args),
+        Verb::Vm(args) => vm::run(&args),
     };
     match outcome {
         Ok(code) => code,
@@ -34,4 +42,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The top of this workspace. Set by `cargo run`; a copy of this program that was started by hand
+/// uses the directory it is in.
+fn workspace() -> PathBuf {
+    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let workspace = package.as_deref().and_then(|path| path.parent()).map(PathBuf::from);
+    workspace.unwrap_or_else(|| ".".into())
+}
+
+/// Where cargo puts what it makes.
+fn target_directory() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }

@@ -9,7 +9,6 @@ mod install;
 mod scene;
 mod session;
 
-use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -60,7 +59,8 @@ struct Row {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let launcher = launcher::locate(args.mcp.as_deref())?;
-    let cache = args.dir.clone().unwrap_or_else(default_cache);
+    let cache =
+        args.dir.clone().unwrap_or_else(|| crate::workspace().join("target").join("servers"));
     let installed = install::install(&cache)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let sandboxed = Setting::Sandboxed { launcher };
@@ -77,13 +77,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 fn chosen(named: &[Server]) -> Vec<Server> {
     if named.is_empty() { Server::ALL.to_vec() } else { named.to_vec() }
-}
-
-fn default_cache() -> PathBuf {
-    // Set by `cargo run`; a copy of this program that was started by hand uses the directory it is in.
-    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let workspace = package.as_deref().and_then(|path| path.parent());
-    workspace.unwrap_or(".".as_ref()).join("target").join("servers")
 }
 
 async fn bounded(server: Server, installed: &Installed, setting: &Setting) -> Result<Run> {

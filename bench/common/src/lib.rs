@@ -1,5 +1,6 @@
-//! What the benchmarks share: order statistics, a shuffle, and where programs are.
+//! What the benchmarks share: order statistics, a shuffle, the launchers that are compared.
 
+pub mod launchers;
 pub mod programs;
 mod random;
 mod summary;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Milliseconds.
+/// In milliseconds, or in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     pub median: f64,
@@ -11,13 +11,16 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub fn of(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
+    pub fn of(times: Vec<Duration>) -> Self {
+        Self::of_values(times.iter().map(|time| time.as_secs_f64() * 1e3).collect())
+    }
+
+    pub fn of_values(mut values: Vec<f64>) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
         let at = |part: f64| {
             // Nearest rank; a benchmark has at least one round.
-            let rank = (part * times.len() as f64).ceil() as usize;
-            let time = times.get(rank.saturating_sub(1)).copied().unwrap_or_default();
-            time.as_secs_f64() * 1e3
+            let rank = (part * values.len() as f64).ceil() as usize;
+            values.get(rank.saturating_sub(1)).copied().unwrap_or_default()
         };
         Self { median: at(0.5), p10: at(0.1), p90: at(0.9) }
     }

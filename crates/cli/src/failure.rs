@@ -58,6 +58,12 @@ impl Failure {
         Failure::Input { path: path.to_owned(), why: error.to_string() }
     }
 
+    /// A place for trials could not be made.
+    pub fn temporary(path: &std::path::Path, error: &std::io::Error) -> Failure {
+        let why = format!("{error}; set TMPDIR to a directory that can be written to");
+        Failure::File { path: path.to_owned(), why }
+    }
+
     pub fn file(path: &std::path::Path, error: &std::io::Error) -> Failure {
         Failure::File { path: path.to_owned(), why: error.to_string() }
     }

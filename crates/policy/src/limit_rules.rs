@@ -73,6 +73,9 @@ impl Limit {
     }
 }
 
+/// The standard three, and the one that whatever starts a program holds until then.
+const LEAST_OPEN_FILES: u32 = 4;
+
 /// A value that a limit can have.
 pub(crate) trait LimitValue {
     /// Refuses what no program could run under, or what a kernel would take for "no limit".
@@ -117,11 +120,11 @@ impl LimitValue for Cores {
 impl LimitValue for u32 {
     fn check(&self, limit: Limit) -> Result<(), ValueError> {
         limit.refuse_zero(*self == 0, "write \"none\" for no limit")?;
-        if limit == Limit::OpenFiles && *self < 3 {
+        if limit == Limit::OpenFiles && *self < LEAST_OPEN_FILES {
             return Err(ValueError::new(
                 0..0,
                 "open_files is too small",
-                "a program needs at least 3, for its input and its two outputs",
+                "a program needs at least 4: its input, its two outputs, and one to start with",
             ));
         }
         Ok(())

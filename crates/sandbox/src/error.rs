@@ -16,6 +16,16 @@ pub struct SetupFailure {
     pub hint: String,
 }
 
+impl SetupFailure {
+    /// Whether something ran out for the moment: that says nothing of what the host can do, and
+    /// must not lead to fewer walls.
+    pub fn is_shortage(&self) -> bool {
+        // EAGAIN, ENOMEM, ENFILE, EMFILE by their numbers on Linux, the only system with a set-up.
+        const SHORTAGES: [i32; 4] = [11, 12, 23, 24];
+        SHORTAGES.contains(&self.errno)
+    }
+}
+
 impl std::fmt::Display for SetupFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.step)?;

@@ -79,8 +79,9 @@ pub fn plan_again(
     failed: &Plan<platform::Step>,
     error: &Error,
 ) -> Result<Option<Again>, Error> {
-    if !matches!(error, Error::Setup(_)) {
-        return Ok(None);
+    match error {
+        Error::Setup(failure) if !failure.is_shortage() => {}
+        _ => return Ok(None),
     }
     let mut facts = platform::probe_host()?;
     let claim = platform::claim(request, &mut facts);

@@ -163,6 +163,20 @@ impl Report {
             network: None,
         }
     }
+
+    /// Of a run that never came to a plan.
+    pub fn unplanned(command: Vec<String>, why: String, exit_code: u8) -> Self {
+        Report {
+            version: VERSION,
+            command,
+            controls: BTreeMap::new(),
+            ending: Ending::NotStarted(why),
+            exit_code,
+            usage: Usage::default(),
+            blocked_processes: 0,
+            network: None,
+        }
+    }
 }
 
 fn status<S: Describe>(

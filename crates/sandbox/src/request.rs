@@ -148,3 +148,15 @@ pub struct Request {
     pub secrets: Vec<(OsString, Secret)>,
     pub stdio: [Stdio; 3],
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let secret = Secret::new("canary".into());
+        assert_eq!(secret.reveal(), "canary");
+        assert!(!format!("{secret:?} {:#?}", vec![("NAME", &secret)]).contains("canary"));
+    }
+}

@@ -8,9 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bench_common::launchers;
 use serde_json::{Value, json};
 
-use super::{Result, contenders};
+use super::Result;
 
 /// Long enough to look at, short enough to wait for its end instead of killing anything.
 const SLEEP: [&str; 2] = ["/bin/sleep", "2"];
@@ -52,8 +53,8 @@ pub struct Tree {
 pub fn of_sandboxes(launcher: &Path) -> Result<Vec<Tree>> {
     let sleep = || SLEEP.map(OsString::from);
     Ok(vec![
-        Tree::of("bubblewrap", &contenders::bubblewrap(sleep()))?,
-        Tree::of("mcp", &contenders::mcp(launcher, sleep()))?,
+        Tree::of("bubblewrap", &launchers::bubblewrap(&[], sleep()))?,
+        Tree::of("mcp", &launchers::mcp(launcher, sleep()))?,
     ])
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use mcp_policy::{Defaults, Origin, Policy};
+use mcp_policy::{Bytes, Defaults, Origin, Policy};
 use mcp_sandbox::{
     Control, Describe, Ending, Intent, Notices, Plan, Report, Request, Usage, Wish, macos, platform,
 };
@@ -25,26 +25,31 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
         true => None,
         false => Log::open(What::new(args.reference.as_deref(), first(&args.command)))?,
     };
-    let outcome = start(&args, &mut log);
+    // First of all: one that cannot be written must not be found out after an hour, and one of an
+    // earlier run must not pass for this one's, however early this one fails.
+    let file = args.report.as_deref().filter(|_| !args.explain).map(create).transpose()?;
+    let mut report = None;
+    let outcome = start(&args, &mut log, &mut report);
     if let Some(log) = &log {
         match &outcome {
-            Ok((_, Some(report))) => log.end(Event::end(report)),
-            Ok((_, None)) => {}
+            Ok(_) => report.iter().for_each(|report| log.end(Event::end(report))),
             Err(failure) => log
                 .end(Event::Refused { exit_code: failure.exit_code(), why: failure.word().into() }),
         }
     }
-    Ok(outcome?.0)
+    if let (Some(mut file), Some(path)) = (file, &args.report) {
+        let report = report.unwrap_or_else(|| unplanned(&args, outcome.as_ref().err()));
+        write_report(&mut file, &to_json(&report)).map_err(|e| Failure::file(path, &e))?;
+    }
+    outcome
 }
 
 fn first(command: &[std::ffi::OsString]) -> Option<&std::ffi::OsStr> {
     command.first().map(|word| word.as_os_str())
 }
 
-/// The exit code, and the report of what was run.
-type Ran = (u8, Option<Report>);
-
-fn start(args: &Run, log: &mut Option<Log>) -> Result<Ran, Failure> {
+/// Leaves a report, once there is a plan.
+fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Result<u8, Failure> {
     let mut package = None;
     let (mut policy, command) = match &args.reference {
         Some(word) => {
@@ -84,46 +89,52 @@ fn start(args: &Run, log: &mut Option<Log>) -> Result<Ran, Failure> {
     if args.explain {
         return print_plan(&plan, args.json);
     }
-    settle_gaps(&plan, &request.policy, args)?;
-    // Before the run: a report that cannot be written must not be found out after an hour.
-    let report_file = args.report.as_deref().map(create).transpose()?;
+    let mut not_started = |plan: &Plan<platform::Step>, failure: Failure| {
+        *report = Some(not_started(plan, &request, failure.to_string(), failure.exit_code()));
+        failure
+    };
+    settle_gaps(&plan, &request.policy, args).map_err(|failure| not_started(&plan, failure))?;
+    if !args.quiet {
+        warn_of_little_memory(&request.policy);
+    }
     if let Some(log) = log {
         log.start()?;
     }
     let notices = if args.quiet { Notices::Silent } else { Notices::Stderr };
     let mut outcome = platform::run(&plan, &request, claim, notices);
-    let mut refused = None;
     if let Err(error) = &outcome
         && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
     {
         (facts, plan) = (again.facts, again.plan);
-        let settled = settle_gaps(&plan, &request.policy, args);
-        outcome = match &settled {
-            Ok(()) => platform::run(&plan, &request, again.claim, notices),
-            Err(refused) => Err(mcp_sandbox::Error::Unsupported(refused.to_string())),
-        };
-        refused = settled.err();
+        settle_gaps(&plan, &request.policy, args).map_err(|failure| not_started(&plan, failure))?;
+        outcome = platform::run(&plan, &request, again.claim, notices);
     }
-    if let (Some(mut file), Some(path)) = (report_file, &args.report) {
-        let report = match &outcome {
-            Ok(report) => to_json(report),
-            Err(error) => to_json(&not_started(&plan, &request, error)),
-        };
-        write_report(&mut file, &report).map_err(|e| Failure::file(path, &e))?;
-    }
-    if let Some(refused) = refused {
-        return Err(refused);
-    }
-    let report = outcome?;
+    let ended = outcome.map_err(|error| not_started(&plan, error.into()))?;
     if !args.quiet {
-        tell_ending(&report, &request, &facts);
+        tell_ending(&ended, &request, &facts);
     }
-    Ok((report.exit_code, Some(report)))
+    Ok(report.insert(ended).exit_code)
 }
 
-fn print_plan<S: Describe + Serialize>(plan: &Plan<S>, as_json: bool) -> Result<Ran, Failure> {
+fn unplanned(args: &Run, failure: Option<&Failure>) -> Report {
+    let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let why = failure.map_or_else(String::new, ToString::to_string);
+    Report::unplanned(command, why, failure.map_or(0, Failure::exit_code))
+}
+
+/// Programs that cannot get the memory to start with end without a word.
+fn warn_of_little_memory(policy: &Policy) {
+    if let Some(limit) = policy.limits.memory.value.filter(|limit| *limit < Bytes::mib(1)) {
+        render::say(&format!(
+            "warning: a memory limit of {limit} is less than most programs need to start \
+             (--max-memory 64M is more than enough for small ones)"
+        ));
+    }
+}
+
+fn print_plan<S: Describe + Serialize>(plan: &Plan<S>, as_json: bool) -> Result<u8, Failure> {
     render::print(&if as_json { to_json(plan) + "\n" } else { explain(plan) });
-    Ok((0, None))
+    Ok(0)
 }
 
 /// Not through a symlink: an earlier run may have left one in a directory it could write.
@@ -143,14 +154,9 @@ fn write_report(file: &mut File, report: &str) -> std::io::Result<()> {
     writeln!(file, "{report}")
 }
 
-fn not_started<S: Describe>(
-    plan: &Plan<S>,
-    request: &Request,
-    error: &mcp_sandbox::Error,
-) -> Report {
+fn not_started<S: Describe>(plan: &Plan<S>, request: &Request, why: String, code: u8) -> Report {
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-    let ending = Ending::NotStarted(error.to_string());
-    Report::new(plan, &[], command, ending, error.exit_code(), Usage::default())
+    Report::new(plan, &[], command, Ending::NotStarted(why), code, Usage::default())
 }
 
 fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failure> {

@@ -96,6 +96,49 @@ fn twenty_open_files() {
     }
 }
 
+#[test]
+fn too_few_open_files_are_named_as_the_reason() {
+    require!("userns");
+    for few in [4, 6, 8] {
+        let run = Run::new().prepare(Preparation::OpenFiles(few)).probe(&["cwd"]);
+        let finished = run.run();
+        finished.is_clear_error();
+        assert!(finished.stderr.contains("ulimit -n"), "{few}: {finished}");
+        // Nor is it taken for a host that can do less.
+        assert!(!finished.stderr.contains("this host"), "{few}: {finished}");
+        assert!(!finished.stderr.contains("partly enforced"), "{few}: {finished}");
+    }
+    allowed(Run::new().prepare(Preparation::OpenFiles(32)).probe(&["cwd"]));
+}
+
+/// What the caller's umask takes away is not taken from the sandbox itself, and the command has it.
+#[test]
+fn umask_is_the_commands_and_not_the_set_ups() {
+    require!("userns");
+    for mask in [0o777, 0o027, 0o000] {
+        let run = Run::new()
+            .prepare(Preparation::Umask(mask))
+            .shell("umask; cd /tmp; ls -a /etc /dev/shm");
+        let finished = run.run();
+        finished.code_is(0);
+        let said = finished.text();
+        assert_eq!(said.lines().next(), Some(format!("{mask:04o}").as_str()), "{finished}");
+        assert!(said.contains("passwd"), "{finished}");
+    }
+}
+
+#[test]
+fn doctor_and_demo_without_a_place_to_write_say_what_to_do() {
+    for verb in ["doctor", "demo"] {
+        for place in ["/no/such/place", "/proc"] {
+            let mcp = mcp_path().into_os_string();
+            let finished = Run::bare().env("TMPDIR", place).command(&[mcp, verb.into()]).run();
+            finished.is_clear_error();
+            assert!(finished.stderr.contains("set TMPDIR"), "{verb}: {finished}");
+        }
+    }
+}
+
 /// Runs the launcher with a /tmp of the given kind, in a mount namespace of the test's own.
 fn with_tmp(second: &[&str]) -> Finished {
     let programs = [mcp_path(), probe_path()];

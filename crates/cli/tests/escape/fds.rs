@@ -220,7 +220,8 @@ fn tcp_sockets_never_enter() {
 }
 
 /// Gives `file` as fd 0, 1 or 2 and expects a refusal before anything runs.
-fn is_turned_away(file: &File, number: i32) {
+#[track_caller]
+fn is_turned_away(file: &File, number: i32, named: &str) {
     let file = OwnedFd::from(file.try_clone().unwrap());
     let scratch = Scratch::new();
     let proof = scratch.dir("proof").join("ran");
@@ -231,6 +232,8 @@ fn is_turned_away(file: &File, number: i32) {
         .run();
     finished.has_no_panic();
     assert_eq!(finished.code, 125, "fd {number}: {finished}");
+    // On 2 there is nobody to say it to.
+    assert!(number == 2 || finished.stderr.contains(named), "fd {number}: {finished}");
     assert!(!proof.exists(), "it ran: {finished}");
 }
 
@@ -243,7 +246,7 @@ fn directories_are_turned_away() {
     let bare = Run::bare().stdin(dir.try_clone().unwrap());
     allowed(bare.probe(&["openat", "0", "secret"]));
     for number in 0..=2 {
-        is_turned_away(&dir, number);
+        is_turned_away(&dir, number, "a directory");
     }
 }
 
@@ -255,8 +258,8 @@ fn path_descriptors_are_turned_away() {
     let bare = Run::bare().stdin(path_only(&secret));
     assert_eq!(allowed(bare.probe(&["read", "/proc/self/fd/0"])).detail, "canary");
     for number in 0..=2 {
-        is_turned_away(&path_only(&secret), number);
-        is_turned_away(&path_only(scratch.path()), number);
+        is_turned_away(&path_only(&secret), number, "an O_PATH handle");
+        is_turned_away(&path_only(scratch.path()), number, "an O_PATH handle");
     }
 }
 
@@ -265,6 +268,6 @@ fn other_devices_are_turned_away() {
     require!("userns");
     let device = File::open("/dev/zero").unwrap();
     for number in 0..=2 {
-        is_turned_away(&device, number);
+        is_turned_away(&device, number, "a device");
     }
 }

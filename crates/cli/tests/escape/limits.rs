@@ -1,7 +1,7 @@
 //! Resource limits, by what the program sees and by what happens when it goes on.
 
 use crate::require;
-use crate::support::{Outcome, Run, Scratch, allowed, blocked};
+use crate::support::{Outcome, Preparation, Run, Scratch, allowed, blocked};
 
 const MIB: u64 = 1 << 20;
 
@@ -41,7 +41,11 @@ fn limits_cannot_be_raised() {
 #[test]
 fn defaults_are_those_that_servers_live_with() {
     require!("userns");
-    let limits = rlimits(Run::new());
+    let bare = rlimits(Run::bare().prepare(Preparation::CoreFiles));
+    if bare.field("core") == ["0", "0"] {
+        println!("SKIP: control: core files are off outside too");
+    }
+    let limits = rlimits(Run::new().prepare(Preparation::CoreFiles));
     assert_eq!(limits.field("core"), ["0", "0"]);
     assert_eq!(soft(&limits, "nofile"), 1024);
     assert_eq!(soft(&limits, "as"), u64::MAX);
@@ -240,4 +244,53 @@ fn memory_of_a_process_with_an_odd_name() {
     }
     run("1G").code_is(0);
     run("128M").code_is(137);
+}
+
+#[test]
+fn a_limit_too_small_to_start_with_is_said_to_be() {
+    require!("userns");
+    let few = Run::new().flag("--max-fds").arg("3").command(&["true"]).run();
+    few.is_clear_error().code_is(2);
+    assert!(few.stderr.contains("at least 4"), "{few}");
+    Run::new().flag("--max-fds").arg("4").command(&["true"]).run().code_is(0);
+
+    let said =
+        |size: &str| Run::new().flag("--max-memory").arg(size).command(&["true"]).run().stderr;
+    assert!(said("64K").contains("less than most programs need"), "{}", said("64K"));
+    assert_eq!(said("64M"), "");
+}
+
+/// Empty files take no space, but memory of the host's.
+#[test]
+fn number_of_temporary_files() {
+    require!("userns");
+    let make = "i=0; while [ $i -lt 20000 ]; do : > /tmp/$i || exit 3; i=$((i + 1)); done";
+    let run = |size: &str| limited("--max-tmp", size).shell(make).run();
+    run("256M").code_is(0);
+    assert_ne!(run("4M").code, 0);
+}
+
+/// SIGXCPU can be ignored; what comes after it cannot.
+#[test]
+fn processor_time_of_who_ignores_the_warning() {
+    require!("userns");
+    let run = limited("--max-cpu-time", "1s").flag("--timeout").arg("50s");
+    let finished = run.shell("trap '' XCPU; while :; do :; done").run();
+    assert_eq!(finished.code, 137, "{finished}");
+}
+
+/// Where no cgroup holds the memory, each process has a limit beside the watch over all of them.
+#[test]
+fn memory_of_a_process_is_limited_where_no_cgroup_does() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.join("report.json");
+    let limits = rlimits(limited("--max-memory", "64M").flag("--report").arg(&file));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    match report["controls"]["memory"]["by"].as_str().unwrap() {
+        by if by.contains("RLIMIT_DATA") => assert_eq!(soft(&limits, "data"), 64 * MIB),
+        by => println!("SKIP: memory is held by {by}"),
+    }
+    assert_eq!(soft(&rlimits(limited("--max-memory", "none")), "data"), u64::MAX);
 }

@@ -34,6 +34,8 @@ mod grants;
 mod kill_launcher_200;
 #[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod layers;
 #[cfg_attr(target_os = "macos", path = "macos/limits.rs")]
 mod limits;
 #[cfg_attr(target_os = "macos", path = "macos/network.rs")]
@@ -54,6 +56,8 @@ mod planted;
 mod privileges;
 #[cfg_attr(target_os = "macos", path = "macos/processes.rs")]
 mod processes;
+#[cfg(target_os = "linux")]
+mod races;
 #[cfg(target_os = "linux")]
 mod rebinding;
 #[cfg_attr(target_os = "macos", path = "macos/report.rs")]

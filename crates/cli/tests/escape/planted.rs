@@ -44,6 +44,22 @@ fn virtual_environment_that_leads_to_a_secret() {
     secret_stays_closed(&program, Run::new());
 }
 
+/// A script of the user's is a program like any other, but none that the package may show.
+#[test]
+fn virtual_environment_that_leads_to_a_script() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let secret = scratch.join("keys/deploy");
+    script(&secret, &format!("#!/bin/sh\n# {SECRET}\n"));
+    let program = scratch.join("pkg/bin/server");
+    script(&program, &format!("#!/bin/sh\ncat '{}'\n", secret.display()));
+    fs::create_dir(scratch.join("pkg/home")).unwrap();
+    symlink(&secret, scratch.join("pkg/home/python3")).unwrap();
+    let home = scratch.join("pkg/home");
+    fs::write(scratch.join("pkg/pyvenv.cfg"), format!("home = {}\n", home.display())).unwrap();
+    secret_stays_closed(&program, Run::new());
+}
+
 #[test]
 fn stand_in_that_leads_to_a_secret() {
     require!("userns");

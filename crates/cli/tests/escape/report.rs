@@ -171,9 +171,37 @@ fn command_cannot_write_into_its_report() {
     require!("userns");
     let scratch = Scratch::new();
     let file = scratch.join("report.json");
-    let text = "x".repeat(20_000);
+    // Longer than any report, and not on the command line, which is in the report.
+    let fill = ["sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x > \"$0\""];
     let run = Run::new().write(scratch.path()).flag("--report").arg(&file);
-    run.probe(&["write".as_ref(), file.as_os_str(), text.as_ref()]).run().code_is(0);
+    run.command(&fill).command(&[&file]).run().code_is(0);
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert!(report["controls"].is_object());
+}
+
+/// However early a run fails: what an earlier one left must not pass for its report.
+#[test]
+fn an_old_report_does_not_stay_for_a_run_that_never_started() {
+    let scratch = Scratch::new();
+    let file = scratch.join("report.json");
+    let missing = scratch.join("missing");
+    let early: [(&str, Run); 4] = [
+        ("no command", Run::new().command(&["mcp-no-such-command"])),
+        ("no grant", Run::new().read(&missing).command(&["true"])),
+        ("no policy", Run::new().flag("--policy").arg(&missing).command(&["true"])),
+        ("strict", Run::new().flag("--strict").flag("--max-cpu-time").arg("9s").command(&["true"])),
+    ];
+    for (what, run) in early {
+        fs::write(&file, "{\"ending\": {\"exited\": 0}, \"exit_code\": 0}").unwrap();
+        let finished = run.flag("--report").arg(&file).run();
+        assert_ne!(finished.code, 0, "{what}: {finished}");
+        let text = fs::read_to_string(&file).unwrap();
+        let report: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        let why = report["ending"]["not_started"].as_str();
+        assert!(why.is_some_and(|why| !why.is_empty()), "{what}: {report:#}");
+        assert_eq!(report["exit_code"], finished.code, "{what}: {report:#}");
+        let enforced = report["controls"].as_object().unwrap().values();
+        let claims = enforced.filter(|it| it["status"] == "enforced" || it["status"] == "partial");
+        assert_eq!(claims.count(), 0, "{what}: {report:#}");
+    }
 }

@@ -94,9 +94,10 @@ impl Live {
     /// Waits until stdout holds the text.
     #[track_caller]
     pub fn await_output(&self, text: &str) {
-        let seen =
-            eventually(self.limit, || String::from_utf8_lossy(&self.stdout.bytes()).contains(text));
-        assert!(seen, "never said {text:?}: {}\n{}", self.shown, self.so_far());
+        let holds = || String::from_utf8_lossy(&self.stdout.bytes()).contains(text);
+        // What has ended says nothing more.
+        eventually(self.limit, || *self.stdout.ended.lock().unwrap() || holds());
+        assert!(holds(), "never said {text:?}: {}\n{}", self.shown, self.so_far());
     }
 
     fn so_far(&self) -> Finished {

@@ -17,6 +17,11 @@ pub enum Preparation {
     /// Soft and hard limit of open files.
     OpenFiles(u64),
     RemoveDir(CString),
+    Umask(u32),
+    /// Lets the process write core files, as far as it may.
+    CoreFiles,
+    /// Supplementary groups; root only.
+    Groups(&'static [u32]),
     /// Becomes an ordinary user.
     Uid(u32),
     /// A new session with fd 0, a terminal, as its controlling terminal.
@@ -44,6 +49,17 @@ impl Preparation {
                     libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit)
                 }
                 Preparation::RemoveDir(path) => libc::rmdir(path.as_ptr()),
+                Preparation::Umask(mask) => {
+                    libc::umask(*mask);
+                    0
+                }
+                Preparation::CoreFiles => {
+                    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+                    libc::getrlimit(libc::RLIMIT_CORE, &raw mut limit);
+                    limit.rlim_cur = limit.rlim_max;
+                    libc::setrlimit(libc::RLIMIT_CORE, &raw const limit)
+                }
+                Preparation::Groups(groups) => libc::setgroups(groups.len(), groups.as_ptr()),
                 Preparation::Uid(uid) => match libc::setgroups(0, std::ptr::null()) {
                     0 if libc::setgid(*uid) == 0 => libc::setuid(*uid),
                     _ => -1,

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
 use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
@@ -51,6 +52,8 @@ pub struct Sandbox<'a> {
     seen: Vec<(usize, Seen)>,
     argv: Vec<CString>,
     env: Vec<CString>,
+    /// The caller's, for the command; init makes files with the modes it names.
+    umask: Mode,
 }
 
 /// A failure inside a step that has several parts.
@@ -98,6 +101,7 @@ pub fn init(
         seen: Vec::new(),
         argv: Vec::new(),
         env: Vec::new(),
+        umask: process::umask(Mode::empty()),
     };
     sandbox.init();
     match sys::spawn_until_exec(&|| sandbox.target()) {
@@ -463,6 +467,7 @@ impl Sandbox<'_> {
             Err(error) => return error.into(),
         };
         self.signals.restore_for_exec();
+        process::umask(self.umask);
         sys::execute(&program, &self.argv, &self.env).into()
     }
 

@@ -47,6 +47,14 @@ pub fn run(
     match try_run(plan, request, claim, outside) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
+        Err(Trouble::Io(source)) if source.raw_os_error() == Some(libc::EMFILE) => {
+            Err(Error::Setup(SetupFailure {
+                step: "open files".to_owned(),
+                target: String::new(),
+                errno: libc::EMFILE,
+                hint: FEW_FILES.to_owned(),
+            }))
+        }
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
@@ -426,6 +434,9 @@ fn explain(plan: &Plan, failed: Failed) -> Error {
     })
 }
 
+const FEW_FILES: &str =
+    "the caller's limit of open files is too low to start with; raise it (ulimit -n 64)";
+
 fn hint(step: &Step, errno: i32) -> &'static str {
     match (step, errno) {
         (Step::Namespaces { .. }, libc::EPERM | libc::ENOSPC | libc::ENOSYS | libc::EINVAL) => {
@@ -442,6 +453,7 @@ fn hint(step: &Step, errno: i32) -> &'static str {
             "something else was put in its place while the sandbox was set up"
         }
         (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
+        (_, libc::EMFILE) => FEW_FILES,
         (_, libc::ENOSYS) => "needs a newer kernel, or a filter around mcp refuses it",
         _ => "",
     }

@@ -66,7 +66,7 @@ impl Scene {
     fn new() -> Result<Scene, Failure> {
         let directory = std::env::temp_dir().join(format!("mcp-doctor-{}", std::process::id()));
         let fail = |e: std::io::Error| Failure::file(&directory, &e);
-        std::fs::create_dir(&directory).map_err(fail)?;
+        std::fs::create_dir(&directory).map_err(|e| Failure::temporary(&directory, &e))?;
         std::fs::write(directory.join("secret"), "secret").map_err(fail)?;
         let listener = TcpListener::bind("127.0.0.1:0").map_err(fail)?;
         let exe = std::env::current_exe().map_err(fail)?;

@@ -136,3 +136,18 @@ fn an_ordinary_program_is_no_shim() {
     assert_eq!(behind(&f.program("home/shims/tool", ""), &f.home(), NONE), None);
     assert_eq!(behind(Path::new("/"), Path::new("/"), NONE), None);
 }
+
+#[test]
+fn a_version_is_a_name_and_no_way_to_somewhere_else() {
+    let f = Fixture::new();
+    let shim = pyenv(&f);
+    f.program("home/outside/bin/python", "");
+    let find = |version: &str| {
+        f.file("home/.pyenv/version", version);
+        behind(&shim, &f.home(), NONE)
+    };
+    assert_eq!(find("3.9.1"), python(&f, "3.9.1"));
+    for version in ["../../outside", "3.9.1/../../../outside", "..", "."] {
+        assert_eq!(find(version), None, "{version}");
+    }
+}

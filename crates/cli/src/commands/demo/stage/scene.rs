@@ -158,11 +158,11 @@ struct TemporaryDirectory(PathBuf);
 impl TemporaryDirectory {
     fn new() -> Result<TemporaryDirectory, Failure> {
         let parent = std::env::temp_dir();
-        let parent = parent.canonicalize().map_err(|error| Failure::file(&parent, &error))?;
+        let parent = parent.canonicalize().map_err(|error| Failure::temporary(&parent, &error))?;
         let path = parent.join(format!("mcp-demo-{}", unique()));
         // Fails for anything that is there already, so nobody can have prepared it.
         let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| Failure::file(&path, &error))?;
+        made.map_err(|error| Failure::temporary(&path, &error))?;
         Ok(TemporaryDirectory(path))
     }
 }

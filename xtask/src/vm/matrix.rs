@@ -1,0 +1,176 @@
+//! `cargo xtask vm matrix`: what holds on which kind of host, tried on each of them.
+//!
+//! A cell is one kernel, one kind of host, one user. It is tried in a guest of its own, and what
+//! came of it is kept until the programs change, so that a long run can be taken up again.
+
+mod cell;
+mod document;
+mod host;
+mod stage;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::Result;
+use crate::vm::guest::{Cgroup, Guest, Output, User};
+use crate::vm::kernel::Kernel;
+use crate::vm::{Machine, Temporary};
+use cell::{Suite, Tests, Tried};
+use host::Kind;
+use stage::Stage;
+
+/// Try every control and the escape tests on several kernels and kinds of hosts
+///
+/// One guest at a time; what is known is kept, and only what is missing is tried. The whole takes an
+/// hour or two.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only cells whose name contains this: 6.1/, /no-landlock/, /root
+    #[arg(long, value_name = "PART")]
+    only: Vec<String>,
+    /// A directory with mcp, mcp-probe and escape [default: a fresh release build]
+    #[arg(long, value_name = "DIR")]
+    bin_dir: Option<PathBuf>,
+    /// Leave the escape tests out: minutes instead of hours
+    #[arg(long)]
+    without_tests: bool,
+    /// Try again what is known already
+    #[arg(long)]
+    again: bool,
+    /// Write the table into docs/SECURITY.md
+    #[arg(long, conflicts_with = "check")]
+    write: bool,
+    /// Only see that the table in docs/SECURITY.md is one of these
+    #[arg(long)]
+    check: bool,
+    /// How cgroup v2 is set up
+    #[arg(long, value_enum, default_value_t = Cgroup::Delegate)]
+    cgroup: Cgroup,
+    /// Seconds until a guest is given up
+    #[arg(long, default_value_t = 2400, value_name = "SECONDS")]
+    timeout: u64,
+    #[command(flatten)]
+    machine: Machine,
+}
+
+/// One kernel, one kind of host, one user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Cell {
+    kernel: Kernel,
+    kind: Kind,
+    user: User,
+}
+
+impl Cell {
+    fn all() -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for kernel in Kernel::ALL {
+            for kind in Kind::ALL {
+                for user in [User::Ordinary, User::Root] {
+                    cells.push(Cell { kernel, kind, user });
+                }
+            }
+        }
+        cells
+    }
+
+    fn name(self) -> String {
+        let user = match self.user {
+            User::Ordinary => "user",
+            User::Root => "root",
+        };
+        format!("{}/{}/{user}", self.kernel, self.kind.name())
+    }
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let document = crate::workspace().join("docs").join("SECURITY.md");
+    if args.check {
+        document::check(&fs::read_to_string(&document)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let cache = args.machine.cache();
+    let stage = Stage::make(args.bin_dir.as_deref(), &cache)?;
+    let results = cache.join("matrix");
+    fs::create_dir_all(&results)?;
+    let mut known = Vec::new();
+    for cell in Cell::all() {
+        let file = results.join(cell.name().replace('/', "_") + ".json");
+        let chosen =
+            args.only.is_empty() || args.only.iter().any(|part| cell.name().contains(part));
+        let kept = Tried::read(&file).filter(|tried| {
+            tried.stage == stage.fingerprint && (args.without_tests || tried.suite.is_some())
+        });
+        match kept {
+            Some(tried) if !chosen || !args.again => known.push((cell, tried)),
+            _ if !chosen => {}
+            _ => {
+                let tried = attempt(cell, args, &stage, &cache)?;
+                tried.write(&file)?;
+                known.push((cell, tried));
+            }
+        }
+    }
+    let table = document::render(&known);
+    println!("{table}");
+    if args.write {
+        let text = document::replaced(&fs::read_to_string(&document)?, &table)?;
+        fs::write(&document, text)?;
+    }
+    let has_failed = |suite: &Suite| !suite.failed.is_empty();
+    let failed = known.iter().any(|(_, tried)| tried.suite.as_ref().is_some_and(has_failed));
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn attempt(cell: Cell, args: &Args, stage: &Stage, cache: &Path) -> Result<Tried> {
+    let guest = Guest {
+        kernel: cell.kernel,
+        sysctls: cell.kind.sysctls().iter().map(|it| (*it).to_owned()).collect(),
+        append: cell.kind.append().iter().map(|it| (*it).to_owned()).collect(),
+        cgroup: args.cgroup,
+        user: cell.user,
+        memory: args.machine.memory,
+        limit: Duration::from_secs(args.timeout),
+    };
+    let tests = if args.without_tests { Tests::LeftOut } else { Tests::Run };
+    eprint!("{:<28} ", cell.name());
+    let begun = Instant::now();
+    let finished = guest.run(cache, &cell::script(&stage.directory, tests), Output::Collected)?;
+    let logs = cache.join("logs");
+    fs::create_dir_all(&logs)?;
+    let log = logs.join(cell.name().replace('/', "_"));
+    fs::write(&log, format!("{}\n{}", finished.stdout, finished.stderr))?;
+    if finished.code.is_none() {
+        return Err(format!("not done after {} s; see {}", args.timeout, log.display()).into());
+    }
+    let tried = Tried::parse(&finished.stdout, &finished.release, &stage.fingerprint)
+        .map_err(|why| format!("{why}; see {}", log.display()))?;
+    eprintln!("{} ({} s)", tried.told(), begun.elapsed().as_secs());
+    Ok(tried)
+}
+
+/// A place beside the cache for what is staged.
+fn staging(cache: &Path) -> Result<Temporary> {
+    Temporary::below(cache, "stage")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_have_names_of_their_own() {
+        let names: std::collections::BTreeSet<_> =
+            Cell::all().into_iter().map(Cell::name).collect();
+        assert_eq!(names.len(), 40);
+        assert!(names.contains("6.1/no-landlock/root"));
+    }
+
+    #[test]
+    fn the_table_in_the_document_has_its_shape() {
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/SECURITY.md");
+        document::check(&fs::read_to_string(document).unwrap()).unwrap();
+    }
+}

@@ -1,0 +1,262 @@
+//! What is tried in one guest, and what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Result;
+
+/// Between the parts of what the script prints. A part's name and a code follow.
+const MARK: &str = "@@part";
+
+/// Asks for every control, so that the report names each. `--fallback warn`: what is less than asked for
+/// is to be seen in the report; whether such a run starts by default is tried apart.
+const ASK: &str = "--fallback warn --read /scratch/read --write /scratch/write --deny '**/secret' \
+                   --no-subprocess --max-memory 256M --max-cpu 500 --max-cpu-time 60s --max-pids 64 \
+                   --max-fds 256 --max-file-size 16M --max-tmp 16M --max-address-space 8G --timeout 300s";
+
+const SUITE: &str = "MCP_BIN=$bin/mcp MCP_PROBE_BIN=$bin/mcp-probe \
+                     $bin/escape --show-output --test-threads 2 2>&1; part suite";
+
+/// Whether the escape tests are part of a trial; they take most of its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tests {
+    Run,
+    LeftOut,
+}
+
+/// For a shell in the guest, whose disk is at /scratch.
+pub fn script(stage: &Path, tests: Tests) -> String {
+    let suite = match tests {
+        Tests::Run => SUITE,
+        Tests::LeftOut => "",
+    };
+    format!(
+        r#"bin=/scratch/bin
+mkdir $bin /scratch/read /scratch/write && cp '{stage}'/mcp '{stage}'/mcp-probe '{stage}'/escape $bin || exit
+chmod 755 $bin $bin/* /scratch/read; chmod 777 /scratch/write; touch /scratch/read/secret
+cd /scratch/read
+part() {{ echo; echo "{MARK} $1 $?"; }}
+$bin/mcp run -- /bin/true 2>&1; part default
+$bin/mcp run --report /scratch/report {ASK} -- $bin/mcp-probe cwd >/dev/null 2>/scratch/said; part asked
+cat /scratch/said; part said
+cat /scratch/report 2>/dev/null; part report
+$bin/mcp doctor --json; part doctor
+{suite}
+exit 0
+"#,
+        stage = stage.display()
+    )
+}
+
+/// What came of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// Which programs it was tried with.
+    pub stage: String,
+    /// As `uname -r` says it.
+    pub release: String,
+    /// Exit code of a run with the default policy.
+    pub default: i32,
+    /// Status of each control as reported, or the reason why there was no run.
+    pub controls: Controls,
+    /// What `doctor` says of the default policy.
+    pub doctor: Doctor,
+    /// None where the tests were left out.
+    pub suite: Option<Suite>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Controls {
+    Reported(BTreeMap<String, String>),
+    Refused(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doctor {
+    Enforced,
+    NotEnforced,
+    /// It did not answer.
+    Silent,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suite {
+    pub passed: usize,
+    /// Of the passed: those that said why they could not try.
+    pub skipped: usize,
+    pub failed: Vec<String>,
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed", self.passed - self.skipped)?;
+        if self.skipped > 0 {
+            write!(f, ", {} skipped", self.skipped)?;
+        }
+        if !self.failed.is_empty() {
+            write!(f, ", **{} failed**: {}", self.failed.len(), self.failed.join(" "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Tried {
+    pub fn parse(output: &str, release: &str, stage: &str) -> Result<Tried> {
+        let parts = parts(output);
+        let part = |name: &str| {
+            parts.get(name).ok_or_else(|| format!("the guest did not get to the {name} part"))
+        };
+        let controls = match reported(&part("report")?.1) {
+            Some(controls) => Controls::Reported(controls),
+            None => Controls::Refused(first_line(&part("said")?.1)),
+        };
+        Ok(Tried {
+            stage: stage.to_owned(),
+            release: release.to_owned(),
+            default: part("default")?.0,
+            controls,
+            doctor: doctor(&part("doctor")?.1),
+            suite: parts.get("suite").map(|(_, text)| suite(text)).transpose()?,
+        })
+    }
+
+    /// What the tests came to.
+    pub fn told(&self) -> String {
+        self.suite.as_ref().map_or_else(|| "not run".to_owned(), ToString::to_string)
+    }
+
+    pub fn read(file: &Path) -> Option<Tried> {
+        serde_json::from_str(&fs::read_to_string(file).ok()?).ok()
+    }
+
+    pub fn write(&self, file: &Path) -> Result<()> {
+        Ok(fs::write(file, serde_json::to_string_pretty(self)?)?)
+    }
+}
+
+/// Code and text of each part by its name. Console ends of line have a carriage return.
+fn parts(output: &str) -> BTreeMap<&str, (i32, String)> {
+    let mut found = BTreeMap::new();
+    let mut text = String::new();
+    for line in output.lines().map(|line| line.trim_end_matches('\r')) {
+        let mark = line.strip_prefix(MARK).and_then(|mark| mark.trim().split_once(' '));
+        match mark {
+            Some((name, code)) => {
+                found.insert(name, (code.parse().unwrap_or(-1), std::mem::take(&mut text)));
+            }
+            None => {
+                text += line;
+                text.push('\n');
+            }
+        }
+    }
+    found
+}
+
+/// None for a report of a run that did not start: it says what was meant, not what held.
+fn reported(text: &str) -> Option<BTreeMap<String, String>> {
+    let report: Value = serde_json::from_str(text).ok()?;
+    if report["ending"].get("not_started").is_some() {
+        return None;
+    }
+    let controls = report["controls"].as_object()?.iter();
+    controls.map(|(name, it)| Some((name.clone(), it["status"].as_str()?.to_owned()))).collect()
+}
+
+fn doctor(text: &str) -> Doctor {
+    let answer = serde_json::from_str::<Value>(text).unwrap_or_default();
+    match answer["default_policy_enforced"].as_bool() {
+        Some(true) => Doctor::Enforced,
+        Some(false) => Doctor::NotEnforced,
+        None => Doctor::Silent,
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message").trim().to_owned()
+}
+
+/// The test harness' own account. Tests may run at the same time, so only whole lines count.
+fn suite(text: &str) -> Result<Suite> {
+    let mut suite = Suite::default();
+    let mut skipping = BTreeSet::new();
+    let (mut current, mut ended) = (None, false);
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... ok"))
+        {
+            suite.passed += usize::from(!name.is_empty());
+        } else if let Some(name) =
+            line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"))
+        {
+            suite.failed.push(format!("`{name}`"));
+        } else if let Some(name) =
+            line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----"))
+        {
+            current = Some(name);
+        } else if line.starts_with("SKIP: ") {
+            // A control that cannot be had weakens a test, it does not skip it.
+            if !line.starts_with("SKIP: control") {
+                skipping.extend(current);
+            }
+        } else if line.starts_with("test result: ") {
+            ended = true;
+        }
+    }
+    suite.failed.sort();
+    let failed = |name: &&str| suite.failed.contains(&format!("`{name}`"));
+    suite.skipped = skipping.iter().filter(|name| !failed(name)).count();
+    if ended { Ok(suite) } else { Err("the tests did not come to their end".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "running 4 tests\ntest a::one ... ok\ntest a::two ... ok\ntest b::three ... ok\n\
+                         test b::four ... FAILED\n\nsuccesses:\n\n---- a::two stdout ----\nSKIP: userns: no\n\
+                         ---- b::three stdout ----\nSKIP: control: is EPERM outside too\n\nfailures:\n\
+                         ---- b::four stdout ----\nSKIP: x\nthread panicked\n\ntest result: FAILED. 3 passed\n";
+
+    #[test]
+    fn passed_skipped_and_failed_are_told_apart() {
+        let suite = suite(SAID).unwrap();
+        let expected = Suite { passed: 3, skipped: 1, failed: vec!["`b::four`".to_owned()] };
+        assert_eq!(suite, expected);
+        assert_eq!(suite.to_string(), "2 passed, 1 skipped, **1 failed**: `b::four`");
+    }
+
+    #[test]
+    fn a_suite_without_an_end_is_no_result() {
+        assert!(super::suite("test a::one ... ok\n").is_err());
+    }
+
+    #[test]
+    fn parts_become_a_result() {
+        let report = r#"{"controls":{"memory":{"status":"partial"}},"ending":{"exited":0}}"#;
+        let output = format!(
+            "\r\n@@part default 0\r\n@@part asked 0\n@@part said 0\n{report}\n@@part report 0\n\
+             {{\"default_policy_enforced\":true}}\n@@part doctor 0\n{SAID}@@part suite 101\n"
+        );
+        let tried = Tried::parse(&output, "6.1", "x").unwrap();
+        assert_eq!((tried.default, tried.doctor), (0, Doctor::Enforced));
+        let controls = BTreeMap::from([("memory".to_owned(), "partial".to_owned())]);
+        assert_eq!(tried.controls, Controls::Reported(controls));
+        assert_eq!(tried.suite.map(|suite| suite.passed), Some(3));
+        assert!(Tried::parse("nothing", "6.1", "x").is_err());
+    }
+
+    #[test]
+    fn a_run_that_did_not_start_has_no_statuses() {
+        let report =
+            r#"{"controls":{"memory":{"status":"partial"}},"ending":{"not_started":"no"}}"#;
+        assert_eq!(reported(report), None);
+        assert_eq!(reported(""), None);
+    }
+}
