@@ -4,8 +4,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-// Shared with the escape tests, which use more of it.
-#[allow(unused_imports)]
 #[path = "../support/mod.rs"]
 mod support;
 
