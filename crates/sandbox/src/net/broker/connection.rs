@@ -47,8 +47,18 @@ pub struct Joined {
     fed: usize,
     out: Way,
     back: Way,
+    /// When to look whether the end that is left still speaks.
+    pub until: Option<Instant>,
     /// What was moved when it was last looked at, to tell silence.
     marked: u64,
+}
+
+/// How a connection is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    InOrder,
+    /// Whoever waits at an end sees an error, as if there were no relay.
+    Reset,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -72,6 +82,7 @@ impl Joined {
             fed: 0,
             out: Way::new(),
             back: Way::new(),
+            until: None,
             marked: 0,
         }
     }
@@ -80,11 +91,7 @@ impl Joined {
         (self.out.bytes, self.back.bytes)
     }
 
-    /// Whether one of the ends has closed, and when to look whether the other still speaks.
-    pub fn half_closed(&self, now: Instant) -> Option<Instant> {
-        self.is_half_closed().then(|| now + HALF_CLOSED)
-    }
-
+    /// Whether one of the ends has closed.
     pub fn is_half_closed(&self) -> bool {
         self.out.is_ended() || self.back.is_ended()
     }
@@ -154,10 +161,11 @@ impl Joined {
         }
     }
 
-    /// Closes both ends so that whoever waits at one sees an error, as if there were no relay.
-    pub fn reset(self) {
-        socket::reset(self.client);
-        socket::reset(self.upstream);
+    pub fn close(self, closing: Closing) {
+        if closing == Closing::Reset {
+            socket::reset(self.client);
+            socket::reset(self.upstream);
+        }
     }
 }
 

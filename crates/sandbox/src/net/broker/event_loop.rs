@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mio::Events;
 
-use super::connection::{Joined, Service, State};
+use super::connection::{Closing, HALF_CLOSED, Joined, Service, State};
 use super::dial::Dialing;
 use super::flow::{Flow, Port};
 use super::handle::{Command, Inbox};
@@ -68,7 +68,7 @@ impl Broker {
         Instant::now() >= until || !self.slots.iter_mut().any(|(_, entry)| unsent(entry))
     }
 
-    fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
+    pub(super) fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         let next = [self.timers.next(), self.names.deadline(), until].into_iter().flatten().min();
         let pause = match (self.busy.is_empty() && !self.names.is_busy(), next) {
             (false, _) => Some(Duration::ZERO),
@@ -135,17 +135,7 @@ impl Broker {
         match entry {
             Entry::Dialing(dialing) => self.dialing_too_long(slot, dialing, now),
             Entry::Flow(flow) => self.flow_too_long(slot, flow, now),
-            Entry::Joined(mut joined, service) => {
-                let Some(at) = joined.half_closed(now) else {
-                    return self.slots.put(slot, Entry::Joined(joined, service));
-                };
-                if joined.is_alive() {
-                    self.timers.set(at, slot);
-                    self.slots.put(slot, Entry::Joined(joined, service));
-                } else {
-                    self.leave(slot, *joined, &service);
-                }
-            }
+            Entry::Joined(joined, service) => self.silent_too_long(slot, joined, service, now),
             Entry::ResolverStream(stream) if now >= stream.until => {
                 self.close_stream(slot, &stream)
             }
@@ -165,33 +155,51 @@ impl Broker {
         mut joined: Box<Joined>,
         service: Arc<Service>,
     ) {
-        let before = joined.is_half_closed();
         let allow = &self.allow;
         match joined.advance(cause, &service, allow, &mut self.buffers, &mut self.scratch) {
             State::Waits => {}
             State::GoesOn => self.busy.push(slot),
-            State::Done => return self.leave(slot, *joined, &service),
-            State::Broken => {
-                self.count(&joined, &service);
-                joined.reset();
-                return self.left(slot, &service);
-            }
+            State::Done => return self.leave(slot, *joined, &service, Closing::InOrder),
+            State::Broken => return self.leave(slot, *joined, &service, Closing::Reset),
             State::Refused(why) => {
                 self.journal.refuse(&service.shown, &why, None);
-                self.count(&joined, &service);
-                joined.reset();
-                return self.left(slot, &service);
+                return self.leave(slot, *joined, &service, Closing::Reset);
             }
         }
-        if !before && let Some(at) = joined.half_closed(Instant::now()) {
-            self.timers.set(at, slot);
+        if joined.until.is_none() && joined.is_half_closed() {
+            self.listen_for_silence(slot, &mut joined, Instant::now());
         }
         self.slots.put(slot, Entry::Joined(joined, service));
     }
 
-    fn leave(&mut self, slot: usize, joined: Joined, service: &Service) {
+    fn listen_for_silence(&mut self, slot: usize, joined: &mut Joined, now: Instant) {
+        let at = now + HALF_CLOSED;
+        joined.until = Some(at);
+        self.timers.set(at, slot);
+    }
+
+    fn silent_too_long(
+        &mut self,
+        slot: usize,
+        mut joined: Box<Joined>,
+        service: Arc<Service>,
+        now: Instant,
+    ) {
+        if joined.until.is_some_and(|until| now >= until) {
+            if !joined.is_alive() {
+                return self.leave(slot, *joined, &service, Closing::InOrder);
+            }
+            self.listen_for_silence(slot, &mut joined, now);
+        }
+        self.slots.put(slot, Entry::Joined(joined, service));
+    }
+
+    fn leave(&mut self, slot: usize, joined: Joined, service: &Service, closing: Closing) {
         self.count(&joined, service);
-        drop(joined);
+        if let Some(until) = joined.until {
+            self.timers.clear(until, slot);
+        }
+        joined.close(closing);
         self.left(slot, service);
     }
 

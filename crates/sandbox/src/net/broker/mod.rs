@@ -24,6 +24,8 @@ mod socket;
 mod splice;
 mod stub;
 mod talk;
+#[cfg(test)]
+mod tests;
 mod way;
 
 use std::collections::HashMap;

@@ -96,8 +96,8 @@ impl Timers {
         self.0.first().map(|(at, _)| *at)
     }
 
-    /// Those whose time has come. An entry that is long gone may be among them, and one that has
-    /// the number now: both look for themselves.
+    /// Those whose time has come. Whoever goes earlier is to clear its own; an entry that did not
+    /// may be among them, or one that has its number now: both look for themselves.
     pub fn due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         while let Some((at, slot)) = self.0.first().copied() {
