@@ -40,7 +40,7 @@ pub fn script(stage: &Path, tests: Tests) -> String {
 mkdir $bin /scratch/read /scratch/write && cp '{stage}'/mcp '{stage}'/mcp-probe '{stage}'/escape $bin || exit
 chmod 755 $bin $bin/* /scratch/read; chmod 777 /scratch/write; touch /scratch/read/secret
 cd /scratch/read
-part() {{ echo; echo "{MARK} $1 $?"; }}
+part() {{ code=$?; echo; echo "{MARK} $1 $code"; }}
 $bin/mcp run -- /bin/true 2>&1; part default
 $bin/mcp run --report /scratch/report {ASK} -- $bin/mcp-probe cwd >/dev/null 2>/scratch/said; part asked
 cat /scratch/said; part said
