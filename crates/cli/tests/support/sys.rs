@@ -50,7 +50,7 @@ impl Preparation {
                 }
                 Preparation::RemoveDir(path) => libc::rmdir(path.as_ptr()),
                 Preparation::Umask(mask) => {
-                    libc::umask(*mask);
+                    libc::umask(*mask as libc::mode_t);
                     0
                 }
                 Preparation::CoreFiles => {
@@ -59,7 +59,7 @@ impl Preparation {
                     limit.rlim_cur = limit.rlim_max;
                     libc::setrlimit(libc::RLIMIT_CORE, &raw const limit)
                 }
-                Preparation::Groups(groups) => libc::setgroups(groups.len(), groups.as_ptr()),
+                Preparation::Groups(groups) => libc::setgroups(groups.len() as _, groups.as_ptr()),
                 Preparation::Uid(uid) => match libc::setgroups(0, std::ptr::null()) {
                     0 if libc::setgid(*uid) == 0 => libc::setuid(*uid),
                     _ => -1,
