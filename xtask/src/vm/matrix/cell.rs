@@ -41,11 +41,11 @@ mkdir $bin /scratch/read /scratch/write && cp '{stage}'/mcp '{stage}'/mcp-probe 
 chmod 755 $bin $bin/* /scratch/read; chmod 777 /scratch/write; touch /scratch/read/secret
 cd /scratch/read
 part() {{ code=$?; echo; echo "{MARK} $1 $code"; }}
-$bin/mcp run -- /bin/true 2>&1; part default
-$bin/mcp run --report /scratch/report {ASK} -- $bin/mcp-probe cwd >/dev/null 2>/scratch/said; part asked
+timeout -k 9 300 $bin/mcp run -- /bin/true 2>&1; part default
+timeout -k 9 300 $bin/mcp run --report /scratch/report {ASK} -- $bin/mcp-probe cwd >/dev/null 2>/scratch/said; part asked
 cat /scratch/said; part said
 cat /scratch/report 2>/dev/null; part report
-$bin/mcp doctor --json; part doctor
+timeout -k 9 600 $bin/mcp doctor --json; part doctor
 {suite}
 exit 0
 "#,

@@ -70,10 +70,20 @@ fn hosts(known: &[(Cell, Tried)], letters: &BTreeMap<Cell, usize>) -> String {
     text
 }
 
-/// Where `doctor` and a run do not agree.
+/// What `doctor` counts as enforced or not.
+const BOUNDARIES: [&str; 4] = ["filesystem", "network", "process_isolation", "privileges"];
+
+/// Where `doctor` and a run do not agree. A run may start with boundaries that are partly enforced.
 fn doubt(tried: &Tried) -> &'static str {
+    let is_less = match &tried.controls {
+        Controls::Refused(_) => true,
+        Controls::Reported(controls) => {
+            BOUNDARIES.iter().any(|name| controls.get(*name).is_some_and(|it| it != "enforced"))
+        }
+    };
     match (tried.doctor, tried.default) {
         (Doctor::Enforced, 0) | (Doctor::NotEnforced, 125) => "",
+        (Doctor::NotEnforced, 0) if is_less => "",
         (Doctor::NotEnforced, 0) => " (doctor: not enforced)",
         (Doctor::Enforced, _) => " (doctor: enforced)",
         (Doctor::Silent | Doctor::NotEnforced, _) => " (doctor: no answer)",

@@ -209,7 +209,13 @@ fn foreign_calls() {
     let refused = Action::Errno(ENOSYS);
     for arch in [Arch::X86_64, Arch::Aarch64] {
         let filter = filter(arch, NewProcesses::Allowed, Connects::Free);
-        let decide = |number, arch| filter.decide(&Call { number, arch, arguments: [0; 6] });
+        let program = compile(&filter);
+        let decide = |number, arch| {
+            let call = Call { number, arch, arguments: [0; 6] };
+            let action = filter.decide(&call);
+            assert_eq!(run(&program, &call).0, encode(action), "{number:#x}");
+            action
+        };
         for number in [0, 20, 39, 0x4000_0027] {
             assert_eq!(decide(number, I386), refused);
             assert_eq!(decide(number, 0), refused);
@@ -224,6 +230,7 @@ fn foreign_calls() {
     for number in [0x4000_0000, 0x4000_0027, 0x4000_0209, u32::MAX] {
         let call = Call { number, arch: Arch::X86_64.audit(), arguments: [0; 6] };
         assert_eq!(filter.decide(&call), refused, "{number:#x}");
+        assert_eq!(run(&compile(&filter), &call).0, encode(refused), "{number:#x}");
     }
 }
 
