@@ -33,6 +33,8 @@ pub fn audit_log() -> Option<PathBuf> {
 }
 
 fn directory(variable: &str, below_home: &str, windows: &str) -> Option<PathBuf> {
+    // A home that is not there is not made: system accounts name one on purpose.
+    let home = || home().filter(|home| home.is_dir());
     let base = if cfg!(windows) {
         absolute(windows)
     } else if cfg!(target_os = "macos") {

@@ -22,7 +22,9 @@ impl Log {
     /// none, and that is said.
     pub fn open(what: What) -> Result<Option<Log>, Failure> {
         let Some(path) = paths::audit_log() else {
-            render::say("warning: no audit log, for neither HOME nor XDG_STATE_HOME is set");
+            render::say(
+                "warning: no audit log, for neither HOME nor XDG_STATE_HOME names a directory",
+            );
             return Ok(None);
         };
         let log = Log { path, what };

@@ -1,6 +1,6 @@
 //! A launcher started in a bad place: a clear error or a correct run, never a panic.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::require;
 use crate::support::{Finished, Preparation, Run, Scratch, allowed, is_root, mcp_path, probe_path};
@@ -40,6 +40,7 @@ fn no_home() {
     for home in ["", "relative", "/no/such/home"] {
         allowed(run().env("HOME", home).probe(&["cwd"]));
     }
+    assert!(!Path::new("/no/such").exists(), "a home was made that the system does not have");
 }
 
 #[test]
