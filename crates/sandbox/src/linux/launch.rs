@@ -212,7 +212,7 @@ fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => Answer::Confirmed("ended before the first look".to_owned()),
             },
-            Step::Broker { .. } => carried.clone(),
+            Step::Broker { .. } | Step::Proxy { .. } => carried.clone(),
             Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,
         };

@@ -21,6 +21,8 @@ mod channel;
 #[cfg(target_os = "linux")]
 pub mod claim;
 #[cfg(target_os = "linux")]
+mod connector;
+#[cfg(target_os = "linux")]
 mod deputy;
 #[cfg(target_os = "linux")]
 mod gate;

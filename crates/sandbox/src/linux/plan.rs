@@ -49,6 +49,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
         let listen = allowed.listen.iter().map(|port| port.value).collect();
         steps.push(Step::Broker { rules: allowed.allow.len(), listen }, &[Control::Network]);
     }
+    if !isolated && proxied::sockets(request, facts) == Sockets::Proxied {
+        steps.push(proxied::step(request), &[Control::Network]);
+    }
 
     limits::init_steps(&mut steps);
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
@@ -112,7 +115,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
 
     steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
     let sockets = match request.policy.network.mode.value {
-        NetworkMode::Isolated if !isolated => Sockets::None,
+        NetworkMode::Isolated if !isolated => proxied::sockets(request, facts),
         _ => Sockets::All,
     };
     filter(request, facts, sockets, Ground::Namespaces, &mut steps);
@@ -175,7 +178,7 @@ fn filter(
             NewProcesses::Refused
         }
     };
-    if sockets == Sockets::None {
+    if matches!(sockets, Sockets::None | Sockets::Proxied) {
         rests.push(Control::Network);
     }
     if ground != Ground::Namespaces {
@@ -330,6 +333,7 @@ mod plain;
 pub use plain::texts as plain_texts;
 
 pub mod network;
+pub mod proxied;
 
 #[cfg(test)]
 pub mod arbitrary;

@@ -1,7 +1,7 @@
 //! The operations a Linux plan is made of, in the order in which they run.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use mcp_policy::{Bytes, Duration};
@@ -121,6 +121,12 @@ pub enum Step {
     Broker {
         rules: usize,
         listen: Vec<u16>,
+    },
+    /// The same for a command that shares the host's network: its sockets are connected by the
+    /// launcher, to a proxy that variables name by this address.
+    Proxy {
+        at: SocketAddr,
+        rules: usize,
     },
     MapIds {
         uid: u32,
@@ -259,7 +265,8 @@ impl Step {
             | Step::Namespaces { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
-            | Step::Broker { .. } => Stage::Launcher,
+            | Step::Broker { .. }
+            | Step::Proxy { .. } => Stage::Launcher,
             Step::Landlock { .. }
             | Step::Limit { .. }
             | Step::LimitUserProcesses { .. }
@@ -281,6 +288,7 @@ impl Step {
             Step::WatchMemory { .. } => "watch memory",
             Step::CgroupRoot => "make its cgroup the root",
             Step::Broker { .. } => "carry connections",
+            Step::Proxy { .. } => "connect its sockets to a proxy",
             Step::MapIds { .. } => "map user and group ids",
             Step::DieWithLauncher => "tie the sandbox to the launcher",
             Step::Subreaper => "collect the orphans of the tree",
@@ -336,6 +344,7 @@ impl Step {
                     listen.iter().map(|port| format!(", from host port {port}")).collect();
                 format!("of {rules} rules{}", listen.concat())
             }
+            Step::Proxy { at, rules } => format!("of {rules} rules, called {at} inside"),
             Step::MapIds { uid, gid, outside_uid, outside_gid, .. } => {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
@@ -387,6 +396,7 @@ impl Step {
                     (*processes == NewProcesses::Refused, "new processes"),
                     (*sockets == Sockets::Internet, "unix sockets"),
                     (*sockets == Sockets::None, "sockets"),
+                    (*sockets == Sockets::Proxied, "sockets but to the proxy"),
                     (*ground != Ground::Namespaces, "what namespaces would keep apart"),
                 ];
                 let refused: Vec<_> =

@@ -347,7 +347,7 @@ pub fn as_user<T>(user: Option<Ids>, act: impl FnOnce() -> io::Result<T>) -> io:
     let Some(user) = user else {
         return act();
     };
-    // SAFETY: both take a number, and mean this thread alone, which is the only one.
+    // SAFETY: both take a number, and mean this thread alone.
     let become_fs = |ids: Ids| unsafe {
         libc::setfsgid(ids.gid);
         libc::setfsuid(ids.uid);

@@ -9,7 +9,7 @@
 //! `10.1.0.0/16:5432` opens its part of the private range, `0.0.0.0/0` opens none.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use mcp_policy::{Host, HostName, NetRule, Ports, Protocol};
 
@@ -66,6 +66,19 @@ impl Allowlist {
     /// `own` are the addresses of the host's interfaces.
     pub fn new(rules: impl IntoIterator<Item = NetRule>, own: Vec<IpAddr>) -> Self {
         Self { rules: rules.into_iter().collect(), own }
+    }
+
+    /// For programs that share the host's loopback: who allows `localhost` means its addresses.
+    pub fn with_loopback(rules: impl IntoIterator<Item = NetRule>) -> Vec<NetRule> {
+        let mut all = Vec::new();
+        for rule in rules {
+            if rule.matches_name("localhost") {
+                let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+                all.extend(loopback.map(|ip| NetRule { host: Host::Address(ip), ..rule.clone() }));
+            }
+            all.push(rule);
+        }
+        all
     }
 
     pub fn rules(&self) -> &[NetRule] {

@@ -51,6 +51,7 @@ pub fn facts(uid: u32) -> HostFacts {
         mapped_trees: Fact::Works,
         seccomp: Fact::Works,
         listener: Fact::Works,
+        installing: Fact::Works,
         landlock_abi: 4,
         cgroup: CgroupFacts::default(),
         run_directory: "/tmp/mcp-run".into(),

@@ -1,32 +1,16 @@
 //! The broker between sockets of this machine's loopback, one turn at a time.
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use mio::Events;
 
-use super::{Broker, Inside, Journal, Setup};
+use super::{Broker, Journal, NoInside, Setup};
 use crate::net::upstream::Upstream;
 
 /// After this a test is stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-struct Nowhere;
-
-impl Inside for Nowhere {
-    fn listen(&mut self, _: &[SocketAddr]) -> io::Result<Vec<io::Result<TcpListener>>> {
-        Ok(Vec::new())
-    }
-
-    fn datagrams(&mut self, _: SocketAddr) -> io::Result<UdpSocket> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn connect(&mut self, _: SocketAddr) -> io::Result<TcpStream> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
 
 /// A broker that leads from `at` to `server`.
 struct Relay {
@@ -44,7 +28,7 @@ impl Relay {
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
         };
-        let mut broker = Broker::new(setup, Box::new(Nowhere), 1024).unwrap();
+        let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
