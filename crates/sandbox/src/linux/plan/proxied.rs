@@ -76,3 +76,84 @@ pub fn intent(request: &Request, facts: &HostFacts, why: &str) -> Intent {
         format!("{}: that needs a network namespace ({override_with})", missing.join("; ")),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::control::Control;
+    use crate::host::Fact;
+    use crate::linux::plan::plan;
+    use crate::linux::plan::sample::{facts, policy, request};
+
+    use super::*;
+
+    fn fails() -> Fact {
+        Fact::Fails { why: "Operation not permitted".to_owned() }
+    }
+
+    /// What comes of these rules where something is missing.
+    fn planned(rules: &[&str], without: impl Fn(&mut HostFacts)) -> (Intent, bool, Sockets) {
+        let mut request = request();
+        request.policy = policy(|flags| {
+            for rule in rules {
+                match rule.strip_prefix("listen ") {
+                    Some(port) => flags.listen(port.parse().unwrap()),
+                    None => flags.allow_net(rule.parse().unwrap()),
+                };
+            }
+        });
+        let mut facts = facts(1000);
+        without(&mut facts);
+        let plan = plan(&request, &facts);
+        let steps = || plan.steps.iter().map(|planned| &planned.step);
+        let proxy = steps().any(|step| matches!(step, Step::Proxy { .. }));
+        let sockets = steps().find_map(|step| match step {
+            Step::Filter { sockets, .. } => Some(*sockets),
+            _ => None,
+        });
+        (plan.controls[&Control::Network].clone(), proxy, sockets.unwrap_or(Sockets::All))
+    }
+
+    #[test]
+    fn tcp_rules_are_proxied_without_a_network_namespace_and_only_then() {
+        for without in [
+            |f: &mut HostFacts| f.namespaces = fails(),
+            |f: &mut HostFacts| f.network_namespace = fails(),
+        ] {
+            let (intent, proxy, sockets) = planned(&["api.test:443"], without);
+            assert!(matches!(intent, Intent::Enforce { .. }), "{intent:?}");
+            assert_eq!((proxy, sockets), (true, Sockets::Proxied));
+            let (intent, proxy, sockets) = planned(&[], without);
+            assert!(matches!(intent, Intent::Enforce { .. }), "{intent:?}");
+            assert_eq!((proxy, sockets), (false, Sockets::None));
+        }
+        let (_, proxy, sockets) = planned(&["api.test:443"], |_| {});
+        assert_eq!((proxy, sockets), (false, Sockets::All));
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_partial() {
+        let plain = |f: &mut HostFacts| f.namespaces = fails();
+        for (rules, proxy) in [
+            (&["udp://1.1.1.1:53"][..], false),
+            (&["listen 8080"], false),
+            (&["api.test:443", "udp://1.1.1.1:53"], true),
+            (&["api.test:443", "listen 8080"], true),
+        ] {
+            let (intent, has_proxy, sockets) = planned(rules, plain);
+            assert!(matches!(intent, Intent::Partial { .. }), "{rules:?}: {intent:?}");
+            assert_eq!(has_proxy, proxy, "{rules:?}");
+            assert_eq!(sockets == Sockets::Proxied, proxy, "{rules:?}");
+        }
+        for missing in
+            [|f: &mut HostFacts| f.listener = fails(), |f: &mut HostFacts| f.installing = fails()]
+        {
+            let without = |f: &mut HostFacts| {
+                plain(f);
+                missing(f);
+            };
+            let (intent, proxy, sockets) = planned(&["api.test:443"], without);
+            assert!(matches!(intent, Intent::Partial { .. }), "{intent:?}");
+            assert_eq!((proxy, sockets), (false, Sockets::None));
+        }
+    }
+}
