@@ -14,6 +14,8 @@ pub(crate) mod unseen;
 #[cfg(target_os = "macos")]
 mod apply;
 #[cfg(target_os = "macos")]
+pub(crate) mod carrier;
+#[cfg(target_os = "macos")]
 mod channel;
 #[cfg(target_os = "macos")]
 mod guardian;

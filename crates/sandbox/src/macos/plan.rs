@@ -21,12 +21,15 @@ use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Request};
 
 pub fn plan(request: &Request, facts: &MacFacts) -> Plan<Step> {
-    // The place where a proxy's ports come in, once one is built.
-    let proxy = Proxy::default();
+    let proxy = Proxy::of(request, facts);
     let mut steps = Steps::default();
     steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
     watches(request, &mut steps);
     steps.push(Step::Guardian, &[Control::TreeKill]);
+    for port in &proxy.ports {
+        let rules = request.policy.network.allow.len();
+        steps.push(Step::Proxy { port: *port, rules }, &[Control::Network]);
+    }
     if facts.seatbelt.usable() {
         let profile = profile(request, facts, &proxy);
         steps.push(Step::Seatbelt { profile }, &held_by_seatbelt(request));
