@@ -244,3 +244,27 @@ fn each_refusal_is_told_once_with_its_flag() {
     let lines: Vec<&str> = finished.stderr.lines().collect();
     assert_eq!(lines, ["mcp: blocked api.github.com (add --allow-net api.github.com)"]);
 }
+
+/// The C library's own tool, by both of its interfaces.
+#[test]
+fn getent_finds_what_is_allowed_and_nothing_else() {
+    require!("userns");
+    if !std::path::Path::new("/usr/bin/getent").exists() {
+        println!("SKIP: getent is not installed");
+        return;
+    }
+    let world = World::new();
+    for database in ["hosts", "ahosts", "ahostsv4", "ahostsv6"] {
+        let look_up =
+            |name: &str| in_world(&world, "api.test").command(&["getent", database, name]).run();
+        let found = look_up("api.test");
+        found.code_is(0);
+        assert!(found.text().contains("api.test"), "{found}");
+        let missed = look_up("leak.test");
+        missed.code_is(2);
+        says(&missed, "mcp: blocked leak.test (add --allow-net leak.test)");
+    }
+    let finished = in_world(&world, "api.test").command(&["getent", "hosts", "localhost"]).run();
+    finished.code_is(0);
+    assert!(!world.saw("dns "), "{}", world.log());
+}
