@@ -24,7 +24,7 @@ use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
 use crate::net::allowlist::Allowlist;
 use crate::net::broker::{
-    Broker, Callers, Handle, Inside, Journal, NetworkUse, NoInside, Setup, Tell,
+    Broker, Callers, Handle, Inside, Journal, Meter, NetworkUse, NoInside, Setup, Tell,
 };
 use crate::net::upstream::Upstream;
 use crate::notices::Notices;
@@ -62,6 +62,7 @@ impl Network {
         request: &Request,
         outside: Outside,
         orders: Orders,
+        meter: Option<Meter>,
     ) -> Option<Network> {
         let way = Way::of(plan, request, orders)?;
         let Outside { upstream, listeners, tell } = outside;
@@ -76,7 +77,7 @@ impl Network {
             listeners,
             own: Box::new(|| netlink::own_addresses().unwrap_or_default()),
             upstream,
-            journal: Journal::new(tell),
+            journal: Journal::new(tell).metered(meter),
         };
         let open = network::is_open(request);
         Some(Network { setup: Some(setup), way, open, state: State::Before })

@@ -42,7 +42,7 @@ use self::event_loop::Entry;
 use self::front::Expected;
 pub use self::front::{Callers, Wanted};
 pub use self::handle::Handle;
-pub use self::journal::{Journal, NetworkUse, Refusal, Tell, Traffic};
+pub use self::journal::{Journal, Meter, NetworkUse, Refusal, Tell, Traffic};
 use self::names::Names;
 use self::slots::{Side, Slots, Timers, token};
 use self::way::Buffers;
