@@ -58,7 +58,7 @@ pub use error::Error;
 pub use host::{Host, HostName, Wildcard};
 pub use layer::{Layer, LayerKind, LayerLimits, LayerSource, MAX_POLICY_FILE};
 pub use layer_builder::LayerBuilder;
-pub use net_rule::{NetRule, Ports, Protocol};
+pub use net_rule::{NetRule, Ports, Protocol, Tls};
 pub use origin::Origin;
 pub use policy::{
     Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess,

@@ -166,6 +166,13 @@ fn tls_must_ask_for_the_name_of_its_rule() {
     // A rule for an address is about the address.
     let address = in_world(&world, "9.9.9.9:443");
     allowed(address.probe(&["talk-tls", "9.9.9.9:443", "other.test"]));
+    // One that says so does not look, at its own port alone.
+    let off = |rule: &str| in_world(&world, rule).allow_net("api.test");
+    for name in ["other.test", "-"] {
+        allowed(off("api.test:443,tls=off").probe(&["talk-tls", "api.test:443", name]));
+        silent(off("api.test:80,tls=off").probe(&["talk-tls", "api.test:443", name]));
+    }
+    allowed(off("api.test:*,tls=off").probe(&["talk-tls", "api.test:443", "other.test"]));
 }
 
 #[test]

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use mcp_policy::{Host, HostName, NetRule, Ports, Protocol};
+use mcp_policy::{Host, HostName, NetRule, Ports, Protocol, Tls};
 
 use super::address::{Judgement, judge};
 use super::endpoint::{Endpoint, Target};
@@ -74,7 +74,12 @@ impl Allowlist {
         for rule in rules {
             if rule.matches_name("localhost") {
                 let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
-                all.extend(loopback.map(|ip| NetRule { host: Host::Address(ip), ..rule.clone() }));
+                let tls = Tls::Checked;
+                all.extend(loopback.map(|ip| NetRule {
+                    host: Host::Address(ip),
+                    tls,
+                    ..rule.clone()
+                }));
             }
             all.push(rule);
         }
@@ -160,6 +165,17 @@ impl Allowlist {
                     && rule.matches_port(port)
                     && matches_name(rule, Protocol::Tcp, shown)
             })
+    }
+
+    /// Whether what a connection to this name asks for has to be looked at: not where one of the
+    /// rules that allow it says so.
+    pub fn tls(&self, name: &HostName, port: u16) -> Tls {
+        let off = |rule: &NetRule| {
+            rule.tls == Tls::Off
+                && matches_name(rule, Protocol::Tcp, name)
+                && rule.matches_port(port)
+        };
+        if self.rules.iter().any(off) { Tls::Off } else { Tls::Checked }
     }
 
     /// Whether some rule is about this address, on whatever port: not to be given to a name.

@@ -171,6 +171,8 @@ fn tls_and_http_ask_for_the_host_that_was_asked_for() {
         assert!(!finished.last("tls").ok, "{finished}");
         says(&finished, &format!("mcp: blocked api.test:443: {why}"));
     }
+    let words = ["tunnel-tls", PROXY, "api.test:443", "leak.test"];
+    allowed(inside(&world, "api.test:443,tls=off").probe(&words));
     let http =
         "CONNECT api.test:80 HTTP/1.1\\r\\n\\r\\nGET / HTTP/1.1\\r\\nHost: leak.test\\r\\n\\r\\n";
     let finished = inside(&world, "api.test").probe(&["talk", PROXY, http]).run();

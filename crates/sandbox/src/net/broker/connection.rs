@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use mcp_policy::{HostName, Protocol};
+use mcp_policy::{HostName, Protocol, Tls};
 use mio::net::TcpStream;
 
 use super::slots::{Cause, Side};
@@ -36,6 +36,15 @@ pub struct Service {
 pub enum Check {
     Names,
     Nothing,
+}
+
+impl Check {
+    pub fn of(tls: Tls) -> Check {
+        match tls {
+            Tls::Checked => Check::Names,
+            Tls::Off => Check::Nothing,
+        }
+    }
 }
 
 /// Both ends are there, and bytes go to and fro.

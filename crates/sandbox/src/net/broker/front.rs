@@ -165,7 +165,9 @@ impl Broker {
         // The head that is sent on was made for this host, and what follows is no head.
         let check = match (&to.target, &manner) {
             (Target::Ip(_), _) | (_, Manner::Forward { .. }) => Check::Nothing,
-            (Target::Name(_), Manner::Tunnel | Manner::Socks) => Check::Names,
+            (Target::Name(name), Manner::Tunnel | Manner::Socks) => {
+                Check::of(self.allow.tls(name, to.port))
+            }
         };
         let service = Service::of(to.target, to.port, check);
         self.dial(slot, client, Arc::new(service), Some(manner));

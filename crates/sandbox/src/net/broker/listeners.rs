@@ -176,7 +176,10 @@ impl Broker {
             return;
         }
         let (target, check) = match self.pool.name_of(to.ip()) {
-            Some(name) => (Target::Name(name.clone()), Check::Names),
+            Some(name) => {
+                let check = Check::of(self.allow.tls(name, to.port()));
+                (Target::Name(name.clone()), check)
+            }
             None => (Target::Ip(to.ip()), Check::Nothing),
         };
         let wanted = Endpoint { target: target.clone(), port: to.port() };
