@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::require;
 use crate::support::{
-    ABSENT, Finished, PATIENCE, Run, Scratch, allowed, blocked, eventually, heart_beats,
+    ABSENT, Finished, Ground, PATIENCE, Run, Scratch, allowed, blocked, eventually, heart_beats,
     heart_stops, mcp_path, probe_path,
 };
 
@@ -212,6 +212,16 @@ fn a_launcher_alone_in_its_cgroup_divides_it() {
     assert!(cgroup_of(&report).starts_with(&alone), "{report}");
     is_gone(&made_for(&report));
     std::fs::remove_dir(&alone).unwrap();
+}
+
+/// The call that makes a process in a cgroup is refused by many filters: then it is moved there before it runs.
+#[test]
+fn without_clone3_the_sandbox_is_moved() {
+    require!("userns", "cgroup");
+    let hog = limited(&["--max-memory", "64M"]).on(Ground::Without("clone3"));
+    let (finished, report) = reported(hog.probe(&["alloc", "209715200", "30000"]));
+    finished.code_is(137);
+    held_by_cgroup(&report, "memory", "memory.max 67108864");
 }
 
 #[test]
