@@ -286,6 +286,7 @@ impl Sandbox<'_> {
             Step::Devices => self.root()?.devices()?,
             Step::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
             Step::Hold { places } => return self.hold(places),
+            Step::Protect { places } => return self.protect(places),
             Step::Mask { masks } => return self.mask(masks),
             Step::EnterRoot => match self.root.take() {
                 Some(root) => root.enter()?,
@@ -333,6 +334,15 @@ impl Sandbox<'_> {
             count.add(root.hold(at).map_err(|error| Trouble::at(at, error))?);
         }
         Ok(Seen::Confirmed(count.told("held in place")))
+    }
+
+    fn protect(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
+        let root = self.root()?;
+        let mut count = Count::default();
+        for at in places {
+            count.add(root.protect(at).map_err(|error| Trouble::at(at, error))?);
+        }
+        Ok(Seen::Confirmed(count.told("read-only")))
     }
 
     fn mask(&mut self, masks: &[Mask]) -> Result<Seen, Trouble> {

@@ -10,6 +10,7 @@ use rustix::event::{PollFlags, Timespec};
 use crate::error::{Error, SetupFailure};
 use crate::host::Ids;
 use crate::linux::apply::{self, Prepared};
+use crate::linux::attempts::Attempts;
 use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
@@ -28,6 +29,7 @@ use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
+use crate::unix::protect;
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -44,8 +46,16 @@ pub fn run(
     notices: Notices,
 ) -> Result<Report, Error> {
     let outside = Outside::prepare(request, notices)?;
-    match try_run(plan, request, claim, outside) {
-        Ok(report) => Ok(report),
+    let attempts = Attempts::watch(&request.protected);
+    let outcome = try_run(plan, request, claim, outside);
+    // However it ended: the command may have run.
+    let undone = protect::undo::undo(request);
+    match outcome {
+        Ok(mut report) => {
+            report.undone = undone;
+            report.kept = attempts.seen();
+            Ok(report)
+        }
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) if source.raw_os_error() == Some(libc::EMFILE) => {
             Err(Error::Setup(SetupFailure {
@@ -449,9 +459,10 @@ fn hint(step: &Step, errno: i32) -> &'static str {
         (Step::Bind { .. }, libc::ELOOP) => {
             "the path became a symlink while the sandbox was set up"
         }
-        (Step::Hold { .. } | Step::Mask { .. }, libc::ELOOP | libc::ESTALE | libc::ENOTDIR) => {
-            "something else was put in its place while the sandbox was set up"
-        }
+        (
+            Step::Hold { .. } | Step::Protect { .. } | Step::Mask { .. },
+            libc::ELOOP | libc::ESTALE | libc::ENOTDIR,
+        ) => "something else was put in its place while the sandbox was set up",
         (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
         (_, libc::EMFILE) => FEW_FILES,
         (_, libc::ENOSYS) => "needs a newer kernel, or a filter around mcp refuses it",

@@ -44,8 +44,11 @@ impl From<io::Error> for Trouble {
 
 /// Runs the command to its end. The calling process must have a single thread.
 pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
-    match try_run(plan, request) {
-        Ok(report) => Ok(report),
+    let outcome = try_run(plan, request);
+    // However it ended: the command may have run.
+    let undone = crate::unix::protect::undo::undo(request);
+    match outcome {
+        Ok(report) => Ok(Report { undone, ..report }),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
