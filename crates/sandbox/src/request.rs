@@ -142,6 +142,15 @@ impl fmt::Debug for Secret {
 }
 
 impl Request {
+    /// Which protected files can be changed by another name, in words; `None` where none can.
+    pub fn told_other_names(&self) -> Option<String> {
+        let told = |(file, name): &(PathBuf, PathBuf)| {
+            format!("{} can be changed by its other name {}", file.display(), name.display())
+        };
+        let told: Vec<String> = self.other_names.iter().take(3).map(told).collect();
+        (!told.is_empty()).then(|| told.join("; ") + " (remove the other name)")
+    }
+
     /// Whether there is anything to protect: a policy that asks for it, and something to write.
     pub fn protects(&self) -> bool {
         self.policy.protect.value == Protect::Usual && !self.write.is_empty()
@@ -175,6 +184,8 @@ pub struct Request {
     pub withdrawn: Vec<PathBuf>,
     /// What is protected in `write`; none lies below something read-only.
     pub protected: Vec<Protected>,
+    /// Protected files with other names in `write`, by which they can be changed.
+    pub other_names: Vec<(PathBuf, PathBuf)>,
     /// What is not protected, with all that is below.
     pub unprotected: Vec<PathBuf>,
     /// Variables that a pattern lets through, and that the command does not get all the same.

@@ -48,8 +48,11 @@ pub fn run(
     let outside = Outside::prepare(request, notices)?;
     let attempts = Attempts::watch(&request.protected);
     let outcome = try_run(plan, request, claim, outside);
-    // However it ended: the command may have run.
-    let undone = protect::undo::undo(request);
+    // However it ended, unless the command was never started.
+    let undone = match &outcome {
+        Err(Trouble::Step(_)) => Vec::new(),
+        _ => protect::undo::undo(request),
+    };
     match outcome {
         Ok(mut report) => {
             report.undone = undone;

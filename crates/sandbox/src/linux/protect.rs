@@ -45,9 +45,10 @@ pub fn intent(request: &Request) -> Intent {
     if !request.protects() {
         return Intent::NotRequested;
     }
-    Intent::enforce(
-        "read-only mounts over what was there at the start; what is new is removed when the command has \
-         ended; not covered: the time until then, a launcher that is killed before, other names (hard \
-         links) that a protected file had already",
-    )
+    let by = "read-only mounts over what was there at the start; what is new is removed when the command has \
+         ended; not covered: the time until then, a launcher that is killed before";
+    match request.told_other_names() {
+        None => Intent::enforce(by),
+        Some(missing) => Intent::partial(by, missing),
+    }
 }

@@ -45,8 +45,11 @@ impl From<io::Error> for Trouble {
 /// Runs the command to its end. The calling process must have a single thread.
 pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
     let outcome = try_run(plan, request);
-    // However it ended: the command may have run.
-    let undone = crate::unix::protect::undo::undo(request);
+    // However it ended, unless the command was never started.
+    let undone = match &outcome {
+        Err(Trouble::Step(_)) => Vec::new(),
+        _ => crate::unix::protect::undo::undo(request),
+    };
     match outcome {
         Ok(report) => Ok(Report { undone, ..report }),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),

@@ -18,11 +18,13 @@ pub fn intent(request: &Request) -> Intent {
     if !request.protects() {
         return Intent::NotRequested;
     }
-    Intent::enforce(
-        "Seatbelt rules at the top of writable directories and in their git directories; what is new elsewhere \
+    let by = "Seatbelt rules at the top of writable directories and in their git directories; what is new elsewhere \
          is removed when the command has ended; not covered: the time until then, a launcher that is killed \
-         before, other names (hard links) that a protected file had already",
-    )
+         before";
+    match request.told_other_names() {
+        None => Intent::enforce(by),
+        Some(missing) => Intent::partial(by, missing),
+    }
 }
 
 /// What must not be written, and what must stay where it is.

@@ -55,6 +55,7 @@ fn request(wish: Wish) -> Result<Request, Error> {
         withdrawn: Vec::new(),
         protected: Vec::new(),
         unprotected: Vec::new(),
+        other_names: Vec::new(),
         texts: Vec::new(),
         held_back: Vec::new(),
         home: home.map_or(Home::Ephemeral, Home::Kept),

@@ -26,10 +26,11 @@ use crate::unix::walk::walk;
 use crate::wish::Identity;
 
 mod git;
+mod links;
 mod opening;
 pub mod undo;
 
-use opening::Opened;
+use opening::{Force, Opened};
 
 /// Directories in directories: more is nobody's project, and each holds a descriptor.
 const DEEPEST: usize = 128;
@@ -39,12 +40,28 @@ const GIT_PLACE: &str = "git looks for its settings in it";
 const UNREAD: &str = "it could not be searched";
 
 /// What to do about directories that cannot be listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unlisted {
+#[derive(Debug, Clone, Copy)]
+pub enum Unlisted<'a> {
     /// Their modes are the owner's wish.
     Protect,
-    /// Their modes may be a hiding place: they are opened for the search, and closed again.
-    Open,
+    /// Their modes may be a hiding place: they are opened for the search, and closed again. What was
+    /// read-only has not changed, and is left alone.
+    Open(&'a [Protected]),
+}
+
+impl Unlisted<'_> {
+    fn force(self) -> Force {
+        match self {
+            Unlisted::Protect => Force::No,
+            Unlisted::Open(_) => Force::Yes,
+        }
+    }
+
+    /// Whether a directory was read-only, so that nothing in it is new.
+    fn knows(self, path: &Path) -> bool {
+        let is = |old: &Protected| old.guarded == Guarded::ReadOnly && old.path == path;
+        matches!(self, Unlisted::Open(known) if known.iter().any(is))
+    }
 }
 
 /// What a search came to.
@@ -111,7 +128,7 @@ impl Names {
 
 impl Search {
     /// Searches writable places; nothing in `allowed` or below it counts.
-    pub fn run(write: &[Place], allowed: &[PathBuf], unlisted: Unlisted) -> Search {
+    pub fn run(write: &[Place], allowed: &[PathBuf], unlisted: Unlisted<'_>) -> Search {
         let mut search = Search::default();
         let mut lister = Lister::default();
         let roots: Vec<&Path> = write
@@ -161,7 +178,7 @@ impl Search {
             Ok(name) => name,
             Err(_) => return,
         };
-        match opening::open(CWD, &name, within.unlisted) {
+        match opening::open(CWD, &name, within.unlisted.force()) {
             Ok(directory) => {
                 let here = Here {
                     directory,
@@ -222,20 +239,24 @@ impl Search {
     fn descend(&mut self, above: &Here, name: &CStr, within: &mut Within<'_>) {
         let path = below(&above.path, name);
         let is_closed = |(_, guarded, _): &(_, Guarded, _)| *guarded == Guarded::ReadOnly;
-        if within.allows(&path) || self.found.get(&path).is_some_and(is_closed) {
+        let is_done = within.allows(&path) || within.unlisted.knows(&path);
+        if is_done || self.found.get(&path).is_some_and(is_closed) {
             return;
         }
         if above.depth >= DEEPEST {
             return self.leave_out(path, "is nested too deep", within);
         }
-        match opening::open(&above.directory.directory, name, within.unlisted) {
+        let before = self.found.len();
+        match opening::open(&above.directory.directory, name, within.unlisted.force()) {
             Ok(directory) => {
                 let is_git = is_named_git(&path);
                 let depth = above.depth + 1;
                 let here = Here { directory, path, is_top: false, is_git, depth };
                 self.enter(&here, within);
-                // What is found in it has to be reached again.
-                self.forced.extend(Some(here.directory).filter(Opened::is_forced));
+                // What was found in it has to be reached again.
+                if self.found.len() > before && here.directory.is_forced() {
+                    self.forced.push(here.directory);
+                }
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => self.leave_out(path, &e.to_string(), within),
@@ -248,7 +269,7 @@ impl Search {
             Unlisted::Protect => {
                 self.found.insert(path, (DeniedKind::Directory, Guarded::ReadOnly, UNREAD));
             }
-            Unlisted::Open => self.unread.push((path, why.to_owned())),
+            Unlisted::Open(_) => self.unread.push((path, why.to_owned())),
         }
     }
 
@@ -348,6 +369,16 @@ pub fn find(
         return Err(Error::Io { doing, source: io::Error::other(why.clone()) });
     }
     let protected = search.protected();
+    let closed = protected.iter().filter(|place| place.guarded == Guarded::ReadOnly);
+    for (place, allowed) in closed.flat_map(|place| allowed.iter().map(move |a| (place, a))) {
+        if allowed.starts_with(&place.path) {
+            return Err(Error::Grant {
+                flag: "--allow-write".to_owned(),
+                path: allowed.clone(),
+                why: format!("is protected with all of {}; allow that", place.path.display()),
+            });
+        }
+    }
     if protected.len() > MOST {
         return Err(Error::Input {
             what: "protect".to_owned(),
@@ -358,6 +389,11 @@ pub fn find(
         });
     }
     Ok(protected)
+}
+
+/// Protected files that can be changed by another name, as pairs.
+pub fn other_names(protected: &[Protected], write: &[Place]) -> Vec<(PathBuf, PathBuf)> {
+    links::find(protected, write)
 }
 
 /// The name that commits are made in, as a file of the sandbox's own.
@@ -395,7 +431,7 @@ enum Role {
 struct Within<'a> {
     roots: &'a [&'a Path],
     allowed: &'a [PathBuf],
-    unlisted: Unlisted,
+    unlisted: Unlisted<'a>,
     lister: &'a mut Lister,
 }
 

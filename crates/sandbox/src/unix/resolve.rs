@@ -119,6 +119,7 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let denied = denials.denied;
     let unprotected = unprotected(&policy, &write)?;
     let protected = protect::find(&policy, &write, &unprotected)?;
+    let other_names = protect::other_names(&protected, &write);
     Ok(Request {
         policy,
         program,
@@ -131,6 +132,7 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         stray_sockets: Vec::new(),
         denied,
         withdrawn,
+        other_names,
         protected,
         unprotected,
         texts,

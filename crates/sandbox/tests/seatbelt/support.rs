@@ -41,6 +41,7 @@ pub fn request(policy: Policy) -> Request {
         withdrawn: vec![],
         protected: Vec::new(),
         unprotected: Vec::new(),
+        other_names: Vec::new(),
         texts: Vec::new(),
         held_back: Vec::new(),
         home: Home::Ephemeral,

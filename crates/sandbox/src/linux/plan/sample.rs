@@ -27,6 +27,7 @@ pub fn request() -> Request {
         withdrawn: vec![],
         protected: Vec::new(),
         unprotected: Vec::new(),
+        other_names: Vec::new(),
         texts: Vec::new(),
         held_back: Vec::new(),
         home: Home::Ephemeral,

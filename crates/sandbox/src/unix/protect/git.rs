@@ -27,7 +27,6 @@ const HARMLESS: &[&str] = &[
     "user.email",
     "init.defaultbranch",
     "remote.*.fetch",
-    "branch.*.remote",
     "branch.*.merge",
     "branch.*.rebase",
 ];
@@ -77,10 +76,7 @@ pub fn named(directory: &Path, top: Option<&Path>) -> Vec<PathBuf> {
     let mut named = Vec::new();
     for file in ["config", "config.worktree"] {
         let file = directory.join(file);
-        let Some(settings) = text(&file).as_deref().and_then(settings) else {
-            continue;
-        };
-        for (key, value) in settings {
+        for (key, value) in text(&file).as_deref().map(loosely).unwrap_or_default() {
             let base = match key.as_str() {
                 "core.hookspath" | "core.fsmonitor" => top.unwrap_or(directory),
                 key if key.starts_with("include") && key.ends_with(".path") => directory,
@@ -108,7 +104,7 @@ pub fn is_harmless(file: &Path) -> bool {
     };
     settings.iter().all(|(key, value)| match key.as_str() {
         // A word before `::` is a program; so is much of what is no plain address.
-        key if key.starts_with("remote.") && key.ends_with(".url") => is_plain_address(value),
+        key if fits("remote.*.url", key) || fits("branch.*.remote", key) => is_plain_address(value),
         key => HARMLESS.iter().any(|harmless| fits(harmless, key)),
     })
 }
@@ -125,6 +121,28 @@ fn fits(pattern: &str, key: &str) -> bool {
             key.len() > head.len() + tail.len() && key.starts_with(head) && key.ends_with(tail)
         }
     }
+}
+
+/// As [`settings`], but what is not understood is left out: for settings of the user's own, which may be
+/// anything, and of which some lead somewhere.
+fn loosely(text: &str) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    let mut section = String::new();
+    for line in text.lines() {
+        let mut line = line.trim();
+        if let Some((header, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+            let name = header.split([' ', '\t', '.']).next().unwrap_or_default();
+            section = name.to_ascii_lowercase();
+            line = rest.trim();
+        }
+        if let Some((key, value)) = line.split_once('=') {
+            let value = value.split(" #").next().unwrap_or_default();
+            let value = value.split(" ;").next().unwrap_or_default().replace(['"', '\\'], "");
+            let key = format!("{section}.{}", key.trim().to_ascii_lowercase());
+            settings.push((key, value.trim().to_owned()));
+        }
+    }
+    settings
 }
 
 /// Keys, their section and last part in lower case, with their values; `None` where a line is not

@@ -7,8 +7,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, fchmod, fstat, statat};
 use rustix::io::Errno;
 
-use super::Unlisted;
 use crate::unix::listing;
+
+/// Whether modes are in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Force {
+    No,
+    Yes,
+}
 
 /// Its mode is put back when this goes.
 #[derive(Debug)]
@@ -33,11 +39,11 @@ impl Drop for Opened {
     }
 }
 
-pub fn open(parent: impl AsFd, name: &CStr, unlisted: Unlisted) -> io::Result<Opened> {
+pub fn open(parent: impl AsFd, name: &CStr, force: Force) -> io::Result<Opened> {
     let parent = parent.as_fd();
-    match (listing::open(parent, name), unlisted) {
-        (Ok(directory), Unlisted::Protect) => Ok(Opened { directory, before: None }),
-        (Ok(directory), Unlisted::Open) => {
+    match (listing::open(parent, name), force) {
+        (Ok(directory), Force::No) => Ok(Opened { directory, before: None }),
+        (Ok(directory), Force::Yes) => {
             // One that can be listed, but not entered, would hide what is below.
             let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode);
             let is_shut = matches!(statat(&directory, ".", AtFlags::empty()), Err(Errno::ACCESS));
@@ -47,7 +53,7 @@ pub fn open(parent: impl AsFd, name: &CStr, unlisted: Unlisted) -> io::Result<Op
             }
             Ok(Opened { directory, before })
         }
-        (Err(Errno::ACCESS), Unlisted::Open) => {
+        (Err(Errno::ACCESS), Force::Yes) => {
             let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
             let before = Mode::from_raw_mode(stat.st_mode);
             change_mode(parent, name, before | Mode::RWXU)?;

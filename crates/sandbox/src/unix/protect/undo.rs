@@ -16,7 +16,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, fchmod, fstat, unlinkat};
 use rustix::io::Errno;
 
-use super::{GIT_LINK, Search, Unlisted, git, opening};
+use super::opening::Force;
+use super::{GIT_LINK, Search, Unlisted, git, is_named_git, opening};
 use crate::report::Undone;
 use crate::request::{DeniedKind, Guarded, Protected, Request};
 use crate::unix::listing::{self, Lister};
@@ -26,7 +27,8 @@ pub fn undo(request: &Request) -> Vec<Undone> {
     if !request.protects() {
         return Vec::new();
     }
-    let search = Search::run(&request.write, &request.unprotected, Unlisted::Open);
+    let search =
+        Search::run(&request.write, &request.unprotected, Unlisted::Open(&request.protected));
     let mut undone = Vec::new();
     for new in search.protected() {
         let was_there = request.protected.iter().any(|old| is_part_of(&new, old));
@@ -67,7 +69,8 @@ fn is_harmless(new: &Protected, request: &Request) -> bool {
     let is_single = || std::fs::symlink_metadata(&new.path).is_ok_and(|file| file.nlink() == 1);
     let was_repository = |path: &Path| {
         let is = |old: &Protected| old.path == path && old.guarded == Guarded::InPlace;
-        request.protected.iter().any(is)
+        let is_granted = request.write.iter().any(|place| place.path == path);
+        request.protected.iter().any(is) || is_granted && is_named_git(path)
     };
     match (name.as_bytes(), new.kind) {
         (b"config", DeniedKind::File) => is_single() && git::is_harmless(&new.path),
@@ -102,7 +105,7 @@ fn remove_in(parent: BorrowedFd<'_>, name: &CStr, lister: &mut Lister) -> io::Re
     let flags = match listing::kind_at(parent, name)? {
         None => return Ok(()),
         Some(FileType::Directory) => {
-            let opened = opening::open(parent, name, Unlisted::Open)?;
+            let opened = opening::open(parent, name, Force::Yes)?;
             let mut names = Vec::new();
             lister.each(&opened.directory, |name, _| names.push(name.to_owned()))?;
             for name in names {
