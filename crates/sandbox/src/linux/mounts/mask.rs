@@ -108,8 +108,8 @@ impl Root {
         let tree = clone_tree(&place, Path::new(""))?;
         let later = self.later.is_some();
         if !later {
-            let flags = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
-            sys::set_tree_attributes(std::os::fd::AsFd::as_fd(&tree), flags, depth, None)?;
+            let fixed = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
+            sys::set_tree_attributes(std::os::fd::AsFd::as_fd(&tree), fixed, depth, None)?;
         }
         if attach(&tree, &place)? == Closed::Gone {
             return Ok(Closed::Gone);
