@@ -311,6 +311,26 @@ fn nothing_is_left_on_the_host() {
     assert_eq!(scratch.tree(), before);
 }
 
+/// The launcher, or everything that it started.
+#[test]
+fn a_killed_launcher_leaves_nothing_behind() {
+    require!("userns");
+    for launcher in [true, false] {
+        let (_scratch, project) = project();
+        let writer = "mkdir .idea; echo x > .idea/x; echo x > .zshrc; echo up; sleep 60";
+        let live = protecting(&project).cwd(&project).shell(writer).spawn();
+        live.await_output("up");
+        assert!(project.join(".idea/x").exists());
+        match launcher {
+            true => live.signal(libc::SIGKILL),
+            false => live.signal_children(libc::SIGKILL),
+        }
+        live.wait();
+        let gone = || !project.join(".idea").exists() && !project.join(".zshrc").exists();
+        assert!(eventually(Duration::from_secs(10), gone), "{launcher}");
+    }
+}
+
 #[test]
 fn what_was_closed_before_stays_closed_and_whole() {
     require!("userns");

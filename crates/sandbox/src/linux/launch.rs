@@ -23,6 +23,7 @@ use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
+use crate::linux::sweeper::Sweeper;
 use crate::linux::watch::Tree;
 use crate::linux::{outlets, runs, seccomp, sys, terminal};
 use crate::notices::Notices;
@@ -47,12 +48,14 @@ pub fn run(
 ) -> Result<Report, Error> {
     let outside = Outside::prepare(request, notices)?;
     let attempts = Attempts::watch(&request.protected);
-    let outcome = try_run(plan, request, claim, outside);
+    let mut sweeper = None;
+    let outcome = try_run(plan, request, claim, outside, &mut sweeper);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
         Err(Trouble::Step(_)) => Vec::new(),
         _ => protect::undo::undo(request),
     };
+    sweeper.into_iter().for_each(Sweeper::dismiss);
     match outcome {
         Ok(mut report) => {
             report.undone = undone;
@@ -77,6 +80,7 @@ fn try_run(
     request: &Request,
     claim: Claim,
     outside: Outside,
+    sweeper: &mut Option<Sweeper>,
 ) -> Result<Report, Trouble> {
     let Claim { id, cgroup } = claim;
     let carried = outside.evidence();
@@ -105,6 +109,7 @@ fn try_run(
         Err(e) => return Err(at_step(index, &e)),
     };
     drop((theirs, prepared));
+    *sweeper = Sweeper::start(request, pidfd.as_fd())?;
     let init = Init {
         pid,
         pidfd,

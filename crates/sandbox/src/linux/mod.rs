@@ -54,6 +54,8 @@ pub mod stdio;
 #[cfg(target_os = "linux")]
 mod supervise;
 #[cfg(target_os = "linux")]
+mod sweeper;
+#[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
 pub mod terminal;

@@ -46,7 +46,7 @@ pub fn intent(request: &Request) -> Intent {
         return Intent::NotRequested;
     }
     let by = "read-only mounts over what was there at the start; what is new is removed when the command has \
-         ended; not covered: the time until then, a launcher that is killed before";
+         ended; not covered: the time until then";
     match request.told_other_names() {
         None => Intent::enforce(by),
         Some(missing) => Intent::partial(by, missing),

@@ -3,8 +3,8 @@
 //! Stops: hooks, settings and rc files that are left for other programs to act on. Everything of the run is
 //! dead by then, so nobody changes what is looked at; no symlink is followed.
 //!
-//! Leaves open: the time between their making and the end of the command, and a launcher that is killed before
-//! it gets here. New settings of a repository stay if they run nothing, or `git init` could not be used.
+//! Leaves open: the time between their making and the end of the command. On Linux a process of its own does it
+//! for a launcher that was killed (`linux/sweeper`). New settings of a repository stay if they run nothing, or `git init` could not be used.
 
 use std::ffi::{CStr, CString};
 use std::io;
