@@ -11,12 +11,12 @@ use std::process::{Command, Stdio as ChildStdio};
 use mcp_policy::{NetRule, NetworkMode, Origin, Policy, Protocol, SecretRef, Sourced, Subprocess};
 
 use crate::error::Error;
-use crate::request::{HOME, HeldBack, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
+use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::locate::{Located, Search, locate, without_parents};
 use crate::unix::walk::walk;
-use crate::unix::{protect, sockets};
+use crate::unix::{protect, sockets, variables};
 use crate::wish::Wish;
 
 /// Variables whose value is a file that the program is to read.
@@ -71,7 +71,7 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
     }
     links.extend(located.links.iter().cloned());
-    let (mut env, held_back) = environment(&policy);
+    let (mut env, held_back) = variables::inherited(&policy);
     show_variables(&env, &mut shown, &mut links);
     if policy.network.mode.value == NetworkMode::Host {
         show_path(Path::new("/etc/resolv.conf"), &mut shown, &mut links);
@@ -117,7 +117,7 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         Subprocess::Refused => direct(&located.program, command, &search)?,
     };
     let denied = denials.denied;
-    let unprotected = unprotected(&policy, &write)?;
+    let unprotected = protect::exceptions(&policy, &write)?;
     let protected = protect::find(&policy, &write, &unprotected)?;
     let other_names = protect::other_names(&protected, &write);
     Ok(Request {
@@ -205,29 +205,6 @@ fn grants(
     Ok(places)
 }
 
-/// What is not protected: it need not be there yet.
-fn unprotected(policy: &Policy, write: &[Place]) -> Result<Vec<PathBuf>, Error> {
-    let mut paths = Vec::new();
-    for Sourced { value: path, origin } in &policy.filesystem.allow_write {
-        let flag = match origin {
-            Origin::CommandLine { .. } => "--allow-write".to_owned(),
-            place => format!("{place}: allow_write"),
-        };
-        let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
-        let real = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => walk(parent).map(|walked| walked.real.join(name)),
-            _ => walk(path).map(|walked| walked.real),
-        };
-        let real = real.map_err(|e| refuse(reason(&e)))?;
-        if !write.iter().any(|place| real.starts_with(&place.path)) {
-            let why = "is not inside what the command may write (add --write)";
-            return Err(refuse(why.to_owned()));
-        }
-        paths.push(real);
-    }
-    Ok(paths)
-}
-
 /// Why a host path is shown to nobody, whoever asks.
 fn forbidden(real: &Path) -> Option<String> {
     for own in ["/proc", "/dev"] {
@@ -287,36 +264,6 @@ fn show_variables(env: &[(OsString, OsString)], shown: &mut Vec<Place>, links: &
             show_path(path, shown, links);
         }
     }
-}
-
-/// What arrives of the host's environment and the policy's, and what was held back though a pattern fits: a
-/// pattern lets through in bulk, and a person who means a credential names it.
-fn environment(policy: &Policy) -> (Vec<(OsString, OsString)>, Vec<HeldBack>) {
-    let set = &policy.env.set;
-    let secret = &policy.env.secrets;
-    let taken = |name: &str| {
-        set.keys().any(|key| key.as_ref() == name) || secret.keys().any(|key| key.as_ref() == name)
-    };
-    let (mut env, mut held_back) = (Vec::new(), Vec::new());
-    for (name, value) in std::env::vars_os() {
-        let Some(text) = name.to_str().filter(|name| !taken(name)) else {
-            continue;
-        };
-        let fitting = policy.env.allow.iter().filter(|allow| allow.value.matches(text));
-        let fitting: Vec<&str> = fitting.map(|allow| allow.value.as_str()).collect();
-        if fitting.is_empty() {
-            continue;
-        }
-        let is_named = fitting.contains(&text);
-        match mcp_guard::environment::judge(text, &value.to_string_lossy()) {
-            Some(held) if !is_named => {
-                held_back.push(HeldBack { name: text.to_owned(), reason: held.reason });
-            }
-            _ => env.push((name, value)),
-        }
-    }
-    env.extend(set.iter().map(|(name, value)| (name.as_ref().into(), value.value.clone().into())));
-    (env, held_back)
 }
 
 /// Where the located programs are, then what else of the host's PATH can be seen inside.

@@ -17,7 +17,8 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, fchmod, fstat, unlinkat};
 use rustix::io::Errno;
 
 use super::opening::Force;
-use super::{GIT_LINK, Search, Unlisted, git, is_named_git, opening};
+use super::search::{GIT_LINK, Search, Unlisted, is_named_git};
+use super::{git, opening};
 use crate::report::Undone;
 use crate::request::{DeniedKind, Guarded, Protected, Request};
 use crate::unix::listing::{self, Lister};
