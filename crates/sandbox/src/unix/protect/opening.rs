@@ -45,11 +45,11 @@ pub fn open(parent: impl AsFd, name: &CStr, force: Force) -> io::Result<Opened> 
         (Ok(directory), Force::No) => Ok(Opened { directory, before: None }),
         (Ok(directory), Force::Yes) => {
             // One that can be listed, but not entered, would hide what is below.
-            let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode);
-            let is_shut = matches!(statat(&directory, ".", AtFlags::empty()), Err(Errno::ACCESS));
-            let before = is_shut.then_some(mode);
-            if is_shut {
+            let mut before = None;
+            if matches!(statat(&directory, ".", AtFlags::empty()), Err(Errno::ACCESS)) {
+                let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode);
                 fchmod(&directory, mode | Mode::RWXU)?;
+                before = Some(mode);
             }
             Ok(Opened { directory, before })
         }
