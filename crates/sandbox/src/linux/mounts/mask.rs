@@ -114,10 +114,13 @@ impl Root {
         if attach(&tree, &place)? == Closed::Gone {
             return Ok(Closed::Gone);
         }
-        if later {
-            self.is_left_for_later(at, Access::ReadOnly, Devices::Off);
-        } else {
-            confirm_read_only(&tree)?;
+        match (later, kind) {
+            // It holds nothing to be changed, and the old call would follow it.
+            (true, FileType::Symlink) => {}
+            (true, _) => {
+                self.is_left_for_later(at, Access::ReadOnly, Devices::Off);
+            }
+            (false, _) => confirm_read_only(&tree)?,
         }
         let Found::There(now, _) = find(&self.top, at)? else {
             return Err(Errno::STALE.into());
