@@ -383,7 +383,11 @@ fn protected(rules: &mut Rules, request: &Request) {
     for (root, shape) in &protected.shapes {
         filters.push(rules.regex(root, &format!("{shape}(/|$)")));
     }
-    rules.deny("What other programs act on stays as it is.", "file-write*", &filters);
+    rules.deny(
+        "What other programs act on stays as it is.",
+        "file-write* file-write-data",
+        &filters,
+    );
     let held: Vec<String> = protected
         .held
         .iter()
