@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
+use rustix::io::Errno;
 use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
@@ -290,6 +291,7 @@ impl Sandbox<'_> {
             Step::Devices => self.root()?.devices()?,
             Step::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
             Step::Hold { places } => return self.hold(places),
+            Step::Protect { places } => return self.protect(places),
             Step::Mask { masks } => return self.mask(masks),
             Step::EnterRoot => match self.root.take() {
                 Some(root) => root.enter()?,
@@ -338,6 +340,15 @@ impl Sandbox<'_> {
             count.add(root.hold(at).map_err(|error| Trouble::at(at, error))?);
         }
         Ok(Seen::Confirmed(count.told("held in place")))
+    }
+
+    fn protect(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
+        let root = self.root()?;
+        let mut count = Count::default();
+        for at in places {
+            count.add(root.protect(at).map_err(|error| Trouble::at(at, error))?);
+        }
+        Ok(Seen::Confirmed(count.told("read-only")))
     }
 
     fn mask(&mut self, masks: &[Mask]) -> Result<Seen, Trouble> {
@@ -435,7 +446,14 @@ impl Sandbox<'_> {
         });
         let [input, output, errors] = placed.unwrap_or(&self.request.stdio);
         let stdio = [self.source(0, input)?, self.source(1, output)?, self.source(2, errors)?];
-        enforce::restrict(abi, rules, ports, &stdio)?;
+        // A program that is merely at hand, and closed to this user: without a rule it stays so.
+        let is_closed = |rule: &Rule| {
+            self.request.shown.iter().any(|place| place.path == rule.path)
+                && !self.request.program.starts_with(&rule.path)
+                && matches!(rustix::fs::stat(&rule.path), Err(Errno::ACCESS))
+        };
+        let rules: Vec<Rule> = rules.iter().filter(|rule| !is_closed(rule)).cloned().collect();
+        enforce::restrict(abi, &rules, ports, &stdio)?;
         Ok(Seen::Confirmed(format!("Landlock version {abi}, {} places", rules.len())))
     }
 

@@ -14,7 +14,7 @@ use crate::control::Control;
 use crate::host::{Fact, HostFacts};
 use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::linux::step::{NetworkNamespace, ProcView, Resource, Step};
-use crate::linux::{deny, landlock, view};
+use crate::linux::{deny, landlock, protect, view};
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request, Stdio};
 
@@ -86,6 +86,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     let placed = view::steps(request, facts, uid, gid);
     let closed = deny::steps(request, &placed);
     let strays = deny::strays(request, &placed);
+    let protected = protect::steps(request, &placed);
     for step in placed {
         let rests: &[Control] = match step {
             Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
@@ -93,6 +94,10 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
             _ => &[Control::Filesystem],
         };
         steps.push(step, rests);
+    }
+    // Before the masks: what is denied inside something protected stays denied.
+    for step in protected {
+        steps.push(step, &[Control::Protect]);
     }
     for step in closed {
         steps.push(step, &[Control::Deny]);
@@ -234,6 +239,7 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
     match control {
         Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
         Control::Deny => deny::intent(request),
+        Control::Protect => protect::intent(request),
         Control::Network => network::intent(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,

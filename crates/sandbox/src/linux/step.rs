@@ -217,6 +217,11 @@ pub enum Step {
         #[serde(serialize_with = "lossy_list")]
         places: Vec<PathBuf>,
     },
+    /// What can be seen, but not changed, inside something writable.
+    Protect {
+        #[serde(serialize_with = "lossy_list")]
+        places: Vec<PathBuf>,
+    },
     /// What deny rules close.
     Mask {
         masks: Vec<Mask>,
@@ -313,6 +318,7 @@ impl Step {
             Step::Devices => "make /dev",
             Step::Proc { .. } => "mount /proc",
             Step::Hold { .. } => "hold in place",
+            Step::Protect { .. } => "protect",
             Step::Mask { .. } => "mask",
             Step::EnterRoot => "enter the new root",
             Step::Terminal => "make a terminal",
@@ -376,6 +382,8 @@ impl Step {
                 format!("{whose}read-only, without {}", hidden.join(" "))
             }
             Step::Hold { places } => some_of(places.iter()),
+            Step::Protect { places } if places.is_empty() => "nothing: none is there".to_owned(),
+            Step::Protect { places } => some_of(places.iter()),
             Step::Mask { masks } if masks.is_empty() => "nothing: no path matches".to_owned(),
             Step::Mask { masks } => some_of(masks.iter().map(|mask| &mask.at)),
             Step::Landlock { abi, rules, ports } => {

@@ -53,8 +53,14 @@ pub fn run(
     notices: Notices,
 ) -> Result<Report, Error> {
     let carrier = Carrier::prepare(request, claim, notices)?;
-    match try_run(plan, request, carrier) {
-        Ok(report) => Ok(report),
+    let outcome = try_run(plan, request, carrier);
+    // However it ended, unless the command was never started.
+    let undone = match &outcome {
+        Err(Trouble::Step(_)) => Vec::new(),
+        _ => crate::unix::protect::undo::undo(request),
+    };
+    match outcome {
+        Ok(report) => Ok(Report { undone, ..report }),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }

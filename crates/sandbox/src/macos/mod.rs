@@ -8,6 +8,7 @@ pub(crate) mod network;
 pub(crate) mod pattern;
 pub(crate) mod plan;
 pub(crate) mod profile;
+pub(crate) mod protect;
 pub(crate) mod step;
 pub(crate) mod unseen;
 

@@ -58,7 +58,7 @@ const SHOWING: [&str; 5] = [
 pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     let located = locate(args, word)?;
     let (manifest, places) = read(&located)?;
-    if !args.quiet {
+    if !args.starting.quiet {
         for warning in &manifest.warnings {
             render::say(&render::plain(&format!("warning: {warning}")));
         }
@@ -104,7 +104,7 @@ fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
                 "{reference} was fetched, and is not in the store"
             )));
         }
-        None if args.explain => {
+        None if args.starting.explain => {
             return Err(Failure::Refused(format!(
                 "{reference} is not in the store, and --explain fetches nothing; get it with mcp pull {reference}"
             )));

@@ -206,6 +206,10 @@ pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str)
             ),
         },
         Control::Deny => deny(request, walls),
+        Control::Protect if request.protects() => Intent::unavailable(
+            format!("{why}, and Landlock cannot close a part of a writable directory"),
+            "allow user namespaces (`mcp doctor` names the setting), or do without (--no-protect)",
+        ),
         Control::Network => network(request, facts)?,
         Control::Subprocess => subprocess(request, facts)?,
         Control::ProcessIsolation => match walls {
