@@ -261,9 +261,11 @@ impl Store {
         let _ = lock.set_modified(std::time::SystemTime::now());
         let root = directory.join("root");
         if !record::holds(&root, &directory.join("record")) {
-            self.compare(digest, &root)?;
+            // Recorded first: what changes while it is compared is noticed at the next start.
             let recorded = record::of(&root)?;
-            self.replace(&directory.join("record"), recorded.as_bytes())?;
+            record::settle();
+            self.compare(digest, &root)?;
+            self.replace(&directory.join("record"), &recorded)?;
         }
         Ok(Ready { digest: *digest, root, server_json: self.server_json(digest)?, _lock: lock })
     }
