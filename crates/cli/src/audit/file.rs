@@ -28,7 +28,7 @@ impl Log {
             return Ok(None);
         };
         let log = Log { path, what };
-        log.file().map_err(|e| log.unwritable(&e))?;
+        log.append().map_err(|e| log.unwritable(&e))?;
         Ok(Some(log))
     }
 
@@ -39,29 +39,33 @@ impl Log {
         ))
     }
 
-    /// The file that is the log now, locked.
-    fn file(&self) -> std::io::Result<File> {
+    /// Opened to be added to, with its directory made where there is none.
+    fn append(&self) -> std::io::Result<File> {
         let mut options = File::options();
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let open = || options.open(&self.path);
-        let file = match open() {
+        match options.open(&self.path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 if let Some(directory) = self.path.parent() {
                     make_private(directory)?;
                 }
-                open()?
+                options.open(&self.path)
             }
-            other => other?,
-        };
-        file.lock()?;
-        // Somebody may have rotated it between the opening and the lock.
-        if is_same(&file, &self.path) {
-            Ok(file)
-        } else {
-            drop(file);
-            open()
+            other => other,
+        }
+    }
+
+    /// The file that is the log now, locked, and its length.
+    fn locked(&self) -> std::io::Result<(File, u64)> {
+        loop {
+            let file = self.append()?;
+            file.lock()?;
+            let metadata = file.metadata()?;
+            // Somebody may have rotated it between the opening and the lock.
+            if is_same(&metadata, &self.path) {
+                return Ok((file, metadata.len()));
+            }
         }
     }
 
@@ -84,10 +88,13 @@ impl Log {
         let entry = Entry { time, pid: std::process::id(), what: self.what.clone(), event };
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
-        let mut file = self.file()?;
-        if file.metadata()?.len() + line.len() as u64 > LARGEST {
+        let (mut file, length) = self.locked()?;
+        if length + line.len() as u64 > LARGEST {
+            // The lock is held until there is another file in its place.
             rotate(&self.path)?;
-            file = self.file()?;
+            let old = std::mem::replace(&mut file, self.append()?);
+            file.lock()?;
+            drop(old);
         }
         file.write_all(&line)
     }
@@ -111,17 +118,14 @@ pub fn numbered(path: &Path, number: u32) -> PathBuf {
 }
 
 #[cfg(unix)]
-fn is_same(file: &File, path: &Path) -> bool {
+fn is_same(open: &fs::Metadata, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
-        _ => false,
-    }
+    fs::metadata(path).is_ok_and(|named| (open.dev(), open.ino()) == (named.dev(), named.ino()))
 }
 
 /// An open file cannot be renamed there.
 #[cfg(not(unix))]
-fn is_same(_: &File, _: &Path) -> bool {
+fn is_same(_: &fs::Metadata, _: &Path) -> bool {
     true
 }
 

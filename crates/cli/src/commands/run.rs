@@ -82,7 +82,9 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
     if let Some(Platform::Macos) = args.platform {
         return print_plan(&macos::explain(wish)?, args.json);
     }
-    let request = platform::resolve(wish)?;
+    // What was compared with its bundle holds what an archive can hold.
+    let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
+    let request = platform::resolve_knowing(wish, &plain)?;
     let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
     let claim = platform::claim(&request, &mut facts);
     let mut plan = mcp_sandbox::plan(&request, &facts);

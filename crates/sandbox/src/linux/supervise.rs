@@ -309,6 +309,8 @@ impl Supervisor {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 let now = Instant::now();
                 self.started = Some(now);
+                // From here on it only waits, perhaps for days.
+                sys::forget_code();
                 if let Some(limit) = self.limits.memory {
                     // Where init has no /proc to send, the tree is in ours.
                     let (proc, tree) = match fd {

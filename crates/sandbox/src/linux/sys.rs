@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod confine;
+mod footprint;
 mod network;
 mod signals;
 
@@ -15,6 +16,7 @@ use std::ptr;
 use crate::host::Ids;
 
 pub use confine::*;
+pub use footprint::forget_code;
 pub use network::*;
 pub use signals::*;
 

@@ -9,7 +9,6 @@ mod npm;
 mod pypi;
 
 use std::fs;
-use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -103,8 +102,8 @@ fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
     let (host, port) = (index.host(), index.port());
     sandbox.allow_net(rule(&host, port));
     let bare = host.trim_matches(['[', ']']).to_owned();
-    for address in (bare.as_str(), port).to_socket_addrs().into_iter().flatten() {
-        let ip = address.ip().to_string();
+    for address in mcp_sandbox::net::lookup::addresses(&bare).unwrap_or_default() {
+        let ip = address.to_string();
         if ip != bare {
             sandbox.allow_net(rule(&ip, port));
         }

@@ -26,7 +26,14 @@ pub struct Prepared {
     pub command: Vec<OsString>,
     pub identity: Identity,
     /// Keeps the files where they are until the run is over.
-    _ready: Option<Ready>,
+    ready: Option<Ready>,
+}
+
+impl Prepared {
+    /// Of a package in the store: not of a directory, which may hold anything.
+    pub fn compared_root(&self) -> Option<PathBuf> {
+        self.ready.as_ref().map(|ready| ready.root.clone())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -84,7 +91,7 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     let mut command = vec![program(&launch.program, &located.root)?];
     command.extend(launch.args.iter().map(OsString::from));
     command.extend(args.command.iter().cloned());
-    Ok(Prepared { policy, command, identity: located.identity, _ready: located.ready })
+    Ok(Prepared { policy, command, identity: located.identity, ready: located.ready })
 }
 
 /// Finds the package's files, fetching it first where the store does not have it.

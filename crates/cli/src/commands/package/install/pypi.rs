@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 use mcp_package::install::{
     Index, hosts_in_simple_page, pypi_index, pypi_launcher, pypi_manifest, requirements,
 };
-use mcp_package::registry::Http;
 use mcp_package::{Digest, Package, Reference, Store, normal_pypi};
 use mcp_sandbox::Sandbox;
 
 use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, step, variable};
 use crate::args::package::Fetching;
+use crate::commands::package::fetch;
 use crate::failure::Failure;
 
 const LARGEST_PAGE: u64 = 64 << 20;
@@ -107,7 +107,7 @@ fn configured() -> Result<(String, String), Failure> {
 }
 
 fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>, Failure> {
-    let page = Http::new().page(&format!("{}{name}/", index.url), None, LARGEST_PAGE)?;
+    let page = fetch::http().page(&format!("{}{name}/", index.url), None, LARGEST_PAGE)?;
     let page = page
         .ok_or_else(|| Failure::Refused(format!("pypi:{name}: the index has no such project")))?;
     Ok(hosts_in_simple_page(&String::from_utf8_lossy(&page)))
