@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{PATIENCE, eventually};
 use crate::user::{Said, User, text};
 
-struct Registry {
+pub struct Registry {
     child: Child,
-    host: String,
+    pub host: String,
 }
 
-enum Door {
+pub enum Door {
     Open,
     /// For `user` with the password `hunter2`.
     Locked,
@@ -20,7 +20,7 @@ enum Door {
 
 impl Registry {
     /// None where it is not installed, which is said, or a failure where it is required.
-    fn start(user: &User, door: Door) -> Option<Registry> {
+    pub fn start(user: &User, door: Door) -> Option<Registry> {
         let found = Command::new("docker-registry")
             .arg("--version")
             .stdout(Stdio::null())

@@ -24,6 +24,7 @@ mod record;
 mod staging;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -42,9 +43,12 @@ pub use layout::{
     TAR_ZSTD,
 };
 pub use staging::Staging;
+use told::Told;
 
 pub struct Store {
     root: PathBuf,
+    /// Told while a package is unpacked: how much of its bundle was read, of how much.
+    unpacking: Option<fn(u64, u64)>,
 }
 
 /// A package whose files are there and what they should be, kept so while this is held.
@@ -71,7 +75,12 @@ pub struct Addition<'a> {
 
 impl Store {
     pub fn at(root: impl Into<PathBuf>) -> Store {
-        Store { root: root.into() }
+        Store { root: root.into(), unpacking: None }
+    }
+
+    /// The same store, with somebody to be told how unpacking goes.
+    pub fn telling(self, unpacking: fn(u64, u64)) -> Store {
+        Store { unpacking: Some(unpacking), ..self }
     }
 
     pub fn root(&self) -> &Path {
@@ -116,6 +125,8 @@ impl Store {
 
     pub fn staging(&self) -> Result<Staging> {
         self.prepare_directories()?;
+        // What an interrupted one left goes before there is more of it.
+        self.sweep();
         Staging::new(&self.path("staging"))
     }
 
@@ -219,7 +230,9 @@ impl Store {
         let root = staging.path().join("root");
         make_private(&root).map_err(|e| Error::io("make", &root, &e))?;
         let mut bundle = self.open_bundle(manifest)?;
-        archive::read(&mut bundle, &Limits::DEFAULT, &mut Unpack::into(&root)?)?;
+        let mut unpack = Told::new(&bundle, Unpack::into(&root)?, self.unpacking)?;
+        archive::read(&mut bundle, &Limits::DEFAULT, &mut unpack)?;
+        drop(unpack);
         read_manifests(&root)?;
         record::settle();
         let recorded = record::of(&root)?;

@@ -20,7 +20,7 @@ use mcp_package::{Digest, Reference, Store, Take, pack};
 use mcp_sandbox::{Bytes, Sandbox};
 
 use crate::failure::Failure;
-use crate::render;
+use crate::{progress, render};
 
 pub use npm::npm;
 pub use pypi::pypi;
@@ -114,8 +114,13 @@ fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
 }
 
 /// Runs one step to its end; what it said is told when it failed.
-fn step(what: &str, sandbox: &mut Sandbox, secrets: &[&str]) -> Result<String, Failure> {
-    let output = sandbox.output()?;
+fn step(
+    what: &str,
+    work: &Work,
+    sandbox: &mut Sandbox,
+    secrets: &[&str],
+) -> Result<String, Failure> {
+    let output = progress::while_filling(what, &work.directory, || sandbox.output())?;
     if output.outcome.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -51,7 +51,7 @@ pub fn npm(
         "--",
     ]);
     install.arg(format!("{}@{wanted}", package.name));
-    step("npm install", &mut install, &[&token])?;
+    step("npm install", &work, &mut install, &[&token])?;
     check_lock(&work.read("package-lock.json")?)?;
     work.remove("cache");
     if how.allow_scripts {
@@ -59,7 +59,7 @@ pub fn npm(
         let mut rebuild = work.sandbox("npm");
         common(&mut rebuild, &work);
         rebuild.args(["rebuild", "--foreground-scripts"]);
-        step("npm rebuild", &mut rebuild, &[])?;
+        step("npm rebuild", &work, &mut rebuild, &[])?;
         work.remove("cache");
     }
     let installed = work.read(&format!("node_modules/{}/package.json", package.name))?;

@@ -47,7 +47,7 @@ pub fn pypi(
         "--",
     ]);
     resolve.arg(&wanted);
-    step("resolving with pip", &mut resolve, &[&index.url]).map_err(wheels_only)?;
+    step("resolving with pip", &work, &mut resolve, &[&index.url]).map_err(wheels_only)?;
     let (locked, version) = requirements(&work.read("report.json")?, &package.name)?;
     work.remove("report.json");
     work.write("requirements.txt", &locked)?;
@@ -63,7 +63,7 @@ pub fn pypi(
         "site",
     ]);
     install.args(["--requirement", "requirements.txt"]);
-    step("pip install", &mut install, &[&index.url])?;
+    step("pip install", &work, &mut install, &[&index.url])?;
     work.remove("cache");
     compile(&work)?;
     work.write("start.py", &pypi_launcher(&package.name, &entry_points(&work, &package.name)?)?)?;
