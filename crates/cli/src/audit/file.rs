@@ -39,21 +39,25 @@ impl Log {
         ))
     }
 
-    /// Opened to be added to, with its directory made where there is none.
+    /// Opened to be added to, made with its directory where there is none.
     fn append(&self) -> std::io::Result<File> {
         let mut options = File::options();
-        options.create(true).append(true);
+        options.append(true);
+        match options.open(&self.path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            other => return other,
+        }
+        if let Some(directory) = self.path.parent() {
+            mcp_package::store::make_private(directory)?;
+        }
+        options.create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(&self.path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                if let Some(directory) = self.path.parent() {
-                    make_private(directory)?;
-                }
-                options.open(&self.path)
-            }
-            other => other,
-        }
+        let file = options.open(&self.path)?;
+        // Whatever the umask took away.
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        Ok(file)
     }
 
     /// The file that is the log now, locked, and its length.
@@ -127,11 +131,4 @@ fn is_same(open: &fs::Metadata, path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_same(_: &fs::Metadata, _: &Path) -> bool {
     true
-}
-
-fn make_private(directory: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(directory)
 }

@@ -39,7 +39,7 @@ use mio::{Interest, Registry, Token};
 use self::connection::Service;
 use self::event_loop::Entry;
 pub use self::handle::Handle;
-pub use self::journal::{Journal, NetworkUse, Refusal, Tell, Traffic};
+pub use self::journal::{Journal, Meter, NetworkUse, Refusal, Tell, Traffic};
 use self::names::Names;
 #[cfg(target_os = "linux")]
 pub(in crate::net) use self::names::{Socket, configured};
