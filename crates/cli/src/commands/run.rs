@@ -19,6 +19,7 @@ use crate::{layers, paths};
 
 mod grant;
 pub mod package;
+mod runtime;
 
 pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let mut log = match args.explain || args.log.no_log {
@@ -85,6 +86,11 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
     // What was compared with its bundle holds what an archive can hold.
     let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
     let request = platform::resolve_knowing(wish, &plain)?;
+    if let Some(package) = &package
+        && !args.explain
+    {
+        runtime::check(&package.needs, &request.program)?;
+    }
     let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
     let claim = platform::claim(&request, &mut facts);
     let mut plan = mcp_sandbox::plan(&request, &facts);

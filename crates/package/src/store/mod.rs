@@ -9,6 +9,7 @@
 //! staging/                    what is not finished; each holds its own lock while somebody works on it
 //! lock                        held to change any of the above
 //! grants/                     what was granted to which package
+//! notes/                      versions of interpreters on this machine
 //! ```
 //!
 //! Everything appears by a rename, so a kill at any point leaves the old state or the new one; what
@@ -20,6 +21,7 @@ mod grants;
 mod index;
 mod layout;
 mod lookup;
+mod notes;
 mod record;
 mod staging;
 #[cfg(test)]
@@ -101,7 +103,7 @@ impl Store {
 
     /// Makes the directories, private to the user.
     fn prepare_directories(&self) -> Result<()> {
-        for directory in ["blobs/sha256", "unpacked", "staging", "grants"] {
+        for directory in ["blobs/sha256", "unpacked", "staging", "grants", "notes"] {
             let path = self.path(directory);
             make_private(&path).map_err(|e| Error::io("make", &path, &e))?;
         }

@@ -56,6 +56,12 @@ impl Mark {
     }
 }
 
+/// One file in a line: another text for another file, or another state of the same one.
+pub fn stamp(path: &Path) -> Option<String> {
+    let Mark(numbers) = mark::of_path(path).ok()?;
+    Some(format!("{}\n", numbers.map(|number| format!("{number:x}")).join(" ")))
+}
+
 /// The record of a tree.
 pub fn of(root: &Path) -> Result<Vec<u8>> {
     let mut directories = Vec::new();

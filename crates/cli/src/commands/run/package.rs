@@ -14,6 +14,7 @@ use mcp_package::{Digest, Reference};
 use mcp_policy::{Defaults, Layer, LayerKind, Policy};
 
 use super::grant;
+use super::runtime::Needs;
 use crate::args::Run;
 use crate::commands::package::{fetch, open_store};
 use crate::failure::Failure;
@@ -25,6 +26,7 @@ pub struct Prepared {
     pub policy: Policy,
     pub command: Vec<OsString>,
     pub identity: Identity,
+    pub needs: Needs,
     /// Keeps the files where they are until the run is over.
     ready: Option<Ready>,
 }
@@ -91,7 +93,12 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     let mut command = vec![program(&launch.program, &located.root)?];
     command.extend(launch.args.iter().map(OsString::from));
     command.extend(args.command.iter().cloned());
-    Ok(Prepared { policy, command, identity: located.identity, ready: located.ready })
+    let needs = Needs {
+        package: question.shown.to_owned(),
+        root: located.root.clone(),
+        runtimes: manifest.runtimes.clone(),
+    };
+    Ok(Prepared { policy, command, identity: located.identity, needs, ready: located.ready })
 }
 
 /// Finds the package's files, fetching it first where the store does not have it.
