@@ -15,6 +15,8 @@ pub const KEPT: u32 = 5;
 pub struct Log {
     path: PathBuf,
     pub what: What,
+    /// Values that must not be in it.
+    pub hidden: Vec<String>,
 }
 
 impl Log {
@@ -27,7 +29,7 @@ impl Log {
             );
             return Ok(None);
         };
-        let log = Log { path, what };
+        let log = Log { path, what, hidden: Vec::new() };
         log.append().map_err(|e| log.unwritable(&e))?;
         Ok(Some(log))
     }

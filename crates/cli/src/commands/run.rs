@@ -33,7 +33,7 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let outcome = start(&args, &mut log, &mut report);
     if let Some(log) = &log {
         match &outcome {
-            Ok(_) => report.iter().for_each(|report| log.end(Event::end(report))),
+            Ok(_) => report.iter().for_each(|report| log.end(Event::end(report, &log.hidden))),
             Err(failure) => log
                 .end(Event::Refused { exit_code: failure.exit_code(), why: failure.word().into() }),
         }
@@ -106,6 +106,7 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         warn_of_little_memory(&request.policy);
     }
     if let Some(log) = log {
+        log.hidden = hidden(&request);
         log.start()?;
     }
     let notices = if args.quiet { Notices::Silent } else { Notices::Stderr };
@@ -122,6 +123,13 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         tell_ending(&ended, &request, &facts);
     }
     Ok(report.insert(ended).exit_code)
+}
+
+/// Values that are the user's own: secrets, and what was set in the environment.
+fn hidden(request: &Request) -> Vec<String> {
+    let secrets = request.secrets.iter().map(|(_, secret)| secret.reveal().to_string_lossy());
+    let set = request.policy.env.set.values().map(|set| set.value.as_str().into());
+    secrets.chain(set).map(std::borrow::Cow::into_owned).collect()
 }
 
 fn unplanned(args: &Run, failure: Option<&Failure>) -> Report {
