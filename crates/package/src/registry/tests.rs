@@ -8,6 +8,8 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+mod tokens;
+
 use super::*;
 use crate::Which;
 use crate::digest::Digest;
