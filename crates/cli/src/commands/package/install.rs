@@ -7,6 +7,7 @@
 
 mod npm;
 mod pypi;
+pub mod uv_bundle;
 
 use std::fs;
 use std::path::{Path, PathBuf};

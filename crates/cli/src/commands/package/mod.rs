@@ -2,7 +2,7 @@
 
 pub mod fetch;
 mod inspect;
-mod install;
+pub mod install;
 mod log;
 mod login;
 mod push;

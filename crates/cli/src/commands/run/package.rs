@@ -8,6 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use mcp_package::install::is_uv;
 use mcp_package::manifest::{Files, Given, Launch, Manifest, Places, Platform, Scene, ServerJson};
 use mcp_package::store::{self, Ready, Store};
 use mcp_package::{Digest, Reference};
@@ -16,6 +17,7 @@ use mcp_policy::{Defaults, Layer, LayerKind, Policy};
 use super::grant;
 use super::runtime::Needs;
 use crate::args::Run;
+use crate::commands::package::install::uv_bundle;
 use crate::commands::package::{fetch, open_store};
 use crate::failure::Failure;
 use crate::render;
@@ -65,7 +67,7 @@ const SHOWING: [&str; 5] = [
 ];
 
 pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
-    let located = locate(args, word)?;
+    let located = finished(locate(args, word)?, args)?;
     let (manifest, places) = read(&located)?;
     if !args.quiet {
         for warning in &manifest.warnings {
@@ -101,6 +103,36 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     Ok(Prepared { policy, command, identity: located.identity, needs, ready: located.ready })
 }
 
+/// The same package with its dependencies, where it is of the type that leaves them to others.
+fn finished(located: Located, args: &Run) -> Result<Located, Failure> {
+    let Some(manifest) = located.files.mcpb.as_deref().filter(|text| is_uv(text)) else {
+        return Ok(located);
+    };
+    if located.ready.is_none() {
+        return Err(Failure::Refused(format!(
+            "{} is a package of type uv, whose dependencies have to be installed for it; pack it first: mcp pack {0}",
+            render::plain(&located.name)
+        )));
+    }
+    let store = open_store()?;
+    match uv_bundle::find(&store, &located.identity.digest)? {
+        Some(stored) => {
+            let made = from_store(&located.name, &stored.name, store.ready(&stored.digest)?)?;
+            // To people and in the log it is what they asked for.
+            Ok(Located { identity: located.identity, ..made })
+        }
+        // Once for the package, once for this.
+        None if args.explain || args.package.fetched > 1 => Err(Failure::Refused(format!(
+            "the dependencies of {} are not installed; --explain installs nothing",
+            render::plain(&located.name)
+        ))),
+        None => {
+            uv_bundle::make(&store, &located.identity.digest, &located.root, manifest)?;
+            Err(again())
+        }
+    }
+}
+
 /// Finds the package's files, fetching it first where the store does not have it.
 fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
     let text = word.to_str().ok_or_else(|| {
@@ -113,7 +145,7 @@ fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
     let store = open_store()?;
     let stored = match store.find(&reference)? {
         Some(stored) => stored,
-        None if args.package.fetched => {
+        None if args.package.fetched > 0 => {
             return Err(Failure::Refused(format!(
                 "{reference} was fetched, and is not in the store"
             )));

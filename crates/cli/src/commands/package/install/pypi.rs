@@ -2,7 +2,7 @@
 //! uv where there is no pip; for the interpreter that is there, since none is downloaded.
 
 mod pip;
-mod uv;
+pub(super) mod uv;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -19,24 +19,24 @@ use crate::failure::Failure;
 const LARGEST_PAGE: u64 = 64 << 20;
 
 /// What an installation is made with.
-struct Installing<'a> {
-    work: &'a Work,
-    index: &'a Index,
+pub(super) struct Installing<'a> {
+    pub work: &'a Work,
+    pub index: &'a Index,
     /// The hosts that files are on.
-    files: &'a [(String, u16)],
-    python: &'a Python,
+    pub files: &'a [(String, u16)],
+    pub python: &'a Python,
 }
 
 /// The interpreter that packages are installed for, and run with.
-struct Python {
+pub(super) struct Python {
     /// Major and minor.
-    version: String,
+    pub version: String,
     program: PathBuf,
     /// Its installation, and the environment it is started from, if any.
     prefixes: [PathBuf; 2],
 }
 
-enum Tool {
+pub(super) enum Tool {
     /// With what it is configured with, in its own words.
     Pip(String),
     Uv,
@@ -64,18 +64,7 @@ pub fn pypi(
         None => package.name.clone(),
     };
     let installing = Installing { work: &work, index: &index, files: &files, python: &python };
-    let locked = match tool {
-        Tool::Pip(_) => pip::lock(&installing, &wanted, &package.name),
-        Tool::Uv => uv::lock(&installing, &wanted, &package.name),
-    };
-    let (locked, version) = locked.map_err(wheels_only)?;
-    work.write("requirements.txt", &locked)?;
-    match tool {
-        Tool::Pip(_) => pip::install(&installing)?,
-        Tool::Uv => uv::install(&installing)?,
-    }
-    work.remove("cache");
-    compile(&work)?;
+    let version = install_locked(&tool, &installing, &[wanted], &package.name)?;
     work.write("start.py", &pypi_launcher(&package.name, &entry_points(&work, &package.name)?)?)?;
     let manifest = pypi_manifest(&package.name, &version, &python.version);
     let source = format!("pypi:{}@{version}", package.name);
@@ -86,6 +75,29 @@ pub fn pypi(
         &source,
         server_json,
     )
+}
+
+/// Resolves, locks by digest and installs into `site`; the version that `name` came to.
+pub(super) fn install_locked(
+    tool: &Tool,
+    installing: &Installing<'_>,
+    wanted: &[String],
+    name: &str,
+) -> Result<String, Failure> {
+    let work = installing.work;
+    let locked = match tool {
+        Tool::Pip(_) => pip::lock(installing, wanted, name),
+        Tool::Uv => uv::lock(installing, wanted, name),
+    };
+    let (locked, version) = locked.map_err(wheels_only)?;
+    work.write("requirements.txt", &locked)?;
+    match tool {
+        Tool::Pip(_) => pip::install(installing)?,
+        Tool::Uv => uv::install(installing)?,
+    }
+    work.remove("cache");
+    compile(work)?;
+    Ok(version)
 }
 
 fn wheels_only(failure: Failure) -> Failure {
@@ -109,7 +121,7 @@ fn said_by_python(args: &[&str]) -> Option<String> {
 }
 
 impl Python {
-    fn of_this_machine() -> Result<Python, Failure> {
+    pub fn of_this_machine() -> Result<Python, Failure> {
         let lack = || missing("python3", "install python3 and python3-pip, or uv");
         if !is_on_path("python3") {
             return Err(lack());
@@ -129,7 +141,7 @@ impl Python {
 }
 
 impl Tool {
-    fn of_this_machine() -> Result<Tool, Failure> {
+    pub fn of_this_machine() -> Result<Tool, Failure> {
         match said_by_python(&["-m", "pip", "config", "list"]) {
             Some(config) => Ok(Tool::Pip(config)),
             None if is_on_path("uv") => Ok(Tool::Uv),
@@ -141,7 +153,7 @@ impl Tool {
     }
 }
 
-fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>, Failure> {
+pub(super) fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>, Failure> {
     let page = fetch::http().page(&format!("{}{name}/", index.url), None, LARGEST_PAGE)?;
     let page = page
         .ok_or_else(|| Failure::Refused(format!("pypi:{name}: the index has no such project")))?;

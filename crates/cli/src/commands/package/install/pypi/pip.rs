@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// Requirements with the digest of every wheel, and the version of the one that was asked for.
 pub fn lock(
     installing: &Installing<'_>,
-    wanted: &str,
+    wanted: &[String],
     name: &str,
 ) -> Result<(String, String), Failure> {
     let work = installing.work;
@@ -24,8 +24,8 @@ pub fn lock(
         "--report",
         "report.json",
         "--",
-        wanted,
     ]);
+    resolve.args(wanted);
     step("resolving with pip", work, &mut resolve, &[&installing.index.url])?;
     let locked = requirements(&work.read("report.json")?, name)?;
     work.remove("report.json");

@@ -23,11 +23,11 @@ pub fn index() -> Result<Index, Failure> {
 
 pub fn lock(
     installing: &Installing<'_>,
-    wanted: &str,
+    wanted: &[String],
     name: &str,
 ) -> Result<(String, String), Failure> {
     let work = installing.work;
-    work.write("requirements.in", &format!("{wanted}\n"))?;
+    work.write("requirements.in", &(wanted.join("\n") + "\n"))?;
     let mut resolve = uv(installing, "compile");
     resolve.args([
         "--generate-hashes",
