@@ -1,8 +1,8 @@
 //! A bar for what takes long, on a terminal only, on stderr.
 
-use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -60,15 +60,14 @@ impl Drop for Progress {
 
 /// For the store, which unpacks wherever a package is needed.
 pub fn unpacking(done: u64, total: u64) {
-    thread_local! {
-        static SHOWN: RefCell<Option<Progress>> = const { RefCell::new(None) };
-    }
-    SHOWN.with_borrow_mut(|shown| match done < total {
-        true => {
-            shown.get_or_insert_with(|| Progress::new("unpacking")).at(done, Some(total));
-        }
+    static SHOWN: Mutex<Option<Progress>> = Mutex::new(None);
+    let Ok(mut shown) = SHOWN.lock() else {
+        return;
+    };
+    match done < total {
+        true => shown.get_or_insert_with(|| Progress::new("unpacking")).at(done, Some(total)),
         false => *shown = None,
-    });
+    }
 }
 
 /// Does something that takes its time and fills a directory, which is all that can be seen of it.
