@@ -119,7 +119,9 @@ impl Sandbox {
     /// A sandbox for this program, a path or a name to be found on `PATH`.
     pub fn new(program: impl AsRef<OsStr>) -> Sandbox {
         let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        // Not `home_dir`, which asks the C library where HOME is not set: a static program must not.
+        let home = std::env::var_os(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
+        let home = home.map(PathBuf::from).filter(|home| home.is_absolute());
         Sandbox {
             command: vec![program.as_ref().to_owned()],
             cwd: None,

@@ -55,7 +55,8 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         identity: Identity::User,
     };
     let fallback = args.starting.fallback.or(fallback).unwrap_or(Fallback::Deny);
-    run::launch(wish, &run::How { starting: &args.starting, fallback, judged }, log, report)
+    let how = run::How { starting: &args.starting, fallback, judged, package: None };
+    run::launch(wish, &how, log, report)
 }
 
 /// One text is the shell's; several words are words.

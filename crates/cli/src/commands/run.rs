@@ -22,6 +22,7 @@ use crate::{layers, paths};
 mod grant;
 pub mod package;
 mod protection;
+mod runtime;
 
 pub fn run(args: Box<Run>) -> Result<u8, Failure> {
     let what = What::new(args.reference.as_deref(), first(&args.command));
@@ -46,7 +47,7 @@ pub fn recorded(
     let outcome = start(&mut log, &mut report);
     if let Some(log) = &log {
         match &outcome {
-            Ok(_) => report.iter().for_each(|report| log.end(Event::end(report))),
+            Ok(_) => report.iter().for_each(|report| log.end(Event::end(report, &log.hidden))),
             Err(failure) => log
                 .end(Event::Refused { exit_code: failure.exit_code(), why: failure.word().into() }),
         }
@@ -101,7 +102,12 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         programs: Vec::new(),
         identity: Identity::Nobody,
     };
-    let how = How { starting: &args.starting, fallback: args.starting.fallback(), judged: None };
+    let how = How {
+        starting: &args.starting,
+        fallback: args.starting.fallback(),
+        judged: None,
+        package: package.as_ref(),
+    };
     launch(wish, &how, log, report)
 }
 
@@ -111,6 +117,7 @@ pub struct How<'a> {
     pub fallback: Fallback,
     /// What the guard said, where it was asked.
     pub judged: Option<Judged>,
+    pub package: Option<&'a package::Prepared>,
 }
 
 /// From a wish to the end of the run. Leaves a report, once there is a plan.
@@ -124,7 +131,15 @@ pub fn launch(
     if let Some(Platform::Macos) = starting.platform {
         return print_plan(&macos::explain(wish)?, starting.json);
     }
-    let request = platform::resolve(wish)?;
+    // What was compared with its bundle holds what an archive can hold.
+    let package = how.package;
+    let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
+    let request = platform::resolve_knowing(wish, &plain)?;
+    if let Some(package) = package
+        && !starting.explain
+    {
+        runtime::check(&package.needs, &request.program)?;
+    }
     let mut facts =
         if starting.explain { platform::probe_host()? } else { platform::assume_host()? };
     let claim = platform::claim(&request, &mut facts);
@@ -149,6 +164,7 @@ pub fn launch(
         }
     }
     if let Some(log) = log {
+        log.hidden = hidden(&request);
         log.start()?;
     }
     let notices = if starting.quiet { Notices::Silent } else { Notices::Stderr };
@@ -167,6 +183,13 @@ pub fn launch(
         tell_ending(&ended, &request, &facts);
     }
     Ok(report.insert(ended).exit_code)
+}
+
+/// Values that are the user's own: secrets, and what was set in the environment.
+fn hidden(request: &Request) -> Vec<String> {
+    let secrets = request.secrets.iter().map(|(_, secret)| secret.reveal().to_string_lossy());
+    let set = request.policy.env.set.values().map(|set| set.value.as_str().into());
+    secrets.chain(set).map(std::borrow::Cow::into_owned).collect()
 }
 
 fn unplanned(command: &[OsString], failure: Option<&Failure>) -> Report {

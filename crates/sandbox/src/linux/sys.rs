@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod confine;
+mod footprint;
 mod network;
 mod signals;
 
@@ -17,6 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::host::Ids;
 
 pub use confine::*;
+pub use footprint::forget_code;
 pub use network::*;
 pub use signals::*;
 

@@ -22,6 +22,7 @@ mod head;
 pub mod hello;
 pub mod hosts;
 pub mod http;
+pub mod lookup;
 pub mod opening;
 pub mod parsed;
 pub mod pool;

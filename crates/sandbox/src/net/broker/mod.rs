@@ -44,6 +44,8 @@ pub use self::front::{Callers, Wanted};
 pub use self::handle::Handle;
 pub use self::journal::{Journal, Meter, NetworkUse, Refusal, Tell, Traffic};
 use self::names::Names;
+#[cfg(target_os = "linux")]
+pub(in crate::net) use self::names::{Socket, configured};
 use self::slots::{Side, Slots, Timers, token};
 use self::way::Buffers;
 use crate::net::allowlist::Allowlist;
@@ -273,7 +275,7 @@ impl Broker {
 
     fn register(
         &self,
-        source: &mut impl mio::event::Source,
+        source: &mut (impl mio::event::Source + ?Sized),
         slot: usize,
         side: Side,
     ) -> io::Result<()> {
