@@ -48,6 +48,7 @@ mod suggest;
 mod toml_source;
 mod unmet;
 mod value_error;
+pub mod windows_path;
 
 pub use bytes::Bytes;
 pub use cores::Cores;
@@ -67,3 +68,4 @@ pub use rate::Rate;
 pub use secret::SecretRef;
 pub use unmet::asked_but_not_granted;
 pub use value_error::ValueError;
+pub use windows_path::WindowsPath;
