@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// An absolute path on a drive of this machine: no device, server, stream, link name or `..` in it.
 #[derive(Debug, Clone)]
 pub struct WindowsPath {
@@ -108,6 +110,11 @@ impl WindowsPath {
         }
     }
 
+    /// For calls that would otherwise stop at 260 characters, or read it once more.
+    pub fn verbatim(&self) -> String {
+        format!(r"\\?\{self}")
+    }
+
     pub fn file_name(&self) -> Option<&str> {
         self.names.last().map(String::as_str)
     }
@@ -120,6 +127,12 @@ impl PartialEq for WindowsPath {
 }
 
 impl Eq for WindowsPath {}
+
+impl Serialize for WindowsPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 impl fmt::Display for WindowsPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use mcp_policy::{Bytes, Defaults, Origin, Policy};
 use mcp_sandbox::{
-    Control, Describe, Ending, Intent, Notices, Plan, Report, Request, Usage, Wish, macos, platform,
+    Control, Describe, Ending, Intent, Notices, Plan, Report, Request, Usage, Wish, macos,
+    platform, windows,
 };
 use serde::Serialize;
 
@@ -79,8 +80,10 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         }
     }
     let wish = Wish { policy, command, cwd: args.cwd.clone(), home };
-    if let Some(Platform::Macos) = args.platform {
-        return print_plan(&macos::explain(wish)?, args.json);
+    match args.platform {
+        Some(Platform::Macos) => return print_plan(&macos::explain(wish)?, args.json),
+        Some(Platform::Windows) => return print_plan(&windows::explain(wish)?, args.json),
+        None => {}
     }
     let request = platform::resolve(wish)?;
     let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
