@@ -6,6 +6,7 @@ mod advice;
 mod limits;
 mod macos;
 mod trial;
+mod windows;
 
 use mcp_sandbox::{Control, Fact, HostFacts, platform};
 use serde::Serialize;
