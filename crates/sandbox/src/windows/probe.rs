@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use mcp_policy::windows_path::Spelling;
@@ -163,6 +164,15 @@ pub fn dies_with_its_job() -> io::Result<bool> {
     let suspended = start.suspended()?;
     drop(job);
     suspended.is_ended(Duration::from_secs(5))
+}
+
+/// The same, tried once: a system does not change its mind while we run.
+pub fn jobs_kill() -> io::Result<bool> {
+    static DO: OnceLock<bool> = OnceLock::new();
+    match DO.get() {
+        Some(known) => Ok(*known),
+        None => dies_with_its_job().map(|found| *DO.get_or_init(|| found)),
+    }
 }
 
 /// The facts that `mcp doctor` and `--explain` show: everything tried.

@@ -72,10 +72,20 @@ fn take_back(made: Vec<Made>) -> bool {
         };
         is_done &= match undone {
             Ok(()) => true,
-            Err(e) => e.kind() == io::ErrorKind::NotFound,
+            Err(e) => is_moot(&made, &e),
         };
     }
     is_done
+}
+
+/// Whether there is nothing to take back: it is gone, or was never ours to change.
+fn is_moot(made: &Made, error: &io::Error) -> bool {
+    const NOT_FOUND: i32 = 1168;
+    let is_gone =
+        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(NOT_FOUND);
+    let is_foreign =
+        matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported);
+    is_gone || (is_foreign && !matches!(made, Made::Scratch { .. }))
 }
 
 /// Takes back what runs left whose launchers are gone.

@@ -217,7 +217,7 @@ fn bound(job: &Job, limits: JobLimits) -> Result<Answer, Refused> {
     if flags & JobLimits::KILL_ON_CLOSE != 0 {
         return Ok(Answer::Confirmed(format!("read back: flags {flags:#x}, {read:?}")));
     }
-    match probe::dies_with_its_job()? {
+    match probe::jobs_kill()? {
         true => Ok(Answer::Confirmed(
             "this system does not tell what a job has; a process died with its job when it was tried"
                 .to_owned(),

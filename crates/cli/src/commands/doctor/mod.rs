@@ -51,6 +51,11 @@ trait Findings {
         false
     }
 
+    /// Whether a part of a granted directory can be closed.
+    fn closes_parts(&self) -> bool {
+        !self.is_plain()
+    }
+
     /// Whether some of a boundary is left open, and told.
     fn leaves_open(&self) -> bool {
         false

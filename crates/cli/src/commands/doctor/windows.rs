@@ -50,6 +50,10 @@ impl Findings for WindowsFacts {
         ]
     }
 
+    fn closes_parts(&self) -> bool {
+        false
+    }
+
     fn recommendations(&self, starts: bool) -> Vec<String> {
         let mut advice = Vec::new();
         if let Fact::Fails { why } = &self.container {
@@ -60,7 +64,8 @@ impl Findings for WindowsFacts {
         }
         match starts {
             true => advice.push(
-                "The default policy is enforced on this machine: mcp run is safe to use.".to_owned(),
+                "The default policy is enforced on this machine: mcp run is safe to use."
+                    .to_owned(),
             ),
             false if advice.is_empty() => advice.push(
                 "Do not rely on mcp run here: what is marked [⚠] above does not hold.".to_owned(),
