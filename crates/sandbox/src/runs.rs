@@ -59,6 +59,14 @@ pub struct Record {
     pub cgroup: Option<String>,
 }
 
+/// What has gone through the allowlist of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkTotals {
+    pub connections: u64,
+    pub bytes_out: u64,
+    pub bytes_in: u64,
+}
+
 /// What a run uses now. What is not known is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
@@ -79,6 +87,9 @@ pub struct Stats {
     pub max_processes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process_limit: Option<u64>,
+    /// Absent without an allowlist. A second old at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkTotals>,
 }
 
 /// A run that is listed.

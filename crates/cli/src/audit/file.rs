@@ -41,28 +41,34 @@ impl Log {
 
     /// The file that is the log now, locked.
     fn file(&self) -> std::io::Result<File> {
+        loop {
+            let file = self.open_or_make()?;
+            file.lock()?;
+            // Somebody may have rotated it between the opening and the lock.
+            if is_same(&file, &self.path) {
+                return Ok(file);
+            }
+        }
+    }
+
+    fn open_or_make(&self) -> std::io::Result<File> {
         let mut options = File::options();
-        options.create(true).append(true);
+        options.append(true);
+        match options.open(&self.path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            other => return other,
+        }
+        if let Some(directory) = self.path.parent() {
+            mcp_package::store::make_private(directory)?;
+        }
+        options.create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let open = || options.open(&self.path);
-        let file = match open() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                if let Some(directory) = self.path.parent() {
-                    make_private(directory)?;
-                }
-                open()?
-            }
-            other => other?,
-        };
-        file.lock()?;
-        // Somebody may have rotated it between the opening and the lock.
-        if is_same(&file, &self.path) {
-            Ok(file)
-        } else {
-            drop(file);
-            open()
-        }
+        let file = options.open(&self.path)?;
+        // Whatever the umask took away.
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        Ok(file)
     }
 
     pub fn start(&self) -> Result<(), Failure> {
@@ -123,11 +129,4 @@ fn is_same(file: &File, path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_same(_: &File, _: &Path) -> bool {
     true
-}
-
-fn make_private(directory: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(directory)
 }

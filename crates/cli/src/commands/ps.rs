@@ -35,19 +35,22 @@ pub fn run(args: args::Ps) -> Result<u8, Failure> {
 fn table(rows: &[Row<'_>]) -> String {
     let paint = Paint::stdout();
     let title = format!(
-        "{:<8}  {:>8}  {:>10}  {:>8}  {:>5}  {}",
-        "ID", "SINCE", "MEMORY", "CPU", "PROCS", "COMMAND"
+        "{:<8}  {:>8}  {:>10}  {:>8}  {:>5}  {:>10}  {:>10}  {}",
+        "ID", "SINCE", "MEMORY", "CPU", "PROCS", "SENT", "RECEIVED", "COMMAND"
     );
     let mut text = paint.strong(&title) + "\n";
     for Row { record, stats } in rows {
         let unknown = || "-".to_owned();
-        let memory = stats.memory_bytes.map_or_else(unknown, render::rounded_bytes);
+        let bytes = |count: Option<u64>| count.map_or_else(unknown, render::rounded_bytes);
+        let memory = bytes(stats.memory_bytes);
         let cpu = stats.cpu_seconds.map_or_else(unknown, |seconds| format!("{seconds:.1} s"));
         let processes = stats.processes.map_or_else(unknown, |count| count.to_string());
+        let sent = bytes(stats.network.map(|network| network.bytes_out));
+        let received = bytes(stats.network.map(|network| network.bytes_in));
         let command = render::plain(&record.command.join(" "));
         let since = age(record.since);
         text += &format!(
-            "{:<8}  {since:>8}  {memory:>10}  {cpu:>8}  {processes:>5}  {command}\n",
+            "{:<8}  {since:>8}  {memory:>10}  {cpu:>8}  {processes:>5}  {sent:>10}  {received:>10}  {command}\n",
             record.id
         );
     }

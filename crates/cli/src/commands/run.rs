@@ -170,16 +170,8 @@ fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failu
     if only_explain {
         return Ok(home);
     }
-    make_private(&home).map_err(|e| Failure::file(&home, &e))?;
+    mcp_package::store::make_private(&home).map_err(|e| Failure::file(&home, &e))?;
     home.canonicalize().map_err(|e| Failure::file(&home, &e))
-}
-
-/// Nobody else on the host has business in there.
-fn make_private(directory: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(directory)
 }
 
 /// Fail closed, degrade in the open: boundaries stop the run, limits are told.

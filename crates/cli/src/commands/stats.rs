@@ -1,5 +1,7 @@
 //! `mcp stats`: what one sandbox uses now, and how much it may.
 
+use mcp_sandbox::runs::NetworkTotals;
+
 use crate::args;
 use crate::commands::policy::to_json;
 use crate::commands::ps::{Row, age, find};
@@ -37,6 +39,11 @@ fn text(Row { record, stats }: &Row<'_>) -> String {
         of(number(stats.processes), number(stats.max_processes), number(stats.process_limit));
     for (name, value) in [("memory", memory), ("cpu", cpu), ("processes", processes)] {
         lines.push((name, value.unwrap_or_else(|| "not known".to_owned())));
+    }
+    if let Some(NetworkTotals { connections, bytes_out, bytes_in }) = stats.network {
+        let (sent, received) = (render::rounded_bytes(bytes_out), render::rounded_bytes(bytes_in));
+        let text = format!("{connections} connections, {sent} sent, {received} received");
+        lines.push(("network", text));
     }
     if let Some(cgroup) = &record.cgroup {
         lines.push(("cgroup", render::plain(cgroup)));

@@ -1,9 +1,11 @@
 //! `mcp ps`, `kill` and `stats`: what runs, and nothing that does not.
 
+use std::io::Write;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::require;
 use crate::support::{PATIENCE, Run, Scratch, eventually, heart_beats, heart_stops, mcp_path};
@@ -74,6 +76,30 @@ fn what_runs_is_listed_and_gone_afterwards() {
     live.wait();
     assert!(desk.of(live_pid(run)).is_empty());
     assert_eq!(desk.files(), 0);
+}
+
+/// While the connection is open, not only after it.
+#[test]
+fn what_went_over_the_network_is_counted_as_it_goes() {
+    require!("userns");
+    let desk = Desk::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = server.local_addr().unwrap().to_string();
+    let silent = desk.run().shell("echo ready; sleep 60").spawn();
+    silent.await_output("ready");
+    let live = desk.run().allow_net(&at).probe(&["talk", &at, "12345"]).spawn();
+    let (mut open, _) = server.accept().unwrap();
+    open.write_all(&[b'x'; 1000]).unwrap();
+    let expected = json!({"connections": 1, "bytes_out": 5, "bytes_in": 1000});
+    let counted = || desk.of(live.pid()).iter().any(|run| run["network"] == expected);
+    assert!(eventually(PATIENCE, counted), "{:?}", desk.of(live.pid()));
+    let id = desk.of(live.pid())[0]["id"].as_str().unwrap().to_owned();
+    let shown = desk.mcp(&["stats", &id]);
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(text.contains("1 connections, 5 B sent, 1000 B received"), "{text}");
+    assert_eq!(desk.of(silent.pid())[0]["network"], Value::Null);
+    drop(open);
+    live.wait().code_is(0);
 }
 
 fn live_pid(run: &Value) -> u32 {

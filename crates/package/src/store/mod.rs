@@ -358,9 +358,24 @@ pub fn stage(from: &Path, to: &Path) -> Result<(Digest, u64)> {
     Ok((hashing.finish().1, length))
 }
 
-pub(crate) fn make_private(directory: &Path) -> std::io::Result<()> {
+/// Makes a directory, and what is missing above it, for this user and nobody else, whatever the
+/// umask says.
+pub fn make_private(directory: &Path) -> std::io::Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = directory.parent() {
+        make_private(parent)?;
+    }
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(directory)
+    match builder.create(directory) {
+        // Somebody else was faster.
+        Err(_) if directory.is_dir() => return Ok(()),
+        made => made?,
+    }
+    #[cfg(unix)]
+    fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    Ok(())
 }

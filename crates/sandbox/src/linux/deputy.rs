@@ -173,7 +173,9 @@ impl Deputy {
         } else if is(call::TGKILL) || is(call::RT_TGSIGQUEUEINFO) {
             own().and_then(|own| self.to_thread(own, a as i32, b as i32, c as i32))
         } else if is(call::TKILL) {
-            own().and_then(|own| self.to_thread(own, process_of(a as i32)?, a as i32, b as i32))
+            // By a number alone, which another may have by the time the call has passed.
+            process_of(a as i32)
+                .and_then(|process| self.to_other_thread(process, a as i32, b as i32))
         } else if is(call::RT_SIGQUEUEINFO) {
             own().and_then(|own| match a as i32 == own {
                 true => Ok(Verdict::Pass),
@@ -214,9 +216,13 @@ impl Deputy {
     }
 
     fn to_thread(&self, own: i32, process: i32, thread: i32, signal: i32) -> io::Result<Verdict> {
-        if process == own {
-            return Ok(Verdict::Pass);
+        match process == own {
+            true => Ok(Verdict::Pass),
+            false => self.to_other_thread(process, thread, signal),
         }
+    }
+
+    fn to_other_thread(&self, process: i32, thread: i32, signal: i32) -> io::Result<Verdict> {
         if tree::handle(process, self.top).is_none() {
             return Err(errno(libc::EPERM));
         }

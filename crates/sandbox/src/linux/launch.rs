@@ -113,7 +113,8 @@ fn try_run(
     cgroup.iter().for_each(Held::sweep);
 
     let limits = limits(plan);
-    let network = Network::new(plan, request, outside, orders);
+    let meter = listed.as_ref().and_then(runs::Listed::meter);
+    let network = Network::new(plan, request, outside, orders, meter);
     let held = supervise::Held { cgroup, network };
     let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays, held)?;
     let ended = supervisor.run()?;

@@ -20,7 +20,7 @@ use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
 use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
-use crate::net::broker::{Broker, Handle, Inside, Journal, NetworkUse, Setup, Tell};
+use crate::net::broker::{Broker, Handle, Inside, Journal, Meter, NetworkUse, Setup, Tell};
 use crate::net::upstream::Upstream;
 use crate::notices::Notices;
 use crate::plan::Plan;
@@ -51,6 +51,7 @@ impl Network {
         request: &Request,
         outside: Outside,
         orders: Orders,
+        meter: Option<Meter>,
     ) -> Option<Network> {
         let outlets = plan.steps.iter().find_map(|planned| match &planned.step {
             Step::Outlets { outlets } => Some(outlets.clone()),
@@ -63,7 +64,7 @@ impl Network {
             listeners,
             own: Box::new(|| netlink::own_addresses().unwrap_or_default()),
             upstream,
-            journal: Journal::new(tell),
+            journal: Journal::new(tell).metered(meter),
         };
         Some(Network {
             setup: Some(setup),

@@ -15,7 +15,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::runs::{Record, Run, RunId, Stats};
+use crate::net::broker::Meter;
+use crate::runs::{NetworkTotals, Record, Run, RunId, Stats};
 use directory::Directory;
 
 /// A larger file is none of ours.
@@ -30,7 +31,9 @@ const LEAVING: Duration = Duration::from_secs(10);
 pub struct Listed {
     directory: Directory,
     name: String,
-    _locked: OwnedFd,
+    locked: OwnedFd,
+    /// Where the counters of the network stand in the file, behind the record.
+    counters: u64,
 }
 
 /// Lists a run. A host without a place for records has a run that is not listed, and nothing else.
@@ -56,7 +59,8 @@ pub fn list_run(
     let text = serde_json::to_vec(&record).ok()?;
     // Half a record is not read by anybody.
     let _ = rustix::io::write(&locked, &text);
-    Some(Listed { directory, name, _locked: locked })
+    let counters = text.len() as u64;
+    Some(Listed { directory, name, locked, counters })
 }
 
 fn file_name(id: &RunId) -> String {
@@ -78,6 +82,17 @@ fn create(directory: &Directory, name: &str) -> Option<OwnedFd> {
 }
 
 impl Listed {
+    /// Writes the counters of the network behind the record, always as long as before.
+    pub fn meter(&self) -> Option<Meter> {
+        let (file, at) = (self.locked.try_clone().ok()?, self.counters);
+        Some(Box::new(move |totals| {
+            let NetworkTotals { connections, bytes_out, bytes_in } = totals;
+            let line = format!("\n{connections:20} {bytes_out:20} {bytes_in:20}\n");
+            // A meter that stands still is no reason to stop anything.
+            let _ = rustix::io::pwrite(&file, line.as_bytes(), at);
+        }))
+    }
+
     /// Removes records whose launchers were killed.
     pub fn sweep(&self) {
         for name in self.directory.names(SWEPT) {
@@ -122,10 +137,27 @@ fn open(directory: &Directory, name: &str) -> Option<(Record, OwnedFd)> {
         let _ = directory.remove(name);
         return None;
     }
-    let mut text = vec![0; LARGEST.min(usize::try_from(stat.st_size).ok()?)];
-    let length = rustix::io::pread(&file, &mut text, 0).ok()?;
-    let record: Record = serde_json::from_slice(&text[..length]).ok()?;
+    let text = text(&file)?;
+    let record: Record = serde_json::from_slice(text.split(|b| *b == b'\n').next()?).ok()?;
     (record.id == id).then_some((record, file))
+}
+
+fn text(file: &OwnedFd) -> Option<Vec<u8>> {
+    let size = usize::try_from(rustix::fs::fstat(file).ok()?.st_size).ok()?;
+    let mut text = vec![0; LARGEST.min(size)];
+    let length = rustix::io::pread(file, &mut text, 0).ok()?;
+    text.truncate(length);
+    Some(text)
+}
+
+/// The line behind the record, where the run has a meter.
+fn counters(text: &[u8]) -> Option<NetworkTotals> {
+    let line = std::str::from_utf8(text.split(|b| *b == b'\n').nth(1)?).ok()?;
+    let numbers: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let [connections, bytes_out, bytes_in] = numbers[..] else {
+        return None;
+    };
+    Some(NetworkTotals { connections, bytes_out, bytes_in })
 }
 
 /// Whether the launcher lives. Trying takes the lock for a moment where it does not.
@@ -147,13 +179,14 @@ pub struct RunHandle {
 
 impl RunHandle {
     pub fn stats(&self, record: &Record) -> Stats {
-        match &record.cgroup {
+        let stats = match &record.cgroup {
             Some(cgroup) => live::of_cgroup(cgroup).unwrap_or_default(),
             None if live::started(record.init) == Some(record.init_started) => {
                 live::of_tree(record.init)
             }
             None => Stats::default(),
-        }
+        };
+        Stats { network: text(&self.file).as_deref().and_then(counters), ..stats }
     }
 
     /// Init takes the whole sandbox with it, and its launcher sees that and cleans up.

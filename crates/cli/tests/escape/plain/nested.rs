@@ -2,7 +2,7 @@
 
 use super::plain;
 use crate::require;
-use crate::support::{ABSENT, Run, Scratch, blocked, mcp_path, probe_path};
+use crate::support::{ABSENT, FORBIDDEN, Run, Scratch, allowed, blocked, mcp_path, probe_path};
 
 fn inner(run: Run, flags: &[&str], words: &[&str]) -> Run {
     let (mcp, probe) = (mcp_path(), probe_path());
@@ -38,4 +38,19 @@ fn the_inner_one_runs_and_has_fewer_rights() {
         let finished = run.run();
         assert_eq!(finished.last("read").detail, "text", "{finished}");
     }
+}
+
+/// A task can have one listener, and around this one the outer sandbox listens.
+#[test]
+fn an_inner_one_that_cannot_ask_says_who_can() {
+    require!("plain");
+    let refused = inner(plain(), &["--no-subprocess"], &["cwd"]).run();
+    refused.code_is(125);
+    let remedy = "give --no-subprocess to the outer sandbox";
+    assert!(refused.stderr.contains(remedy), "{refused}");
+
+    let no_forks = |words: &[&str]| inner(Run::new(), &["--quiet", "--no-subprocess"], words);
+    allowed(no_forks(&["cwd"]));
+    blocked(no_forks(&["fork", "1"]), FORBIDDEN);
+    allowed(inner(Run::new(), &["--quiet"], &["fork", "1"]));
 }

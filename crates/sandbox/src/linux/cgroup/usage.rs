@@ -31,12 +31,17 @@ impl Used {
         let cpu = read("cpu.stat").unwrap_or_default();
         let events = read("memory.events").unwrap_or_default();
         let refused = read("pids.events").unwrap_or_default();
+        // A host that runs out of memory kills as well, without `oom`: that is no limit of ours.
+        let at_limit = field(&events, "oom").is_some_and(|times| times > 0);
+        let oom_kills = field(&events, "oom_kill").filter(|_| at_limit).unwrap_or(0);
+        // Who was killed at the limit had all of it.
+        let all_of_it = || if oom_kills > 0 { one("memory.max") } else { None };
         Used {
-            peak_memory: one("memory.peak"),
+            peak_memory: one("memory.peak").or_else(all_of_it),
             peak_processes: one("pids.peak"),
             cpu_micros: field(&cpu, "usage_usec"),
             throttled_micros: field(&cpu, "throttled_usec"),
-            oom_kills: field(&events, "oom_kill").unwrap_or(0),
+            oom_kills,
             refused_processes: field(&refused, "max").unwrap_or(0),
         }
     }
@@ -71,6 +76,21 @@ mod tests {
         };
         assert_eq!(Used::read(files), used);
         assert_eq!(Used::read(|_| None), Used::default());
+    }
+
+    #[test]
+    fn a_kill_at_the_limit_is_told_from_one_by_the_host() {
+        let read = |events: &'static str| {
+            Used::read(move |name| match name {
+                "memory.events" => Some(events.to_owned()),
+                "memory.max" => Some("67108864\n".to_owned()),
+                _ => None,
+            })
+        };
+        let at_limit = read("max 31\noom 1\noom_kill 1\n");
+        assert_eq!((at_limit.oom_kills, at_limit.peak_memory), (1, Some(64 << 20)));
+        let by_the_host = read("max 0\noom 0\noom_kill 1\n");
+        assert_eq!((by_the_host.oom_kills, by_the_host.peak_memory), (0, None));
     }
 
     #[test]

@@ -43,6 +43,7 @@ pub fn of_cgroup(directory: &str) -> Option<Stats> {
         processes: one("pids.current").map(|count| count.saturating_sub(1)),
         max_processes: used.peak_processes.map(|count| count.saturating_sub(1)),
         process_limit: one("pids.max").map(|count| count.saturating_sub(1)),
+        network: None,
     })
 }
 

@@ -69,7 +69,8 @@ impl Broker {
     }
 
     pub(super) fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
-        let next = [self.timers.next(), self.names.deadline(), until].into_iter().flatten().min();
+        let next = [self.timers.next(), self.names.deadline(), self.journal.due, until];
+        let next = next.into_iter().flatten().min();
         let pause = match (self.busy.is_empty() && !self.names.is_busy(), next) {
             (false, _) => Some(Duration::ZERO),
             (true, Some(at)) => Some(at.saturating_duration_since(Instant::now())),
@@ -80,6 +81,9 @@ impl Broker {
             _ => {}
         }
         let busy = std::mem::take(&mut self.busy);
+        if !events.is_empty() || !busy.is_empty() {
+            self.journal.stir();
+        }
         for event in events.iter() {
             let (slot, side) = slot(event.token());
             let ends = event.is_read_closed() || event.is_write_closed() || event.is_error();
@@ -98,7 +102,19 @@ impl Broker {
             self.names_turn();
         }
         self.slots.next_turn();
+        self.measure();
         Ok(())
+    }
+
+    fn measure(&mut self) {
+        if self.journal.due.is_some_and(|due| due <= Instant::now()) {
+            let open = self.slots.iter_mut().filter_map(|(_, entry)| match entry {
+                Entry::Joined(joined, _) => Some(joined.bytes()),
+                Entry::Flow(flow) => Some(flow.bytes()),
+                _ => None,
+            });
+            self.journal.measure(Instant::now(), open);
+        }
     }
 
     fn dispatch(&mut self, slot: usize, cause: Cause) {

@@ -2,12 +2,14 @@
 //! command decides how many names it makes up.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use mcp_policy::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::net;
 use crate::net::refusal::Reason;
+use crate::runs::NetworkTotals;
 
 /// Destinations and refusals that are kept apart; the rest is counted together.
 const MOST: usize = 256;
@@ -63,10 +65,20 @@ impl NetworkUse {
 /// Where lines for the user go.
 pub type Tell = Box<dyn FnMut(&str) + Send>;
 
+/// Where the counters go while the command runs.
+pub type Meter = Box<dyn FnMut(&NetworkTotals) + Send>;
+
+/// How old what the meter shows may be.
+const METERED: Duration = Duration::from_secs(1);
+
 pub struct Journal {
     pub used: NetworkUse,
     tell: Tell,
     lines: usize,
+    meter: Option<Meter>,
+    metered: Option<Instant>,
+    /// When the meter is to be told of what has happened since.
+    pub due: Option<Instant>,
 }
 
 /// The key of all that came after there were [`MOST`].
@@ -74,7 +86,39 @@ const OTHERS: &str = "(others)";
 
 impl Journal {
     pub fn new(tell: Tell) -> Journal {
-        Journal { used: NetworkUse::default(), tell, lines: 0 }
+        let used = NetworkUse::default();
+        Journal { used, tell, lines: 0, meter: None, metered: None, due: None }
+    }
+
+    pub fn metered(self, meter: Option<Meter>) -> Journal {
+        let due = meter.is_some().then(Instant::now);
+        Journal { meter, due, ..self }
+    }
+
+    /// Something has happened: the meter is told, at once or soon.
+    pub fn stir(&mut self) {
+        if self.meter.is_some() && self.due.is_none() {
+            let now = Instant::now();
+            self.due = Some(self.metered.map_or(now, |at| now.max(at + METERED)));
+        }
+    }
+
+    /// Tells the meter. `open` is what goes through connections that are not counted yet.
+    pub fn measure(&mut self, now: Instant, open: impl Iterator<Item = (u64, u64)>) {
+        let mut totals = NetworkTotals::default();
+        for traffic in self.used.reached.values() {
+            totals.connections += traffic.connections;
+            totals.bytes_out += traffic.bytes_out;
+            totals.bytes_in += traffic.bytes_in;
+        }
+        for (out, back) in open {
+            totals.bytes_out += out;
+            totals.bytes_in += back;
+        }
+        (self.due, self.metered) = (None, Some(now));
+        if let Some(meter) = &mut self.meter {
+            meter(&totals);
+        }
     }
 
     pub fn traffic(&mut self, to: &str) -> &mut Traffic {
@@ -180,6 +224,26 @@ mod tests {
         let told = ["blocked a.example:443 (add --allow-net a.example:443)"];
         assert_eq!(*lines.lock().unwrap(), told);
         assert_eq!(journal.used.refused["a.example:443"].times, 3);
+    }
+
+    #[test]
+    fn the_meter_shows_what_is_counted_and_what_is_open() {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let told = shown.clone();
+        let meter = move |totals: &NetworkTotals| told.lock().unwrap().push(*totals);
+        let mut journal = heard().0.metered(Some(Box::new(meter)));
+        assert!(journal.due.is_some(), "it shows nothing before something happens");
+        let now = Instant::now();
+        journal.measure(now, std::iter::empty());
+        assert_eq!(journal.due, None);
+        *journal.traffic("a") =
+            Traffic { connections: 2, bytes_out: 3, bytes_in: 5, ..Default::default() };
+        journal.stir();
+        assert_eq!(journal.due, Some(now + METERED));
+        journal.measure(now, [(10, 20)].into_iter());
+        let zero = NetworkTotals::default();
+        let all = NetworkTotals { connections: 2, bytes_out: 13, bytes_in: 25 };
+        assert_eq!(*shown.lock().unwrap(), [zero, all]);
     }
 
     #[test]

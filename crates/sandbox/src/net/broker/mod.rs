@@ -39,7 +39,7 @@ use mio::{Interest, Registry, Token};
 use self::connection::Service;
 use self::event_loop::Entry;
 pub use self::handle::Handle;
-pub use self::journal::{Journal, NetworkUse, Refusal, Tell, Traffic};
+pub use self::journal::{Journal, Meter, NetworkUse, Refusal, Tell, Traffic};
 use self::names::Names;
 use self::slots::{Side, Slots, Timers, token};
 use self::way::Buffers;
