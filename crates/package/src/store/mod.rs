@@ -368,6 +368,7 @@ pub fn make_private(directory: &Path) -> std::io::Result<()> {
         make_private(parent)?;
     }
     let mut builder = fs::DirBuilder::new();
+    builder.recursive(false);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(directory) {

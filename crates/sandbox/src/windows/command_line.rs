@@ -122,9 +122,8 @@ mod tests {
                 if rest.peek() == Some(&'"') {
                     word.push_str(&"\\".repeat(backslashes / 2));
                     rest.next();
-                    if backslashes % 2 == 1 {
-                        word.push('"');
-                    } else if quoted && rest.next_if_eq(&'"').is_some() {
+                    let is_escaped = backslashes % 2 == 1;
+                    if is_escaped || (quoted && rest.next_if_eq(&'"').is_some()) {
                         word.push('"');
                     } else {
                         quoted = !quoted;
