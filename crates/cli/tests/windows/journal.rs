@@ -9,9 +9,12 @@ fn journals(run: &Run) -> PathBuf {
     run.home.dir(r"LOCALAPPDATA\mcp\runs")
 }
 
+/// A name such as a run's own directory has.
+const PRIVATE: &str = "mcp-0123abcd";
+
 /// In the words of a launcher that was killed.
 fn scratch_line(scratch: &Scratch) -> String {
-    let at = scratch.join("private");
+    let at = scratch.join(PRIVATE);
     std::fs::create_dir_all(at.join("tmp")).unwrap();
     format!("{}\n", serde_json::json!({ "made": "scratch", "at": at }))
 }
@@ -25,10 +28,21 @@ fn what_a_killed_launcher_left_is_taken_back() {
     let live = run.spawn();
     // The run's home is removed with it, so it is looked at from its own place.
     live.wait_and(|| {
-        assert!(!scratch.join("private").exists());
+        assert!(!scratch.join(PRIVATE).exists());
         assert!(!journal.exists());
     })
     .code_is(0);
+}
+
+#[test]
+fn a_journal_cannot_have_other_directories_removed() {
+    let scratch = Scratch::new();
+    let precious = scratch.dir("precious");
+    let run = Run::new().probe(&["exit", "0"]);
+    let line = format!("{}\n", serde_json::json!({ "made": "scratch", "at": precious }));
+    std::fs::write(journals(&run).join("mcp-00000000.journal"), line).unwrap();
+    run.run().code_is(0);
+    assert!(precious.exists());
 }
 
 #[test]
@@ -40,7 +54,7 @@ fn what_belongs_to_a_living_launcher_is_left_alone() {
     let held = std::fs::OpenOptions::new().read(true).share_mode(0).open(&journal).unwrap();
     run.spawn()
         .wait_and(|| {
-            assert!(scratch.join("private").exists());
+            assert!(scratch.join(PRIVATE).exists());
             assert!(journal.exists());
         })
         .code_is(0);

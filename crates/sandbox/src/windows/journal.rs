@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::runs::RunId;
+
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "made", rename_all = "snake_case")]
@@ -33,6 +35,13 @@ pub fn read(text: &str) -> Vec<Made> {
         .filter(|line| line.ends_with('\n'))
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
+}
+
+/// Whether a directory can be one of a run's own: `mcp-` and the run's name. Nothing else is removed, whatever a
+/// journal says.
+pub fn is_own_directory(at: &str) -> bool {
+    let name = at.rsplit(['\\', '/']).next().unwrap_or_default();
+    name.strip_prefix("mcp-").is_some_and(|name| RunId::parse(name).is_some())
 }
 
 /// In the order in which it is taken back: entries while their SID is known, the profile after them.
@@ -66,6 +75,22 @@ mod tests {
     #[test]
     fn foreign_lines_are_not_obeyed() {
         assert_eq!(read("nonsense\n{\"made\":\"format\",\"at\":\"C:\"}\n"), []);
+    }
+
+    #[test]
+    fn only_directories_of_runs_are_removed() {
+        assert!(is_own_directory(r"C:\Users\you\AppData\Local\Temp\mcp-0123abcd"));
+        for at in [
+            "",
+            r"C:\",
+            r"C:\Users\you",
+            r"C:\mcp-",
+            r"C:\mcp-0123abcd\..",
+            r"C:\mcp-0123ABCDE",
+            r"C:\mcp-0123abcd\",
+        ] {
+            assert!(!is_own_directory(at), "{at}");
+        }
     }
 
     #[test]

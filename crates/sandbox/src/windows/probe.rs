@@ -22,8 +22,8 @@ use crate::windows::launch::{self, Trouble};
 use crate::windows::plan::plan;
 use crate::windows::step::Step;
 use crate::windows::sys::handles::Inheritable;
-use crate::windows::sys::job::Job;
-use crate::windows::sys::process::{Children, Start};
+use crate::windows::sys::job::{Job, is_in_job};
+use crate::windows::sys::process::{Children, Start, Suspended};
 use crate::windows::sys::token::{self, Token};
 use crate::windows::sys::{container, version};
 use crate::windows::walls::Walls;
@@ -117,8 +117,13 @@ fn cap() -> Result<(), String> {
 fn restrict() -> Result<(), String> {
     let job = Job::new().map_err(|e| words(&e))?;
     match job.restrict_ui(UI_RESTRICTIONS).map_err(|e| words(&e))? {
-        UI_RESTRICTIONS => Ok(()),
-        read => Err(format!("restrictions were accepted, and read {read:#x}")),
+        UI_RESTRICTIONS => {}
+        read => return Err(format!("restrictions were accepted, and read {read:#x}")),
+    }
+    // A job with such restrictions cannot be inside another, where ours has us in one.
+    match is_in_job().map_err(|e| words(&e))? {
+        true => start_in(&job).map(drop).map_err(|e| format!("mcp itself is in a job: {e}")),
+        false => Ok(()),
     }
 }
 
@@ -144,6 +149,13 @@ fn diminish() -> Result<(), String> {
 pub fn dies_with_its_job() -> io::Result<bool> {
     let job = Job::new()?;
     job.set_limits(JobLimits::default())?;
+    let suspended = start_in(&job)?;
+    drop(job);
+    suspended.is_ended(Duration::from_secs(5))
+}
+
+/// This program once more, in a job, suspended for ever.
+fn start_in(job: &Job) -> io::Result<Suspended> {
     let own = std::env::current_exe()?;
     let line = command_line::of_program(own.as_os_str(), &[]).map_err(io::Error::other)?;
     let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
@@ -156,14 +168,12 @@ pub fn dies_with_its_job() -> io::Result<bool> {
         environment: &[],
         directory: &root,
         stdio: &stdio,
-        job: &job,
+        job,
         token: None,
         container: None,
         children: Children::Refused,
     };
-    let suspended = start.suspended()?;
-    drop(job);
-    suspended.is_ended(Duration::from_secs(5))
+    start.suspended()
 }
 
 /// The same, tried once: a system does not change its mind while we run.

@@ -41,7 +41,9 @@ pub struct Supervisor<'a> {
     pub limits: Limits,
     pub input: Option<Input>,
     pub started: Instant,
+    /// Since when the time is up.
     asked: Option<Instant>,
+    interrupts: u32,
     ending: Option<Ending>,
     active: u64,
     most: u64,
@@ -64,6 +66,7 @@ impl<'a> Supervisor<'a> {
             input,
             started: Instant::now(),
             asked: None,
+            interrupts: 0,
             ending: None,
             active: 0,
             most: 0,
@@ -122,11 +125,15 @@ impl<'a> Supervisor<'a> {
                 self.end(Ending::Signaled(SIGXCPU));
                 self.kill();
             }
-            Event::Wake(INTERRUPT) if self.asked.is_some() => {
+            // The first one is the command's to obey.
+            Event::Wake(INTERRUPT) if self.interrupts > 0 => {
                 self.end(Ending::Signaled(SIGINT));
                 self.kill();
             }
-            Event::Wake(INTERRUPT) => self.send_break(),
+            Event::Wake(INTERRUPT) => {
+                self.interrupts += 1;
+                self.send_break();
+            }
             Event::Wake(CLOSE) => {
                 self.end(Ending::Signaled(SIGKILL));
                 self.kill();
@@ -148,13 +155,14 @@ impl<'a> Supervisor<'a> {
     fn keep_time(&mut self) {
         let now = Instant::now();
         if let Some(since) = self.asked {
-            if self.ending.is_some() && now.duration_since(since) >= self.limits.grace {
+            if now.duration_since(since) >= self.limits.grace {
                 self.kill();
             }
             return;
         }
         let Some(timeout) = self.limits.timeout else { return };
         if now.duration_since(self.started) >= timeout {
+            self.asked = Some(now);
             self.end(Ending::Timeout);
             if let Some(input) = &self.input {
                 input.close();
@@ -165,9 +173,8 @@ impl<'a> Supervisor<'a> {
 
     /// Asks the command to end, as Ctrl-Break does in a console. Only somebody in that console can, so it is
     /// another process of ours that goes there.
-    fn send_break(&mut self) {
+    fn send_break(&self) {
         const DETACHED_PROCESS: u32 = 8;
-        self.asked = Some(Instant::now());
         let Ok(own) = std::env::current_exe() else { return };
         let mut command = Command::new(own);
         command.arg(BREAK_MARK).arg(self.process.id.to_string()).creation_flags(DETACHED_PROCESS);

@@ -68,7 +68,8 @@ fn take_back(made: Vec<Made>) -> bool {
                 Sid::parse(sid).and_then(|sid| acl::shut_out(Path::new(path), &sid).map(drop))
             }
             Made::Profile { name } => container::remove(name),
-            Made::Scratch { at } => fs::remove_dir_all(at),
+            Made::Scratch { at } if journal::is_own_directory(at) => fs::remove_dir_all(at),
+            Made::Scratch { .. } => Ok(()),
         };
         is_done &= match undone {
             Ok(()) => true,

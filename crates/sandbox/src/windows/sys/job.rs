@@ -16,6 +16,7 @@ use windows_sys::Win32::System::JobObjects::{
     JobObjectExtendedLimitInformation, QueryInformationJobObject, SetInformationJobObject,
     TerminateJobObject,
 };
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::port::{JOB, Port};
 use super::process::Process;
@@ -159,4 +160,14 @@ impl Job {
             peak_process_memory: extended.PeakProcessMemoryUsed as u64,
         })
     }
+}
+
+/// Whether this process is in a job of somebody else's.
+pub fn is_in_job() -> io::Result<bool> {
+    let mut is_inside = 0;
+    // SAFETY: the pseudo handle of this process is always valid, any job is meant, the result is a live local.
+    check(unsafe {
+        IsProcessInJob(GetCurrentProcess(), std::ptr::null_mut(), &raw mut is_inside)
+    })?;
+    Ok(is_inside != 0)
 }
