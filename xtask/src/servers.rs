@@ -3,9 +3,11 @@
 //!
 //! Each server is driven twice by the same client through the same calls: bare, then by
 //! `mcp run`. The bare run is the positive control: what fails there is no fault of the sandbox.
+//! Those that are packages are run as such, too: from an empty store, then offline.
 
 mod exercise;
 mod install;
+mod packages;
 mod scene;
 mod session;
 
@@ -24,6 +26,8 @@ use session::{Session, Setting};
 
 /// All of one run; the client has its own limits for each answer, so this is for what it misses.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
+/// The same with an installation before it.
+const INSTALL_LIMIT: Duration = Duration::from_secs(900);
 
 /// Run published MCP servers in the sandbox with a real MCP client
 ///
@@ -63,16 +67,21 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         args.dir.clone().unwrap_or_else(|| crate::workspace().join("target").join("servers"));
     let installed = install::install(&cache)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    let sandboxed = Setting::Sandboxed { launcher };
-    let mut rows = Vec::new();
+    let sandboxed = Setting::Sandboxed { launcher: launcher.clone() };
+    let (mut rows, mut packages) = (Vec::new(), Vec::new());
     for server in chosen(&args.servers) {
         eprintln!("{}", server.name());
-        let run = |setting| runtime.block_on(bounded(server, &installed, setting));
+        let run = |setting: &Setting| runtime.block_on(bounded(server, &installed, setting));
         let bare = run(&Setting::Bare);
         let sandboxed = bare.is_ok().then(|| run(&sandboxed));
         rows.push(Row { server, bare, sandboxed });
+        packages.extend(packages::run(server, &launcher, run));
     }
-    Ok(print(&rows))
+    print(&rows);
+    packages::print(&packages);
+    let faults = rows.iter().filter_map(|row| Some((row.server.name(), row.fault()?)));
+    let faults: Vec<_> = faults.chain(packages.iter().filter_map(packages::Row::fault)).collect();
+    Ok(verdict(rows.len() + packages.len(), &faults))
 }
 
 fn chosen(named: &[Server]) -> Vec<Server> {
@@ -80,9 +89,10 @@ fn chosen(named: &[Server]) -> Vec<Server> {
 }
 
 async fn bounded(server: Server, installed: &Installed, setting: &Setting) -> Result<Run> {
-    match timeout(RUN_LIMIT, once(server, installed, setting)).await {
+    let limit = if setting.installs() { INSTALL_LIMIT } else { RUN_LIMIT };
+    match timeout(limit, once(server, installed, setting)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(format!("not done after {} s", RUN_LIMIT.as_secs()).into()),
+        Err(_) => Err(format!("not done after {} s", limit.as_secs()).into()),
     }
 }
 
@@ -137,19 +147,26 @@ impl Row {
     }
 }
 
-fn print(rows: &[Row]) -> ExitCode {
-    let head = ["server", "tools", "initialize ms", "(bare)", "call", "ok"].map(String::from);
-    let lines: Vec<_> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
+fn print(rows: &[Row]) {
+    let head = ["server", "tools", "initialize ms", "(bare)", "call", "ok"];
+    table(head, rows.iter().map(Row::cells));
+}
+
+fn table(head: [&str; 6], rows: impl Iterator<Item = [String; 6]>) {
+    let lines: Vec<_> = std::iter::once(head.map(String::from)).chain(rows).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
     let widths: [usize; 6] = std::array::from_fn(width);
     for line in &lines {
         let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
         println!("{}", cells.collect::<Vec<_>>().join(" | ").trim_end());
     }
-    let faults: Vec<_> = rows.iter().filter_map(|row| Some((row.server, row.fault()?))).collect();
-    for (server, fault) in &faults {
-        println!("\n{}: {fault}", server.name());
+    println!();
+}
+
+fn verdict(count: usize, faults: &[(&str, String)]) -> ExitCode {
+    for (name, fault) in faults {
+        println!("{name}: {fault}\n");
     }
-    println!("\n{} passed, {} failed", rows.len() - faults.len(), faults.len());
+    println!("{} passed, {} failed", count - faults.len(), faults.len());
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,6 +1,9 @@
 //! A bar for what takes long, on a terminal only, on stderr.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use crate::render;
@@ -53,4 +56,44 @@ impl Drop for Progress {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
+}
+
+/// For the store, which unpacks wherever a package is needed.
+pub fn unpacking(done: u64, total: u64) {
+    static SHOWN: Mutex<Option<Progress>> = Mutex::new(None);
+    let Ok(mut shown) = SHOWN.lock() else {
+        return;
+    };
+    match done < total {
+        true => shown.get_or_insert_with(|| Progress::new("unpacking")).at(done, Some(total)),
+        false => *shown = None,
+    }
+}
+
+/// Does something that takes its time and fills a directory, which is all that can be seen of it.
+pub fn while_filling<T>(what: &str, directory: &Path, act: impl FnOnce() -> T) -> T {
+    let mut progress = Progress::new(what);
+    if !progress.is_shown {
+        return act();
+    }
+    std::thread::scope(|scope| {
+        let (is_over, over) = channel::<()>();
+        scope.spawn(move || {
+            while over.recv_timeout(5 * EVERY) == Err(RecvTimeoutError::Timeout) {
+                progress.at(size_of(directory), None);
+            }
+        });
+        let outcome = act();
+        drop(is_over);
+        outcome
+    })
+}
+
+fn size_of(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let size = |entry: std::fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => size_of(&entry.path()),
+        _ => entry.metadata().map_or(0, |metadata| metadata.len()),
+    };
+    entries.map(size).sum()
 }

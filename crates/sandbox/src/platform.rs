@@ -1,6 +1,6 @@
 //! The one place where the operating system is chosen.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::notices::Notices;
@@ -17,6 +17,12 @@ pub use macos::*;
 
 #[cfg(windows)]
 pub use windows::*;
+
+/// Only Linux has to look through directories before a run.
+#[cfg(not(target_os = "linux"))]
+pub fn resolve_knowing(wish: Wish, _: &[PathBuf]) -> Result<Request, Error> {
+    resolve(wish)
+}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -39,8 +45,13 @@ mod linux {
     }
 
     pub fn resolve(wish: Wish) -> Result<Request, Error> {
+        resolve_knowing(wish, &[])
+    }
+
+    /// The same, where it is known of directories that they hold files, directories and links only.
+    pub fn resolve_knowing(wish: Wish, plain: &[PathBuf]) -> Result<Request, Error> {
         let mut request = crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)?;
-        crate::linux::landlock::find_strays(&mut request);
+        crate::linux::landlock::find_strays(&mut request, plain);
         Ok(request)
     }
 
@@ -105,20 +116,21 @@ mod macos {
         Ok(crate::macos::stored::as_stored(request))
     }
 
-    pub use crate::macos::runs::{Claim, RunHandle};
+    pub use crate::macos::carrier::Claim;
+    pub use crate::macos::runs::RunHandle;
 
-    /// Nothing is taken of the host before a run.
-    pub fn claim(_: &Request, _: &mut Facts) -> Claim {
-        Claim
+    /// Takes the port of the run's proxy, which its profile names.
+    pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
+        crate::macos::carrier::claim(request, facts)
     }
 
     pub fn run(
         plan: &Plan<Step>,
         request: &Request,
-        _: Claim,
-        _: Notices,
+        claim: Claim,
+        notices: Notices,
     ) -> Result<Report, Error> {
-        crate::macos::launch::run(plan, request)
+        crate::macos::launch::run(plan, request, claim, notices)
     }
 
     /// Names are new in each plan; what it intends is not.

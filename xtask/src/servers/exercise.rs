@@ -35,6 +35,17 @@ impl Server {
         }
     }
 
+    /// The package it is published as, if it is to be run as one.
+    pub fn reference(self) -> Option<&'static str> {
+        match self {
+            Self::Everything => Some("npm:@modelcontextprotocol/server-everything"),
+            Self::Filesystem => Some("npm:@modelcontextprotocol/server-filesystem"),
+            Self::Memory => None,
+            Self::Time => Some("pypi:mcp-server-time"),
+            Self::Git => Some("pypi:mcp-server-git"),
+        }
+    }
+
     pub fn invocation(self, installed: &Installed, scene: &Scene) -> Result<Invocation> {
         let granted = scene.granted();
         let (program, bundle) = match self {
@@ -49,6 +60,7 @@ impl Server {
         };
         let mut invocation = Invocation {
             program,
+            bundle: bundle.to_owned(),
             arguments: Vec::new(),
             environment: Vec::new(),
             read: vec![bundle.to_owned()],
@@ -127,7 +139,7 @@ async fn filesystem(session: &Session, scene: &Scene, setting: &Setting) -> Resu
             session.call("read_file", secret, Scene::SECRET).await?;
             Ok("write_file, read_file, read outside".into())
         }
-        Setting::Sandboxed { .. } => {
+        Setting::Sandboxed { .. } | Setting::Packaged { .. } => {
             let answer = session.ask("read_file", secret).await?;
             if !answer.is_error {
                 return Err(format!("reads a file nobody granted: {:?}", answer.text).into());

@@ -1,7 +1,7 @@
 //! One conversation with one server, started bare or in the sandbox.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,21 @@ use tokio::time::timeout;
 
 use crate::Result;
 
+/// Whoever is asked for a package, by its variable.
+const NOWHERE: [&str; 10] = [
+    "npm_config_registry",
+    "NPM_CONFIG_REGISTRY",
+    "PIP_INDEX_URL",
+    "UV_DEFAULT_INDEX",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+
+const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 const INITIALIZE_LIMIT: Duration = Duration::from_secs(30);
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// rmcp kills a server that has not ended three seconds after its input was closed.
@@ -27,12 +42,38 @@ const STDERR_SHOWN: usize = 2000;
 
 pub enum Setting {
     Bare,
-    Sandboxed { launcher: PathBuf },
+    Sandboxed {
+        launcher: PathBuf,
+    },
+    /// By `mcp run REFERENCE`, with a data directory of its own.
+    Packaged {
+        launcher: PathBuf,
+        reference: &'static str,
+        data: PathBuf,
+        reach: Reach,
+    },
+}
+
+/// What a package may be fetched from.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Reach {
+    /// Those that the user's npm and pip are configured with.
+    Registries,
+    /// Nowhere: every registry and proxy is a port that nobody listens on.
+    Nothing,
+}
+
+impl Setting {
+    pub fn installs(&self) -> bool {
+        matches!(self, Setting::Packaged { reach: Reach::Registries, .. })
+    }
 }
 
 /// A server's command line and what it is granted. Bare, grants mean nothing.
 pub struct Invocation {
     pub program: PathBuf,
+    /// Where the program and its libraries are.
+    pub bundle: PathBuf,
     pub arguments: Vec<OsString>,
     pub environment: Vec<(&'static str, OsString)>,
     pub read: Vec<PathBuf>,
@@ -49,26 +90,42 @@ impl Invocation {
                 command
             }
             Setting::Sandboxed { launcher } => {
-                let mut command = Command::new(launcher);
-                command.arg("run");
-                let grants = |flag, paths: &[PathBuf]| {
-                    let words =
-                        paths.iter().flat_map(move |path| [OsString::from(flag), path.into()]);
-                    words.collect::<Vec<_>>()
-                };
-                command.args(grants("--read", &self.read)).args(grants("--write", &self.write));
-                for (name, value) in &self.environment {
-                    let mut pair = OsString::from(name);
-                    pair.push("=");
-                    pair.push(value);
-                    command.arg("--env").arg(pair);
-                }
+                let mut command = self.granting(launcher, &self.read);
                 command.arg("--").arg(&self.program);
+                command
+            }
+            Setting::Packaged { launcher, reference, data, reach } => {
+                // What it is made of is its own, and needs no grant.
+                let granted = self.read.iter().filter(|path| **path != self.bundle).cloned();
+                let mut command = self.granting(launcher, &granted.collect::<Vec<_>>());
+                command.arg(reference).arg("--");
+                command.env("XDG_DATA_HOME", data).env("XDG_STATE_HOME", data.join("state"));
+                if *reach == Reach::Nothing {
+                    command.envs(NOWHERE.map(|name| (name, "http://127.0.0.1:9/")));
+                    command.env("NO_PROXY", "").env("no_proxy", "");
+                }
                 command
             }
         };
         // kill_on_drop: a run given up on must not leave a server behind.
         command.args(&self.arguments).current_dir(&self.directory).kill_on_drop(true);
+        command
+    }
+
+    fn granting(&self, launcher: &Path, read: &[PathBuf]) -> Command {
+        let mut command = Command::new(launcher);
+        command.arg("run");
+        for (flag, paths) in [("--read", read), ("--write", &self.write)] {
+            for path in paths {
+                command.arg(flag).arg(path);
+            }
+        }
+        for (name, value) in &self.environment {
+            let mut pair = OsString::from(name);
+            pair.push("=");
+            pair.push(value);
+            command.arg("--env").arg(pair);
+        }
         command
     }
 }
@@ -103,13 +160,14 @@ impl Session {
             .spawn()
             .map_err(|error| format!("{shown}: {error}"))?;
         let stderr = tokio::spawn(collect(stderr));
-        match timeout(INITIALIZE_LIMIT, ().serve(transport)).await {
+        let limit = if setting.installs() { INSTALL_LIMIT } else { INITIALIZE_LIMIT };
+        match timeout(limit, ().serve(transport)).await {
             Ok(Ok(service)) => Ok(Self { service, stderr, initialize: start.elapsed() }),
             Ok(Err(error)) => {
                 Err(format!("initialize: {error}{}", quoted(&rest(stderr).await)).into())
             }
             Err(_) => {
-                let limit = INITIALIZE_LIMIT.as_secs();
+                let limit = limit.as_secs();
                 Err(format!("no answer to initialize in {limit} s{}", quoted(&rest(stderr).await))
                     .into())
             }
@@ -205,6 +263,7 @@ mod tests {
     fn words(setting: &Setting) -> Vec<String> {
         let invocation = Invocation {
             program: "/opt/server".into(),
+            bundle: "/opt".into(),
             arguments: vec!["--flag".into()],
             environment: vec![("NAME", "value".into())],
             read: vec!["/opt".into()],
@@ -224,6 +283,14 @@ mod tests {
             "/bin/mcp run --read /opt --write /data --env NAME=value -- /opt/server --flag";
         assert_eq!(words(&Setting::Sandboxed { launcher }).join(" "), expected);
         assert_eq!(words(&Setting::Bare).join(" "), "/opt/server --flag");
+        let packaged = Setting::Packaged {
+            launcher: "/bin/mcp".into(),
+            reference: "npm:x",
+            data: "/d".into(),
+            reach: Reach::Nothing,
+        };
+        let expected = "/bin/mcp run --write /data --env NAME=value npm:x -- --flag";
+        assert_eq!(words(&packaged).join(" "), expected);
     }
 
     #[test]

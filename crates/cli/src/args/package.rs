@@ -69,9 +69,9 @@ pub struct Running {
     /// Start it without what it asks for and was not granted
     #[arg(long, conflicts_with = "yes", help_heading = "Packages")]
     pub without_grants: bool,
-    /// Marks a run whose package was fetched just before.
-    #[arg(long, hide = true)]
-    pub fetched: bool,
+    /// Marks a run whose package was fetched or made just before: how often that was.
+    #[arg(long, hide = true, action = clap::ArgAction::Count)]
+    pub fetched: u8,
 }
 
 #[derive(Debug, Args)]

@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use mcp_package::Digest;
+use mcp_package::{Digest, Reference};
 use mcp_policy::Policy;
 use mcp_sandbox::{Ending, Report, Status, Usage};
 use serde::{Deserialize, Serialize};
+
+/// Of what was refused, so much is told.
+const MOST_BLOCKED: usize = 50;
+/// Shorter ones are in every other name.
+const SHORTEST_HIDDEN: usize = 4;
 
 /// What was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,12 +43,23 @@ pub enum Event {
         controls: BTreeMap<String, u64>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         gaps: Vec<String>,
+        /// What was tried on the network and refused, and how often.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        blocked: BTreeMap<String, u64>,
+        /// New processes that were refused.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        blocked_processes: u64,
     },
     Refused {
         exit_code: u8,
         /// A word for the reason: messages may quote what people wrote.
         why: String,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,12 +74,20 @@ pub struct Entry {
 }
 
 impl What {
-    /// Of what somebody typed: a package, or else the first word of a command.
+    /// Of what somebody typed: a package, or else the first word of a command. What is neither may
+    /// be anything, a password pasted into the wrong window as well.
     pub fn new(reference: Option<&OsStr>, program: Option<&OsStr>) -> What {
-        let short = |text: &OsStr| text.to_string_lossy().chars().take(300).collect::<String>();
-        let name = |program: &OsStr| short(Path::new(program).file_name().unwrap_or(program));
+        let short = |text: &str| text.chars().take(300).collect::<String>();
+        let known = |text: &OsStr| {
+            let text = text.to_str()?;
+            text.parse::<Reference>().is_ok().then(|| short(text))
+        };
+        let name = |program: &OsStr| {
+            let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
+            short(name.split(['=', ' ', '\t', '\n']).next().unwrap_or_default())
+        };
         What {
-            reference: reference.map(short),
+            reference: reference.and_then(known),
             digest: None,
             program: program.filter(|_| reference.is_none()).map(name).unwrap_or_default(),
             policy: None,
@@ -77,7 +101,8 @@ impl What {
 }
 
 impl Event {
-    pub fn end(report: &Report) -> Event {
+    /// `hidden` are values that must not be there: a command may try to send them as a host's name.
+    pub fn end(report: &Report, hidden: &[String]) -> Event {
         let how = match &report.ending {
             Ending::NotStarted(_) => {
                 return Event::Refused { exit_code: report.exit_code, why: "not_started".into() };
@@ -98,8 +123,32 @@ impl Event {
                 gaps.push(control.to_string());
             }
         }
-        Event::End { exit_code: report.exit_code, how, usage: report.usage.clone(), controls, gaps }
+        Event::End {
+            exit_code: report.exit_code,
+            how,
+            usage: report.usage.clone(),
+            controls,
+            gaps,
+            blocked: blocked(report, hidden),
+            blocked_processes: report.blocked_processes,
+        }
     }
+}
+
+fn blocked(report: &Report, hidden: &[String]) -> BTreeMap<String, u64> {
+    let mut blocked = BTreeMap::new();
+    let refused = report.network.iter().flat_map(|network| &network.refused);
+    for (to, refusal) in refused.take(MOST_BLOCKED) {
+        // A name has no capitals, and is in parts where it is long.
+        let plain = to.to_lowercase().replace('.', "");
+        let holds = |value: &String| {
+            let value = value.to_lowercase().replace('.', "");
+            value.len() >= SHORTEST_HIDDEN && plain.contains(&value)
+        };
+        let to = if hidden.iter().any(holds) { "(holds a secret)" } else { to };
+        *blocked.entry(to.to_owned()).or_insert(0) += refusal.times;
+    }
+    blocked
 }
 
 /// The ending's name in the report's JSON, without its number.
@@ -108,5 +157,80 @@ fn word(ending: &Ending) -> String {
         Ok(serde_json::Value::String(word)) => word,
         Ok(serde_json::Value::Object(map)) => map.keys().next().cloned().unwrap_or_default(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_policy::{Layer, Policy};
+    use mcp_sandbox::{Control, NetworkUse, Refusal};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A report with a secret wherever somebody's words can be.
+    fn report(secret: &str, ending: Ending) -> Report {
+        let mut report = Report::unplanned(vec!["sh".into(), secret.into()], secret.into(), 1);
+        report.ending = ending;
+        let status =
+            Status::Partial { by: secret.into(), missing: secret.into(), seen: Vec::new() };
+        report.controls.insert(Control::Network, status);
+        let refusal = Refusal { times: 2, why: secret.into(), flag: Some(secret.into()) };
+        let refused = [(format!("{}.evil.example:443", secret.to_lowercase()), refusal)].into();
+        report.network =
+            Some(NetworkUse { refused, bounds: vec![secret.into()], ..NetworkUse::default() });
+        report
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_is_in_a_line(secret in "[A-Za-z0-9]{12,40}", name in "[A-Z]{1,8}", code: u8, at in 0..6usize) {
+            let words = [
+                format!("{name}={secret}"),
+                format!("{name} {secret}"),
+                format!("https://user:{secret}@host.example/x"),
+                format!("{secret} {secret}"),
+                format!("oci://user:{secret}@host.example/a/b"),
+                format!("npm:x --token={secret}"),
+            ];
+            let word = OsStr::new(&words[at]);
+            let mut layer = Layer::command_line("/", None);
+            layer.env_set(name.parse().unwrap(), &secret);
+            layer.secret(format!("{name}2").parse().unwrap(), format!("env:{name}").parse().unwrap());
+            let policy = Policy::merge(&[layer.build().unwrap()], mcp_policy::Defaults::run()).unwrap();
+            let hidden = [secret.clone()];
+            for (reference, program) in [(Some(word), None), (None, Some(word)), (Some(word), Some(word))] {
+                // A first word that is nothing but the secret is the name of a program.
+                if at == 3 && reference.is_none() {
+                    continue;
+                }
+                let mut what = What::new(reference, program);
+                what.policy(&policy);
+                for event in [
+                    Event::Start,
+                    Event::Refused { exit_code: code, why: crate::failure::Failure::Refused(secret.clone()).word().into() },
+                    Event::end(&report(&secret, Ending::NotStarted(secret.clone())), &hidden),
+                    Event::end(&report(&secret, Ending::Exited(code.into())), &hidden),
+                    Event::end(&report(&secret, Ending::MemoryLimit), &hidden),
+                ] {
+                    let entry = Entry { time: 0.0, pid: 1, what: what.clone(), event };
+                    let line = serde_json::to_string(&entry).unwrap().to_lowercase();
+                    prop_assert!(!line.contains(&secret.to_lowercase()), "{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_is_told() {
+        let line = |hidden: &[String]| {
+            let event = Event::end(&report("abcdefgh", Ending::Exited(0)), hidden);
+            serde_json::to_string(&event).unwrap()
+        };
+        assert!(line(&[]).contains(r#""abcdefgh.evil.example:443":2"#), "{}", line(&[]));
+        assert!(line(&["ABCDEFGH".to_owned()]).contains(r#""(holds a secret)":2"#));
+        let what = What::new(Some(OsStr::new("acme/test@1.0.0")), None);
+        assert_eq!(what.reference.as_deref(), Some("acme/test@1.0.0"));
+        assert_eq!(What::new(None, Some(OsStr::new("/usr/bin/env"))).program, "env");
     }
 }

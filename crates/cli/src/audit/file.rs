@@ -15,6 +15,8 @@ pub const KEPT: u32 = 5;
 pub struct Log {
     path: PathBuf,
     pub what: What,
+    /// Values that must not be in it.
+    pub hidden: Vec<String>,
 }
 
 impl Log {
@@ -27,8 +29,8 @@ impl Log {
             );
             return Ok(None);
         };
-        let log = Log { path, what };
-        log.file().map_err(|e| log.unwritable(&e))?;
+        let log = Log { path, what, hidden: Vec::new() };
+        log.append().map_err(|e| log.unwritable(&e))?;
         Ok(Some(log))
     }
 
@@ -39,19 +41,8 @@ impl Log {
         ))
     }
 
-    /// The file that is the log now, locked.
-    fn file(&self) -> std::io::Result<File> {
-        loop {
-            let file = self.open_or_make()?;
-            file.lock()?;
-            // Somebody may have rotated it between the opening and the lock.
-            if is_same(&file, &self.path) {
-                return Ok(file);
-            }
-        }
-    }
-
-    fn open_or_make(&self) -> std::io::Result<File> {
+    /// Opened to be added to, made with its directory where there is none.
+    fn append(&self) -> std::io::Result<File> {
         let mut options = File::options();
         options.append(true);
         match options.open(&self.path) {
@@ -69,6 +60,19 @@ impl Log {
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         Ok(file)
+    }
+
+    /// The file that is the log now, locked, and its length.
+    fn locked(&self) -> std::io::Result<(File, u64)> {
+        loop {
+            let file = self.append()?;
+            file.lock()?;
+            let metadata = file.metadata()?;
+            // Somebody may have rotated it between the opening and the lock.
+            if is_same(&metadata, &self.path) {
+                return Ok((file, metadata.len()));
+            }
+        }
     }
 
     pub fn start(&self) -> Result<(), Failure> {
@@ -90,10 +94,13 @@ impl Log {
         let entry = Entry { time, pid: std::process::id(), what: self.what.clone(), event };
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
-        let mut file = self.file()?;
-        if file.metadata()?.len() + line.len() as u64 > LARGEST {
+        let (mut file, length) = self.locked()?;
+        if length + line.len() as u64 > LARGEST {
+            // The lock is held until there is another file in its place.
             rotate(&self.path)?;
-            file = self.file()?;
+            let old = std::mem::replace(&mut file, self.append()?);
+            file.lock()?;
+            drop(old);
         }
         file.write_all(&line)
     }
@@ -117,16 +124,13 @@ pub fn numbered(path: &Path, number: u32) -> PathBuf {
 }
 
 #[cfg(unix)]
-fn is_same(file: &File, path: &Path) -> bool {
+fn is_same(open: &fs::Metadata, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
-        _ => false,
-    }
+    fs::metadata(path).is_ok_and(|named| (open.dev(), open.ino()) == (named.dev(), named.ino()))
 }
 
 /// An open file cannot be renamed there.
 #[cfg(not(unix))]
-fn is_same(_: &File, _: &Path) -> bool {
+fn is_same(_: &fs::Metadata, _: &Path) -> bool {
     true
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::require;
+use crate::support::Pty;
 use crate::user::{User, text};
 
 fn asking(user: &User) -> String {
@@ -92,4 +93,43 @@ fn settings_name_directories_and_secrets() {
     assert!(said.out.contains("hunter2"), "{}", said.out);
     let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
     assert!(!log.contains("hunter2"), "{log}");
+}
+
+/// One answer on a terminal, and what came of it.
+fn answered(user: &User, words: &[&str], answer: &str) -> (i32, String) {
+    let pty = Pty::new();
+    let mut command = user.command(words);
+    command.stdin(pty.end()).stdout(pty.end()).stderr(pty.end());
+    let mut child = command.spawn().unwrap();
+    pty.expect("[y/N]");
+    pty.type_in(answer);
+    (child.wait().unwrap().code().unwrap_or(-1), pty.screen())
+}
+
+#[test]
+fn on_a_terminal_it_is_asked_and_a_yes_is_remembered() {
+    require!("userns");
+    let user = User::new();
+    let asks = asking(&user);
+    user.stored("1.0.0", &asks);
+    let note = user.path("home/notes/note");
+    let words = ["run", "acme/test@1.0.0", "--", "read", text(&note)];
+    for no in ["\n", "n\n", "nonsense\n", "\u{4}"] {
+        let (code, screen) = answered(&user, &words, no);
+        assert_eq!(code, 125, "{no:?}: {screen}");
+        assert!(screen.contains("home/notes") && screen.contains("not started"), "{screen}");
+        assert!(!screen.contains("\"ok\":true"), "{screen}");
+    }
+    let (code, screen) = answered(&user, &words, "y\n");
+    assert!(code == 0 && screen.contains("\"ok\":true"), "{screen}");
+    user.mcp(&words).ok().says("\"ok\":true");
+    // A version that asks for more shows the difference, and that alone.
+    user.scratch.dir("home/more");
+    user.stored("1.1.0", "[filesystem]\nread = ['~/notes', '~/more']\n");
+    let words = ["run", "acme/test@1.1.0", "--", "read", text(&note)];
+    let (code, screen) = answered(&user, &words, "y\n");
+    assert!(code == 0 && screen.contains("asks for more"), "{screen}");
+    assert!(screen.contains("+ ") && screen.contains("home/more"), "{screen}");
+    let question = screen.split("[y/N]").next().unwrap();
+    assert!(!question.contains("home/notes"), "{screen}");
 }

@@ -93,3 +93,55 @@ fn no_secret_is_ever_in_it() {
     let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
     assert!(!log.contains("hunter2"), "{log}");
 }
+
+#[test]
+fn it_is_followed_past_a_rotation() {
+    require!("userns");
+    let user = User::new();
+    user.mcp(&["run", "--", "true"]).ok();
+    let path = user.path("state/mcp/log.jsonl");
+    let mut follow = user.command(&["log", "--follow", "--json", "-n", "0", "env"]);
+    let mut follow = follow.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+    let (mut out, into) = (follow.stdout.take().unwrap(), seen.clone());
+    std::thread::spawn(move || {
+        let mut chunk = [0; 4096];
+        while let Ok(count @ 1..) = std::io::Read::read(&mut out, &mut chunk) {
+            into.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..count]));
+        }
+    });
+    let shows = |runs: usize| {
+        let seen = || seen.lock().unwrap().matches("\"end\"").count();
+        assert!(
+            crate::support::eventually(crate::support::PATIENCE, || seen() >= runs),
+            "{} of {runs}",
+            seen()
+        );
+    };
+    // It may begin to follow only after the first of them: until one is seen, there is another.
+    let started = crate::support::eventually(crate::support::PATIENCE, || {
+        user.mcp(&["run", "--", "env"]).ok();
+        seen.lock().unwrap().contains("\"end\"")
+    });
+    assert!(started);
+    let before = seen.lock().unwrap().matches("\"end\"").count();
+    // The last lines of the old log and the first of the new one.
+    user.mcp(&["run", "--", "env"]).ok();
+    fs::rename(&path, user.path("state/mcp/log.jsonl.1")).unwrap();
+    user.mcp(&["run", "--", "env"]).ok();
+    user.mcp(&["run", "--", "true"]).ok();
+    shows(before + 2);
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+    assert!(!seen.lock().unwrap().contains("\"true\""), "the filter holds while it follows");
+}
+
+#[test]
+fn what_was_refused_on_the_network_is_told() {
+    require!("userns");
+    let user = User::new();
+    let connect = "exec 3<>/dev/tcp/192.0.2.1/443";
+    user.mcp(&["run", "--allow-net", "localhost:9", "--", "bash", "-c", connect]);
+    let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
+    assert!(log.contains(r#""blocked":{"192.0.2.1:443":1}"#), "{log}");
+}

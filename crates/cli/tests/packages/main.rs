@@ -8,8 +8,12 @@
 mod support;
 
 mod grants;
+mod index;
+mod install;
+mod interrupt;
 mod log;
 mod registry;
+mod shows;
 mod start;
 mod traps;
 mod user;

@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{PATIENCE, eventually};
 use crate::user::{Said, User, text};
 
-struct Registry {
+pub struct Registry {
     child: Child,
-    host: String,
+    pub host: String,
 }
 
-enum Door {
+pub enum Door {
     Open,
     /// For `user` with the password `hunter2`.
     Locked,
@@ -20,7 +20,7 @@ enum Door {
 
 impl Registry {
     /// None where it is not installed, which is said, or a failure where it is required.
-    fn start(user: &User, door: Door) -> Option<Registry> {
+    pub fn start(user: &User, door: Door) -> Option<Registry> {
         let found = Command::new("docker-registry")
             .arg("--version")
             .stdout(Stdio::null())
@@ -150,6 +150,36 @@ fn a_registry_with_a_password() {
     let said: Said =
         command.env("DOCKER_CONFIG", docker.parent().unwrap()).output().unwrap().into();
     said.ok().says("1.0.0");
+}
+
+#[test]
+fn a_credential_helper_of_dockers_is_asked() {
+    let user = User::new();
+    let Some(registry) = Registry::start(&user, Door::Locked) else { return };
+    let source = user.package("source", "1.0.0", "");
+    user.scratch.script(
+        "bin/docker-credential-test",
+        &format!(
+            "#!/bin/sh\nread host\n[ \"$1 $host\" = \"get {}\" ] || exit 1\necho '{{\"Username\": \"user\", \"Secret\": \"hunter2\"}}'\n",
+            registry.host
+        ),
+    );
+    let push = |config: &str| -> Said {
+        let docker = user.scratch.file("docker/config.json", config);
+        let path = format!("{}:{}", text(&user.path("bin")), std::env::var("PATH").unwrap());
+        user.command(&["push", text(&source), "--registry", &registry.host])
+            .env("DOCKER_CONFIG", docker.parent().unwrap())
+            .env("PATH", path)
+            .output()
+            .unwrap()
+            .into()
+    };
+    push(&format!(r#"{{"credHelpers": {{"{}": "test"}}}}"#, registry.host)).ok();
+    push(r#"{"credsStore": "test"}"#).ok();
+    // One that knows nothing, one that is not there, one that is no name.
+    push(r#"{"credHelpers": {"other.example": "test"}}"#).fails(125, "mcp login");
+    push(r#"{"credsStore": "absent"}"#).fails(125, "docker-credential-absent");
+    push(r#"{"credsStore": "../bin/evil"}"#).fails(125, "no name of a credential helper");
 }
 
 #[test]

@@ -124,3 +124,22 @@ fn the_schema_is_printed() {
     let schema: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(schema["title"], "mcp.toml");
 }
+
+#[test]
+fn on_a_terminal_a_bar_shows_how_unpacking_goes_and_elsewhere_nothing() {
+    let user = User::new();
+    let source = user.package("source", "1.0.0", "");
+    for number in 0..40 {
+        user.scratch.file(format!("source/{number}"), &"text\n".repeat(5000));
+    }
+    let bundle = user.path("test.mcpb");
+    user.mcp(&["pack", text(&source), "-o", text(&bundle)]).ok();
+    let pty = crate::support::Pty::new();
+    let mut command = user.command(&["pull", text(&bundle)]);
+    let status = command.stderr(pty.end()).stdout(std::process::Stdio::null()).status().unwrap();
+    assert!(status.success());
+    pty.expect("unpacking [");
+    let other = User::new();
+    let said = other.mcp(&["pull", text(&bundle)]).ok();
+    assert_eq!(said.err, "");
+}

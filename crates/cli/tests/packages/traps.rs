@@ -86,3 +86,35 @@ fn hostile_names_do_not_steer_the_terminal() {
     assert_ne!(said.code, 0);
     assert!(!said.err.contains('\u{1b}'), "{:?}", said.err);
 }
+
+#[test]
+fn an_interpreter_of_another_version_is_refused_and_one_of_the_packages_is_never_asked() {
+    require!("userns");
+    let user = User::new();
+    let asked = user.path("cwd/asked");
+    user.scratch
+        .script("bin/node", &format!("#!/bin/sh\necho asked >> {}\necho v20.1.0\n", text(&asked)));
+    let manifest = |command: &str, range: &str| {
+        format!(
+            r#"{{"manifest_version": "0.3", "name": "t", "version": "1.0.0", "description": "", "author": {{"name": "a"}},
+                "compatibility": {{"runtimes": {{"node": "{range}"}}}},
+                "server": {{"type": "node", "entry_point": "x.js", "mcp_config": {{"command": "{command}", "args": []}}}}}}"#
+        )
+    };
+    let source = user.scratch.dir("source");
+    let run = |command: &str, range: &str| -> crate::user::Said {
+        fs::write(source.join("manifest.json"), manifest(command, range)).unwrap();
+        let path = format!("{}:/usr/bin:/bin", text(&user.path("bin")));
+        user.command(&["run", text(&source)]).env("PATH", path).output().unwrap().into()
+    };
+    run("node", ">=22").fails(125, "needs node >=22").fails(125, "v20.1.0");
+    // The control; and it is asked once, not at every start.
+    run("node", ">=18 <21").ok();
+    run("node", ">=18").ok();
+    assert_eq!(fs::read_to_string(&asked).unwrap().lines().count(), 1);
+    // A package's own program is run inside only, where that file cannot be written.
+    fs::remove_file(&asked).unwrap();
+    fs::copy(user.path("bin/node"), source.join("node")).unwrap();
+    run("${__dirname}/node", ">=22");
+    assert!(!asked.exists());
+}

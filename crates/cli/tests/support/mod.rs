@@ -9,7 +9,7 @@ mod needs;
 mod pty;
 mod run;
 mod scratch;
-mod sys;
+pub mod sys;
 mod world;
 
 pub use finished::{Finished, Outcome};

@@ -8,8 +8,10 @@ use std::time::Duration;
 use ureq::http::Uri;
 use ureq::http::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use ureq::tls::TlsConfig;
+use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body};
 
+use super::names::{Lookup, Names};
 use super::roots;
 use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Kind, Result};
@@ -109,7 +111,7 @@ impl Response {
 }
 
 impl Http {
-    pub fn new() -> Http {
+    pub fn new(lookup: Lookup) -> Http {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -120,7 +122,8 @@ impl Http {
             .timeout_recv_response(Some(Duration::from_secs(60)))
             .timeout_per_read(Some(Duration::from_secs(60)))
             .build();
-        Http { agent: config.into(), retry: Retry::DEFAULT }
+        let agent = Agent::with_parts(config, DefaultConnector::default(), Names(lookup));
+        Http { agent, retry: Retry::DEFAULT }
     }
 
     /// The answer, whatever its status; 429 and 5xx only after the last attempt.
@@ -288,12 +291,6 @@ impl Http {
         };
         let (parts, body) = sent.map_err(failed)?.into_parts();
         Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
-    }
-}
-
-impl Default for Http {
-    fn default() -> Http {
-        Http::new()
     }
 }
 

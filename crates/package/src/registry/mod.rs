@@ -7,6 +7,7 @@
 mod auth;
 mod credentials;
 mod http;
+mod names;
 mod oci;
 mod public;
 mod roots;
@@ -16,6 +17,7 @@ mod tests;
 
 pub use credentials::{Credentials, Kept};
 pub use http::{Http, Retry};
+pub use names::Lookup;
 pub use oci::{Meter, Oci, Scheme};
 pub use public::{PUBLIC, Public, Summary};
 pub use signature::{Locked, PublicKey, is_locked, sign, signature_tag};

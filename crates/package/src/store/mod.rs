@@ -9,6 +9,7 @@
 //! staging/                    what is not finished; each holds its own lock while somebody works on it
 //! lock                        held to change any of the above
 //! grants/                     what was granted to which package
+//! notes/                      versions of interpreters on this machine
 //! ```
 //!
 //! Everything appears by a rename, so a kill at any point leaves the old state or the new one; what
@@ -20,10 +21,12 @@ mod grants;
 mod index;
 mod layout;
 mod lookup;
+mod notes;
 mod record;
 mod staging;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -42,9 +45,12 @@ pub use layout::{
     TAR_ZSTD,
 };
 pub use staging::Staging;
+use told::Told;
 
 pub struct Store {
     root: PathBuf,
+    /// Told while a package is unpacked: how much of its bundle was read, of how much.
+    unpacking: Option<fn(u64, u64)>,
 }
 
 /// A package whose files are there and what they should be, kept so while this is held.
@@ -71,7 +77,12 @@ pub struct Addition<'a> {
 
 impl Store {
     pub fn at(root: impl Into<PathBuf>) -> Store {
-        Store { root: root.into() }
+        Store { root: root.into(), unpacking: None }
+    }
+
+    /// The same store, with somebody to be told how unpacking goes.
+    pub fn telling(self, unpacking: fn(u64, u64)) -> Store {
+        Store { unpacking: Some(unpacking), ..self }
     }
 
     pub fn root(&self) -> &Path {
@@ -92,7 +103,7 @@ impl Store {
 
     /// Makes the directories, private to the user.
     fn prepare_directories(&self) -> Result<()> {
-        for directory in ["blobs/sha256", "unpacked", "staging", "grants"] {
+        for directory in ["blobs/sha256", "unpacked", "staging", "grants", "notes"] {
             let path = self.path(directory);
             make_private(&path).map_err(|e| Error::io("make", &path, &e))?;
         }
@@ -116,6 +127,8 @@ impl Store {
 
     pub fn staging(&self) -> Result<Staging> {
         self.prepare_directories()?;
+        // What an interrupted one left goes before there is more of it.
+        self.sweep();
         Staging::new(&self.path("staging"))
     }
 
@@ -219,7 +232,9 @@ impl Store {
         let root = staging.path().join("root");
         make_private(&root).map_err(|e| Error::io("make", &root, &e))?;
         let mut bundle = self.open_bundle(manifest)?;
-        archive::read(&mut bundle, &Limits::DEFAULT, &mut Unpack::into(&root)?)?;
+        let mut unpack = Told::new(&bundle, Unpack::into(&root)?, self.unpacking)?;
+        archive::read(&mut bundle, &Limits::DEFAULT, &mut unpack)?;
+        drop(unpack);
         read_manifests(&root)?;
         record::settle();
         let recorded = record::of(&root)?;
@@ -261,9 +276,11 @@ impl Store {
         let _ = lock.set_modified(std::time::SystemTime::now());
         let root = directory.join("root");
         if !record::holds(&root, &directory.join("record")) {
-            self.compare(digest, &root)?;
+            // Recorded first: what changes while it is compared is noticed at the next start.
             let recorded = record::of(&root)?;
-            self.replace(&directory.join("record"), recorded.as_bytes())?;
+            record::settle();
+            self.compare(digest, &root)?;
+            self.replace(&directory.join("record"), &recorded)?;
         }
         Ok(Ready { digest: *digest, root, server_json: self.server_json(digest)?, _lock: lock })
     }
@@ -367,8 +384,8 @@ pub fn make_private(directory: &Path) -> std::io::Result<()> {
     if let Some(parent) = directory.parent() {
         make_private(parent)?;
     }
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "modes are of unix"))]
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(false);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(directory) {

@@ -4,162 +4,331 @@
 //! machine's clock, or write to its disk directly, can fool it, and `mcp verify` reads every byte.
 //!
 //! On Windows there is no ctime: size and time of the last write stand in, which a program can set.
+//!
+//! It is read at every start, so it is made to be compared and not to be parsed:
+//!
+//! ```text
+//! "mcp record 2\n"
+//! u32 count of directories, and for each:
+//!     u32 length of what follows, mark, path from the root and NUL
+//!     for each entry that is no directory: mark, name and NUL
+//! mark = inode, size, seconds, nanoseconds: u64, little-endian
+//! ```
 
-use std::fmt::Write;
+use std::ffi::CStr;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-const HEADER: &str = "mcp record 1\n";
+const HEADER: &[u8] = b"mcp record 2\n";
+
+/// Of a record: below this, a thread costs more than it saves.
+const BYTES_OF_A_THREAD: usize = 16 << 10;
+const MOST_THREADS: usize = 8;
 
 /// A change within one tick of the clock that follows would have the same ctime: wait it out.
 pub fn settle() {
     std::thread::sleep(std::time::Duration::from_millis(20));
 }
 
-/// The record of a tree: a line for each directory, and below it one for each entry.
-pub fn of(root: &Path) -> Result<String> {
-    let mut text = HEADER.to_owned();
+/// What is remembered of one file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark([u64; 4]);
+
+impl Mark {
+    const LENGTH: usize = 32;
+
+    fn put(self, into: &mut Vec<u8>, name: &str) {
+        self.0.iter().for_each(|number| into.extend(number.to_le_bytes()));
+        into.extend(name.as_bytes());
+        into.push(0);
+    }
+
+    /// The mark and the name at the start, and what comes after them.
+    fn take(bytes: &[u8]) -> Option<(Mark, &CStr, &[u8])> {
+        let (numbers, rest) = bytes.split_at_checked(Mark::LENGTH)?;
+        let mut mark = Mark([0; 4]);
+        for (number, bytes) in mark.0.iter_mut().zip(numbers.as_chunks::<8>().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        let name = CStr::from_bytes_until_nul(rest).ok()?;
+        Some((mark, name, rest.get(name.count_bytes() + 1..)?))
+    }
+}
+
+/// One file in a line: another text for another file, or another state of the same one.
+pub fn stamp(path: &Path) -> Option<String> {
+    let Mark(numbers) = mark::of_path(path).ok()?;
+    Some(format!("{}\n", numbers.map(|number| format!("{number:x}")).join(" ")))
+}
+
+/// The record of a tree.
+pub fn of(root: &Path) -> Result<Vec<u8>> {
+    let mut directories = Vec::new();
     let mut pending = vec![String::new()];
     while let Some(directory) = pending.pop() {
         let path = if directory.is_empty() { root.to_owned() } else { root.join(&directory) };
         let failed = |e: std::io::Error| Error::io("read", &path, &e);
-        let stamp = mark::of_path(&path).map_err(failed)?;
-        let _ = writeln!(text, "{stamp}/{directory}");
-        let mut names = Vec::new();
+        let mut part = Vec::new();
+        mark::of_path(&path).map_err(failed)?.put(&mut part, &directory);
         for entry in std::fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry
                 .file_name()
                 .into_string()
                 .map_err(|_| Error::package("a name is not UTF-8"))?;
-            names.push((name, entry.file_type().map_err(failed)?.is_dir()));
-        }
-        names.sort();
-        for (name, is_directory) in names {
-            if is_directory {
-                pending.push(if directory.is_empty() {
-                    name
-                } else {
-                    format!("{directory}/{name}")
-                });
+            if !entry.file_type().map_err(failed)?.is_dir() {
+                mark::of_path(&entry.path()).map_err(failed)?.put(&mut part, &name);
+            } else if directory.is_empty() {
+                pending.push(name);
             } else {
-                let stamp = mark::of_path(&path.join(&name)).map_err(failed)?;
-                let _ = writeln!(text, "{stamp} {name}");
+                pending.push(format!("{directory}/{name}"));
             }
         }
+        directories.push(part);
     }
-    Ok(text)
+    let number = |count: usize| {
+        u32::try_from(count)
+            .map(u32::to_le_bytes)
+            .map_err(|_| Error::package("there are too many files"))
+    };
+    let mut record = HEADER.to_vec();
+    record.extend(number(directories.len())?);
+    for part in &directories {
+        record.extend(number(part.len())?);
+        record.extend(part);
+    }
+    Ok(record)
 }
 
 /// Whether everything is as recorded. Any doubt is a no, and costs a full comparison.
 pub fn holds(root: &Path, record: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(record) else {
+    let Ok(bytes) = std::fs::read(record) else {
         return false;
     };
-    match text.strip_prefix(HEADER) {
-        Some(lines) => mark::all_hold(root, lines),
-        None => false,
+    match directories(&bytes) {
+        Some(directories) if !directories.is_empty() => all_hold(root, &directories, bytes.len()),
+        _ => false,
     }
+}
+
+/// The parts of a record that is whole.
+fn directories(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize;
+    let (count, mut rest) = bytes.strip_prefix(HEADER)?.split_first_chunk::<4>()?;
+    let mut parts = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let (part, after) = after.split_at_checked(number(length))?;
+        parts.push(part);
+        rest = after;
+    }
+    (rest.is_empty() && parts.len() == number(count)).then_some(parts)
+}
+
+/// The kernel's answers are what takes time, and they can be had by several at once. All threads
+/// have ended when this returns: a launcher has none.
+fn all_hold(root: &Path, directories: &[&[u8]], length: usize) -> bool {
+    let Some(root) = mark::Root::open(root) else {
+        return false;
+    };
+    let holds = |part: &[&[u8]]| part.iter().all(|directory| holds_in(&root, directory));
+    let wanted = (length / BYTES_OF_A_THREAD).clamp(1, MOST_THREADS);
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = if wanted == 1 { 1 } else { wanted.min(cores()) };
+    // Of about the same length, not of the same count: one directory may hold most of it all.
+    let (mut shares, mut filled) = (vec![Vec::new(); threads], 0);
+    for directory in directories {
+        shares[(filled * threads / length).min(threads - 1)].push(*directory);
+        filled += directory.len();
+    }
+    let (own, others) = match shares.split_first() {
+        Some(split) => split,
+        None => return false,
+    };
+    std::thread::scope(|scope| {
+        let started: Vec<_> = others
+            .iter()
+            .map(|share| {
+                let builder = std::thread::Builder::new().stack_size(64 << 10);
+                (share, builder.spawn_scoped(scope, || holds(share)))
+            })
+            .collect();
+        let own = holds(own);
+        started.into_iter().fold(own, |so_far, (share, thread)| match thread {
+            Ok(thread) => thread.join().unwrap_or(false) && so_far,
+            // No thread to be had: then here.
+            Err(_) => so_far && holds(share),
+        })
+    })
+}
+
+fn holds_in(root: &mark::Root, part: &[u8]) -> bool {
+    let Some((recorded, path, mut rest)) = Mark::take(part) else {
+        return false;
+    };
+    let Some((found, directory)) = root.enter(path) else {
+        return false;
+    };
+    if found != recorded {
+        return false;
+    }
+    while !rest.is_empty() {
+        let Some((recorded, name, after)) = Mark::take(rest) else {
+            return false;
+        };
+        if directory.of(name) != Some(recorded) {
+            return false;
+        }
+        rest = after;
+    }
+    true
 }
 
 #[cfg(unix)]
 mod mark {
+    use std::ffi::CStr;
+    use std::os::fd::OwnedFd;
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, openat, statat};
 
-    pub fn of_path(path: &Path) -> std::io::Result<String> {
-        let metadata = std::fs::symlink_metadata(path)?;
-        Ok(mark(metadata.ino(), metadata.size(), metadata.ctime(), metadata.ctime_nsec()))
+    use super::Mark;
+
+    pub fn of_path(path: &Path) -> std::io::Result<Mark> {
+        let found = std::fs::symlink_metadata(path)?;
+        let (seconds, nanoseconds) = (found.ctime(), found.ctime_nsec());
+        Ok(Mark([found.ino(), found.size(), seconds as u64, nanoseconds as u64]))
     }
 
-    fn mark(inode: u64, size: u64, seconds: i64, nanoseconds: i64) -> String {
-        format!("{inode:x} {size:x} {seconds:x}.{nanoseconds:x} ")
+    fn of_stat(stat: &rustix::fs::Stat) -> Mark {
+        // The widths of these fields differ between systems.
+        Mark([stat.st_ino as _, stat.st_size as _, stat.st_ctime as _, stat.st_ctime_nsec as _])
     }
 
-    fn of_stat(stat: &rustix::fs::Stat) -> [i128; 4] {
-        [
-            stat.st_ino as i128,
-            stat.st_size as i128,
-            stat.st_ctime as i128,
-            stat.st_ctime_nsec as i128,
-        ]
-    }
+    /// Only to look from: opening it for reading would be another check of the kernel's.
+    #[cfg(target_os = "linux")]
+    const LOOK: OFlags = OFlags::PATH.union(DIRECTORY);
+    #[cfg(not(target_os = "linux"))]
+    const LOOK: OFlags = OFlags::RDONLY.union(DIRECTORY);
+    const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-    /// The numbers at the start of a line, and the rest of it.
-    fn parse(line: &str) -> Option<([i128; 4], &str)> {
-        let mut parts = line.splitn(4, ' ');
-        let number = |text: &str| i128::from_str_radix(text, 16).ok();
-        let (inode, size) = (number(parts.next()?)?, number(parts.next()?)?);
-        let (seconds, nanoseconds) = parts.next()?.split_once('.')?;
-        Some(([inode, size, number(seconds)?, number(nanoseconds)?], parts.next()?))
-    }
+    pub struct Root(OwnedFd);
 
-    pub fn all_hold(root: &Path, lines: &str) -> bool {
-        const DIRECTORY: OFlags =
-            OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-        let Ok(root) = openat(CWD, root, DIRECTORY, Mode::empty()) else {
-            return false;
-        };
-        let mut directory = None;
-        for line in lines.lines() {
-            let Some((recorded, name)) = parse(line) else {
-                return false;
-            };
-            let found = if let Some(path) = name.strip_prefix('/') {
-                let path = if path.is_empty() { "." } else { path };
-                let Ok(opened) = openat(&root, path, DIRECTORY, Mode::empty()) else {
-                    return false;
-                };
-                let found = fstat(&opened);
-                directory = Some(opened);
-                found
-            } else {
-                let (Some(directory), Some(name)) = (&directory, name.strip_prefix(' ')) else {
-                    return false;
-                };
-                statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            };
-            if !found.is_ok_and(|stat| of_stat(&stat) == recorded) {
-                return false;
-            }
+    pub struct Directory(OwnedFd);
+
+    impl Root {
+        pub fn open(path: &Path) -> Option<Root> {
+            openat(CWD, path, LOOK, Mode::empty()).ok().map(Root)
         }
-        directory.is_some()
+
+        pub fn enter(&self, path: &CStr) -> Option<(Mark, Directory)> {
+            let path = if path.is_empty() { c"." } else { path };
+            let opened = openat(&self.0, path, LOOK, Mode::empty()).ok()?;
+            Some((of_stat(&fstat(&opened).ok()?), Directory(opened)))
+        }
+    }
+
+    impl Directory {
+        pub fn of(&self, name: &CStr) -> Option<Mark> {
+            statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok().as_ref().map(of_stat)
+        }
     }
 }
 
 #[cfg(not(unix))]
 mod mark {
-    use std::path::Path;
+    use std::ffi::CStr;
+    use std::path::{Path, PathBuf};
 
-    pub fn of_path(path: &Path) -> std::io::Result<String> {
-        let metadata = std::fs::symlink_metadata(path)?;
-        let time = metadata.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    use super::Mark;
+
+    pub fn of_path(path: &Path) -> std::io::Result<Mark> {
+        let found = std::fs::symlink_metadata(path)?;
+        let time = found.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         // The size of a directory means nothing there.
-        let size = if metadata.is_dir() { 0 } else { metadata.len() };
-        Ok(format!("{size:x} {:x} ", time.as_nanos()))
+        let size = if found.is_dir() { 0 } else { found.len() };
+        Ok(Mark([0, size, time.as_secs(), time.subsec_nanos().into()]))
     }
 
-    pub fn all_hold(root: &Path, lines: &str) -> bool {
-        let mut directory = root.to_owned();
-        let holds = |line: &str| {
-            let mut parts = line.splitn(3, ' ');
-            let (Some(size), Some(time), Some(name)) = (parts.next(), parts.next(), parts.next())
-            else {
-                return false;
-            };
-            let path = match (name.strip_prefix('/'), name.strip_prefix(' ')) {
-                (Some(path), _) => {
-                    directory = root.join(path);
-                    directory.clone()
-                }
-                (None, Some(name)) => directory.join(name),
-                (None, None) => return false,
-            };
-            of_path(&path).is_ok_and(|found| found == format!("{size} {time} "))
-        };
-        lines.lines().all(holds) && !lines.is_empty()
+    pub struct Root(PathBuf);
+
+    pub struct Directory(PathBuf);
+
+    impl Root {
+        pub fn open(path: &Path) -> Option<Root> {
+            Some(Root(path.to_owned()))
+        }
+
+        pub fn enter(&self, path: &CStr) -> Option<(Mark, Directory)> {
+            let path = self.0.join(path.to_str().ok()?);
+            Some((of_path(&path).ok()?, Directory(path)))
+        }
+    }
+
+    impl Directory {
+        pub fn of(&self, name: &CStr) -> Option<Mark> {
+            of_path(&self.0.join(name.to_str().ok()?)).ok()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    /// Enough for several threads.
+    fn tree(scratch: &Scratch) -> std::path::PathBuf {
+        let root = scratch.dir("root");
+        for number in 0..1500 {
+            scratch.file(format!("root/d{}/e/file-{number}", number % 40), b"content");
+        }
+        scratch.file("record", &of(&root).unwrap());
+        root
+    }
+
+    #[test]
+    fn one_changed_file_among_many_is_seen_wherever_it_is() {
+        let scratch = Scratch::new();
+        let root = tree(&scratch);
+        let record = scratch.join("record");
+        assert!(std::fs::metadata(&record).unwrap().len() > 3 * BYTES_OF_A_THREAD as u64);
+        assert!(holds(&root, &record));
+        for number in [0, 39, 700, 1499] {
+            let file = root.join(format!("d{}/e/file-{number}", number % 40));
+            settle();
+            std::fs::write(&file, b"CONTENT").unwrap();
+            assert!(!holds(&root, &record), "{number}");
+            std::fs::write(&record, of(&root).unwrap()).unwrap();
+            assert!(holds(&root, &record));
+        }
+        for change in [
+            &(|| std::fs::write(root.join("d3/new"), b"").unwrap()) as &dyn Fn(),
+            &|| std::fs::remove_file(root.join("d3/new")).unwrap(),
+            &|| std::fs::rename(root.join("d4"), root.join("d4-away")).unwrap(),
+        ] {
+            settle();
+            change();
+            assert!(!holds(&root, &record));
+            std::fs::write(&record, of(&root).unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_holds_nothing() {
+        let scratch = Scratch::new();
+        let root = scratch.dir("root");
+        scratch.file("root/a", b"");
+        let whole = of(&root).unwrap();
+        for length in 0..whole.len() {
+            let record = scratch.file("record", &whole[..length]);
+            assert!(!holds(&root, &record), "{length}");
+        }
+        assert!(holds(&root, &scratch.file("record", &whole)));
+        assert!(!holds(&root, &scratch.file("record", &[&whole[..], b"\0\0\0\0"].concat())));
+        let none = [HEADER, &[0; 4]].concat();
+        assert!(!holds(&root, &scratch.file("record", &none)));
+        assert!(!holds(&root, &scratch.file("record", b"mcp record 1\n")));
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn remove_tree(path: &Path) -> bool {
 }
 
 impl Store {
-    /// Under the lock: removes what nobody works on any more.
+    /// Removes what nobody works on any more: whose lock is free, or that is old and has none.
     pub(super) fn sweep(&self) {
         let Ok(entries) = fs::read_dir(self.path("staging")) else {
             return;

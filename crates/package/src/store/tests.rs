@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 use std::fs;
+#[cfg(unix)]
+use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -78,7 +80,7 @@ fn the_latest_is_the_highest_version() {
 #[cfg(unix)]
 #[test]
 fn a_tampered_file_stops_the_start_by_name() {
-    let change = |name: &str, change: &dyn Fn(&std::path::Path)| {
+    let change = |name: &str, change: &dyn Fn(&Path)| {
         let scratch = Scratch::new();
         let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
         let root = store.ready(&digest).unwrap().root;
@@ -116,14 +118,14 @@ fn a_copy_with_other_times_is_compared_and_taken() {
     let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
     let root = store.ready(&digest).unwrap().root;
     let record = root.with_file_name("record");
-    let before = fs::read_to_string(&record).unwrap();
+    let before = fs::read(&record).unwrap();
     // As a restored backup would have it: the same bytes in another inode.
     fs::copy(root.join("lib/x.js"), root.join("lib/new")).unwrap();
     fs::rename(root.join("lib/new"), root.join("lib/x.js")).unwrap();
     assert!(!record::holds(&root, &record));
     store.ready(&digest).unwrap();
     assert!(record::holds(&root, &record));
-    assert_ne!(fs::read_to_string(&record).unwrap(), before);
+    assert_ne!(fs::read(&record).unwrap(), before);
 }
 
 #[test]

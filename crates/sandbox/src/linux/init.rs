@@ -17,6 +17,7 @@ use crate::linux::tree;
 pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
     // The command's own ends must be the only ones, or its readers never see the end of file.
     sandbox.let_go();
+    sys::forget_code();
     let mut orders = Orders::Open;
     loop {
         if serve(&sandbox, command, &mut orders).is_err() {

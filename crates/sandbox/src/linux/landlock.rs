@@ -206,14 +206,16 @@ fn rules<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<Rule> {
 /// The version from which on unix sockets of the host are refused wherever they lie.
 pub const REFUSES_SOCKETS: u32 = 9;
 
-/// Looks for unix sockets in what is granted, where Landlock does not refuse them.
+/// Looks for unix sockets in what is granted, where Landlock does not refuse them. `plain` are
+/// directories that are known to hold none.
 #[cfg(target_os = "linux")]
-pub fn find_strays(request: &mut crate::request::Request) {
+pub fn find_strays(request: &mut crate::request::Request, plain: &[PathBuf]) {
     let isolated = request.policy.network.mode.value == mcp_policy::NetworkMode::Isolated;
-    let granted = request.read.len() + request.write.len() > 0;
+    let unknown = |place: &&crate::request::Place| !plain.contains(&place.path);
+    let read: Vec<_> = request.read.iter().filter(unknown).cloned().collect();
+    let granted = read.len() + request.write.len() > 0;
     if isolated && granted && crate::linux::sys::landlock_abi() < REFUSES_SOCKETS {
-        request.stray_sockets =
-            crate::unix::sockets::found(&request.read, &request.write, &request.unix);
+        request.stray_sockets = crate::unix::sockets::found(&read, &request.write, &request.unix);
     }
 }
 

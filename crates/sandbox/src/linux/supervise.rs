@@ -52,6 +52,8 @@ const LAST_RESORT_PLAIN: Duration = Duration::from_secs(10);
 
 /// How often memory is looked at for a kernel that keeps no peak.
 const PEAK_EVERY: Duration = Duration::from_millis(100);
+/// A command that takes this long may take days.
+const SETTLED_AFTER: Duration = Duration::from_secs(1);
 
 pub struct Init {
     pub pid: i32,
@@ -107,6 +109,8 @@ pub struct Supervisor {
     evidence: Vec<Evidence>,
     started: Option<Instant>,
     look_at: Option<Instant>,
+    /// When what only a start needs can be let go of.
+    settle_at: Option<Instant>,
     terminated: Option<Instant>,
     killed: Option<Instant>,
     stopping: bool,
@@ -143,6 +147,7 @@ impl Supervisor {
             evidence: Vec::new(),
             started: None,
             look_at: None,
+            settle_at: None,
             terminated: None,
             killed: None,
             stopping: false,
@@ -236,6 +241,10 @@ impl Supervisor {
         }
         self.keep_time();
         self.keep_memory();
+        if self.settle_at.is_some_and(|at| at <= Instant::now()) {
+            self.settle_at = None;
+            sys::forget_code();
+        }
         Ok(None)
     }
 
@@ -276,7 +285,7 @@ impl Supervisor {
             (None, Some(since), Some(timeout)) => since.checked_add(timeout),
             _ => None,
         };
-        [end, self.look_at].into_iter().flatten().min()
+        [end, self.look_at, self.settle_at].into_iter().flatten().min()
     }
 
     fn message(&mut self) -> io::Result<Option<(ToLauncher, Option<OwnedFd>)>> {
@@ -309,6 +318,7 @@ impl Supervisor {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 let now = Instant::now();
                 self.started = Some(now);
+                self.settle_at = Some(now + SETTLED_AFTER);
                 if let Some(limit) = self.limits.memory {
                     // Where init has no /proc to send, the tree is in ours.
                     let (proc, tree) = match fd {

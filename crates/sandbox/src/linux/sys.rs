@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod confine;
+mod footprint;
 mod network;
 mod signals;
 
@@ -17,6 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::host::Ids;
 
 pub use confine::*;
+pub use footprint::forget_code;
 pub use network::*;
 pub use signals::*;
 
@@ -366,7 +368,7 @@ pub fn as_user<T>(user: Option<Ids>, act: impl FnOnce() -> io::Result<T>) -> io:
     let Some(user) = user else {
         return act();
     };
-    // SAFETY: both take a number, and mean this thread alone, which is the only one.
+    // SAFETY: both take a number, and mean this thread alone.
     let become_fs = |ids: Ids| unsafe {
         libc::setfsgid(ids.gid);
         libc::setfsuid(ids.uid);

@@ -205,6 +205,13 @@ fn wanted(control: Control, request: &Request, facts: &WindowsFacts) -> Intent {
                 "grant only the directories that the command needs, and leave out --deny",
             ),
         },
+        Control::Protect => match request.protects() {
+            false => Intent::NotRequested,
+            true => Intent::unavailable(
+                "protecting settings in writable directories is not built for Windows yet",
+                "add --no-protect, or grant less to write",
+            ),
+        },
         Control::Network => network(request),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,

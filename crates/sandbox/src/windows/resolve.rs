@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use mcp_policy::windows_path::Spelling;
-use mcp_policy::{Origin, Policy, Sourced, WindowsPath};
+use mcp_policy::{EnvPattern, Origin, Policy, Sourced, WindowsPath};
 
 use crate::error::Error;
-use crate::request::{HOME, Home, Place, PlaceKind, Request};
+use crate::request::{HOME, HeldBack, Home, Place, PlaceKind, Request};
 use crate::windows::locate::{self, Located};
 use crate::windows::{secrets, stdio};
 use crate::wish::Wish;
 
 pub fn resolve(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home } = wish;
+    let Wish { policy, command, cwd, home, programs, .. } = wish;
     let current = std::env::current_dir()
         .map_err(|source| Error::Io { doing: "find the current directory".to_owned(), source })?;
     let read = grants(&policy.filesystem.read, "read")?;
@@ -21,13 +21,18 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let located = locate::locate(program, &current)?;
     let mut shown = Vec::new();
+    // What is not there is the command's own problem.
+    let more = programs.iter().filter_map(|name| locate::locate(name, &current).ok());
+    for path in more.flat_map(|more| more.shown) {
+        shown.extend(place(&path));
+    }
     for path in &located.shown {
         shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
     }
     let visible: Vec<PathBuf> =
         shown.iter().chain(&read).chain(&write).map(|place| place.path.clone()).collect();
     let start = start_directory(cwd, &current, &visible)?;
-    let mut env = environment(&policy);
+    let (mut env, held_back) = environment(&policy);
     let path = inner_path(&located, &visible);
     if !env.iter().any(|(name, _)| name.eq_ignore_ascii_case("PATH")) {
         env.push(("PATH".into(), path));
@@ -45,6 +50,11 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
         stray_sockets: Vec::new(),
         denied: Vec::new(),
         withdrawn: Vec::new(),
+        protected: Vec::new(),
+        unprotected: Vec::new(),
+        other_names: Vec::new(),
+        texts: Vec::new(),
+        held_back,
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd: start,
         env,
@@ -100,21 +110,39 @@ fn place(path: &Path) -> Result<Place, String> {
     Ok(Place { path: path.to_owned(), kind })
 }
 
-fn environment(policy: &Policy) -> Vec<(OsString, OsString)> {
+/// What arrives of the host's environment and the policy's, and what was held back though a pattern fits. Case
+/// means nothing.
+fn environment(policy: &Policy) -> (Vec<(OsString, OsString)>, Vec<HeldBack>) {
     let taken = |name: &str| {
         let set = policy.env.set.keys().chain(policy.env.secrets.keys());
         set.into_iter().any(|key| AsRef::<str>::as_ref(key).eq_ignore_ascii_case(name))
     };
-    let inherited = std::env::vars_os().filter(|(name, _)| {
-        let Some(name) = name.to_str() else { return false };
-        let upper = name.to_ascii_uppercase();
-        let allows =
-            |pattern: &mcp_policy::EnvPattern| pattern.matches(name) || pattern.matches(&upper);
-        !taken(name) && policy.env.allow.iter().any(|allow| allows(&allow.value))
-    });
+    let (mut env, mut held_back) = (Vec::new(), Vec::new());
+    for (name, value) in std::env::vars_os() {
+        let Some(text) = name.to_str().filter(|name| !taken(name)) else { continue };
+        let upper = text.to_ascii_uppercase();
+        let fits = |pattern: &EnvPattern| pattern.matches(text) || pattern.matches(&upper);
+        let fitting: Vec<&str> = policy
+            .env
+            .allow
+            .iter()
+            .filter(|allow| fits(&allow.value))
+            .map(|allow| allow.value.as_str())
+            .collect();
+        if fitting.is_empty() {
+            continue;
+        }
+        let is_named = fitting.iter().any(|pattern| pattern.eq_ignore_ascii_case(text));
+        match mcp_guard::environment::judge(text, &value.to_string_lossy()) {
+            Some(held) if !is_named => {
+                held_back.push(HeldBack { name: text.to_owned(), reason: held.reason });
+            }
+            _ => env.push((name, value)),
+        }
+    }
     let set = policy.env.set.iter();
-    let given = set.map(|(name, value)| (name.as_ref().into(), value.value.clone().into()));
-    inherited.chain(given).collect()
+    env.extend(set.map(|(name, value)| (name.as_ref().into(), value.value.clone().into())));
+    (env, held_back)
 }
 
 /// Where the program is, the system, and what else of the host's PATH can be read inside.

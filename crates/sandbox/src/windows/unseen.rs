@@ -22,7 +22,7 @@ pub fn explain(wish: Wish) -> Result<Plan<Step>, Error> {
 
 /// What a wish comes to where every grant is a directory that exists.
 pub(super) fn request(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home } = wish;
+    let Wish { policy, command, cwd, home, .. } = wish;
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let places = |paths: &[Sourced<PathBuf>]| -> Vec<Place> {
         let place = |path: &Sourced<PathBuf>| Place {
@@ -52,6 +52,11 @@ pub(super) fn request(wish: Wish) -> Result<Request, Error> {
         stray_sockets: Vec::new(),
         denied: Vec::new(),
         withdrawn: Vec::new(),
+        protected: Vec::new(),
+        unprotected: Vec::new(),
+        other_names: Vec::new(),
+        texts: Vec::new(),
+        held_back: Vec::new(),
         home: home.map_or(Home::Ephemeral, |home| Home::Kept(local(&home))),
         cwd: cwd.map_or_else(|| HOME.into(), |cwd| local(&cwd)),
         secrets: Vec::new(),

@@ -26,6 +26,10 @@ pub fn fetch(store: &Store, reference: &Reference, how: &Fetching) -> Result<Dig
     }
 }
 
+pub fn http() -> Http {
+    Http::new(mcp_sandbox::net::lookup::addresses)
+}
+
 pub fn kept() -> Kept {
     Kept::usual(paths::credentials(), paths::home().as_deref())
 }
@@ -64,7 +68,7 @@ pub fn place(reference: &Reference, registry: Option<&str>) -> Result<Repository
 
 pub fn tags(reference: &Reference, how: &Fetching) -> Result<Vec<String>, Failure> {
     let place = place(reference, how.registry.as_deref())?;
-    let (http, kept) = (Http::new(), kept());
+    let (http, kept) = (self::http(), kept());
     let mut oci = Oci::new(&http, &kept, &place.host, &place.path, scheme(how.plain_http));
     let is_package = |tag: &String| !tag.ends_with(".minisig");
     Ok(oci.tags()?.into_iter().filter(is_package).collect())
@@ -72,7 +76,7 @@ pub fn tags(reference: &Reference, how: &Fetching) -> Result<Vec<String>, Failur
 
 fn from_registry(store: &Store, reference: &Reference, how: &Fetching) -> Result<Digest, Failure> {
     let place = place(reference, how.registry.as_deref())?;
-    let (http, kept) = (Http::new(), kept());
+    let (http, kept) = (self::http(), kept());
     let mut oci = Oci::new(&http, &kept, &place.host, &place.path, scheme(how.plain_http));
     let tag = place.tag.clone().unwrap_or_else(|| "latest".to_owned());
     let (bytes, digest) = match &place.digest {
@@ -236,7 +240,7 @@ fn from_public(
             "{reference} has no signature of ours, and --require-signature was given"
         )));
     }
-    let http = Http::new();
+    let http = self::http();
     let base = std::env::var("MCP_PUBLIC_REGISTRY").unwrap_or_else(|_| PUBLIC.to_owned());
     let text = Public::new(&http, &base)?.server(&named.name, &named.which)?;
     let server = ServerJson::read(&text)?;

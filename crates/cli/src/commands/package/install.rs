@@ -7,9 +7,9 @@
 
 mod npm;
 mod pypi;
+pub mod uv_bundle;
 
 use std::fs;
-use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use mcp_package::{Digest, Reference, Store, Take, pack};
 use mcp_sandbox::{Bytes, Sandbox};
 
 use crate::failure::Failure;
-use crate::render;
+use crate::{progress, render};
 
 pub use npm::npm;
 pub use pypi::pypi;
@@ -103,8 +103,8 @@ fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
     let (host, port) = (index.host(), index.port());
     sandbox.allow_net(rule(&host, port));
     let bare = host.trim_matches(['[', ']']).to_owned();
-    for address in (bare.as_str(), port).to_socket_addrs().into_iter().flatten() {
-        let ip = address.ip().to_string();
+    for address in mcp_sandbox::net::lookup::addresses(&bare).unwrap_or_default() {
+        let ip = address.to_string();
         if ip != bare {
             sandbox.allow_net(rule(&ip, port));
         }
@@ -115,8 +115,13 @@ fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
 }
 
 /// Runs one step to its end; what it said is told when it failed.
-fn step(what: &str, sandbox: &mut Sandbox, secrets: &[&str]) -> Result<String, Failure> {
-    let output = sandbox.output()?;
+fn step(
+    what: &str,
+    work: &Work,
+    sandbox: &mut Sandbox,
+    secrets: &[&str],
+) -> Result<String, Failure> {
+    let output = progress::while_filling(what, &work.directory, || sandbox.output())?;
     if output.outcome.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -20,21 +20,20 @@ pub fn run(args: &Log) -> Result<u8, Failure> {
             && (!args.failed || has_failed(&entry.event))
             && args.word.as_ref().is_none_or(|word| line.contains(word.as_str()))
     };
+    // Before the rest is read: nothing falls between the two.
+    let mut tail = args.follow.then(|| reader::Tail::new(&path));
     let mut found: Vec<_> = reader::all(&path).into_iter().filter(is_wanted).collect();
     let surplus = found.len().saturating_sub(args.last.unwrap_or(LAST));
     found.drain(..surplus);
     for one in &found {
         show(one, args);
     }
-    if !args.follow {
+    let Some(tail) = &mut tail else {
         return Ok(0);
-    }
-    let mut position = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    };
     loop {
         std::thread::sleep(Duration::from_millis(250));
-        let (news, now) = reader::since(&path, position);
-        position = now;
-        for one in news.iter().filter(|one| is_wanted(one)) {
+        for one in tail.news().iter().filter(|one| is_wanted(one)) {
             show(one, args);
         }
     }

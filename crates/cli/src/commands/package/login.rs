@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 
-use mcp_package::registry::{Http, Kept, Oci};
+use mcp_package::registry::{Kept, Oci};
 
 use super::fetch;
 use crate::args::package::{Login, Logout};
@@ -24,7 +24,7 @@ pub fn login(args: &Login) -> Result<u8, Failure> {
     };
     // Tried before it is kept: a typing mistake is found here, not in an hour.
     let trial = Trial::new(host, &user, &password)?;
-    let http = Http::new();
+    let http = fetch::http();
     let mut oci = Oci::new(&http, &trial.kept, host, "mcp-login", fetch::scheme(args.plain_http));
     oci.check()?;
     let kept = Kept { own: paths::credentials(), others: Vec::new() };

@@ -2,7 +2,7 @@
 
 pub mod fetch;
 mod inspect;
-mod install;
+pub mod install;
 mod log;
 mod login;
 mod push;
@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::args::package::{Pack, Package, Pull};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::{paths, render};
+use crate::{paths, progress, render};
 
 pub fn run(verb: Package) -> Result<u8, Failure> {
     match verb {
@@ -45,7 +45,7 @@ pub fn open_store() -> Result<Store, Failure> {
     let root = paths::store().ok_or_else(|| {
         Failure::Usage("there is no place for packages: set HOME or XDG_DATA_HOME".to_owned())
     })?;
-    Ok(Store::at(root))
+    Ok(Store::at(root).telling(progress::unpacking))
 }
 
 fn pack(args: &Pack) -> Result<u8, Failure> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use mcp_package::bundle;
-use mcp_package::registry::{Http, Locked, Oci, is_locked, sign, signature_tag};
+use mcp_package::registry::{Locked, Oci, is_locked, sign, signature_tag};
 use mcp_package::store::{BUNDLE, Descriptor, EMPTY, ImageManifest, MANIFEST, MINISIG, Store};
 use mcp_package::{Digest, Named, Reference, Repository, Which};
 use serde_json::json;
@@ -68,7 +68,7 @@ pub fn run(args: &Push) -> Result<u8, Failure> {
         }
         None => None,
     };
-    let (http, kept) = (Http::new(), fetch::kept());
+    let (http, kept) = (fetch::http(), fetch::kept());
     let mut oci = Oci::new(&http, &kept, &place.host, &place.path, fetch::scheme(args.plain_http));
     for (descriptor, path) in &outgoing.blobs {
         oci.push_blob(descriptor, path)?;

@@ -1,15 +1,16 @@
 //! `mcp search`: the public MCP registry.
 
-use mcp_package::registry::{Http, PUBLIC, Public};
+use mcp_package::registry::{PUBLIC, Public};
 use serde_json::json;
 
+use super::fetch;
 use crate::args::package::Search;
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::render::{self, Paint};
 
 pub fn run(args: &Search) -> Result<u8, Failure> {
-    let http = Http::new();
+    let http = fetch::http();
     let public = Public::new(&http, args.url.as_deref().unwrap_or(PUBLIC))?;
     let found = public.search(&args.words.join(" "), args.limit as usize)?;
     if args.json {

@@ -8,13 +8,16 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use mcp_package::install::is_uv;
 use mcp_package::manifest::{Files, Given, Launch, Manifest, Places, Platform, Scene, ServerJson};
 use mcp_package::store::{self, Ready, Store};
 use mcp_package::{Digest, Reference};
 use mcp_policy::{Defaults, Layer, LayerKind, Policy};
 
 use super::grant;
+use super::runtime::Needs;
 use crate::args::Run;
+use crate::commands::package::install::uv_bundle;
 use crate::commands::package::{fetch, open_store};
 use crate::failure::Failure;
 use crate::render;
@@ -25,8 +28,16 @@ pub struct Prepared {
     pub policy: Policy,
     pub command: Vec<OsString>,
     pub identity: Identity,
+    pub needs: Needs,
     /// Keeps the files where they are until the run is over.
-    _ready: Option<Ready>,
+    ready: Option<Ready>,
+}
+
+impl Prepared {
+    /// Of a package in the store: not of a directory, which may hold anything.
+    pub fn compared_root(&self) -> Option<PathBuf> {
+        self.ready.as_ref().map(|ready| ready.root.clone())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -56,9 +67,9 @@ const SHOWING: [&str; 5] = [
 ];
 
 pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
-    let located = locate(args, word)?;
+    let located = finished(locate(args, word)?, args)?;
     let (manifest, places) = read(&located)?;
-    if !args.quiet {
+    if !args.starting.quiet {
         for warning in &manifest.warnings {
             render::say(&render::plain(&format!("warning: {warning}")));
         }
@@ -84,7 +95,40 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     let mut command = vec![program(&launch.program, &located.root)?];
     command.extend(launch.args.iter().map(OsString::from));
     command.extend(args.command.iter().cloned());
-    Ok(Prepared { policy, command, identity: located.identity, _ready: located.ready })
+    let needs = Needs { package: question.shown.to_owned(), runtimes: manifest.runtimes.clone() };
+    Ok(Prepared { policy, command, identity: located.identity, needs, ready: located.ready })
+}
+
+/// The same package with its dependencies, where it is of the type that leaves them to others.
+fn finished(located: Located, args: &Run) -> Result<Located, Failure> {
+    let Some(manifest) = located.files.mcpb.as_deref().filter(|text| is_uv(text)) else {
+        return Ok(located);
+    };
+    if located.ready.is_none() {
+        return Err(Failure::Refused(format!(
+            "{} is a package of type uv, whose dependencies have to be installed for it; pack it first: mcp pack {0}",
+            render::plain(&located.name)
+        )));
+    }
+    let store = open_store()?;
+    match uv_bundle::find(&store, &located.identity.digest)? {
+        Some(stored) => {
+            let made = from_store(&located.name, &stored.name, store.ready(&stored.digest)?)?;
+            // To people and in the log it is what they asked for.
+            Ok(Located { identity: located.identity, ..made })
+        }
+        // Once for the package, once for this.
+        None if args.starting.explain || args.package.fetched > 1 => {
+            Err(Failure::Refused(format!(
+                "the dependencies of {} are not installed; --explain installs nothing",
+                render::plain(&located.name)
+            )))
+        }
+        None => {
+            uv_bundle::make(&store, &located.identity.digest, &located.root, manifest)?;
+            Err(again())
+        }
+    }
 }
 
 /// Finds the package's files, fetching it first where the store does not have it.
@@ -99,12 +143,12 @@ fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
     let store = open_store()?;
     let stored = match store.find(&reference)? {
         Some(stored) => stored,
-        None if args.package.fetched => {
+        None if args.package.fetched > 0 => {
             return Err(Failure::Refused(format!(
                 "{reference} was fetched, and is not in the store"
             )));
         }
-        None if args.explain => {
+        None if args.starting.explain => {
             return Err(Failure::Refused(format!(
                 "{reference} is not in the store, and --explain fetches nothing; get it with mcp pull {reference}"
             )));

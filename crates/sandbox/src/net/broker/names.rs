@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::{Duration, Instant, SystemTime};
 
 use mcp_policy::HostName;
+use mio::event::Source;
 use mio::net::{TcpStream, UdpSocket};
 
 use super::Broker;
@@ -47,7 +48,8 @@ pub struct Question {
     socket: Socket,
 }
 
-enum Socket {
+/// One question and its answer.
+pub(in crate::net) enum Socket {
     Udp(UdpSocket),
     Tcp { stream: TcpStream, unsent: Vec<u8>, frames: Frames },
 }
@@ -77,7 +79,8 @@ fn changed(path: &str) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
-fn configured() -> Resolver {
+/// Asks whom the host asks.
+pub(in crate::net) fn configured() -> Resolver {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let (random, mut count) = (RandomState::new(), 0u64);
     // Keyed with the system's randomness.
@@ -191,47 +194,15 @@ impl Broker {
         transport: Transport,
         message: &[u8],
     ) -> io::Result<()> {
-        let to = address(server);
+        let mut socket = Socket::open(server, transport, message)?;
         let slot = self.slots.reserve();
-        let socket = match self.open_question(to, transport, message, slot) {
-            Ok(socket) => socket,
-            Err(e) => {
-                self.slots.release(slot);
-                return Err(e);
-            }
-        };
+        if let Err(e) = self.register(socket.source(), slot, Side::Outer) {
+            self.slots.release(slot);
+            return Err(e);
+        }
         self.names.questions.insert(exchange, slot);
         self.slots.put(slot, Entry::Question(Box::new(Question { exchange, socket })));
         Ok(())
-    }
-
-    /// A socket of its own for each, so that a forged answer must guess its port as well.
-    fn open_question(
-        &mut self,
-        to: SocketAddr,
-        transport: Transport,
-        message: &[u8],
-        slot: usize,
-    ) -> io::Result<Socket> {
-        match transport {
-            Transport::Udp => {
-                let any = match to {
-                    SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
-                    SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
-                };
-                let mut socket = UdpSocket::bind(any)?;
-                socket.connect(to)?;
-                self.register(&mut socket, slot, Side::Outer)?;
-                socket.send(message)?;
-                Ok(Socket::Udp(socket))
-            }
-            Transport::Tcp => {
-                let mut stream = TcpStream::connect(to)?;
-                self.register(&mut stream, slot, Side::Outer)?;
-                let unsent = framed(message).ok_or(io::ErrorKind::InvalidInput)?;
-                Ok(Socket::Tcp { stream, unsent, frames: Frames::new(LARGEST_ANSWER) })
-            }
-        }
     }
 
     pub(super) fn question(&mut self, slot: usize, mut question: Box<Question>) {
@@ -256,8 +227,42 @@ impl Broker {
 }
 
 impl Socket {
+    /// A socket of its own for each, so that a forged answer must guess its port as well.
+    pub(in crate::net) fn open(
+        server: &Server,
+        transport: Transport,
+        message: &[u8],
+    ) -> io::Result<Socket> {
+        let to = address(server);
+        match transport {
+            Transport::Udp => {
+                let any = match to {
+                    SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+                    SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+                };
+                let socket = UdpSocket::bind(any)?;
+                socket.connect(to)?;
+                socket.send(message)?;
+                Ok(Socket::Udp(socket))
+            }
+            Transport::Tcp => {
+                let unsent = framed(message).ok_or(io::ErrorKind::InvalidInput)?;
+                let stream = TcpStream::connect(to)?;
+                Ok(Socket::Tcp { stream, unsent, frames: Frames::new(LARGEST_ANSWER) })
+            }
+        }
+    }
+
+    /// What to wait for.
+    pub(in crate::net) fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Socket::Udp(socket) => socket,
+            Socket::Tcp { stream, .. } => stream,
+        }
+    }
+
     /// Sends what is still to be sent, and takes what has come.
-    fn hear(&mut self) -> io::Result<Vec<Vec<u8>>> {
+    pub(in crate::net) fn hear(&mut self) -> io::Result<Vec<Vec<u8>>> {
         match self {
             Socket::Udp(socket) => {
                 let mut messages = Vec::new();

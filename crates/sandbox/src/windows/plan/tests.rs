@@ -14,7 +14,15 @@ fn request(text: &str) -> Request {
     };
     let policy =
         Policy::merge(&[Layer::from_toml(text, source).unwrap()], Defaults::run()).unwrap();
-    unseen::request(Wish { policy, command: vec!["node".into()], cwd: None, home: None }).unwrap()
+    let wish = Wish {
+        policy,
+        command: vec!["node".into()],
+        cwd: None,
+        home: None,
+        programs: Vec::new(),
+        identity: crate::Identity::Nobody,
+    };
+    unseen::request(wish).unwrap()
 }
 
 fn usual() -> WindowsFacts {

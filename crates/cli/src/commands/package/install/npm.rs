@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use mcp_package::install::{
     Index, check_lock, npm_index, npm_manifest, npm_tarball_host, split_scope,
 };
-use mcp_package::registry::Http;
 use mcp_package::{Digest, Package, Reference, Store};
 use mcp_sandbox::Sandbox;
 
@@ -13,6 +12,7 @@ use super::{
     Work, allow, file_text, is_on_path, missing, names, refuse_signature, say, step, variable,
 };
 use crate::args::package::Fetching;
+use crate::commands::package::fetch;
 use crate::failure::Failure;
 use crate::paths;
 
@@ -51,7 +51,7 @@ pub fn npm(
         "--",
     ]);
     install.arg(format!("{}@{wanted}", package.name));
-    step("npm install", &mut install, &[&token])?;
+    step("npm install", &work, &mut install, &[&token])?;
     check_lock(&work.read("package-lock.json")?)?;
     work.remove("cache");
     if how.allow_scripts {
@@ -59,7 +59,7 @@ pub fn npm(
         let mut rebuild = work.sandbox("npm");
         common(&mut rebuild, &work);
         rebuild.args(["rebuild", "--foreground-scripts"]);
-        step("npm rebuild", &mut rebuild, &[])?;
+        step("npm rebuild", &work, &mut rebuild, &[])?;
         work.remove("cache");
     }
     let installed = work.read(&format!("node_modules/{}/package.json", package.name))?;
@@ -90,7 +90,7 @@ fn index(name: &str) -> Result<Index, Failure> {
 fn tarball_hosts(index: &Index, name: &str, wanted: &str) -> Result<Vec<(String, u16)>, Failure> {
     let authorization = index.token.as_ref().map(|token| format!("Bearer {token}"));
     let url = format!("{}{}/{wanted}", index.url, name.replace('/', "%2f"));
-    let page = Http::new().page(&url, authorization, LARGEST_METADATA)?;
+    let page = fetch::http().page(&url, authorization, LARGEST_METADATA)?;
     let page = page.ok_or_else(|| {
         Failure::Refused(format!(
             "npm:{name}@{wanted}: the registry has no such package or version"

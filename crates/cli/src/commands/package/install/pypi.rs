@@ -1,19 +1,46 @@
-//! PyPI packages: wheels only, each with a digest that is required.
+//! PyPI packages: wheels only, each with a digest that is required. By the machine's pip, or by its
+//! uv where there is no pip; for the interpreter that is there, since none is downloaded.
 
+mod pip;
+pub(super) mod uv;
+
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use mcp_package::install::{
-    Index, hosts_in_simple_page, pypi_index, pypi_launcher, pypi_manifest, requirements,
-};
-use mcp_package::registry::Http;
+use mcp_package::install::{Index, hosts_in_simple_page, pypi_launcher, pypi_manifest};
 use mcp_package::{Digest, Package, Reference, Store, normal_pypi};
 use mcp_sandbox::Sandbox;
 
-use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, step, variable};
+use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, variable};
 use crate::args::package::Fetching;
+use crate::commands::package::fetch;
 use crate::failure::Failure;
 
 const LARGEST_PAGE: u64 = 64 << 20;
+
+/// What an installation is made with.
+pub(super) struct Installing<'a> {
+    pub work: &'a Work,
+    pub index: &'a Index,
+    /// The hosts that files are on.
+    pub files: &'a [(String, u16)],
+    pub python: &'a Python,
+}
+
+/// The interpreter that packages are installed for, and run with.
+pub(super) struct Python {
+    /// Major and minor.
+    pub version: String,
+    program: PathBuf,
+    /// Its installation, and the environment it is started from, if any.
+    prefixes: [PathBuf; 2],
+}
+
+pub(super) enum Tool {
+    /// With what it is configured with, in its own words.
+    Pip(String),
+    Uv,
+}
 
 pub fn pypi(
     store: &Store,
@@ -23,51 +50,23 @@ pub fn pypi(
     how: &Fetching,
 ) -> Result<Digest, Failure> {
     refuse_signature(reference, how)?;
-    if !is_on_path("python3") {
-        return Err(missing("python3", "install python3 and python3-pip"));
-    }
-    let (python, config) = configured()?;
-    let index = pypi_index(&config, &variable)?;
+    let python = Python::of_this_machine()?;
+    let tool = Tool::of_this_machine()?;
+    let (name, index) = match &tool {
+        Tool::Pip(config) => ("pip", mcp_package::install::pypi_index(config, &variable)?),
+        Tool::Uv => ("uv", uv::index()?),
+    };
     let files = file_hosts(&index, &package.name)?;
-    say(reference, "pip");
+    say(reference, name);
     let work = Work::new(store)?;
     let wanted = match &package.version {
         Some(version) => format!("{}=={version}", package.name),
         None => package.name.clone(),
     };
-    let mut resolve = pip(&work, &index, &files);
-    resolve.args([
-        "install",
-        "--dry-run",
-        "--ignore-installed",
-        "--only-binary",
-        ":all:",
-        "--report",
-        "report.json",
-        "--",
-    ]);
-    resolve.arg(&wanted);
-    step("resolving with pip", &mut resolve, &[&index.url]).map_err(wheels_only)?;
-    let (locked, version) = requirements(&work.read("report.json")?, &package.name)?;
-    work.remove("report.json");
-    work.write("requirements.txt", &locked)?;
-    let mut install = pip(&work, &index, &files);
-    install.args([
-        "install",
-        "--require-hashes",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--no-compile",
-        "--target",
-        "site",
-    ]);
-    install.args(["--requirement", "requirements.txt"]);
-    step("pip install", &mut install, &[&index.url])?;
-    work.remove("cache");
-    compile(&work)?;
+    let installing = Installing { work: &work, index: &index, files: &files, python: &python };
+    let version = install_locked(&tool, &installing, &[wanted], &package.name)?;
     work.write("start.py", &pypi_launcher(&package.name, &entry_points(&work, &package.name)?)?)?;
-    let manifest = pypi_manifest(&package.name, &version, &python);
+    let manifest = pypi_manifest(&package.name, &version, &python.version);
     let source = format!("pypi:{}@{version}", package.name);
     work.keep(
         store,
@@ -76,6 +75,29 @@ pub fn pypi(
         &source,
         server_json,
     )
+}
+
+/// Resolves, locks by digest and installs into `site`; the version that `name` came to.
+pub(super) fn install_locked(
+    tool: &Tool,
+    installing: &Installing<'_>,
+    wanted: &[String],
+    name: &str,
+) -> Result<String, Failure> {
+    let work = installing.work;
+    let locked = match tool {
+        Tool::Pip(_) => pip::lock(installing, wanted, name),
+        Tool::Uv => uv::lock(installing, wanted, name),
+    };
+    let (locked, version) = locked.map_err(wheels_only)?;
+    work.write("requirements.txt", &locked)?;
+    match tool {
+        Tool::Pip(_) => pip::install(installing)?,
+        Tool::Uv => uv::install(installing)?,
+    }
+    work.remove("cache");
+    compile(work)?;
+    Ok(version)
 }
 
 fn wheels_only(failure: Failure) -> Failure {
@@ -87,60 +109,74 @@ fn wheels_only(failure: Failure) -> Failure {
     }
 }
 
-/// The interpreter's version, and what pip is configured with: from the machine's own pip.
-fn configured() -> Result<(String, String), Failure> {
-    let said = |args: &[&str]| {
-        let output = Command::new("python3")
-            .args(args)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let version = said(&["-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]);
-    let config = said(&["-m", "pip", "config", "list"]);
-    match (version, config) {
-        (Some(version), Some(config)) => Ok((version, config)),
-        _ => Err(missing("pip", "install python3-pip, or run python3 -m ensurepip")),
+/// What the machine's own interpreter says.
+fn said_by_python(args: &[&str]) -> Option<String> {
+    let output = Command::new("python3")
+        .args(args)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+impl Python {
+    pub fn of_this_machine() -> Result<Python, Failure> {
+        let lack = || missing("python3", "install python3 and python3-pip, or uv");
+        if !is_on_path("python3") {
+            return Err(lack());
+        }
+        let script = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable, sys.base_prefix, sys.prefix, sep='\\n')";
+        let said = said_by_python(&["-I", "-c", script]).ok_or_else(lack)?;
+        let lines: Vec<&str> = said.lines().collect();
+        match lines[..] {
+            [version, program, base, prefix] => Ok(Python {
+                version: version.to_owned(),
+                program: program.into(),
+                prefixes: [base.into(), prefix.into()],
+            }),
+            _ => Err(lack()),
+        }
     }
 }
 
-fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>, Failure> {
-    let page = Http::new().page(&format!("{}{name}/", index.url), None, LARGEST_PAGE)?;
+impl Tool {
+    pub fn of_this_machine() -> Result<Tool, Failure> {
+        match said_by_python(&["-m", "pip", "config", "list"]) {
+            Some(config) => Ok(Tool::Pip(config)),
+            None if is_on_path("uv") => Ok(Tool::Uv),
+            None => Err(missing(
+                "pip",
+                "install python3-pip (or run python3 -m ensurepip), or uv from docs.astral.sh/uv",
+            )),
+        }
+    }
+}
+
+pub(super) fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>, Failure> {
+    let page = fetch::http().page(&format!("{}{name}/", index.url), None, LARGEST_PAGE)?;
     let page = page
         .ok_or_else(|| Failure::Refused(format!("pypi:{name}: the index has no such project")))?;
     Ok(hosts_in_simple_page(&String::from_utf8_lossy(&page)))
 }
 
-/// `-I` and no configuration file: what holds for pip is said here, the index as a secret where it
-/// has a password in it.
-fn pip(work: &Work, index: &Index, files: &[(String, u16)]) -> Sandbox {
-    let mut sandbox = work.sandbox("python3");
-    allow(&mut sandbox, index, files);
-    for (name, value) in [
-        ("PIP_CONFIG_FILE", "/dev/null"),
-        ("PIP_NO_INPUT", "1"),
-        ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
-        ("PIP_NO_COLOR", "1"),
-        ("PIP_QUIET", "1"),
-        ("PIP_PROGRESS_BAR", "off"),
-    ] {
-        sandbox.env(name, value);
+/// A sandbox with the way to the index open, and the certificates that the user has for it.
+fn sandbox(installing: &Installing<'_>, program: &str, certificates: &str) -> Sandbox {
+    let mut sandbox = installing.work.sandbox(program);
+    allow(&mut sandbox, installing.index, installing.files);
+    let named = ["PIP_CERT", "SSL_CERT_FILE"].iter().find_map(|name| variable(name));
+    if let Some(file) = named {
+        sandbox.read(&file).env(certificates, file);
     }
-    sandbox.env("PIP_CACHE_DIR", work.path("cache"));
-    match index.has_credentials() {
-        true => sandbox.secret("PIP_INDEX_URL", &index.url),
-        false => sandbox.env("PIP_INDEX_URL", &index.url),
-    };
-    for certificates in
-        ["PIP_CERT", "SSL_CERT_FILE"].iter().filter_map(|name| variable(name)).take(1)
-    {
-        sandbox.read(&certificates).env("PIP_CERT", certificates);
-    }
-    // Not -I: that would leave out pip's own variables. There is nothing of the user's inside.
-    sandbox.args(["-m", "pip"]);
     sandbox
+}
+
+/// As a secret where it has a password in it.
+fn set_index(sandbox: &mut Sandbox, name: &str, index: &Index) {
+    match index.has_credentials() {
+        true => sandbox.secret(name, &index.url),
+        false => sandbox.env(name, &index.url),
+    };
 }
 
 /// With checked digests there is nothing left to check at every start; and no time in the files.
@@ -165,5 +201,5 @@ fn entry_points(work: &Work, name: &str) -> Result<String, Failure> {
                 .or_else(|_| Ok(String::new()));
         }
     }
-    Err(Failure::Refused(format!("pypi:{name}: pip installed nothing of that name")))
+    Err(Failure::Refused(format!("pypi:{name}: nothing of that name was installed")))
 }

@@ -1,0 +1,87 @@
+//! By uv: resolved with digests, installed with those digests, for the interpreter that is there.
+
+use std::path::PathBuf;
+
+use mcp_package::install::{Index, uv_index, uv_requirements};
+use mcp_sandbox::Sandbox;
+
+use super::super::{file_text, step, variable};
+use super::{Installing, sandbox, set_index};
+use crate::failure::Failure;
+use crate::paths;
+
+/// From uv's own configuration, read as uv would.
+pub fn index() -> Result<Index, Failure> {
+    let config = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| paths::home().map(|home| home.join(".config")));
+    let named = variable("UV_CONFIG_FILE").map(PathBuf::from);
+    let user = config.map(|config| config.join("uv/uv.toml"));
+    let files = named.into_iter().chain(user).chain([PathBuf::from("/etc/uv/uv.toml")]);
+    let texts: Vec<String> = files.filter_map(|path| file_text(&path)).collect();
+    Ok(uv_index(&texts, &variable)?)
+}
+
+pub fn lock(
+    installing: &Installing<'_>,
+    wanted: &[String],
+    name: &str,
+) -> Result<(String, String), Failure> {
+    let work = installing.work;
+    work.write("requirements.in", &(wanted.join("\n") + "\n"))?;
+    let mut resolve = uv(installing, "compile");
+    resolve.args([
+        "--generate-hashes",
+        "--no-header",
+        "--no-annotate",
+        "--no-emit-index-url",
+        "--quiet",
+        "--output-file",
+        "requirements.txt",
+        "requirements.in",
+    ]);
+    step("resolving with uv", work, &mut resolve, &[&installing.index.url])?;
+    let locked = uv_requirements(&work.read("requirements.txt")?, name)?;
+    work.remove("requirements.in");
+    Ok(locked)
+}
+
+pub fn install(installing: &Installing<'_>) -> Result<(), Failure> {
+    let mut install = uv(installing, "install");
+    install.args([
+        "--require-hashes",
+        "--no-deps",
+        "--link-mode",
+        "copy",
+        "--quiet",
+        "--target",
+        "site",
+        "--requirement",
+        "requirements.txt",
+    ]);
+    step("uv pip install", installing.work, &mut install, &[&installing.index.url])?;
+    // A lock and a note of uv's own, with times in them.
+    installing.work.remove("site/.lock");
+    Ok(())
+}
+
+fn uv(installing: &Installing<'_>, verb: &str) -> Sandbox {
+    let mut sandbox = sandbox(installing, "uv", "SSL_CERT_FILE");
+    // It asks the interpreter about itself; what is in the system is there anyway.
+    for prefix in installing.python.prefixes.iter().filter(|path| !path.starts_with("/usr")) {
+        sandbox.read(prefix);
+    }
+    for (name, value) in [
+        ("UV_NO_CONFIG", "1"),
+        ("UV_NO_PROGRESS", "1"),
+        ("UV_PYTHON_DOWNLOADS", "never"),
+        ("UV_KEYRING_PROVIDER", "disabled"),
+        ("NO_COLOR", "1"),
+    ] {
+        sandbox.env(name, value);
+    }
+    sandbox.env("UV_CACHE_DIR", installing.work.path("cache"));
+    set_index(&mut sandbox, "UV_DEFAULT_INDEX", installing.index);
+    sandbox.args(["pip", verb, "--only-binary", ":all:", "--python"]);
+    sandbox.arg(&installing.python.program);
+    sandbox
+}

@@ -1,0 +1,71 @@
+//! A bundle of type `uv`, made into one that has its dependencies inside.
+
+use std::fs;
+use std::path::Path;
+
+use mcp_package::install::{pypi_index, uv_bundle};
+use mcp_package::store::Stored;
+use mcp_package::{Digest, Reference, Store, normal_pypi};
+
+use super::pypi::{Installing, Python, Tool};
+use super::{Work, variable};
+use crate::failure::Failure;
+use crate::render;
+
+/// What the finished one is called.
+fn name(of: &Digest) -> Result<Reference, Failure> {
+    Ok(format!("uv/{}@1", &of.hex()[..32]).parse()?)
+}
+
+/// The finished one, if it was made before.
+pub fn find(store: &Store, of: &Digest) -> Result<Option<Stored>, Failure> {
+    Ok(store.find(&name(of)?)?)
+}
+
+/// Makes it. `root` has the files of the bundle.
+pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<Digest, Failure> {
+    let python = Python::of_this_machine()?;
+    let tool = Tool::of_this_machine()?;
+    let path = root.join("pyproject.toml");
+    let pyproject = fs::read_to_string(&path).map_err(|e| Failure::file(&path, &e))?;
+    let bundle = uv_bundle(manifest, &pyproject, &python.version)?;
+    let work = Work::new(store)?;
+    if let Some(first) = bundle.dependencies.first() {
+        let index = match &tool {
+            Tool::Pip(config) => pypi_index(config, &variable)?,
+            Tool::Uv => super::pypi::uv::index()?,
+        };
+        let end = first.find(|c: char| !c.is_ascii_alphanumeric() && !"-._".contains(c));
+        let first = normal_pypi(&first[..end.unwrap_or(first.len())]);
+        let files = super::pypi::file_hosts(&index, &first)?;
+        render::say(&render::plain(&format!(
+            "installing what {} depends on, in a sandbox of its own",
+            bundle.name
+        )));
+        let installing = Installing { work: &work, index: &index, files: &files, python: &python };
+        super::pypi::install_locked(&tool, &installing, &bundle.dependencies, &first)?;
+    }
+    copy(root, &work.path("bundle"))?;
+    work.write("start.py", &bundle.start)?;
+    let names = [name(of)?.to_string()];
+    work.keep(store, &bundle.manifest, &names, &root.to_string_lossy(), None)
+}
+
+/// Files and directories; what was unpacked by the store has no other kind but links within.
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::file(from, &e);
+    fs::create_dir(to).map_err(failed)?;
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_dir() {
+            copy(&path, &target)?;
+        } else if kind.is_file() {
+            fs::copy(&path, &target).map_err(failed)?;
+        } else if fs::metadata(&path).is_ok_and(|found| found.is_file()) {
+            fs::copy(path.canonicalize().map_err(failed)?, &target).map_err(failed)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! A registry of npm's on loopback and an `npm` that only pretends, so that installations need no
+//! network and can be looked at from inside.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::user::{User, text};
+
+/// What the pretended npm does, inside its sandbox, for a package of this name.
+const NPM: &str = r##"#!/bin/sh
+verb=$1
+for last; do :; done
+name=${last%@*}
+# As it was given: a shell drops variables with names such as npm's.
+tr '\0' '\n' < "/proc/$$/environ" > "seen-$verb"
+bash -c 'exec 3<>/dev/tcp/127.0.0.1/PORT' 2>/dev/null && echo reached >> "seen-$verb"
+case $verb in
+install)
+    touch started
+    [ "$name" = slow ] && sleep 600
+    mkdir -p "node_modules/$name"
+    printf '{"name": "%s", "version": "1.2.3", "bin": "index.js", "description": ""}' "$name" > "node_modules/$name/package.json"
+    printf 'console.log(JSON.stringify(process.argv.slice(2)))' > "node_modules/$name/index.js"
+    printf '{"packages": {"": {}, "node_modules/%s": {"version": "1.2.3", "resolved": "http://127.0.0.1/x.tgz", "integrity": "sha512-x"}}}' "$name" > package-lock.json
+    ;;
+rebuild) echo built > built ;;
+esac
+"##;
+
+pub struct Index {
+    port: u16,
+}
+
+impl Index {
+    /// None without node, which is said.
+    pub fn new(user: &User) -> Option<Index> {
+        if Command::new("node").arg("--version").output().is_err() {
+            println!("SKIP: node: is not installed");
+            return None;
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || {
+                    let mut reader = BufReader::new(&stream);
+                    let mut line = String::new();
+                    while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                        line.clear();
+                    }
+                    let body =
+                        format!(r#"{{"dist": {{"tarball": "http://127.0.0.1:{port}/x.tgz"}}}}"#);
+                    let _ = write!(
+                        &stream,
+                        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                        body.len()
+                    );
+                });
+            }
+        });
+        user.scratch.script("bin/npm", &NPM.replace("PORT", &port.to_string()));
+        user.scratch.file(
+            "home/.npmrc",
+            &format!(
+                "registry=http://127.0.0.1:{port}/\n//127.0.0.1:{port}/:_authToken=hunter2\n//other.example/:_authToken=hunter3\n"
+            ),
+        );
+        Some(Index { port })
+    }
+
+    /// With the pretended npm before the real one.
+    pub fn command(&self, user: &User, words: &[&str]) -> Command {
+        let mut command = user.command(words);
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", text(&user.path("bin"))));
+        for name in ["npm_config_registry", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG"] {
+            command.env_remove(name);
+        }
+        assert_ne!(self.port, 0);
+        command
+    }
+}

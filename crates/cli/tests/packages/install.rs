@@ -1,0 +1,58 @@
+//! Installations, with an npm that only pretends: what it is given, and what it is not.
+
+use std::fs;
+
+use crate::index::Index;
+use crate::require;
+use crate::user::{Said, User};
+
+#[test]
+fn the_installation_has_the_token_and_the_index_and_scripts_have_neither() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    let words = ["pull", "npm:quick", "--allow-scripts"];
+    let said: Said = index
+        .command(&user, &words)
+        .env("AWS_SECRET_ACCESS_KEY", "hunter4")
+        .output()
+        .unwrap()
+        .into();
+    said.ok();
+    let seen = |verb: &str| fs::read_to_string(user.unpacked().join(verb)).unwrap();
+    // The controls: it is reached, and the token of this registry is there.
+    let install = seen("seen-install");
+    assert!(install.contains("reached") && install.contains("hunter2"), "{install}");
+    assert!(!install.contains("hunter3") && !install.contains("hunter4"), "{install}");
+    let rebuild = seen("seen-rebuild");
+    assert!(rebuild.contains("npm_config_cache"), "{rebuild}");
+    assert!(!rebuild.contains("reached") && !rebuild.contains("hunter"), "{rebuild}");
+    assert!(user.unpacked().join("built").exists());
+}
+
+#[test]
+fn without_the_flag_no_script_is_run_and_the_second_start_needs_nobody() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    let run = ["run", "npm:quick", "--", "one", "two"];
+    let said: Said = index.command(&user, &run).output().unwrap().into();
+    said.ok().says(r#"["one","two"]"#);
+    assert!(!user.unpacked().join("built").exists());
+    // No npm, no registry: what is in the store is enough, by either name.
+    fs::remove_file(user.path("bin/npm")).unwrap();
+    fs::write(user.path("home/.npmrc"), "registry=http://127.0.0.1:9/\n").unwrap();
+    for reference in ["npm:quick", "npm:quick@1.2.3"] {
+        user.mcp(&["run", reference, "--", "again"]).ok().says(r#"["again"]"#);
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_with_how_to_get_it() {
+    let user = User::new();
+    for (reference, word) in [("npm:x", "nodejs"), ("pypi:x", "python3")] {
+        let mut command = user.command(&["pull", reference]);
+        let said: Said = command.env("PATH", user.path("cwd")).output().unwrap().into();
+        said.fails(125, word);
+    }
+}
