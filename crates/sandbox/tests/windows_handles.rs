@@ -14,11 +14,12 @@ fn main() {
 mod windows {
     #![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
 
+    use std::ffi::OsString;
     use std::fs::File;
     use std::os::windows::io::AsRawHandle;
 
     use mcp_policy::{Defaults, Policy};
-    use mcp_sandbox::{Ending, Notices, Wish, platform};
+    use mcp_sandbox::{Ending, Identity, Notices, Wish, platform};
 
     const RUNS: u32 = 200;
     const THREADS: u32 = 4;
@@ -53,10 +54,15 @@ mod windows {
         assert!(handles() <= before + SLACK, "{before} {}", handles());
     }
 
+    fn wish(policy: Policy, command: Vec<OsString>) -> Wish {
+        let (cwd, home) = (None, None);
+        Wish { policy, command, cwd, home, programs: Vec::new(), identity: Identity::Nobody }
+    }
+
     fn run(code: &str) {
         let command = ["cmd", "/c", "exit", code].map(Into::into).to_vec();
         let policy = Policy::merge(&[], Defaults::run()).unwrap();
-        let request = platform::resolve(Wish { policy, command, cwd: None, home: None }).unwrap();
+        let request = platform::resolve(wish(policy, command)).unwrap();
         let mut facts = platform::assume_host().unwrap();
         let claim = platform::claim(&request, &mut facts);
         let plan = mcp_sandbox::plan(&request, &facts);
@@ -71,7 +77,7 @@ mod windows {
         let broken = std::env::temp_dir().join(name);
         std::fs::write(&broken, "no program").unwrap();
         let policy = Policy::merge(&[], Defaults::run()).unwrap();
-        let wish = Wish { policy, command: vec![broken.clone().into()], cwd: None, home: None };
+        let wish = wish(policy, vec![broken.clone().into()]);
         let request = platform::resolve(wish).unwrap();
         let mut facts = platform::assume_host().unwrap();
         let claim = platform::claim(&request, &mut facts);

@@ -78,7 +78,7 @@ fn the_latest_is_the_highest_version() {
 #[cfg(unix)]
 #[test]
 fn a_tampered_file_stops_the_start_by_name() {
-    let change = |name: &str, change: &dyn Fn(&std::path::Path)| {
+    let change = |name: &str, change: &dyn Fn(&Path)| {
         let scratch = Scratch::new();
         let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
         let root = store.ready(&digest).unwrap().root;

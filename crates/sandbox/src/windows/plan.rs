@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mcp_policy::windows_path::Spelling;
-use mcp_policy::{NetworkMode, Protect, Subprocess, WindowsPath};
+use mcp_policy::{NetworkMode, Subprocess, WindowsPath};
 
 use crate::control::Control;
 use crate::host::Fact;
@@ -205,11 +205,11 @@ fn wanted(control: Control, request: &Request, facts: &WindowsFacts) -> Intent {
                 "grant only the directories that the command needs, and leave out --deny",
             ),
         },
-        Control::Protect => match request.policy.protect.value {
-            Protect::Nothing => Intent::NotRequested,
-            Protect::Usual => Intent::unavailable(
-                "protecting settings inside a writable directory is not built for Windows yet",
-                "leave it out with --no-protect, or grant directories without settings",
+        Control::Protect => match request.protects() {
+            false => Intent::NotRequested,
+            true => Intent::unavailable(
+                "protecting settings in writable directories is not built for Windows yet",
+                "add --no-protect, or grant less to write",
             ),
         },
         Control::Network => network(request),

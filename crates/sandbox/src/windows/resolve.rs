@@ -14,7 +14,7 @@ use crate::windows::{secrets, stdio};
 use crate::wish::Wish;
 
 pub fn resolve(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home, .. } = wish;
+    let Wish { policy, command, cwd, home, programs, .. } = wish;
     let current = std::env::current_dir()
         .map_err(|source| Error::Io { doing: "find the current directory".to_owned(), source })?;
     let read = grants(&policy.filesystem.read, "read")?;
@@ -22,6 +22,11 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let located = locate::locate(program, &current)?;
     let mut shown = Vec::new();
+    // What is not there is the command's own problem.
+    let more = programs.iter().filter_map(|name| locate::locate(name, &current).ok());
+    for path in more.flat_map(|more| more.shown) {
+        shown.extend(place(&path));
+    }
     for path in &located.shown {
         shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
     }
