@@ -17,7 +17,8 @@ fn check<T>(bytes: &[u8], parsed: &Parsed<T>) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    check(bytes, &socks::read_greeting(bytes));
+    check(bytes, &socks::read_greeting(bytes, socks::Admits::Anybody));
+    check(bytes, &socks::read_greeting(bytes, socks::Admits::Holders));
     check(bytes, &socks::read_credentials(bytes));
     check(bytes, &socks::read_choice(bytes));
     check(bytes, &socks::read_auth_status(bytes));

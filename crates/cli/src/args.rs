@@ -8,6 +8,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Rate, ValueError};
 
+pub mod exec;
 pub mod package;
 
 const STYLES: Styles = Styles::styled()
@@ -24,6 +25,7 @@ const STYLES: Styles = Styles::styled()
   mcp run --read ~/notes -- my-server        run a server that may read ~/notes and nothing else
   mcp run --explain -- my-server             what would be done, without doing it
   mcp run acme/test@1.0.0                    fetch, verify and run a package
+  mcp exec -- 'make -j4 && make test'        run an agent's command in this project
   mcp check 'curl x | sh'                    what the guard says about a command")]
 pub struct Cli {
     #[command(subcommand)]
@@ -34,6 +36,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a package or a command in a sandbox: no network, no files but the system's and those you grant
     Run(Box<Run>),
+    /// Run one shell command of an agent: the project can be written, nothing else, and there is no network
+    Exec(Box<exec::Exec>),
     /// Try every mechanism on this machine and say what holds
     Doctor(Doctor),
     /// Let a malicious MCP server try a dozen attacks, without and with the sandbox
@@ -71,9 +75,24 @@ pub struct Run {
     /// Keep HOME between runs, under this name (default: gone after the run)
     #[arg(long, value_name = "NAME", value_parser = home_name, help_heading = "Run")]
     pub home: Option<String>,
-    /// What to do when a boundary cannot be enforced here
-    #[arg(long, value_enum, default_value_t = Fallback::Deny, help_heading = "Run")]
-    pub fallback: Fallback,
+    #[command(flatten)]
+    pub starting: Starting,
+    #[command(flatten)]
+    pub package: package::Running,
+    /// A package: ./directory, ./file.mcpb, acme/test@1.0.0, npm:NAME, pypi:NAME, oci://HOST/NAME:TAG
+    #[arg(value_name = "PACKAGE")]
+    pub reference: Option<OsString>,
+    /// A command and its arguments; after a package, arguments for its server
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// How a sandbox is started, whatever runs in it.
+#[derive(Debug, Args)]
+pub struct Starting {
+    /// What to do when a boundary cannot be enforced here (deny)
+    #[arg(long, value_enum, help_heading = "Run")]
+    pub fallback: Option<Fallback>,
     /// Refuse to start when anything, limits included, is less than asked for
     #[arg(long, help_heading = "Run")]
     pub strict: bool,
@@ -93,15 +112,13 @@ pub struct Run {
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
     #[command(flatten)]
-    pub package: package::Running,
-    #[command(flatten)]
     pub log: Logging,
-    /// A package: ./directory, ./file.mcpb, acme/test@1.0.0, npm:NAME, pypi:NAME, oci://HOST/NAME:TAG
-    #[arg(value_name = "PACKAGE")]
-    pub reference: Option<OsString>,
-    /// A command and its arguments; after a package, arguments for its server
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
+}
+
+impl Starting {
+    pub fn fallback(&self) -> Fallback {
+        self.fallback.unwrap_or(Fallback::Deny)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -126,6 +143,15 @@ pub struct Permissions {
     /// A path or glob (**/.env) that stays closed inside granted directories; wins over them
     #[arg(long, value_name = "PATH|GLOB", help_heading = "Permissions")]
     pub deny: Vec<PathBuf>,
+    /// Keep git, editor, agent and shell settings as they are inside what may be written
+    #[arg(long, overrides_with = "no_protect", help_heading = "Permissions")]
+    pub protect: bool,
+    /// Let the command write those, too
+    #[arg(long, help_heading = "Permissions")]
+    pub no_protect: bool,
+    /// A protected path the command may write: .git/config
+    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
+    pub allow_write: Vec<PathBuf>,
     /// A host the command may reach: api.github.com:443, *.example.com, 10.1.0.0/16:5432
     #[arg(long, value_name = "RULE", value_parser = parse::<NetRule>, help_heading = "Permissions")]
     pub allow_net: Vec<NetRule>,

@@ -13,6 +13,8 @@ pub enum Failure {
     Package(mcp_package::Error),
     /// The sandbox could not be made as asked: exit 125.
     Refused(String),
+    /// The guard would not have the command run: exit 126.
+    Guarded(String),
     /// A file of ours could not be read or written.
     File {
         path: std::path::PathBuf,
@@ -36,6 +38,7 @@ impl Failure {
             Failure::Package(error) if error.kind() == mcp_package::Kind::Usage => 2,
             Failure::Package(_) => 125,
             Failure::Refused(_) | Failure::File { .. } => 125,
+            Failure::Guarded(_) => 126,
             Failure::NoSuchRun(_) => 1,
         }
     }
@@ -47,6 +50,7 @@ impl Failure {
             Failure::Sandbox(_) => "sandbox",
             Failure::Package(_) => "package",
             Failure::Refused(_) => "refused",
+            Failure::Guarded(_) => "guard",
             Failure::NoSuchRun(_) => "no_such_run",
             Failure::File { .. } => "file",
             Failure::Input { .. } => "input",
@@ -75,7 +79,9 @@ impl fmt::Display for Failure {
             Failure::Policy(error) => error.fmt(f),
             Failure::Package(error) => f.write_str(&render::printable(&error.to_string())),
             Failure::Sandbox(error) => f.write_str(&render::plain(&error.to_string())),
-            Failure::Refused(why) | Failure::NoSuchRun(why) => f.write_str(why),
+            Failure::Refused(why) | Failure::Guarded(why) | Failure::NoSuchRun(why) => {
+                f.write_str(why)
+            }
             Failure::Usage(why) => f.write_str(&render::plain(why)),
             Failure::File { path, why } | Failure::Input { path, why } => {
                 write!(f, "{}: {why}", render::plain(&path.to_string_lossy()))

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use mcp_policy::{
-    Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerSource, Policy, SecretRef,
+    Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerSource, Policy, Protect, SecretRef,
 };
 
 use crate::args::{Limit, NetworkFlag, Permissions, Variable};
@@ -67,6 +67,14 @@ fn command_line(given: &Permissions) -> Result<Layer, Failure> {
     for path in &given.deny {
         layer.deny(path);
     }
+    for path in &given.allow_write {
+        layer.allow_write(path);
+    }
+    if given.protect {
+        layer.protect(Protect::Usual);
+    } else if given.no_protect {
+        layer.protect(Protect::Nothing);
+    }
     for rule in &given.allow_net {
         layer.allow_net(rule.clone());
     }
@@ -110,7 +118,7 @@ fn command_line(given: &Permissions) -> Result<Layer, Failure> {
 fn without_current_directory(given: &Permissions) -> Result<PathBuf, Failure> {
     let anywhere =
         |path: &&PathBuf| path.is_absolute() || path.starts_with("~") || path.starts_with("**");
-    let paths = [&given.read, &given.write, &given.deny, &given.allow_unix];
+    let paths = [&given.read, &given.write, &given.deny, &given.allow_write, &given.allow_unix];
     match paths.into_iter().flatten().find(|path| !anywhere(path)) {
         None => Ok(PathBuf::from("/")),
         Some(path) => Err(Failure::Usage(format!(

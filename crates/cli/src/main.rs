@@ -28,6 +28,7 @@ fn run() -> u8 {
     let args = args::command_line();
     let outcome = match args.command {
         args::Command::Run(run) => commands::run::run(run),
+        args::Command::Exec(exec) => commands::exec::run(exec),
         args::Command::Doctor(doctor) => commands::doctor::run(doctor),
         args::Command::Demo(demo) => commands::demo::run(demo),
         args::Command::Ps(ps) => commands::ps::run(ps),

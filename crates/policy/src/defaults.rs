@@ -1,13 +1,14 @@
 //! What holds when nobody says anything.
 
 use crate::policy::{Limits, Sourced};
-use crate::{Bytes, Duration, EnvPattern, Origin};
+use crate::{Bytes, Duration, EnvPattern, Origin, Protect};
 
 /// The lowest layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defaults {
     pub limits: Limits,
     pub env_allow: Vec<EnvPattern>,
+    pub protect: Protect,
 }
 
 /// Language, terminal and certificates: nothing that names a person, a place or a key.
@@ -35,9 +36,15 @@ impl Defaults {
         Self::with_timeout(None)
     }
 
-    /// For one command.
+    /// For one command of an agent: a build takes more of everything than a server does, and it
+    /// works in a directory that belongs to a person.
     pub fn exec() -> Self {
-        Self::with_timeout(Some(Duration::from_secs(120)))
+        let mut defaults = Self::with_timeout(Some(Duration::from_secs(120)));
+        defaults.limits.memory.value = Some(Bytes::mib(4096));
+        defaults.limits.processes.value = Some(1024);
+        defaults.limits.tmp_size.value = Bytes::mib(1024);
+        defaults.protect = Protect::Usual;
+        defaults
     }
 
     /// Another memory limit, such as the larger one for packages started through npx.
@@ -62,6 +69,7 @@ impl Defaults {
                 grace: default(Duration::from_secs(5)),
             },
             env_allow: ENV_ALLOW.map(EnvPattern::built_in).to_vec(),
+            protect: Protect::Nothing,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Position};
 use crate::excerpt::printable_text;
 use crate::policy::{Env, Filesystem, NetworkMode, Sourced, Subprocess};
-use crate::{Bytes, Cores, Duration, LayerBuilder, NetRule, Origin, Rate, parse};
+use crate::{Bytes, Cores, Duration, LayerBuilder, NetRule, Origin, Protect, Rate, Tools, parse};
 
 /// The largest policy file that is read. A thousand rules are a hundredth of it.
 pub const MAX_POLICY_FILE: usize = 1 << 20;
@@ -37,6 +37,7 @@ pub struct LayerSource {
 pub struct Layer {
     pub kind: LayerKind,
     pub filesystem: Filesystem,
+    pub protect: Option<Sourced<Protect>>,
     pub network_mode: Option<Sourced<NetworkMode>>,
     pub allow: Vec<Sourced<NetRule>>,
     pub unix: Vec<Sourced<PathBuf>>,
@@ -44,6 +45,7 @@ pub struct Layer {
     pub subprocess: Option<Sourced<Subprocess>>,
     pub limits: LayerLimits,
     pub env: Env,
+    pub tools: Tools,
 }
 
 /// The limits of [`crate::Limits`], each said or not said. `Some(None)` is the word `"none"`.
@@ -67,6 +69,7 @@ impl Layer {
         Self {
             kind,
             filesystem: Filesystem::default(),
+            protect: None,
             network_mode: None,
             allow: Vec::new(),
             unix: Vec::new(),
@@ -74,6 +77,7 @@ impl Layer {
             subprocess: None,
             limits: LayerLimits::default(),
             env: Env::default(),
+            tools: Tools::default(),
         }
     }
 

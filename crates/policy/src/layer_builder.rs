@@ -10,8 +10,8 @@ use crate::limit_rules::{Limit, LimitValue};
 use crate::paths::{PathRoots, Tilde};
 use crate::policy::{NetworkMode, Sourced, Subprocess};
 use crate::{
-    Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, Rate, SecretRef, ValueError,
-    parse,
+    Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, Protect, Rate, SecretRef,
+    ValueError, parse,
 };
 
 /// Setters never fail; [`LayerBuilder::build`] tells the first thing that was wrong.
@@ -94,6 +94,18 @@ impl LayerBuilder {
             }
             Err(error) => self.refuse("--deny", error),
         }
+        self
+    }
+
+    /// Takes the protection from a path inside a writable one.
+    pub fn allow_write(&mut self, path: impl Into<PathBuf>) -> &mut Self {
+        let path = self.path(path.into(), "--allow-write");
+        self.layer.filesystem.allow_write.extend(path);
+        self
+    }
+
+    pub fn protect(&mut self, protect: Protect) -> &mut Self {
+        self.layer.protect = Some(self.said(protect, "--protect"));
         self
     }
 

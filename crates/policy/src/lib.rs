@@ -41,11 +41,13 @@ mod origin;
 mod parse;
 mod paths;
 mod policy;
+pub mod protect;
 mod rate;
 mod secret;
 mod show;
 mod suggest;
 mod toml_source;
+mod tools;
 mod unmet;
 mod value_error;
 
@@ -58,12 +60,14 @@ pub use error::Error;
 pub use host::{Host, HostName, Wildcard};
 pub use layer::{Layer, LayerKind, LayerLimits, LayerSource, MAX_POLICY_FILE};
 pub use layer_builder::LayerBuilder;
-pub use net_rule::{NetRule, Ports, Protocol};
+pub use net_rule::{NetRule, Ports, Protocol, Tls};
 pub use origin::Origin;
 pub use policy::{
     Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess,
 };
+pub use protect::Protect;
 pub use rate::Rate;
 pub use secret::SecretRef;
+pub use tools::{Fallback, Tools};
 pub use unmet::asked_but_not_granted;
 pub use value_error::ValueError;

@@ -14,7 +14,7 @@ use crate::layer::{Layer, LayerKind, LayerLimits};
 use crate::policy::{
     Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess,
 };
-use crate::{Defaults, Origin};
+use crate::{Defaults, Origin, Protect};
 
 impl Policy {
     /// The effective policy. Layers count by their kind, whatever order they come in; among
@@ -37,6 +37,14 @@ impl Policy {
             }
         }
 
+        let mut protect = Sourced::new(defaults.protect, Origin::Default);
+        people.iter().for_each(|layer| replace(&mut protect, &layer.protect));
+        for asked in manifests().filter_map(|layer| layer.protect.as_ref()) {
+            if asked.value == Protect::Usual && protect.value == Protect::Nothing {
+                protect = asked.clone();
+            }
+        }
+
         let mut env = merge_env(&people);
         let allow = defaults.env_allow.into_iter().map(|p| Sourced::new(p, Origin::Default));
         env.allow = union(allow.chain(env.allow));
@@ -52,7 +60,9 @@ impl Policy {
                         .chain(manifests())
                         .flat_map(|layer| layer.filesystem.deny.iter().cloned()),
                 ),
+                allow_write: gather(&people, |layer| &layer.filesystem.allow_write),
             },
+            protect,
             network: merge_network(&people)?,
             process: Process { subprocess },
             limits,

@@ -1,10 +1,11 @@
 //! One network rule: protocol, host, ports. The only grammar for them in the product.
 //!
 //! ```text
-//! rule     = [ "tcp://" | "udp://" ] host [ ":" port ]
+//! rule     = [ "tcp://" | "udp://" ] host [ ":" port ] [ ",tls=off" ]
 //! host     = name | "*." name | IPv4 [ "/" prefix ] | "[" IPv6 [ "/" prefix ] "]"
 //! port     = 1..65535 | "*"            without one: 443 and 80 (tcp only)
 //! ```
+//! `tls=off` is for names: what a connection to one asks for in TLS or HTTP is then its own affair.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,6 +22,17 @@ pub struct NetRule {
     pub protocol: Protocol,
     pub host: Host,
     pub ports: Ports,
+    pub tls: Tls,
+}
+
+/// Whether a connection to an allowed name may ask for another name in TLS, or in the head of HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tls {
+    /// Only for one that the same rule allows.
+    #[default]
+    Checked,
+    /// It is not looked at.
+    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,6 +99,7 @@ impl NetRule {
         self.protocol == other.protocol
             && self.ports.covers(other.ports)
             && self.host.covers(&other.host)
+            && (self.tls == Tls::Off || other.tls == Tls::Checked)
     }
 }
 
@@ -105,7 +118,7 @@ impl FromStr for NetRule {
                 _ => return Err(url_instead_of_rule(value, end)),
             },
         };
-        let rule = &value[at..];
+        let (rule, tls) = option(&value[at..]).map_err(|error| error.shifted(at))?;
         let (host, ports) = host_and_ports(rule).map_err(|error| error.shifted(at))?;
         if protocol == Protocol::Udp && ports == Ports::Default {
             return Err(ValueError::new(
@@ -114,7 +127,27 @@ impl FromStr for NetRule {
                 format!("write {value}:53, or {value}:* for every port"),
             ));
         }
-        Ok(Self { protocol, host, ports })
+        if tls == Tls::Off && (protocol == Protocol::Udp || !matches!(host, Host::Name { .. })) {
+            return Err(ValueError::new(
+                at + rule.len()..value.len(),
+                "only rules for names over tcp are checked",
+                "leave it out: nothing is looked at here",
+            ));
+        }
+        Ok(Self { protocol, host, ports, tls })
+    }
+}
+
+/// Takes what follows a comma off a rule.
+fn option(rule: &str) -> Result<(&str, Tls), ValueError> {
+    match rule.split_once(',') {
+        None => Ok((rule, Tls::Checked)),
+        Some((rule, "tls=off")) => Ok((rule, Tls::Off)),
+        Some((before, _)) => Err(ValueError::new(
+            before.len()..rule.len(),
+            "not something a rule can say",
+            "write one rule for each host; after a comma there can only be tls=off",
+        )),
     }
 }
 
@@ -225,9 +258,13 @@ impl fmt::Display for NetRule {
         }
         write!(f, "{}", self.host)?;
         match self.ports {
-            Ports::Default => Ok(()),
-            Ports::One(port) => write!(f, ":{port}"),
-            Ports::Any => f.write_str(":*"),
+            Ports::Default => {}
+            Ports::One(port) => write!(f, ":{port}")?,
+            Ports::Any => f.write_str(":*")?,
+        }
+        match self.tls {
+            Tls::Checked => Ok(()),
+            Tls::Off => f.write_str(",tls=off"),
         }
     }
 }

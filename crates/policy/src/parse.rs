@@ -2,6 +2,7 @@
 
 mod env;
 mod limits;
+mod tools;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +14,6 @@ use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::ValueError;
 use crate::error::Error;
 use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerSource};
@@ -22,16 +22,18 @@ use crate::paths::{PathRoots, Tilde};
 use crate::policy::{NetworkMode, Sourced, Subprocess};
 use crate::suggest;
 use crate::toml_source::TomlSource;
+use crate::{Protect, ValueError};
 pub(crate) use env::check_env_value;
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
-const TABLES: [(&str, &[&str]); 5] = [
-    ("filesystem", &["read", "write", "deny"]),
+const TABLES: [(&str, &[&str]); 6] = [
+    ("filesystem", &["read", "write", "deny", "protect", "allow_write"]),
     ("network", &["allow", "unix", "listen"]),
     ("process", &["subprocess"]),
     ("limits", &Limit::KEYS),
     ("env", &["allow", "set", "secrets"]),
+    ("tools", &["sandbox"]),
 ];
 
 pub(crate) fn layer(text: &str, from: LayerSource, others: &[&str]) -> Result<Layer, Error> {
@@ -61,6 +63,7 @@ pub(crate) fn layer(text: &str, from: LayerSource, others: &[&str]) -> Result<La
             "filesystem" => schema.filesystem(&entries, &mut layer)?,
             "network" => schema.network(&entries, &mut layer)?,
             "process" => schema.process(&entries, &mut layer)?,
+            "tools" => schema.tools(&entries, &mut layer)?,
             "limits" => schema.limits(&entries, &mut layer.limits)?,
             _ => schema.env(&entries, &mut layer)?,
         }
@@ -201,6 +204,11 @@ impl<'a> Schema<'a> {
             match *key {
                 "read" => read = self.strings(key, value, |text| self.path(text))?,
                 "write" => write = self.strings(key, value, |text| self.path(text))?,
+                "allow_write" => {
+                    let paths = self.strings(key, value, |text| self.path(text))?;
+                    layer.filesystem.allow_write = self.sourced(paths);
+                }
+                "protect" => layer.protect = Some(self.protect(value)?),
                 _ => {
                     deny = self.strings(key, value, |text| {
                         self.roots.resolve_deny(Path::new(text), Tilde::File)
@@ -226,6 +234,19 @@ impl<'a> Schema<'a> {
         layer.filesystem.write = self.sourced(write);
         layer.filesystem.deny = self.sourced(deny);
         Ok(())
+    }
+
+    fn protect(&self, value: &Value<'a>) -> Result<Sourced<Protect>, Error> {
+        let protect = match value.get_ref() {
+            DeValue::Boolean(true) => Protect::Usual,
+            DeValue::Boolean(false) => Protect::Nothing,
+            _ => {
+                let hint =
+                    "write protect = true to keep git, editor and shell settings as they are";
+                return Err(self.wrong_type(value, "true or false", hint));
+            }
+        };
+        Ok(self.said(protect, value.span().start))
     }
 
     fn network_mode(&self, value: &Value<'a>, mode: &str) -> Result<Sourced<NetworkMode>, Error> {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use crate::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, Rate, SecretRef};
+use crate::{
+    Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, Protect, Rate, SecretRef,
+};
 
 /// A value and the layer that set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,6 +26,8 @@ impl<T> Sourced<T> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Policy {
     pub filesystem: Filesystem,
+    /// Whether the usual places that other programs act on stay as they are inside `write`.
+    pub protect: Sourced<Protect>,
     pub network: Network,
     pub process: Process,
     pub limits: Limits,
@@ -43,6 +47,9 @@ pub struct Filesystem {
     /// anywhere; an entry with glob characters also stands for the file of that very name.
     #[serde(serialize_with = "lossy")]
     pub deny: Vec<Sourced<PathBuf>>,
+    /// What is not protected inside `write`, with all that is below it.
+    #[serde(serialize_with = "lossy")]
+    pub allow_write: Vec<Sourced<PathBuf>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::excerpt::steers_terminal;
 use crate::policy::{NetworkMode, Policy, Sourced, Subprocess};
-use crate::{Origin, SecretRef};
+use crate::{Origin, Protect, SecretRef};
 
 impl Policy {
     /// What `mcp policy show` prints. Secrets are references here too.
@@ -23,6 +23,8 @@ impl Policy {
         page.paths("read", &self.filesystem.read);
         page.paths("write", &self.filesystem.write);
         page.paths("deny", &self.filesystem.deny);
+        page.value("protect", self.protect.value == Protect::Usual, &self.protect.origin);
+        page.paths("allow_write", &self.filesystem.allow_write);
 
         if network.mode.value == NetworkMode::Isolated {
             page.0.push_str("\n[network]\n");

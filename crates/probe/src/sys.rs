@@ -8,6 +8,8 @@ use std::ffi::c_int;
 #[cfg(target_os = "linux")]
 use std::ffi::{CStr, c_long};
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// One argument of a system call.
 #[cfg(target_os = "linux")]
@@ -47,6 +49,13 @@ pub(crate) fn raw(nr: u64, registers: [u64; 6]) -> io::Result<u64> {
     // the `syscall` act can break this process only, and that act exists to make any call.
     let answer = unsafe { libc::syscall(nr.cast_signed(), a, b, c, d, e, f) };
     if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(answer.cast_unsigned()) }
+}
+
+/// Takes over a descriptor that [`call`] has just made.
+#[cfg(target_os = "linux")]
+pub(crate) fn own(fd: u64) -> OwnedFd {
+    // SAFETY: the caller got the number from a call that opened it, and nothing else owns it.
+    unsafe { OwnedFd::from_raw_fd(fd as i32) }
 }
 
 /// `int 0x80` with no arguments: the 32-bit table, which a filter blind to the architecture

@@ -11,6 +11,8 @@ pub enum Control {
     Filesystem,
     /// What `deny` names stays out of reach inside granted paths.
     Deny,
+    /// What other programs act on stays as it is inside writable paths.
+    Protect,
     /// Nothing outside is reachable over the network, but for what the policy allows.
     Network,
     /// No new processes and no exec.
@@ -39,9 +41,10 @@ pub enum Control {
 }
 
 impl Control {
-    pub const ALL: [Control; 19] = [
+    pub const ALL: [Control; 20] = [
         Control::Filesystem,
         Control::Deny,
+        Control::Protect,
         Control::Network,
         Control::Subprocess,
         Control::ProcessIsolation,
@@ -82,6 +85,7 @@ impl Control {
         match self {
             Control::Filesystem => "filesystem",
             Control::Deny => "deny",
+            Control::Protect => "protect",
             Control::Network => "network",
             Control::Subprocess => "subprocess",
             Control::ProcessIsolation => "process_isolation",

@@ -68,7 +68,7 @@ fn serve(mut line: Line) -> ! {
     let (answer, code) = match outcome {
         Ok(report) => {
             let code = report.exit_code;
-            (Reply::Ended(report), code)
+            (Reply::Ended(Box::new(report)), code)
         }
         Err(error) => {
             let code = error.exit_code();

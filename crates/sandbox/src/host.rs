@@ -78,6 +78,8 @@ pub struct HostFacts {
     pub seccomp: Fact,
     /// A filter that asks somebody; refused inside another sandbox that does so itself.
     pub listener: Fact,
+    /// Such a filter's listener can hand descriptors to who asks (Linux 5.9).
+    pub installing: Fact,
     /// The newest Landlock version that the kernel offers; 0 for none.
     pub landlock_abi: u32,
     pub cgroup: CgroupFacts,

@@ -24,9 +24,9 @@
 // Much that is portable has its only user in the launcher of Linux.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
+pub mod agent;
 mod control;
 mod error;
-mod glob;
 pub mod helper;
 mod host;
 mod linux;
@@ -45,20 +45,24 @@ mod unbuilt;
 mod unix;
 mod wish;
 
+pub use agent::prepare_run_command;
 pub use control::Control;
 pub use error::{Error, SetupFailure};
 pub use host::{
     Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, SystemEntry,
 };
 pub use linux::step::{Stage, Step};
-pub use mcp_policy::{Bytes, Cores, Policy, Rate, SecretRef};
+pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};
 pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;
 pub use plan::{Describe, Intent, Plan, Planned};
-pub use report::{Answer, Ending, Evidence, Report, Status, Usage};
-pub use request::{Denied, DeniedKind, HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
+pub use report::{Answer, Ending, Evidence, Judged, Report, Status, Undone, Usage};
+pub use request::{
+    Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
+    Secret, Stdio,
+};
 pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
-pub use wish::Wish;
+pub use wish::{Identity, Wish};
 
 /// What will be done for a request on a host with these facts.
 pub fn plan(request: &Request, facts: &platform::Facts) -> Plan<platform::Step> {

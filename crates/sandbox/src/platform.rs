@@ -116,20 +116,21 @@ mod macos {
         Ok(crate::macos::stored::as_stored(request))
     }
 
-    pub use crate::macos::runs::{Claim, RunHandle};
+    pub use crate::macos::carrier::Claim;
+    pub use crate::macos::runs::RunHandle;
 
-    /// Nothing is taken of the host before a run.
-    pub fn claim(_: &Request, _: &mut Facts) -> Claim {
-        Claim
+    /// Takes the port of the run's proxy, which its profile names.
+    pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
+        crate::macos::carrier::claim(request, facts)
     }
 
     pub fn run(
         plan: &Plan<Step>,
         request: &Request,
-        _: Claim,
-        _: Notices,
+        claim: Claim,
+        notices: Notices,
     ) -> Result<Report, Error> {
-        crate::macos::launch::run(plan, request)
+        crate::macos::launch::run(plan, request, claim, notices)
     }
 
     /// Names are new in each plan; what it intends is not.

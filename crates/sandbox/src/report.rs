@@ -107,6 +107,29 @@ pub enum Ending {
     NotStarted(String),
 }
 
+/// What the guard said about a command before anything ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judged {
+    /// allow, unknown, ask or refuse
+    pub decision: String,
+    /// The rules that spoke, the heaviest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// Why, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Something new in a protected place, removed when the command had ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    pub path: String,
+    pub why: String,
+    /// Why it is still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub version: u32,
@@ -118,6 +141,15 @@ pub struct Report {
     /// New processes and programs that were tried and refused, where `subprocess` is off.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blocked_processes: u64,
+    /// What the guard said, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Judged>,
+    /// What the command made in protected places, and what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<Undone>,
+    /// Protected files that a program got ready to replace, and could not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
     /// What was reached and refused, where there was anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,
@@ -160,6 +192,9 @@ impl Report {
             exit_code,
             usage,
             blocked_processes: 0,
+            guard: None,
+            undone: Vec::new(),
+            kept: Vec::new(),
             network: None,
         }
     }
@@ -174,6 +209,9 @@ impl Report {
             exit_code,
             usage: Usage::default(),
             blocked_processes: 0,
+            guard: None,
+            undone: Vec::new(),
+            kept: Vec::new(),
             network: None,
         }
     }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::{Policy, Sourced};
+use mcp_policy::{Policy, Protect, Sourced};
 use serde::{Serialize, Serializer};
 
 /// serde refuses paths that are not UTF-8, and a plan must not fail on a file's name.
@@ -57,6 +57,26 @@ pub enum DeniedKind {
     Link,
 }
 
+/// Something inside a writable place that has to stay as it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Protected {
+    /// Without symlinks on the way, but perhaps one itself.
+    #[serde(serialize_with = "lossy")]
+    pub path: PathBuf,
+    pub kind: DeniedKind,
+    pub guarded: Guarded,
+    pub why: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guarded {
+    /// With all that is in it.
+    ReadOnly,
+    /// A directory that can be written, but neither removed nor renamed.
+    InPlace,
+}
+
 /// A symlink that was followed on the way to a place, to be made again inside.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Link {
@@ -76,6 +96,13 @@ pub enum Home {
     Ephemeral,
     /// A directory of ours on the host that later runs of the same name see again.
     Kept(#[serde(serialize_with = "lossy")] PathBuf),
+}
+
+/// A variable of the host's that is not passed on. Never its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldBack {
+    pub name: String,
+    pub reason: &'static str,
 }
 
 /// What each of the descriptors 0 to 2 is; decides how it gets inside.
@@ -115,6 +142,20 @@ impl fmt::Debug for Secret {
 }
 
 impl Request {
+    /// Which protected files can be changed by another name, in words; `None` where none can.
+    pub fn told_other_names(&self) -> Option<String> {
+        let told = |(file, name): &(PathBuf, PathBuf)| {
+            format!("{} can be changed by its other name {}", file.display(), name.display())
+        };
+        let told: Vec<String> = self.other_names.iter().take(3).map(told).collect();
+        (!told.is_empty()).then(|| told.join("; ") + " (remove the other name)")
+    }
+
+    /// Whether there is anything to protect: a policy that asks for it, and something to write.
+    pub fn protects(&self) -> bool {
+        self.policy.protect.value == Protect::Usual && !self.write.is_empty()
+    }
+
     /// The rule that denies a host path or something above it.
     pub fn denying(&self, path: &Path) -> Option<&Sourced<PathBuf>> {
         let over = self.denied.iter().find(|denied| path.starts_with(&denied.path))?;
@@ -141,6 +182,16 @@ pub struct Request {
     pub denied: Vec<Denied>,
     /// Grants that are not in `read` and `write`, because a deny rule takes all of them away.
     pub withdrawn: Vec<PathBuf>,
+    /// What is protected in `write`; none lies below something read-only.
+    pub protected: Vec<Protected>,
+    /// Protected files with other names in `write`, by which they can be changed.
+    pub other_names: Vec<(PathBuf, PathBuf)>,
+    /// What is not protected, with all that is below.
+    pub unprotected: Vec<PathBuf>,
+    /// Variables that a pattern lets through, and that the command does not get all the same.
+    pub held_back: Vec<HeldBack>,
+    /// Files of the sandbox's own, where it has a root of its own.
+    pub texts: Vec<(PathBuf, String)>,
     pub home: Home,
     /// Where the command starts, as a path inside.
     pub cwd: PathBuf,

@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use mcp_policy::{Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerLimits, Policy};
+use mcp_policy::{Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerLimits, Policy, Tools};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::request::Secret;
-use crate::wish::Wish;
+use crate::wish::{Identity, Wish};
 use crate::{helper, platform};
 
 mod limits;
@@ -68,6 +68,8 @@ pub struct Sandbox {
     command: Vec<OsString>,
     cwd: Option<PathBuf>,
     home: Option<PathBuf>,
+    programs: Vec<OsString>,
+    identity: Identity,
     policy: Option<Policy>,
     permissions: LayerBuilder,
     secrets: Vec<(OsString, Secret)>,
@@ -124,6 +126,8 @@ impl Sandbox {
             command: vec![program.as_ref().to_owned()],
             cwd: None,
             home: None,
+            programs: Vec::new(),
+            identity: Identity::Nobody,
             policy: None,
             permissions: Layer::command_line(current, home),
             secrets: Vec::new(),
@@ -163,6 +167,22 @@ impl Sandbox {
     /// it, or replaces its single values, in whatever order they are called.
     pub fn policy(&mut self, policy: Policy) -> &mut Sandbox {
         self.policy = Some(policy);
+        self
+    }
+
+    /// Further programs that the command may start; those that the user has on PATH are shown,
+    /// wherever they are installed.
+    pub fn programs(
+        &mut self,
+        programs: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> &mut Sandbox {
+        self.programs.extend(programs.into_iter().map(|program| program.as_ref().to_owned()));
+        self
+    }
+
+    /// In whose name git commits are made inside.
+    pub fn identity(&mut self, identity: Identity) -> &mut Sandbox {
+        self.identity = identity;
         self
     }
 
@@ -270,6 +290,8 @@ impl Sandbox {
                 command: self.command.clone(),
                 cwd: self.cwd.clone(),
                 home: home.transpose()?,
+                programs: self.programs.clone(),
+                identity: self.identity,
             },
             secrets: self.secrets.clone(),
             fallback: self.fallback,
@@ -282,7 +304,11 @@ impl Sandbox {
         let Some(policy) = self.policy.clone() else {
             return Policy::merge(&[own], Defaults::run());
         };
-        let defaults = Defaults { limits: policy.limits.clone(), env_allow: Vec::new() };
+        let defaults = Defaults {
+            limits: policy.limits.clone(),
+            env_allow: Vec::new(),
+            protect: policy.protect.value,
+        };
         Policy::merge(&[layer_of(policy), own], defaults)
     }
 
@@ -306,6 +332,7 @@ fn layer_of(policy: Policy) -> Layer {
     Layer {
         kind: LayerKind::PolicyFile,
         filesystem: policy.filesystem,
+        protect: Some(policy.protect),
         network_mode: Some(policy.network.mode),
         allow: policy.network.allow,
         unix: policy.network.unix,
@@ -313,6 +340,7 @@ fn layer_of(policy: Policy) -> Layer {
         subprocess: Some(policy.process.subprocess),
         limits: LayerLimits::default(),
         env: policy.env,
+        tools: Tools::default(),
     }
 }
 

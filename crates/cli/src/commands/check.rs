@@ -1,6 +1,7 @@
 //! `mcp check`: what the guard says about a command, without running it.
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use mcp_guard::{Context, Decision, Finding, NetworkAccess, Rules, Shell, Verdict};
@@ -24,7 +25,7 @@ pub fn run(args: &Check) -> Result<u8, Failure> {
         ShellFlag::Cmd => Shell::Cmd,
     };
     let network = if args.network { NetworkAccess::Given } else { NetworkAccess::None };
-    let context = Context { network, rules: rules(args)? };
+    let context = Context { network, rules: rules(args.rules.as_deref())? };
     let verdict = mcp_guard::judge(&command, shell, &context);
     if args.json {
         render::print(&(to_json(&verdict) + "\n"));
@@ -49,15 +50,16 @@ fn standard_input() -> Result<String, Failure> {
         .map_err(|_| Failure::Usage("standard input is not valid UTF-8".to_owned()))
 }
 
-fn rules(args: &Check) -> Result<Arc<Rules>, Failure> {
+/// The built-in rules, with those of a file.
+pub fn rules(file: Option<&Path>) -> Result<Arc<Rules>, Failure> {
     let built_in = Rules::built_in();
-    let Some(file) = &args.rules else {
+    let Some(file) = file else {
         return Ok(built_in);
     };
     let text = std::fs::read_to_string(file).map_err(|error| Failure::input(file, &error))?;
     match built_in.with(&text) {
         Ok(rules) => Ok(Arc::new(rules)),
-        Err(error) => Err(Failure::Input { path: file.clone(), why: error.to_string() }),
+        Err(error) => Err(Failure::Input { path: file.to_owned(), why: error.to_string() }),
     }
 }
 

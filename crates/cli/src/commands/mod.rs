@@ -3,6 +3,7 @@
 pub mod check;
 pub mod demo;
 pub mod doctor;
+pub mod exec;
 pub mod guest;
 pub mod kill;
 pub mod package;

@@ -1,16 +1,18 @@
 //! `mcp run`: policy → request → plan → run → report.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use mcp_policy::{Bytes, Defaults, Origin, Policy};
 use mcp_sandbox::{
-    Control, Describe, Ending, Intent, Notices, Plan, Report, Request, Usage, Wish, macos, platform,
+    Control, Describe, Ending, Identity, Intent, Judged, Notices, Plan, Report, Request, Usage,
+    Wish, macos, platform,
 };
 use serde::Serialize;
 
-use crate::args::{Fallback, Platform, Run};
+use crate::args::{Fallback, Platform, Run, Starting};
 use crate::audit::{Event, Log, What};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
@@ -19,18 +21,30 @@ use crate::{layers, paths};
 
 mod grant;
 pub mod package;
+mod protection;
 mod runtime;
 
 pub fn run(args: Box<Run>) -> Result<u8, Failure> {
-    let mut log = match args.explain || args.log.no_log {
+    let what = What::new(args.reference.as_deref(), first(&args.command));
+    recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
+}
+
+/// Does what `start` does, with a line in the log and a report, however it ends.
+pub fn recorded(
+    starting: &Starting,
+    what: What,
+    command: &[OsString],
+    start: impl FnOnce(&mut Option<Log>, &mut Option<Report>) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
+    let mut log = match starting.explain || starting.log.no_log {
         true => None,
-        false => Log::open(What::new(args.reference.as_deref(), first(&args.command)))?,
+        false => Log::open(what)?,
     };
     // First of all: one that cannot be written must not be found out after an hour, and one of an
     // earlier run must not pass for this one's, however early this one fails.
-    let file = args.report.as_deref().filter(|_| !args.explain).map(create).transpose()?;
+    let file = starting.report.as_deref().filter(|_| !starting.explain).map(create).transpose()?;
     let mut report = None;
-    let outcome = start(&args, &mut log, &mut report);
+    let outcome = start(&mut log, &mut report);
     if let Some(log) = &log {
         match &outcome {
             Ok(_) => report.iter().for_each(|report| log.end(Event::end(report, &log.hidden))),
@@ -38,14 +52,14 @@ pub fn run(args: Box<Run>) -> Result<u8, Failure> {
                 .end(Event::Refused { exit_code: failure.exit_code(), why: failure.word().into() }),
         }
     }
-    if let (Some(mut file), Some(path)) = (file, &args.report) {
-        let report = report.unwrap_or_else(|| unplanned(&args, outcome.as_ref().err()));
+    if let (Some(mut file), Some(path)) = (file, &starting.report) {
+        let report = report.unwrap_or_else(|| unplanned(command, outcome.as_ref().err()));
         write_report(&mut file, &to_json(&report)).map_err(|e| Failure::file(path, &e))?;
     }
     outcome
 }
 
-fn first(command: &[std::ffi::OsString]) -> Option<&std::ffi::OsStr> {
+pub fn first(command: &[OsString]) -> Option<&std::ffi::OsStr> {
     command.first().map(|word| word.as_os_str())
 }
 
@@ -67,11 +81,12 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         }
         None => (layers::effective(&args.permissions, Defaults::run())?, args.command.clone()),
     };
-    if args.explain {
+    let home =
+        args.home.as_deref().map(|name| kept_home(name, args.starting.explain)).transpose()?;
+    if args.starting.explain {
         // Fetching one may run a command, and nothing is to be run.
         policy.env.secrets.clear();
     }
-    let home = args.home.as_deref().map(|name| kept_home(name, args.explain)).transpose()?;
     if let Some(log) = log {
         log.what.policy(&policy);
         if let Some(package) = &package {
@@ -79,47 +94,92 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
             log.what.digest = Some(package.identity.digest);
         }
     }
-    let wish = Wish { policy, command, cwd: args.cwd.clone(), home };
-    if let Some(Platform::Macos) = args.platform {
-        return print_plan(&macos::explain(wish)?, args.json);
+    let wish = Wish {
+        policy,
+        command,
+        cwd: args.cwd.clone(),
+        home,
+        programs: Vec::new(),
+        identity: Identity::Nobody,
+    };
+    let how = How {
+        starting: &args.starting,
+        fallback: args.starting.fallback(),
+        judged: None,
+        package: package.as_ref(),
+    };
+    launch(wish, &how, log, report)
+}
+
+/// How a wish is to be started.
+pub struct How<'a> {
+    pub starting: &'a Starting,
+    pub fallback: Fallback,
+    /// What the guard said, where it was asked.
+    pub judged: Option<Judged>,
+    pub package: Option<&'a package::Prepared>,
+}
+
+/// From a wish to the end of the run. Leaves a report, once there is a plan.
+pub fn launch(
+    wish: Wish,
+    how: &How<'_>,
+    log: &mut Option<Log>,
+    report: &mut Option<Report>,
+) -> Result<u8, Failure> {
+    let starting = how.starting;
+    if let Some(Platform::Macos) = starting.platform {
+        return print_plan(&macos::explain(wish)?, starting.json);
     }
     // What was compared with its bundle holds what an archive can hold.
+    let package = how.package;
     let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
     let request = platform::resolve_knowing(wish, &plain)?;
-    if let Some(package) = &package
-        && !args.explain
+    if let Some(package) = package
+        && !starting.explain
     {
         runtime::check(&package.needs, &request.program)?;
     }
-    let mut facts = if args.explain { platform::probe_host()? } else { platform::assume_host()? };
+    let mut facts =
+        if starting.explain { platform::probe_host()? } else { platform::assume_host()? };
     let claim = platform::claim(&request, &mut facts);
     let mut plan = mcp_sandbox::plan(&request, &facts);
-    if args.explain {
-        return print_plan(&plan, args.json);
+    if starting.explain {
+        return print_plan(&plan, starting.json);
     }
     let mut not_started = |plan: &Plan<platform::Step>, failure: Failure| {
-        *report = Some(not_started(plan, &request, failure.to_string(), failure.exit_code()));
+        let told = not_started(plan, &request, failure.to_string(), failure.exit_code());
+        *report = Some(Report { guard: how.judged.clone(), ..told });
         failure
     };
-    settle_gaps(&plan, &request.policy, args).map_err(|failure| not_started(&plan, failure))?;
-    if !args.quiet {
+    settle_gaps(&plan, &request.policy, how).map_err(|failure| not_started(&plan, failure))?;
+    if !starting.quiet {
         warn_of_little_memory(&request.policy);
+        for held in &request.held_back {
+            let name = render::plain(&held.name);
+            render::say(&format!(
+                "{name} is not passed on ({}) — name it with --env {name}",
+                held.reason
+            ));
+        }
     }
     if let Some(log) = log {
         log.hidden = hidden(&request);
         log.start()?;
     }
-    let notices = if args.quiet { Notices::Silent } else { Notices::Stderr };
+    let notices = if starting.quiet { Notices::Silent } else { Notices::Stderr };
     let mut outcome = platform::run(&plan, &request, claim, notices);
     if let Err(error) = &outcome
         && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
     {
         (facts, plan) = (again.facts, again.plan);
-        settle_gaps(&plan, &request.policy, args).map_err(|failure| not_started(&plan, failure))?;
+        settle_gaps(&plan, &request.policy, how).map_err(|failure| not_started(&plan, failure))?;
         outcome = platform::run(&plan, &request, again.claim, notices);
     }
-    let ended = outcome.map_err(|error| not_started(&plan, error.into()))?;
-    if !args.quiet {
+    let mut ended = outcome.map_err(|error| not_started(&plan, error.into()))?;
+    ended.guard = how.judged.clone();
+    protection::tell(&ended, starting.quiet);
+    if !starting.quiet {
         tell_ending(&ended, &request, &facts);
     }
     Ok(report.insert(ended).exit_code)
@@ -132,8 +192,8 @@ fn hidden(request: &Request) -> Vec<String> {
     secrets.chain(set).map(std::borrow::Cow::into_owned).collect()
 }
 
-fn unplanned(args: &Run, failure: Option<&Failure>) -> Report {
-    let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+fn unplanned(command: &[OsString], failure: Option<&Failure>) -> Report {
+    let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let why = failure.map_or_else(String::new, ToString::to_string);
     Report::unplanned(command, why, failure.map_or(0, Failure::exit_code))
 }
@@ -175,7 +235,7 @@ fn not_started<S: Describe>(plan: &Plan<S>, request: &Request, why: String, code
     Report::new(plan, &[], command, Ending::NotStarted(why), code, Usage::default())
 }
 
-fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failure> {
+pub fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failure> {
     let homes = paths::homes().ok_or_else(|| {
         Failure::Usage("--home needs a data directory: set HOME or XDG_DATA_HOME".to_owned())
     })?;
@@ -188,14 +248,14 @@ fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failu
 }
 
 /// Fail closed, degrade in the open: boundaries stop the run, limits are told.
-fn settle_gaps<S>(plan: &Plan<S>, policy: &Policy, args: &Run) -> Result<(), Failure> {
+fn settle_gaps<S>(plan: &Plan<S>, policy: &Policy, how: &How<'_>) -> Result<(), Failure> {
     let stopping: Vec<(Control, &Intent)> =
-        if args.strict { plan.gaps().collect() } else { plan.boundary_gaps().collect() };
+        if how.starting.strict { plan.gaps().collect() } else { plan.boundary_gaps().collect() };
     if !stopping.is_empty() {
         let list = stopping.iter().map(|(control, intent)| sentence(*control, intent));
         let list = list.collect::<Vec<_>>().join("\n     ");
-        match args.fallback {
-            _ if args.strict => {
+        match how.fallback {
+            _ if how.starting.strict => {
                 return Err(Failure::Refused(format!(
                     "not started, because --strict was given:\n     {list}\n     \
                      (take the limit away with `none`, or leave out --strict)"
@@ -209,8 +269,15 @@ fn settle_gaps<S>(plan: &Plan<S>, policy: &Policy, args: &Run) -> Result<(), Fai
             Fallback::Warn => render::say(&format!("warning: {list}")),
             Fallback::Prompt => ask(&list)?,
         }
+        // Outside of the walls, what nobody could read is not run.
+        if let Some(judged) = how.judged.as_ref().filter(|judged| judged.decision == "unknown") {
+            return Err(Failure::Guarded(format!(
+                "not started: the guard cannot read all of the command ({}), and the sandbox is not whole here",
+                judged.rules.join(", ")
+            )));
+        }
     }
-    if args.quiet {
+    if how.starting.quiet {
         return Ok(());
     }
     let told: Vec<_> = plan.told_gaps().map(|(control, _)| control.to_string()).collect();
@@ -334,7 +401,7 @@ fn hint_at_hidden(request: &Request, facts: &platform::Facts) {
 }
 
 /// As a shell would take it.
-fn quoted(argument: &std::ffi::OsStr) -> String {
+pub fn quoted(argument: &std::ffi::OsStr) -> String {
     let text = argument.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@,~".contains(c);
     if text.chars().all(plain) {

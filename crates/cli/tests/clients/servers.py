@@ -1,7 +1,8 @@
 """The servers of the clients' world, then a command in it.
 
 servers.py DIR ADDRESS COMMAND ARGS...: on ADDRESS, https on 443 and http on 80 serve DIR/www,
-5432 speaks as much PostgreSQL as one query needs, and 22 is sshd when DIR has its configuration.
+5432 speaks as much PostgreSQL as one query needs, 22 is sshd when DIR has its configuration, and
+2222 begins as one does.
 """
 
 import functools
@@ -72,6 +73,14 @@ class Postgres(socketserver.StreamRequestHandler):
             )
 
 
+class Greeting(socketserver.StreamRequestHandler):
+    """Speaks first, and then waits for the client's own line."""
+
+    def handle(self):
+        self.wfile.write(b"SSH-2.0-hello_by_a_stand-in\r\n")
+        self.rfile.readline()
+
+
 class Threads(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
@@ -85,6 +94,7 @@ context.load_cert_chain(directory + "/cert.pem", directory + "/key.pem")
 web(443, context)
 web(80)
 threading.Thread(target=Threads((address, 5432), Postgres).serve_forever, daemon=True).start()
+threading.Thread(target=Threads((address, 2222), Greeting).serve_forever, daemon=True).start()
 sshd = None
 if os.path.exists(directory + "/sshd_config"):
     # By its full path: it starts itself again for each connection.

@@ -166,6 +166,13 @@ fn tls_must_ask_for_the_name_of_its_rule() {
     // A rule for an address is about the address.
     let address = in_world(&world, "9.9.9.9:443");
     allowed(address.probe(&["talk-tls", "9.9.9.9:443", "other.test"]));
+    // One that says so does not look, at its own port alone.
+    let off = |rule: &str| in_world(&world, rule).allow_net("api.test");
+    for name in ["other.test", "-"] {
+        allowed(off("api.test:443,tls=off").probe(&["talk-tls", "api.test:443", name]));
+        silent(off("api.test:80,tls=off").probe(&["talk-tls", "api.test:443", name]));
+    }
+    allowed(off("api.test:*,tls=off").probe(&["talk-tls", "api.test:443", "other.test"]));
 }
 
 #[test]
@@ -243,4 +250,28 @@ fn each_refusal_is_told_once_with_its_flag() {
     finished.code_is(0);
     let lines: Vec<&str> = finished.stderr.lines().collect();
     assert_eq!(lines, ["mcp: blocked api.github.com (add --allow-net api.github.com)"]);
+}
+
+/// The C library's own tool, by both of its interfaces.
+#[test]
+fn getent_finds_what_is_allowed_and_nothing_else() {
+    require!("userns");
+    if !std::path::Path::new("/usr/bin/getent").exists() {
+        println!("SKIP: getent is not installed");
+        return;
+    }
+    let world = World::new();
+    for database in ["hosts", "ahosts", "ahostsv4", "ahostsv6"] {
+        let look_up =
+            |name: &str| in_world(&world, "api.test").command(&["getent", database, name]).run();
+        let found = look_up("api.test");
+        found.code_is(0);
+        assert!(found.text().contains("api.test"), "{found}");
+        let missed = look_up("leak.test");
+        missed.code_is(2);
+        says(&missed, "mcp: blocked leak.test (add --allow-net leak.test)");
+    }
+    let finished = in_world(&world, "api.test").command(&["getent", "hosts", "localhost"]).run();
+    finished.code_is(0);
+    assert!(!world.saw("dns "), "{}", world.log());
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::require;
 use crate::support::{
-    ABSENT, Finished, PATIENCE, Run, Scratch, allowed, blocked, eventually, heart_beats,
+    ABSENT, Finished, Ground, PATIENCE, Run, Scratch, allowed, blocked, eventually, heart_beats,
     heart_stops, mcp_path, probe_path,
 };
 
@@ -183,6 +183,45 @@ fn a_spared_launcher_has_a_sandbox_that_can_be_killed() {
     let words = limited(&["--max-memory", "64M"]).probe(&["alloc", "209715200", "30000"]).words();
     let run = Run::bare().limit(SLOW).command(&["sh", "-c", script, "sh"]).command(&words);
     run.run().code_is(137);
+}
+
+/// Where the launcher's own cgroup is delegated and nothing around it is: the launcher moves into a leaf,
+/// since a cgroup whose children have limits holds no processes.
+#[test]
+fn a_launcher_alone_in_its_cgroup_divides_it() {
+    require!("userns", "cgroup");
+    let (_, report) = reported(Run::new().command(&["true"]));
+    let around = made_for(&report).parent().unwrap().to_owned();
+    let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let own = membership.lines().find_map(|line| line.strip_prefix("0::")).unwrap();
+    if !around.ends_with(Path::new(own).parent().unwrap().strip_prefix("/").unwrap()) {
+        println!("SKIP: runs are not beside this cgroup but in {}", around.display());
+        return;
+    }
+    let alone = around.join(format!("alone-{}", std::process::id()));
+    std::fs::create_dir(&alone).unwrap();
+    let enter = format!(r#"echo $$ > {}/cgroup.procs && exec "$@""#, alone.display());
+    let scratch = Scratch::new();
+    let path = scratch.join("report.json");
+    let hog = limited(&["--max-memory", "64M"]).flag("--report").arg(&path);
+    let words = hog.probe(&["alloc", "209715200", "30000"]).words();
+    let run = Run::bare().limit(SLOW).command(&["sh", "-c", &enter, "sh"]).command(&words);
+    run.run().code_is(137);
+    let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    held_by_cgroup(&report, "memory", "memory.max 67108864");
+    assert!(cgroup_of(&report).starts_with(&alone), "{report}");
+    is_gone(&made_for(&report));
+    std::fs::remove_dir(&alone).unwrap();
+}
+
+/// The call that makes a process in a cgroup is refused by many filters: then it is moved there before it runs.
+#[test]
+fn without_clone3_the_sandbox_is_moved() {
+    require!("userns", "cgroup");
+    let hog = limited(&["--max-memory", "64M"]).on(Ground::Without("clone3"));
+    let (finished, report) = reported(hog.probe(&["alloc", "209715200", "30000"]));
+    finished.code_is(137);
+    held_by_cgroup(&report, "memory", "memory.max 67108864");
 }
 
 #[test]

@@ -46,6 +46,27 @@ fn launcher_with_secret() -> Run {
     Run::new().env("MCP_TEST_SECRET", CANARY)
 }
 
+/// A pattern is for many; a credential has to be named.
+#[test]
+fn patterns_pass_no_credentials() {
+    require!("userns");
+    for (name, value) in [
+        ("MCP_TEST_API_KEY", CANARY),
+        ("GITHUB_TOKEN", CANARY),
+        ("LD_PRELOAD", "/nowhere.so"),
+        ("MCP_TEST_PLAIN", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
+    ] {
+        let act = |pattern: &str| {
+            Run::new().env(name, value).flag("--env").arg(pattern).probe(&["getenv", name])
+        };
+        refused(act("*"), act(name), &["ENOENT"]);
+        let told = act("*").run().stderr;
+        assert!(told.contains(&format!("--env {name}")) && !told.contains(value), "{told}");
+    }
+    let harmless = || Run::new().env("MCP_TEST_MODE", "fast").flag("--env").arg("MCP_*");
+    assert_eq!(allowed(harmless().probe(&["getenv", "MCP_TEST_MODE"])).detail, "fast");
+}
+
 #[test]
 fn unnamed_variables_do_not_get_in() {
     require!("userns");

@@ -57,6 +57,8 @@ mod privileges;
 #[cfg_attr(target_os = "macos", path = "macos/processes.rs")]
 mod processes;
 #[cfg(target_os = "linux")]
+mod protected;
+#[cfg(target_os = "linux")]
 mod races;
 #[cfg(target_os = "linux")]
 mod rebinding;

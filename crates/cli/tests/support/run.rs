@@ -54,6 +54,8 @@ impl Ground {
 /// A command, in the sandbox unless it is made [`Run::bare`].
 pub struct Run {
     bare: bool,
+    /// `run` or `exec`.
+    verb: &'static str,
     ground: Ground,
     /// What starts the launcher, where it is not started by the test itself.
     around: Vec<OsString>,
@@ -72,6 +74,7 @@ impl Run {
     pub fn new() -> Run {
         Run {
             bare: false,
+            verb: "run",
             ground: Ground::of_the_tests(),
             around: Vec::new(),
             flags: Vec::new(),
@@ -89,6 +92,11 @@ impl Run {
     /// The same command without a sandbox: the control.
     pub fn bare() -> Run {
         Run { bare: true, ground: Ground::AsItIs, ..Run::new() }
+    }
+
+    /// A command of an agent, in a project.
+    pub fn exec(project: impl AsRef<Path>) -> Run {
+        Run { verb: "exec", ..Run::new() }.cwd(project)
     }
 
     /// Takes something away from the host that the launcher sees.
@@ -215,7 +223,7 @@ impl Run {
             words.extend(self.command.iter().cloned());
             return words;
         }
-        words.extend([mcp_path().into(), "run".into()]);
+        words.extend([mcp_path().into(), self.verb.into()]);
         words.extend(self.flags.iter().cloned());
         if !self.command.is_empty() {
             words.push("--".into());

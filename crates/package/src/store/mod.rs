@@ -384,7 +384,7 @@ pub fn make_private(directory: &Path) -> std::io::Result<()> {
     if let Some(parent) = directory.parent() {
         make_private(parent)?;
     }
-    #[cfg_attr(not(unix), expect(unused_mut))]
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "modes are of unix"))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -1,6 +1,8 @@
+use std::path::PathBuf;
+
 use crate::{
-    Bytes, Defaults, Duration, Layer, LayerKind, LayerSource, NetworkMode, Policy, SecretRef,
-    Subprocess, asked_but_not_granted,
+    Bytes, Defaults, Duration, Fallback, Layer, LayerKind, LayerSource, NetworkMode, Policy,
+    Protect, SecretRef, Subprocess, asked_but_not_granted,
 };
 
 fn layer(kind: LayerKind, text: &str) -> Layer {
@@ -189,4 +191,43 @@ fn a_denial_that_takes_a_persons_own_grant_away_is_told() {
     let policy = merge(&layers);
     let unmet = asked_but_not_granted(&layers, &policy).join("\n").replace('\\', "/");
     assert_eq!(unmet, "write /d/x (asked by policy.toml:1): denied by config.toml:1");
+}
+
+#[test]
+fn people_take_protection_away_and_manifests_only_add_it() {
+    let protect = |layers: &[Layer], defaults: Defaults| {
+        Policy::merge(layers, defaults).unwrap().protect.value
+    };
+    let on = |kind| layer(kind, "[filesystem]\nprotect = true\n");
+    let off = |kind| layer(kind, "[filesystem]\nprotect = false\n");
+    assert_eq!(protect(&[], Defaults::run()), Protect::Nothing);
+    assert_eq!(protect(&[], Defaults::exec()), Protect::Usual);
+    assert_eq!(protect(&[on(Manifest)], Defaults::run()), Protect::Usual);
+    assert_eq!(protect(&[off(Manifest)], Defaults::exec()), Protect::Usual);
+    assert_eq!(protect(&[off(UserConfig)], Defaults::exec()), Protect::Nothing);
+    let text = "[filesystem]\nallow_write = ['.git']\n";
+    assert!(merge(&[layer(Manifest, text)]).filesystem.allow_write.is_empty());
+    let policy = merge(&[layer(PolicyFile, text)]);
+    assert_eq!(policy.filesystem.allow_write[0].value, PathBuf::from("/base/.git"));
+}
+
+#[test]
+fn what_tools_may_touch_counts_for_commands_alone() {
+    let text = "[tools.sandbox]\nallowed_roots = ['~/shared']\ndenied_patterns = ['**/.env']\n\
+                fallback = 'allow_with_warning'\nallow_absolute = false\n";
+    let config = layer(UserConfig, text);
+    let run = merge(std::slice::from_ref(&config));
+    assert!(run.filesystem.write.is_empty() && run.filesystem.deny.is_empty());
+    assert_eq!(config.tools.fallback.as_ref().map(|said| said.value), Some(Fallback::Warn));
+    assert_eq!(config.tools.allow_absolute.as_ref().map(|said| said.value), Some(false));
+    let exec = merge(&[config.for_commands()]);
+    assert_eq!(exec.filesystem.write[0].value, PathBuf::from("/home/shared"));
+    assert_eq!(exec.filesystem.deny[0].origin.to_string(), "config.toml:3");
+    let source = LayerSource {
+        kind: Manifest,
+        path: "manifest.toml".into(),
+        base: "/base".into(),
+        home: None,
+    };
+    assert!(Layer::from_toml(text, source).is_err(), "a package has no say in it");
 }

@@ -30,6 +30,8 @@ fn the_grammar() {
         ("*.bücher.example", "*.xn--bcher-kva.example"),
         ("0.0.0.0/0:443", "0.0.0.0/0:443"),
         ("1password.com", "1password.com"),
+        ("api.github.com:443,tls=off", "api.github.com:443,tls=off"),
+        ("*.example.com,tls=off", "*.example.com,tls=off"),
     ] {
         assert_eq!(rule(written).to_string(), shown, "{written}");
     }
@@ -177,9 +179,11 @@ fn any_host() -> impl Strategy<Value = Host> {
 
 fn any_rule() -> impl Strategy<Value = NetRule> {
     let ports = prop_oneof![Just(Ports::Default), Just(Ports::Any), (1u16..).prop_map(Ports::One),];
-    (any::<bool>(), any_host(), ports).prop_map(|(tcp, host, ports)| {
+    (any::<bool>(), any_host(), ports, any::<bool>()).prop_map(|(tcp, host, ports, off)| {
         let protocol = if tcp || ports == Ports::Default { Protocol::Tcp } else { Protocol::Udp };
-        NetRule { protocol, host, ports }
+        let may_be_off = protocol == Protocol::Tcp && matches!(host, Host::Name { .. });
+        let tls = if off && may_be_off { Tls::Off } else { Tls::Checked };
+        NetRule { protocol, host, ports, tls }
     })
 }
 
@@ -212,4 +216,10 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_rule_without_a_check_is_the_wider_one() {
+    let (checked, off) = (rule("a.example:443"), rule("a.example:443,tls=off"));
+    assert!(off.covers(&checked) && !checked.covers(&off));
 }

@@ -58,6 +58,8 @@ read = [
 ]
 write = []
 deny = []
+protect = false # default
+allow_write = []
 
 [network]
 allow = [

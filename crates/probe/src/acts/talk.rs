@@ -45,6 +45,18 @@ pub(crate) fn talk(args: Args<'_>) -> Said {
     hear(stream)
 }
 
+/// The same with bytes that no command line can hold.
+pub(crate) fn talk_hex(args: Args<'_>) -> Said {
+    let digits = args.text(1);
+    let bytes: Option<Vec<u8>> = (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
+        .collect();
+    let mut stream = connect(&args.text(0))?;
+    stream.write_all(&bytes.ok_or_else(|| Failure::usage("not pairs of digits"))?)?;
+    hear(stream)
+}
+
 /// Hears the first line of a server that speaks first.
 pub(crate) fn listen_to(args: Args<'_>) -> Said {
     let mut stream = connect(&args.text(0))?;
@@ -82,6 +94,22 @@ pub(crate) fn talk_tls(args: Args<'_>) -> Said {
         stream.write_all(part)?;
         std::thread::sleep(Duration::from_millis(2));
     }
+    hear(stream)
+}
+
+/// The same through an HTTP proxy: says where to, waits until it is there, begins TLS.
+pub(crate) fn tunnel_tls(args: Args<'_>) -> Said {
+    let mut stream = connect(&args.text(0))?;
+    let place = args.text(1);
+    stream.write_all(format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n").as_bytes())?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        head.extend(byte);
+    }
+    let name = args.text(2);
+    stream.write_all(&client_hello((name != "-").then_some(&name)))?;
     hear(stream)
 }
 

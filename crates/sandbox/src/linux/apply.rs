@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
+use rustix::io::Errno;
 use rustix::process::{self, DumpableBehavior, Rlimit, Signal};
 
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
@@ -19,9 +20,10 @@ use crate::linux::landlock::{Ports, Rule, enforce};
 use crate::linux::mounts::{Closed, Root, Trees, host_tree, keep_host_proc};
 use crate::linux::outlet::Outlet;
 use crate::linux::outlets::Workshop;
-use crate::linux::seccomp::{Connects, Ground, Instruction, NewProcesses};
+use crate::linux::seccomp::{Connects, Ground, Instruction, NewProcesses, Sockets};
 use crate::linux::step::{Access, Mask, Owner, ProcView, Resource, Stage, Step};
 use crate::linux::{init, netlink, run_directory, sys, terminal};
+use crate::net::variables::variables;
 use crate::plan::Plan;
 use crate::request::{HOME, Request, Stdio};
 pub use crate::unix::terminal::standard;
@@ -152,8 +154,8 @@ impl Sandbox<'_> {
                         })
                         .map_err(Trouble::from)
                 }
-                Step::Filter { processes, connects, ground, .. } => self
-                    .filter(*processes, *connects, *ground)
+                Step::Filter { processes, connects, sockets, ground, .. } => self
+                    .filter(*processes, *connects, *sockets, *ground)
                     .map(|made| {
                         listener = made;
                         Seen::Confirmed("seccomp mode 2".to_owned())
@@ -181,10 +183,13 @@ impl Sandbox<'_> {
         &self,
         processes: NewProcesses,
         connects: Connects,
+        sockets: Sockets,
         ground: Ground,
     ) -> io::Result<Option<OwnedFd>> {
-        let asks =
-            processes == NewProcesses::Refused || connects == Connects::Announced || ground.asks();
+        let asks = processes == NewProcesses::Refused
+            || connects == Connects::Announced
+            || sockets == Sockets::Proxied
+            || ground.asks();
         let listening = match asks {
             true => sys::Listening::On,
             false => sys::Listening::Off,
@@ -286,6 +291,7 @@ impl Sandbox<'_> {
             Step::Devices => self.root()?.devices()?,
             Step::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
             Step::Hold { places } => return self.hold(places),
+            Step::Protect { places } => return self.protect(places),
             Step::Mask { masks } => return self.mask(masks),
             Step::EnterRoot => match self.root.take() {
                 Some(root) => root.enter()?,
@@ -306,6 +312,7 @@ impl Sandbox<'_> {
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
             | Step::Broker { .. }
+            | Step::Proxy { .. }
             | Step::Landlock { .. }
             | Step::Limit { .. }
             | Step::Descriptors { .. }
@@ -333,6 +340,15 @@ impl Sandbox<'_> {
             count.add(root.hold(at).map_err(|error| Trouble::at(at, error))?);
         }
         Ok(Seen::Confirmed(count.told("held in place")))
+    }
+
+    fn protect(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
+        let root = self.root()?;
+        let mut count = Count::default();
+        for at in places {
+            count.add(root.protect(at).map_err(|error| Trouble::at(at, error))?);
+        }
+        Ok(Seen::Confirmed(count.told("read-only")))
     }
 
     fn mask(&mut self, masks: &[Mask]) -> Result<Seen, Trouble> {
@@ -382,15 +398,24 @@ impl Sandbox<'_> {
         let request = self.request;
         let own = private_directories(self.plan);
         self.argv = request.argv.iter().map(|a| sys::c_string(a)).collect::<Result<_, _>>()?;
-        let public = request.env.iter().map(|(name, value)| match own {
+        let proxy = proxy_variables(self.plan);
+        let is_given = |name: &OsStr| proxy.iter().all(|(ours, _)| name != *ours);
+        let given = request.env.iter().filter(|(name, _)| is_given(name));
+        let public = given.map(|(name, value)| match own {
             Some((_, home, tmp)) => sys::c_variable(name, &moved(value, home, tmp)),
             None => sys::c_variable(name, value),
         });
+        let proxied =
+            proxy.iter().map(|(name, value)| sys::c_variable(name.as_ref(), value.as_ref()));
+        let public = public.chain(proxied);
         let has_tmp = request.env.iter().any(|(name, _)| name == "TMPDIR");
         let tmp = own.filter(|_| !has_tmp).map(|(_, _, tmp)| tmp.as_os_str());
         let public = public.chain(tmp.map(|tmp| sys::c_variable("TMPDIR".as_ref(), tmp)));
-        let secret =
-            request.secrets.iter().map(|(name, value)| sys::c_variable(name, value.reveal()));
+        let secret = request
+            .secrets
+            .iter()
+            .filter(|(name, _)| is_given(name))
+            .map(|(name, value)| sys::c_variable(name, value.reveal()));
         self.env = public.chain(secret).collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -421,7 +446,14 @@ impl Sandbox<'_> {
         });
         let [input, output, errors] = placed.unwrap_or(&self.request.stdio);
         let stdio = [self.source(0, input)?, self.source(1, output)?, self.source(2, errors)?];
-        enforce::restrict(abi, rules, ports, &stdio)?;
+        // A program that is merely at hand, and closed to this user: without a rule it stays so.
+        let is_closed = |rule: &Rule| {
+            self.request.shown.iter().any(|place| place.path == rule.path)
+                && !self.request.program.starts_with(&rule.path)
+                && matches!(rustix::fs::stat(&rule.path), Err(Errno::ACCESS))
+        };
+        let rules: Vec<Rule> = rules.iter().filter(|rule| !is_closed(rule)).cloned().collect();
+        enforce::restrict(abi, &rules, ports, &stdio)?;
         Ok(Seen::Confirmed(format!("Landlock version {abi}, {} places", rules.len())))
     }
 
@@ -586,6 +618,15 @@ fn private_directories(plan: &Plan) -> Option<(&PathBuf, &PathBuf, &PathBuf)> {
         Step::PrivateDirectories { at, home, tmp, .. } => Some((at, home, tmp)),
         _ => None,
     })
+}
+
+/// What leads programs to the proxy, where they can have no other network.
+fn proxy_variables(plan: &Plan) -> Vec<(&'static str, String)> {
+    let proxy = plan.steps.iter().find_map(|planned| match planned.step {
+        Step::Proxy { at, .. } => Some(at),
+        _ => None,
+    });
+    proxy.map(|at| variables(&at.to_string())).unwrap_or_default()
 }
 
 /// A value that is a path of the private root which this run does not have.

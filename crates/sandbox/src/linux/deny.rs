@@ -44,7 +44,7 @@ pub fn strays(request: &Request, placed: &[Step]) -> Vec<Step> {
 }
 
 fn closing(masks: BTreeSet<Mask>, mounts: &[Mount<'_>]) -> Vec<Step> {
-    let held = held(&masks, mounts);
+    let held = held_above(masks.iter().map(|mask| &mask.at), mounts);
     let mut steps = Vec::new();
     if !held.is_empty() {
         steps.push(Step::Hold { places: held.into_iter().collect() });
@@ -68,15 +68,15 @@ pub fn intent(request: &Request) -> Intent {
 }
 
 /// Something of the host's that can be seen inside.
-struct Mount<'a> {
+pub struct Mount<'a> {
     from: &'a Path,
-    at: &'a Path,
+    pub at: &'a Path,
     kind: PlaceKind,
     access: Access,
 }
 
 impl<'a> Mount<'a> {
-    fn of(step: &'a Step) -> Option<Mount<'a>> {
+    pub fn of(step: &'a Step) -> Option<Mount<'a>> {
         match step {
             Step::Show { path, kind } => {
                 Some(Mount { from: path, at: path, kind: *kind, access: Access::ReadOnly })
@@ -105,26 +105,33 @@ fn masks(denied: &[Denied], mounts: &[Mount<'_>]) -> BTreeSet<Mask> {
                     PlaceKind::File | PlaceKind::Socket => DeniedKind::File,
                 };
                 masks.insert(Mask { at: mount.at.to_owned(), kind });
-            } else if let Ok(below) = denied.path.strip_prefix(mount.from) {
-                let at = mount.at.join(below);
-                // Something else may stand in front of it.
-                let shows = over(mounts, &at).and_then(|over| {
-                    Some(over.from.join(at.strip_prefix(over.at).ok()?) == denied.path)
-                });
-                if shows == Some(true) {
-                    masks.insert(Mask { at, kind: denied.kind });
-                }
             }
         }
+        let seen = seen_at(&denied.path, mounts).into_iter();
+        masks.extend(seen.map(|at| Mask { at, kind: denied.kind }));
     }
     masks
 }
 
+/// Where a path of the host can be seen inside, below what is mounted.
+pub fn seen_at(path: &Path, mounts: &[Mount<'_>]) -> Vec<PathBuf> {
+    let seen = mounts.iter().filter(|mount| !mount.from.starts_with(path)).filter_map(|mount| {
+        let at = mount.at.join(path.strip_prefix(mount.from).ok()?);
+        // Something else may stand in front of it.
+        let over = over(mounts, &at)?;
+        (over.from.join(at.strip_prefix(over.at).ok()?) == path).then_some(at)
+    });
+    seen.collect()
+}
+
 /// Directories above masks that could be renamed: all that are writable and no mount points yet.
-fn held(masks: &BTreeSet<Mask>, mounts: &[Mount<'_>]) -> BTreeSet<PathBuf> {
+pub fn held_above<'a>(
+    closed: impl Iterator<Item = &'a PathBuf>,
+    mounts: &[Mount<'_>],
+) -> BTreeSet<PathBuf> {
     let mut held = BTreeSet::new();
-    for mask in masks {
-        for above in mask.at.ancestors().skip(1) {
+    for at in closed {
+        for above in at.ancestors().skip(1) {
             let is_writable =
                 over(mounts, above).is_some_and(|m| m.at != above && m.access == Access::ReadWrite);
             if is_writable {

@@ -348,7 +348,7 @@ fn apply(file: &OwnedFd, change: &Change) -> io::Result<()> {
 }
 
 /// The memory of the thread that asks.
-struct Memory(io::Result<File>);
+pub struct Memory(io::Result<File>);
 
 #[derive(Clone, Copy)]
 enum Clock {
@@ -358,11 +358,11 @@ enum Clock {
 }
 
 impl Memory {
-    fn of(thread: i32, user: Option<Ids>) -> Memory {
+    pub fn of(thread: i32, user: Option<Ids>) -> Memory {
         Memory(sys::as_user(user, || File::open(format!("/proc/{thread}/mem"))))
     }
 
-    fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+    pub fn read(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
         let file = self.0.as_ref().map_err(|_| errno(libc::EPERM))?;
         file.read_exact_at(bytes, at).map_err(|_| errno(libc::EFAULT))
     }

@@ -2,7 +2,8 @@
 //! processes, where `--no-subprocess` refuses them: yes once, to the command's own start, and no
 //! ever after. To connections, where rules need to hear of them: always yes, once a listener is
 //! there for what is allowed. The command may change the address after it was looked at; it then
-//! finds no listener, or one that is allowed too. What a filter without namespaces asks besides
+//! finds no listener, or one that is allowed too. Without a network namespace the answer is never yes,
+//! and the launcher connects in the command's place ([`Connector`]). What a filter without namespaces asks besides
 //! goes to the [`Deputy`].
 //!
 //! The listener stays open as long as anybody asks: once it is closed, the command could listen
@@ -18,6 +19,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::linux::connector::Connector;
 use crate::linux::deputy::Deputy;
 use crate::linux::sys::{self, Asked, Verdict};
 use crate::net::broker::{Keep, Watched, Watcher};
@@ -28,6 +30,8 @@ pub struct Gate {
     listener: OwnedFd,
     start: Start,
     deputy: Option<Deputy>,
+    /// Makes the command's connections, where it must not make them itself.
+    connector: Option<Connector>,
     /// New programs and processes that were refused.
     refused: Arc<AtomicU64>,
 }
@@ -47,14 +51,19 @@ pub enum Askers {
 
 impl Gate {
     pub fn new(listener: OwnedFd, deputy: Option<Deputy>, refused: Arc<AtomicU64>) -> Gate {
-        Gate { listener, start: Start::Awaited, deputy, refused }
+        Gate { listener, start: Start::Awaited, deputy, connector: None, refused }
+    }
+
+    /// No connection goes on from here on: this makes them instead.
+    pub fn connecting_with(self, connector: Connector) -> Gate {
+        Gate { connector: Some(connector), ..self }
     }
 
     /// Answers those who wait, but no more than some: time and memory must be looked at too.
     pub fn serve(&mut self) -> io::Result<Askers> {
         for _ in 0..MOST_AT_ONCE {
             match self.waiting()? {
-                Waiting::Somebody => self.answer_one(|_| {})?,
+                Waiting::Somebody => self.answer_one(None)?,
                 Waiting::Nobody => break,
                 Waiting::Gone => return Ok(Askers::Gone),
             }
@@ -78,20 +87,28 @@ impl Gate {
         })
     }
 
-    fn answer_one(&mut self, announce: impl FnOnce(SocketAddr)) -> io::Result<()> {
+    fn answer_one(&mut self, broker: Option<&mut Watched<'_>>) -> io::Result<()> {
         let Some(asked) = sys::next_asked(self.listener.as_fd())? else {
             return Ok(());
         };
         let listener = self.listener.as_fd();
-        if let Some(verdict) = self.deputy.as_ref().and_then(|d| d.answer(listener, &asked)) {
+        if i64::from(asked.number) == libc::SYS_connect {
+            let verdict = match (&mut self.connector, broker) {
+                (Some(connector), Some(broker)) => connector.answer(listener, &asked, broker),
+                (None, Some(broker)) => {
+                    if let Some(to) = announced(&asked) {
+                        broker.announce(to);
+                    }
+                    Verdict::Pass
+                }
+                // Nobody carries connections (any more).
+                (_, None) => Verdict::Errno(libc::EACCES),
+            };
             sys::answer(listener, asked, verdict)?;
             return Ok(());
         }
-        if i64::from(asked.number) == libc::SYS_connect {
-            if let Some(to) = destination(&asked) {
-                announce(to);
-            }
-            sys::answer(listener, asked, Verdict::Pass)?;
+        if let Some(verdict) = self.deputy.as_ref().and_then(|d| d.answer(listener, &asked)) {
+            sys::answer(listener, asked, verdict)?;
             return Ok(());
         }
         // Nobody but the process that becomes the command has the filter before it does so, and
@@ -132,7 +149,7 @@ impl Watcher for Gate {
                 Ok(Waiting::Nobody) => return Keep::Listening,
                 Ok(Waiting::Gone) | Err(_) => return Keep::Closed,
             }
-            if self.answer_one(|to| broker.announce(to)).is_err() {
+            if self.answer_one(Some(broker)).is_err() {
                 return Keep::Closed;
             }
         }
@@ -141,12 +158,16 @@ impl Watcher for Gate {
 }
 
 /// Where a call to connect leads, if it is to an internet address that can be read.
-fn destination(asked: &Asked) -> Option<SocketAddr> {
+fn announced(asked: &Asked) -> Option<SocketAddr> {
     let [_, address, length, ..] = asked.arguments;
     let mut bytes = [0; 28];
     let length = usize::try_from(length as u32).ok()?.min(bytes.len());
     let read = sys::read_memory(asked.thread, address, &mut bytes[..length]).ok()?;
-    let bytes = bytes.get(..read)?;
+    destination(bytes.get(..read)?)
+}
+
+/// The internet address in what a call to connect was given.
+pub fn destination(bytes: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
     let ip = match i32::from(family) {

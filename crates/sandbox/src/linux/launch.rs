@@ -10,6 +10,7 @@ use rustix::event::{PollFlags, Timespec};
 use crate::error::{Error, SetupFailure};
 use crate::host::Ids;
 use crate::linux::apply::{self, Prepared};
+use crate::linux::attempts::Attempts;
 use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
@@ -22,12 +23,14 @@ use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
+use crate::linux::sweeper::Sweeper;
 use crate::linux::watch::Tree;
 use crate::linux::{outlets, runs, seccomp, sys, terminal};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
+use crate::unix::protect;
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -44,8 +47,21 @@ pub fn run(
     notices: Notices,
 ) -> Result<Report, Error> {
     let outside = Outside::prepare(request, notices)?;
-    match try_run(plan, request, claim, outside) {
-        Ok(report) => Ok(report),
+    let attempts = Attempts::watch(&request.protected);
+    let mut sweeper = None;
+    let outcome = try_run(plan, request, claim, outside, &mut sweeper);
+    // However it ended, unless the command was never started.
+    let undone = match &outcome {
+        Err(Trouble::Step(_)) => Vec::new(),
+        _ => protect::undo::undo(request),
+    };
+    sweeper.into_iter().for_each(Sweeper::dismiss);
+    match outcome {
+        Ok(mut report) => {
+            report.undone = undone;
+            report.kept = attempts.seen();
+            Ok(report)
+        }
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) if source.raw_os_error() == Some(libc::EMFILE) => {
             Err(Error::Setup(SetupFailure {
@@ -64,6 +80,7 @@ fn try_run(
     request: &Request,
     claim: Claim,
     outside: Outside,
+    sweeper: &mut Option<Sweeper>,
 ) -> Result<Report, Trouble> {
     let Claim { id, cgroup } = claim;
     let carried = outside.evidence();
@@ -92,6 +109,7 @@ fn try_run(
         Err(e) => return Err(at_step(index, &e)),
     };
     drop((theirs, prepared));
+    *sweeper = Sweeper::start(request, pidfd.as_fd())?;
     let init = Init {
         pid,
         pidfd,
@@ -213,7 +231,7 @@ fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
                 Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
                 None => Answer::Confirmed("ended before the first look".to_owned()),
             },
-            Step::Broker { .. } => carried.clone(),
+            Step::Broker { .. } | Step::Proxy { .. } => carried.clone(),
             Step::Execute { .. } => Answer::Confirmed(String::new()),
             _ => continue,
         };
@@ -450,9 +468,10 @@ fn hint(step: &Step, errno: i32) -> &'static str {
         (Step::Bind { .. }, libc::ELOOP) => {
             "the path became a symlink while the sandbox was set up"
         }
-        (Step::Hold { .. } | Step::Mask { .. }, libc::ELOOP | libc::ESTALE | libc::ENOTDIR) => {
-            "something else was put in its place while the sandbox was set up"
-        }
+        (
+            Step::Hold { .. } | Step::Protect { .. } | Step::Mask { .. },
+            libc::ELOOP | libc::ESTALE | libc::ENOTDIR,
+        ) => "something else was put in its place while the sandbox was set up",
         (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
         (_, libc::EMFILE) => FEW_FILES,
         (_, libc::ENOSYS) => "needs a newer kernel, or a filter around mcp refuses it",

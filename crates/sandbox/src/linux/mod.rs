@@ -1,5 +1,5 @@
 //! Linux: user namespaces, a root of its own, Landlock, limits, a system call filter. `deny`,
-//! `landlock`, `plan`, `seccomp`, `step` and `view` are pure and compile everywhere; the rest talks
+//! `landlock`, `plan`, `protect`, `seccomp`, `step` and `view` are pure and compile everywhere; the rest talks
 //! to the kernel.
 
 pub mod cgroup;
@@ -7,6 +7,7 @@ pub mod deny;
 pub mod landlock;
 pub mod outlet;
 pub mod plan;
+pub mod protect;
 pub mod seccomp;
 pub mod step;
 pub mod view;
@@ -17,9 +18,13 @@ use crate::unix::relay;
 #[cfg(target_os = "linux")]
 mod apply;
 #[cfg(target_os = "linux")]
+mod attempts;
+#[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
 pub mod claim;
+#[cfg(target_os = "linux")]
+mod connector;
 #[cfg(target_os = "linux")]
 mod deputy;
 #[cfg(target_os = "linux")]
@@ -50,6 +55,8 @@ pub mod runs;
 pub mod stdio;
 #[cfg(target_os = "linux")]
 mod supervise;
+#[cfg(target_os = "linux")]
+mod sweeper;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]

@@ -12,6 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::Error;
+use crate::host::Ids;
+use crate::linux::connector::Connector;
 use crate::linux::gate::Gate;
 use crate::linux::netlink;
 use crate::linux::outlet::{Outlet, Refused};
@@ -20,7 +22,10 @@ use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
 use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
-use crate::net::broker::{Broker, Handle, Inside, Journal, Meter, NetworkUse, Setup, Tell};
+use crate::net::allowlist::Allowlist;
+use crate::net::broker::{
+    Broker, Callers, Handle, Inside, Journal, Meter, NetworkUse, NoInside, Setup, Tell,
+};
 use crate::net::upstream::Upstream;
 use crate::notices::Notices;
 use crate::plan::Plan;
@@ -29,11 +34,17 @@ use crate::request::Request;
 
 pub struct Network {
     setup: Option<Setup>,
-    orders: Option<Orders>,
-    outlets: Vec<Outlet>,
-    connects: Connects,
+    way: Way,
     open: bool,
     state: State,
+}
+
+/// How the command's connections come to the broker.
+enum Way {
+    /// By sockets that init made in a network of the sandbox's own.
+    Outlets { orders: Option<Orders>, outlets: Vec<Outlet>, connects: Connects },
+    /// The launcher makes them. Whose rights count where it looks at the command.
+    Proxy { user: Option<Ids> },
 }
 
 enum State {
@@ -53,35 +64,32 @@ impl Network {
         orders: Orders,
         meter: Option<Meter>,
     ) -> Option<Network> {
-        let outlets = plan.steps.iter().find_map(|planned| match &planned.step {
-            Step::Outlets { outlets } => Some(outlets.clone()),
-            _ => None,
-        })?;
+        let way = Way::of(plan, request, orders)?;
         let Outside { upstream, listeners, tell } = outside;
-        let rules = &request.policy.network.allow;
+        let rules = request.policy.network.allow.iter().map(|rule| rule.value.clone());
+        let (rules, listeners) = match way {
+            Way::Outlets { .. } => (rules.collect(), listeners),
+            // Nobody can listen inside.
+            Way::Proxy { .. } => (Allowlist::with_loopback(rules), Vec::new()),
+        };
         let setup = Setup {
-            rules: rules.iter().map(|rule| rule.value.clone()).collect(),
+            rules,
             listeners,
             own: Box::new(|| netlink::own_addresses().unwrap_or_default()),
             upstream,
             journal: Journal::new(tell).metered(meter),
         };
-        Some(Network {
-            setup: Some(setup),
-            orders: Some(orders),
-            outlets,
-            connects: network::connects(request),
-            open: network::is_open(request),
-            state: State::Before,
-        })
+        let open = network::is_open(request);
+        Some(Network { setup: Some(setup), way, open, state: State::Before })
     }
 
     /// The command is about to start: its sockets are there.
     pub fn begin(&mut self) -> io::Result<()> {
-        let Some(orders) = &self.orders else {
-            return Ok(());
+        let sockets = match &self.way {
+            Way::Outlets { orders: Some(orders), outlets, .. } => orders.collect(outlets)?,
+            Way::Outlets { orders: None, .. } => return Ok(()),
+            Way::Proxy { .. } => Vec::new(),
         };
-        let sockets = orders.collect(&self.outlets)?;
         self.state = State::Asleep(sockets);
         if self.open { self.wake() } else { Ok(()) }
     }
@@ -89,9 +97,13 @@ impl Network {
     /// Has the broker answer the system call filter, where connections are announced; else gives
     /// it back.
     pub fn take_over(&self, gate: Gate) -> Option<Gate> {
-        match (&self.state, self.connects) {
-            (State::Running(handle), Connects::Announced) => {
+        match (&self.state, &self.way) {
+            (State::Running(handle), Way::Outlets { connects: Connects::Announced, .. }) => {
                 handle.watch(Box::new(gate));
+                None
+            }
+            (State::Running(handle), Way::Proxy { user }) => {
+                handle.watch(Box::new(gate.connecting_with(Connector::new(*user))));
                 None
             }
             _ => Some(gate),
@@ -121,12 +133,23 @@ impl Network {
 
     fn wake(&mut self) -> io::Result<()> {
         let state = std::mem::replace(&mut self.state, State::Over);
-        let (State::Asleep(sockets), Some(setup), Some(orders)) =
-            (state, self.setup.take(), self.orders.take())
-        else {
+        let (State::Asleep(sockets), Some(setup)) = (state, self.setup.take()) else {
             return Ok(());
         };
-        let mut broker = Broker::new(setup, Box::new(Insider(orders)), descriptors())?;
+        let mut broker = match &mut self.way {
+            Way::Outlets { orders, .. } => {
+                let Some(orders) = orders.take() else {
+                    return Ok(());
+                };
+                Broker::new(setup, Box::new(Insider(orders)), descriptors())?
+            }
+            Way::Proxy { .. } => {
+                let mut broker = Broker::new(setup, Box::new(NoInside), descriptors())?;
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+                broker.add_front(listener, Callers::Expected)?;
+                broker
+            }
+        };
         for (outlet, socket) in sockets {
             match outlet {
                 Outlet::Datagrams(at) if at == network::RESOLVER => {
@@ -156,6 +179,27 @@ impl Network {
             State::Running(handle) => handle.finish(),
             _ => NetworkUse::default(),
         }
+    }
+}
+
+impl Way {
+    /// `None` where nothing is carried.
+    fn of(plan: &Plan, request: &Request, orders: Orders) -> Option<Way> {
+        let steps = || plan.steps.iter().map(|planned| &planned.step);
+        let outlets = steps().find_map(|step| match step {
+            Step::Outlets { outlets } => Some(outlets.clone()),
+            _ => None,
+        });
+        if let Some(outlets) = outlets {
+            let connects = network::connects(request);
+            return Some(Way::Outlets { orders: Some(orders), outlets, connects });
+        }
+        let user = steps().find_map(|step| match step {
+            Step::Become { uid, gid } => Some(Ids { uid: *uid, gid: *gid }),
+            _ => None,
+        });
+        let proxied = steps().any(|step| matches!(step, Step::Proxy { .. }));
+        proxied.then_some(Way::Proxy { user })
     }
 }
 

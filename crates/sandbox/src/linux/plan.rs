@@ -14,7 +14,7 @@ use crate::control::Control;
 use crate::host::{Fact, HostFacts};
 use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::linux::step::{NetworkNamespace, ProcView, Resource, Step};
-use crate::linux::{deny, landlock, view};
+use crate::linux::{deny, landlock, protect, view};
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request, Stdio};
 
@@ -48,6 +48,9 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
         let allowed = &request.policy.network;
         let listen = allowed.listen.iter().map(|port| port.value).collect();
         steps.push(Step::Broker { rules: allowed.allow.len(), listen }, &[Control::Network]);
+    }
+    if !isolated && proxied::sockets(request, facts) == Sockets::Proxied {
+        steps.push(proxied::step(request), &[Control::Network]);
     }
 
     limits::init_steps(&mut steps);
@@ -83,6 +86,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     let placed = view::steps(request, facts, uid, gid);
     let closed = deny::steps(request, &placed);
     let strays = deny::strays(request, &placed);
+    let protected = protect::steps(request, &placed);
     for step in placed {
         let rests: &[Control] = match step {
             Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
@@ -90,6 +94,10 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
             _ => &[Control::Filesystem],
         };
         steps.push(step, rests);
+    }
+    // Before the masks: what is denied inside something protected stays denied.
+    for step in protected {
+        steps.push(step, &[Control::Protect]);
     }
     for step in closed {
         steps.push(step, &[Control::Deny]);
@@ -112,7 +120,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
 
     steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
     let sockets = match request.policy.network.mode.value {
-        NetworkMode::Isolated if !isolated => Sockets::None,
+        NetworkMode::Isolated if !isolated => proxied::sockets(request, facts),
         _ => Sockets::All,
     };
     filter(request, facts, sockets, Ground::Namespaces, &mut steps);
@@ -175,7 +183,7 @@ fn filter(
             NewProcesses::Refused
         }
     };
-    if sockets == Sockets::None {
+    if matches!(sockets, Sockets::None | Sockets::Proxied) {
         rests.push(Control::Network);
     }
     if ground != Ground::Namespaces {
@@ -231,6 +239,7 @@ fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
     match control {
         Control::Filesystem => Intent::enforce("mount namespace with a root of its own"),
         Control::Deny => deny::intent(request),
+        Control::Protect => protect::intent(request),
         Control::Network => network::intent(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
@@ -330,6 +339,7 @@ mod plain;
 pub use plain::texts as plain_texts;
 
 pub mod network;
+pub mod proxied;
 
 #[cfg(test)]
 pub mod arbitrary;

@@ -49,6 +49,7 @@ pub fn assume() -> HostFacts {
         mapped_trees: Fact::Assumed,
         seccomp: Fact::Assumed,
         listener: Fact::Assumed,
+        installing: Fact::Assumed,
         landlock_abi: sys::landlock_abi(),
         cgroup: CgroupFacts::default(),
         run_directory: PathBuf::new(),
@@ -90,6 +91,7 @@ pub fn probe() -> HostFacts {
         Err(e) => Err(e),
     });
     facts.listener = attempt(0, sys::listen_to_nothing);
+    facts.installing = attempt(0, sys::can_install_descriptors);
     let landlock = attempt(0, || match enforce::refuses_all() {
         Ok(true) => Ok(()),
         Ok(false) => Err(io::Error::other("a ruleset was accepted and did nothing")),

@@ -1,7 +1,7 @@
 //! The operations a Linux plan is made of, in the order in which they run.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use mcp_policy::{Bytes, Duration};
@@ -122,6 +122,12 @@ pub enum Step {
         rules: usize,
         listen: Vec<u16>,
     },
+    /// The same for a command that shares the host's network: its sockets are connected by the
+    /// launcher, to a proxy that variables name by this address.
+    Proxy {
+        at: SocketAddr,
+        rules: usize,
+    },
     MapIds {
         uid: u32,
         gid: u32,
@@ -211,6 +217,11 @@ pub enum Step {
         #[serde(serialize_with = "lossy_list")]
         places: Vec<PathBuf>,
     },
+    /// What can be seen, but not changed, inside something writable.
+    Protect {
+        #[serde(serialize_with = "lossy_list")]
+        places: Vec<PathBuf>,
+    },
     /// What deny rules close.
     Mask {
         masks: Vec<Mask>,
@@ -259,7 +270,8 @@ impl Step {
             | Step::Namespaces { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
-            | Step::Broker { .. } => Stage::Launcher,
+            | Step::Broker { .. }
+            | Step::Proxy { .. } => Stage::Launcher,
             Step::Landlock { .. }
             | Step::Limit { .. }
             | Step::LimitUserProcesses { .. }
@@ -281,6 +293,7 @@ impl Step {
             Step::WatchMemory { .. } => "watch memory",
             Step::CgroupRoot => "make its cgroup the root",
             Step::Broker { .. } => "carry connections",
+            Step::Proxy { .. } => "connect its sockets to a proxy",
             Step::MapIds { .. } => "map user and group ids",
             Step::DieWithLauncher => "tie the sandbox to the launcher",
             Step::Subreaper => "collect the orphans of the tree",
@@ -305,6 +318,7 @@ impl Step {
             Step::Devices => "make /dev",
             Step::Proc { .. } => "mount /proc",
             Step::Hold { .. } => "hold in place",
+            Step::Protect { .. } => "protect",
             Step::Mask { .. } => "mask",
             Step::EnterRoot => "enter the new root",
             Step::Terminal => "make a terminal",
@@ -336,6 +350,7 @@ impl Step {
                     listen.iter().map(|port| format!(", from host port {port}")).collect();
                 format!("of {rules} rules{}", listen.concat())
             }
+            Step::Proxy { at, rules } => format!("of {rules} rules, called {at} inside"),
             Step::MapIds { uid, gid, outside_uid, outside_gid, .. } => {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
@@ -367,6 +382,8 @@ impl Step {
                 format!("{whose}read-only, without {}", hidden.join(" "))
             }
             Step::Hold { places } => some_of(places.iter()),
+            Step::Protect { places } if places.is_empty() => "nothing: none is there".to_owned(),
+            Step::Protect { places } => some_of(places.iter()),
             Step::Mask { masks } if masks.is_empty() => "nothing: no path matches".to_owned(),
             Step::Mask { masks } => some_of(masks.iter().map(|mask| &mask.at)),
             Step::Landlock { abi, rules, ports } => {
@@ -387,6 +404,7 @@ impl Step {
                     (*processes == NewProcesses::Refused, "new processes"),
                     (*sockets == Sockets::Internet, "unix sockets"),
                     (*sockets == Sockets::None, "sockets"),
+                    (*sockets == Sockets::Proxied, "sockets but to the proxy"),
                     (*ground != Ground::Namespaces, "what namespaces would keep apart"),
                 ];
                 let refused: Vec<_> =

@@ -13,6 +13,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
+use rustix::fs::{Mode, OFlags};
+
 use crate::host::Ids;
 
 pub use confine::*;
@@ -55,22 +57,7 @@ pub fn clone_into(flags: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Clon
     // args, pidfd and cgroup live until the call returns; the caller is single-threaded (see above).
     let result = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, mem::size_of_val(&args)) };
     let result = match check(result) {
-        // A filter around us that cannot look at flags behind a pointer, as ours: the older call has
-        // them in a register. The order of arguments is the same where they matter (x86_64, aarch64).
-        Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {
-            let flags = args.flags | libc::SIGCHLD as u64;
-            // SAFETY: as above; a null stack means a copy of this one, and pidfd outlives the call.
-            check(unsafe {
-                libc::syscall(
-                    libc::SYS_clone,
-                    flags,
-                    ptr::null::<libc::c_void>(),
-                    &raw mut pidfd,
-                    ptr::null::<libc::c_void>(),
-                    ptr::null::<libc::c_void>(),
-                )
-            })
-        }
+        Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => older_clone(flags, &mut pidfd, cgroup),
         other => other,
     };
     match result? {
@@ -81,6 +68,38 @@ pub fn clone_into(flags: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Clon
             Ok(Cloned::Parent { pid: pid as i32, pidfd })
         }
     }
+}
+
+/// For a filter around us that cannot look at flags behind a pointer, as ours: the older call has them in a
+/// register. It knows no cgroups, so the child waits until it was moved; whether it was, is looked at later.
+fn older_clone(
+    flags: u64,
+    pidfd: &mut RawFd,
+    cgroup: Option<BorrowedFd<'_>>,
+) -> io::Result<libc::c_long> {
+    let flags = flags | libc::CLONE_PIDFD as u64 | libc::SIGCHLD as u64;
+    let (moved, moving) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // SAFETY: as for clone3; a null stack means a copy of this one, and pidfd outlives the call. The order of
+    // arguments is the same where they matter (x86_64, aarch64).
+    let result = check(unsafe {
+        libc::syscall(
+            libc::SYS_clone,
+            flags,
+            ptr::null::<libc::c_void>(),
+            ptr::from_mut(pidfd),
+            ptr::null::<libc::c_void>(),
+            ptr::null::<libc::c_void>(),
+        )
+    })?;
+    if result == 0 {
+        drop(moving);
+        let _ = rustix::io::retry_on_intr(|| rustix::io::read(&moved, &mut [0; 1]));
+    } else if let Some(cgroup) = cgroup {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let _ = rustix::fs::openat(cgroup, "cgroup.procs", flags, Mode::empty())
+            .and_then(|procs| rustix::io::write(&procs, result.to_string().as_bytes()));
+    }
+    Ok(result)
 }
 
 const TARGET_STACK: usize = 256 * 1024;
@@ -349,7 +368,7 @@ pub fn as_user<T>(user: Option<Ids>, act: impl FnOnce() -> io::Result<T>) -> io:
     let Some(user) = user else {
         return act();
     };
-    // SAFETY: both take a number, and mean this thread alone, which is the only one.
+    // SAFETY: both take a number, and mean this thread alone.
     let become_fs = |ids: Ids| unsafe {
         libc::setfsgid(ids.gid);
         libc::setfsuid(ids.uid);

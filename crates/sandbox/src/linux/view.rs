@@ -38,6 +38,11 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
         let text = format!("nameserver {}\noptions timeout:5 attempts:2\n", RESOLVER.ip());
         steps.push(Step::Text { at: "/etc/resolv.conf".into(), text });
     }
+    for (at, text) in &request.texts {
+        if !facts.entries.iter().any(|entry| at.starts_with(&entry.path)) {
+            steps.push(Step::Text { at: at.clone(), text: text.clone() });
+        }
+    }
     let binds = binds(request, facts);
     let scratch = scratch(request, &binds);
     let links = links(request, facts, &binds, &scratch);

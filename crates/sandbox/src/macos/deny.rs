@@ -9,7 +9,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::glob::{self, Glob, Part};
+use mcp_policy::glob::{self, Glob, Part};
+
 use crate::macos::pattern;
 use crate::plan::Intent;
 use crate::request::{Link, Place, PlaceKind, Request};

@@ -29,6 +29,8 @@ pub struct MacFacts {
     /// The command's own HOME and TMPDIR are made in here, and removed with it.
     #[serde(serialize_with = "lossy")]
     pub scratch: PathBuf,
+    /// The loopback port of the run's own proxy, where it has one.
+    pub proxy: Option<u16>,
     /// A name that no other run has.
     pub nonce: String,
     /// What sets the limits inside: this very program.
@@ -64,6 +66,7 @@ impl MacFacts {
             accounting: Fact::Assumed,
             user_processes: 400,
             scratch: PathBuf::from("/private/var/folders/xx/user/T/mcp-run"),
+            proxy: Some(50_123),
             nonce: "run".to_owned(),
             helper: PathBuf::from("/usr/local/bin/mcp"),
             toolchains: ["/opt/homebrew", "/usr/local"].map(PathBuf::from).to_vec(),

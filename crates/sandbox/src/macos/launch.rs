@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio as ChildStdio};
 use crate::error::{Error, SetupFailure};
 use crate::linux::step::Resource;
 use crate::macos::apply::MARK;
+use crate::macos::carrier::{Carrier, Claim};
 use crate::macos::channel::{Channel, Failed, Go, Order, Task, Word};
 use crate::macos::guardian::Guardian;
 use crate::macos::profile::{Profile, TERMINAL};
@@ -21,6 +22,8 @@ use crate::macos::sys::{self, Membership, Signals};
 use crate::macos::terminal::{self, Pair};
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
+use crate::net::broker::{Handle, NetworkUse};
+use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report};
 use crate::request::{Request, Stdio};
@@ -43,15 +46,32 @@ impl From<io::Error> for Trouble {
 }
 
 /// Runs the command to its end. The calling process must have a single thread.
-pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
-    match try_run(plan, request) {
-        Ok(report) => Ok(report),
+pub fn run(
+    plan: &Plan<Step>,
+    request: &Request,
+    claim: Claim,
+    notices: Notices,
+) -> Result<Report, Error> {
+    let carrier = Carrier::prepare(request, claim, notices)?;
+    let outcome = try_run(plan, request, carrier);
+    // However it ended, unless the command was never started.
+    let undone = match &outcome {
+        Err(Trouble::Step(_)) => Vec::new(),
+        _ => crate::unix::protect::undo::undo(request),
+    };
+    match outcome {
+        Ok(report) => Ok(Report { undone, ..report }),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
 
-fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
+fn try_run(
+    plan: &Plan<Step>,
+    request: &Request,
+    carrier: Option<Carrier>,
+) -> Result<Report, Trouble> {
+    let carried = carrier.as_ref().map(Carrier::evidence);
     let signals = Signals::take(&supervise::SIGNALS)?;
     let parts = Parts::of(plan);
     let (index, place) = parts.place;
@@ -59,14 +79,16 @@ fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
     let membership = parts.service.and_then(|(_, service)| Membership::new(service));
     let guardian =
         Guardian::start(place, membership.clone()).map_err(|e| at_step(parts.guardian, &e))?;
-    let outcome = start_and_watch(plan, request, &parts, membership, &guardian, signals);
+    let outcome = start_and_watch(plan, request, &parts, membership, &guardian, signals, carrier);
     guardian.dismiss();
     drop(scratch);
-    let (mut evidence, ended) = outcome?;
-    evidence.extend(own_evidence(plan, &ended));
+    let (mut evidence, ended, network) = outcome?;
+    evidence.extend(own_evidence(plan, &ended, carried.as_ref()));
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let code = exit_code(&ended.ending);
-    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
+    let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
+    report.network = Some(network).filter(|network| !network.is_empty());
+    Ok(report)
 }
 
 fn start_and_watch(
@@ -76,7 +98,8 @@ fn start_and_watch(
     membership: Option<Membership>,
     guardian: &Guardian,
     signals: Signals,
-) -> Result<(Vec<Evidence>, Ended), Trouble> {
+    carrier: Option<Carrier>,
+) -> Result<(Vec<Evidence>, Ended, NetworkUse), Trouble> {
     // Outside it can be connected to; inside that has to fail.
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let (mut ours, theirs) = Channel::pair()?;
@@ -89,7 +112,9 @@ fn start_and_watch(
         .map_err(|e| at_step(parts.seatbelt.map_or(parts.guardian, |(index, _)| index), &e))?;
     drop(theirs);
     let root = child.id().cast_signed();
-    let prepared = prepare(plan, request, parts, &mut ours, &listener, &membership, root);
+    let variables = carrier.as_ref().map(Carrier::variables).unwrap_or_default();
+    let order = order(plan, request, listener.local_addr()?.port(), &variables);
+    let prepared = prepare(parts, &mut ours, &order, &membership, root);
     let (evidence, tree) = match prepared.and_then(|prepared| {
         guardian.watch(root)?;
         Ok(prepared)
@@ -100,6 +125,7 @@ fn start_and_watch(
             return Err(trouble);
         }
     };
+    let broker = carrier.map(Carrier::start).transpose()?;
     if let Some(failed) = begin(&mut ours)? {
         give_up(&mut child);
         return Err(Trouble::Step(failed));
@@ -108,7 +134,8 @@ fn start_and_watch(
     let relays = (streams.inputs, streams.outputs);
     let supervisor =
         Supervisor::new(root, tree, signals, limits(plan), &request.stdio, master, relays)?;
-    Ok((evidence, supervisor.run()?))
+    let ended = supervisor.run()?;
+    Ok((evidence, ended, broker.map(Handle::finish).unwrap_or_default()))
 }
 
 /// Its helper has said what went wrong, or will never say anything.
@@ -177,15 +204,13 @@ fn spawn(
 
 /// Sends the order and hears what the helper found.
 fn prepare(
-    plan: &Plan<Step>,
-    request: &Request,
     parts: &Parts<'_>,
     channel: &mut Channel,
-    listener: &TcpListener,
+    order: &Order,
     membership: &Option<Membership>,
     root: i32,
 ) -> Result<(Vec<Evidence>, Tree), Trouble> {
-    channel.send(&order(plan, request, listener.local_addr()?.port()))?;
+    channel.send(order)?;
     let mut evidence: Vec<Evidence> = match channel.receive::<Word>()? {
         Some(Word::Ready(seen)) => seen.into_iter().map(Evidence::from).collect(),
         Some(Word::Failed(failed)) => return Err(Trouble::Step(failed)),
@@ -226,7 +251,13 @@ fn begin(channel: &mut Channel) -> io::Result<Option<Failed>> {
     }
 }
 
-fn order(plan: &Plan<Step>, request: &Request, port: u16) -> Order {
+/// `variables` are the proxy's, and take the place of others.
+fn order(
+    plan: &Plan<Step>,
+    request: &Request,
+    port: u16,
+    variables: &[(&'static str, String)],
+) -> Order {
     let mut order = Order {
         tasks: Vec::new(),
         launcher: std::process::id().cast_signed(),
@@ -239,6 +270,10 @@ fn order(plan: &Plan<Step>, request: &Request, port: u16) -> Order {
     };
     for (name, secret) in &request.secrets {
         order.env.push((name.clone(), secret.reveal().clone()));
+    }
+    for (name, value) in variables {
+        order.env.retain(|(have, _)| have != name);
+        order.env.push((name.into(), value.into()));
     }
     for (index, planned) in plan.steps.iter().enumerate() {
         let task = match &planned.step {
@@ -343,7 +378,7 @@ fn limits(plan: &Plan<Step>) -> Limits {
 
 /// The steps that are the launcher's own. The profile is confirmed by the helper, whose self-checks
 /// were refused by it, and the last step by the command's start.
-fn own_evidence(plan: &Plan<Step>, ended: &Ended) -> Vec<Evidence> {
+fn own_evidence(plan: &Plan<Step>, ended: &Ended, carried: Option<&Answer>) -> Vec<Evidence> {
     let Watch { looks, peak_memory, peak_processes, ended: too_many, .. } = &ended.watch;
     let mut evidence = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
@@ -356,6 +391,10 @@ fn own_evidence(plan: &Plan<Step>, ended: &Ended) -> Vec<Evidence> {
                 "at most {peak_processes} seen, {too_many} were too many"
             )),
             Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
+            Step::Proxy { .. } => match carried {
+                Some(answer) => answer.clone(),
+                None => continue,
+            },
             Step::Guardian if !ended.is_tree_dead => {
                 Answer::Less("some processes could not be ended".to_owned())
             }

@@ -8,11 +8,14 @@ pub(crate) mod network;
 pub(crate) mod pattern;
 pub(crate) mod plan;
 pub(crate) mod profile;
+pub(crate) mod protect;
 pub(crate) mod step;
 pub(crate) mod unseen;
 
 #[cfg(target_os = "macos")]
 mod apply;
+#[cfg(target_os = "macos")]
+pub(crate) mod carrier;
 #[cfg(target_os = "macos")]
 mod channel;
 #[cfg(target_os = "macos")]

@@ -1,11 +1,11 @@
 //! The network of a macOS run. Pure.
 //!
 //! A profile knows `localhost` and `*`, no other host: so an allowlist can only mean the launcher's
-//! own proxy on a port of the loopback, which then decides by name and address. That proxy is not
-//! joined to this platform yet ([`Proxy`] is its place), so an allowlist stops the run.
+//! own proxy on a port of the loopback, which then decides by name and address.
 
-use mcp_policy::NetworkMode;
+use mcp_policy::{NetworkMode, Protocol};
 
+use crate::macos::facts::MacFacts;
 use crate::plan::Intent;
 use crate::request::Request;
 
@@ -27,21 +27,47 @@ pub enum Trust {
     System,
 }
 
+/// Whether a run has connections to carry.
+pub fn wants_proxy(request: &Request) -> bool {
+    let network = &request.policy.network;
+    network.mode.value == NetworkMode::Isolated
+        && network.allow.iter().any(|rule| rule.value.protocol == Protocol::Tcp)
+}
+
+impl Proxy {
+    /// The proxy of a run on a Mac with these facts.
+    pub fn of(request: &Request, facts: &MacFacts) -> Proxy {
+        let port = facts.proxy.filter(|_| wants_proxy(request) && facts.seatbelt.usable());
+        Proxy { ports: port.into_iter().collect(), trust: Trust::Closed }
+    }
+}
+
 pub fn intent(request: &Request, proxy: &Proxy) -> Intent {
+    const OVERRIDE: &str =
+        "--fallback warn starts with no network at all, --network host with all of it";
     let network = &request.policy.network;
     if network.mode.value == NetworkMode::Host {
         return Intent::NotRequested;
     }
     let by = "Seatbelt: no socket reaches anything that was not named";
-    match (network.allow.is_empty(), proxy.ports.is_empty(), proxy.trust) {
-        (true, ..) => Intent::enforce(by),
-        (false, true, _) => Intent::unavailable(
-            "an allowlist needs the proxy, which is not built for macOS yet",
-            "--fallback warn starts with no network at all, --network host with all of it",
-        ),
-        (false, false, Trust::Closed) => Intent::enforce(format!("{by}, and the launcher's proxy")),
-        (false, false, Trust::System) => Intent::partial(
-            format!("{by}, and the launcher's proxy"),
+    let proxied = format!(
+        "{by}, and the launcher's proxy, which carries what is allowed; programs that know no proxy \
+         do not get out"
+    );
+    if network.allow.is_empty() {
+        return Intent::enforce(by);
+    }
+    if wants_proxy(request) && proxy.ports.is_empty() {
+        return Intent::unavailable("no port of the loopback could be had for the proxy", OVERRIDE);
+    }
+    if network.allow.iter().any(|rule| rule.value.protocol == Protocol::Udp) {
+        let missing = format!("udp cannot be proxied ({OVERRIDE})");
+        return Intent::partial(proxied, missing);
+    }
+    match proxy.trust {
+        Trust::Closed => Intent::enforce(proxied),
+        Trust::System => Intent::partial(
+            proxied,
             "the system's certificate service was opened, and connects to hosts of its own choice",
         ),
     }

@@ -6,7 +6,7 @@
 //! ASCII for any other, with or without a letter before it, because one name has several
 //! spellings there (composed, decomposed, upper, lower) and the matcher works on bytes.
 
-use crate::glob::{Part, Shape, Token, first};
+use mcp_policy::glob::{Part, Shape, Token, first};
 
 /// One character that is not ASCII, or several: a byte of it, or all of them.
 const FOREIGN: &str = "[^ -~]";

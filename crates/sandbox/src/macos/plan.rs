@@ -16,17 +16,20 @@ use crate::macos::facts::MacFacts;
 use crate::macos::network::{self, Proxy};
 use crate::macos::profile::{home, profile, service};
 use crate::macos::step::{Act, Step};
-use crate::macos::{deny, profile as seatbelt};
+use crate::macos::{deny, profile as seatbelt, protect};
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Request};
 
 pub fn plan(request: &Request, facts: &MacFacts) -> Plan<Step> {
-    // The place where a proxy's ports come in, once one is built.
-    let proxy = Proxy::default();
+    let proxy = Proxy::of(request, facts);
     let mut steps = Steps::default();
     steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
     watches(request, &mut steps);
     steps.push(Step::Guardian, &[Control::TreeKill]);
+    for port in &proxy.ports {
+        let rules = request.policy.network.allow.len();
+        steps.push(Step::Proxy { port: *port, rules }, &[Control::Network]);
+    }
     if facts.seatbelt.usable() {
         let profile = profile(request, facts, &proxy);
         steps.push(Step::Seatbelt { profile }, &held_by_seatbelt(request));
@@ -67,6 +70,9 @@ fn held_by_seatbelt(request: &Request) -> Vec<Control> {
     let mut held = vec![Control::Filesystem, Control::ProcessIsolation, Control::Privileges];
     if !request.policy.filesystem.deny.is_empty() {
         held.push(Control::Deny);
+    }
+    if request.protects() {
+        held.push(Control::Protect);
     }
     if request.policy.network.mode.value == NetworkMode::Isolated {
         held.push(Control::Network);
@@ -205,6 +211,7 @@ fn intent(control: Control, request: &Request, facts: &MacFacts, proxy: &Proxy) 
         control,
         Control::Filesystem
             | Control::Deny
+            | Control::Protect
             | Control::Network
             | Control::Subprocess
             | Control::ProcessIsolation
@@ -225,6 +232,7 @@ fn wanted(control: Control, request: &Request, facts: &MacFacts, proxy: &Proxy) 
     match control {
         Control::Filesystem => Intent::enforce("Seatbelt: what no rule allows is refused"),
         Control::Deny => deny::intent(request),
+        Control::Protect => protect::intent(request),
         Control::Network => network::intent(request, proxy),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,

@@ -45,6 +45,7 @@ pub fn assume() -> Result<MacFacts, Error> {
         accounting: accounting(),
         user_processes: user_processes(),
         scratch: temporary.join(format!("mcp-{nonce}")),
+        proxy: None,
         nonce,
         helper: helper.map_err(doing("find this program"))?,
         toolchains: TOOLCHAINS.iter().map(PathBuf::from).filter(|path| path.is_dir()).collect(),

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::macos::deny::{self, resolved};
 use crate::macos::facts::MacFacts;
 use crate::macos::network::{Proxy, Trust};
+use crate::macos::protect;
 use crate::request::{Home, Place, PlaceKind, Request, Stdio};
 
 const BASE: &str = include_str!("base.sbpl");
@@ -71,6 +72,7 @@ pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
     );
     processes(&mut rules, request, facts);
     let kept = matches!(request.home, Home::Kept(_)).then_some(home.as_path());
+    protected(&mut rules, request);
     denied(&mut rules, request, kept);
     let canary = rules.path("CANARY", &facts.canary());
     rules.deny(
@@ -369,6 +371,29 @@ fn processes(rules: &mut Rules, request: &Request, facts: &MacFacts) {
             rules.allow("… but the launching one, which stays possible.", "process-exec*", &own);
         }
     }
+}
+
+fn protected(rules: &mut Rules, request: &Request) {
+    let protected = protect::closed(request);
+    let mut filters: Vec<String> = protected
+        .places
+        .iter()
+        .map(|path| format!("(subpath {})", rules.path("PROTECT", path)))
+        .collect();
+    for (root, shape) in &protected.shapes {
+        filters.push(rules.regex(root, &format!("{shape}(/|$)")));
+    }
+    rules.deny(
+        "What other programs act on stays as it is.",
+        "file-write* file-write-data",
+        &filters,
+    );
+    let held: Vec<String> = protected
+        .held
+        .iter()
+        .map(|path| format!("(literal {})", rules.path("HOLD", path)))
+        .collect();
+    rules.deny("So do the directories that hold it.", "file-write-unlink", &held);
 }
 
 fn denied(rules: &mut Rules, request: &Request, home: Option<&Path>) {

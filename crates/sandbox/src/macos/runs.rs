@@ -5,9 +5,6 @@ use std::io;
 use crate::error::Error;
 use crate::runs::{Record, Run, Stats};
 
-/// Nothing is taken of the host.
-pub struct Claim;
-
 pub enum RunHandle {}
 
 impl RunHandle {

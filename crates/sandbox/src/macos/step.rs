@@ -69,6 +69,11 @@ pub enum Step {
     },
     /// A process of ours that ends the tree when the launcher is killed.
     Guardian,
+    /// Carries what is allowed, for programs that ask for it there.
+    Proxy {
+        port: u16,
+        rules: usize,
+    },
     /// What the command runs under, from its helper's first instruction on.
     Seatbelt {
         profile: Profile,
@@ -110,6 +115,7 @@ impl Step {
             | Step::WatchMemory { .. }
             | Step::WatchProcesses { .. }
             | Step::Guardian
+            | Step::Proxy { .. }
             | Step::Seatbelt { .. }
             | Step::Membership { .. } => Stage::Launcher,
             Step::NewSession
@@ -129,6 +135,7 @@ impl Step {
             Step::WatchMemory { .. } => "watch memory",
             Step::WatchProcesses { .. } => "watch processes",
             Step::Guardian => "tie the sandbox to the launcher",
+            Step::Proxy { .. } => "carry connections",
             Step::Seatbelt { .. } => "enter the sandbox",
             Step::Membership { .. } => "tell the sandbox's processes from others",
             Step::NewSession => "start a session",
@@ -147,6 +154,9 @@ impl Step {
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
             Step::WatchProcesses { limit } => format!("of the whole tree, at most {limit}"),
             Step::Guardian | Step::NewSession => String::new(),
+            Step::Proxy { port, rules } => {
+                format!("of {rules} rules, by a proxy on port {port} of the loopback")
+            }
             Step::Seatbelt { profile } => {
                 format!("/usr/bin/sandbox-exec with {} parameters", profile.parameters.len())
             }

@@ -9,10 +9,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod interfaces;
 mod membership;
 mod processes;
 mod signals;
 
+pub use interfaces::own_addresses;
 pub use membership::{Membership, is_sandboxed};
 pub use processes::{
     Change, Events, Forked, Process, Waited, footprint, fork, is_told_about, process, processes,

@@ -21,7 +21,7 @@ pub fn explain(wish: Wish) -> Result<Plan<Step>, Error> {
 
 /// What a wish comes to where every grant is a directory that exists.
 fn request(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home } = wish;
+    let Wish { policy, command, cwd, home, .. } = wish;
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let links: Vec<Link> =
         SYSTEM_LINKS.iter().map(|(at, to)| Link { at: at.into(), to: to.into() }).collect();
@@ -53,6 +53,11 @@ fn request(wish: Wish) -> Result<Request, Error> {
         stray_sockets: Vec::new(),
         denied: Vec::new(),
         withdrawn: Vec::new(),
+        protected: Vec::new(),
+        unprotected: Vec::new(),
+        other_names: Vec::new(),
+        texts: Vec::new(),
+        held_back: Vec::new(),
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd,
         secrets: Vec::new(),

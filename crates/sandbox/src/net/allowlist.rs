@@ -9,9 +9,9 @@
 //! `10.1.0.0/16:5432` opens its part of the private range, `0.0.0.0/0` opens none.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use mcp_policy::{Host, HostName, NetRule, Ports, Protocol};
+use mcp_policy::{Host, HostName, NetRule, Ports, Protocol, Tls};
 
 use super::address::{Judgement, judge};
 use super::endpoint::{Endpoint, Target};
@@ -66,6 +66,24 @@ impl Allowlist {
     /// `own` are the addresses of the host's interfaces.
     pub fn new(rules: impl IntoIterator<Item = NetRule>, own: Vec<IpAddr>) -> Self {
         Self { rules: rules.into_iter().collect(), own }
+    }
+
+    /// For programs that share the host's loopback: who allows `localhost` means its addresses.
+    pub fn with_loopback(rules: impl IntoIterator<Item = NetRule>) -> Vec<NetRule> {
+        let mut all = Vec::new();
+        for rule in rules {
+            if rule.matches_name("localhost") {
+                let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+                let tls = Tls::Checked;
+                all.extend(loopback.map(|ip| NetRule {
+                    host: Host::Address(ip),
+                    tls,
+                    ..rule.clone()
+                }));
+            }
+            all.push(rule);
+        }
+        all
     }
 
     pub fn rules(&self) -> &[NetRule] {
@@ -147,6 +165,17 @@ impl Allowlist {
                     && rule.matches_port(port)
                     && matches_name(rule, Protocol::Tcp, shown)
             })
+    }
+
+    /// Whether what a connection to this name asks for has to be looked at: not where one of the
+    /// rules that allow it says so.
+    pub fn tls(&self, name: &HostName, port: u16) -> Tls {
+        let off = |rule: &NetRule| {
+            rule.tls == Tls::Off
+                && matches_name(rule, Protocol::Tcp, name)
+                && rule.matches_port(port)
+        };
+        if self.rules.iter().any(off) { Tls::Off } else { Tls::Checked }
     }
 
     /// Whether some rule is about this address, on whatever port: not to be given to a name.

@@ -23,6 +23,8 @@ pub enum Progress<T> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
+    /// Without the name and password that this proxy wants: answer [`Reply::Stranger`].
+    Stranger,
     Tunnel(Endpoint),
     /// `head` is what the server gets instead of the request's own.
     Forward {
@@ -33,7 +35,11 @@ pub enum Request {
 
 /// Reads one request of at most 64 KiB of head.
 #[derive(Debug, Default)]
-pub struct RequestReader(Collector);
+pub struct RequestReader {
+    head: Collector,
+    /// What whoever asks must show.
+    credentials: Option<Credentials>,
+}
 
 /// Reads the answer of a proxy to our CONNECT.
 #[derive(Debug, Default)]
@@ -51,8 +57,20 @@ pub enum Answer {
 }
 
 impl RequestReader {
+    /// For a proxy that only some may use.
+    pub fn for_holders_of(credentials: Credentials) -> Self {
+        Self { head: Collector::default(), credentials: Some(credentials) }
+    }
+
     pub fn feed(&mut self, bytes: &[u8]) -> Progress<Request> {
-        collect(&mut self.0, bytes, read_request)
+        let Self { head, credentials } = self;
+        collect(head, bytes, |lines| match credentials {
+            Some(Credentials(wanted)) => match lines.only("proxy-authorization")? {
+                Some(shown) if shown == wanted.as_bytes() => read_request(lines),
+                _ => Ok(Request::Stranger),
+            },
+            None => read_request(lines),
+        })
     }
 }
 
@@ -154,6 +172,8 @@ pub enum Reply<'a> {
     Connected,
     /// 400, with the reason.
     Bad(&'a str),
+    /// 407: it wants a name and password.
+    Stranger,
     /// 403: the allowlist says no.
     Blocked(&'a str),
     /// 502: allowed, but it could not be reached.
@@ -165,6 +185,10 @@ impl Reply<'_> {
         let (status, reason) = match self {
             Self::Connected => return b"HTTP/1.1 200 Connection established\r\n\r\n".to_vec(),
             Self::Bad(reason) => ("400 Bad Request", reason),
+            Self::Stranger => (
+                "407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"mcp\"",
+                "this proxy is for one command only",
+            ),
             Self::Blocked(reason) => ("403 Forbidden", reason),
             Self::Unreachable(reason) => ("502 Bad Gateway", reason),
         };

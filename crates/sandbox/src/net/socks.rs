@@ -12,8 +12,8 @@ pub use client::{
     Auth, Choice, connect_request, greeting, read_auth_status, read_choice, read_reply,
 };
 pub use server::{
-    Command, Greeting, Request, V4_REFUSAL, auth_status, choice, read_credentials, read_greeting,
-    read_request, reply,
+    Admits, Command, Greeting, Request, V4_REFUSAL, Welcome, auth_status, choice, read_credentials,
+    read_greeting, read_request, reply,
 };
 
 const VERSION: u8 = 5;

@@ -8,21 +8,21 @@ use std::path::PathBuf;
 
 use mcp_policy::{
     Bytes, Cores, Duration, Env, Filesystem, Limits, Network, NetworkMode, Origin, Policy, Process,
-    Rate, Sourced, Subprocess, ValueError,
+    Protect, Rate, Sourced, Subprocess, ValueError,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::request::Secret;
 use crate::sandbox::Fallback;
-use crate::wish::Wish;
+use crate::wish::{Identity, Wish};
 
 mod said;
 
 use said::{Reference, Said};
 
 /// Bumped with every change below: a helper may be another program than the caller.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Read first, so that an order of another version is refused for that and nothing else.
 #[derive(Deserialize)]
@@ -37,6 +37,8 @@ pub struct Order {
     command: Vec<OsString>,
     cwd: Option<OsString>,
     home: Option<OsString>,
+    programs: Vec<OsString>,
+    has_identity: bool,
     policy: SentPolicy,
     /// Given by value; a policy holds references only.
     secrets: Vec<(OsString, OsString)>,
@@ -55,13 +57,15 @@ pub struct Received {
 impl Order {
     pub fn new(received: Received) -> Order {
         let Received { wish, secrets, fallback, strict } = received;
-        let Wish { policy, command, cwd, home } = wish;
+        let Wish { policy, command, cwd, home, programs, identity } = wish;
         let reveal = |(name, value): (OsString, Secret)| (name, value.reveal().clone());
         Order {
             version: VERSION,
             command,
             cwd: cwd.map(PathBuf::into_os_string),
             home: home.map(PathBuf::into_os_string),
+            programs,
+            has_identity: identity == Identity::User,
             policy: SentPolicy::new(policy),
             secrets: secrets.into_iter().map(reveal).collect(),
             fallback,
@@ -90,6 +94,8 @@ impl Order {
                 command: order.command,
                 cwd: order.cwd.map(PathBuf::from),
                 home: order.home.map(PathBuf::from),
+                programs: order.programs,
+                identity: if order.has_identity { Identity::User } else { Identity::Nobody },
             },
             secrets: secrets.map(|(name, value)| (name, Secret::new(value))).collect(),
             fallback: order.fallback,
@@ -109,6 +115,8 @@ struct SentPolicy {
     read: Vec<Said<OsString>>,
     write: Vec<Said<OsString>>,
     deny: Vec<Said<OsString>>,
+    allow_write: Vec<Said<OsString>>,
+    protect: Said<bool>,
     host_network: Said<bool>,
     allow: Vec<Said<String>>,
     unix: Vec<Said<OsString>>,
@@ -133,8 +141,8 @@ struct SentPolicy {
 impl SentPolicy {
     fn new(policy: Policy) -> SentPolicy {
         // Taken apart to the last field: a new one must not be lost on the way.
-        let Policy { filesystem, network, process, limits, env } = policy;
-        let Filesystem { read, write, deny } = filesystem;
+        let Policy { filesystem, protect, network, process, limits, env } = policy;
+        let Filesystem { read, write, deny, allow_write } = filesystem;
         let Network { mode, allow, unix, listen } = network;
         let Process { subprocess } = process;
         let Limits { memory, cpu, cpu_time, io, processes, open_files, .. } = limits;
@@ -147,6 +155,8 @@ impl SentPolicy {
             read: paths(read),
             write: paths(write),
             deny: paths(deny),
+            allow_write: paths(allow_write),
+            protect: Said::new(protect, |protect| protect == Protect::Usual),
             host_network: Said::new(mode, |mode| mode == NetworkMode::Host),
             allow: said::list(allow, |rule| rule.to_string()),
             unix: paths(unix),
@@ -177,12 +187,15 @@ impl SentPolicy {
             |is_host| if is_host { NetworkMode::Host } else { NetworkMode::Isolated };
         let subprocess =
             |is_allowed| if is_allowed { Subprocess::Allowed } else { Subprocess::Refused };
+        let protect = |is_usual| if is_usual { Protect::Usual } else { Protect::Nothing };
         Ok(Policy {
             filesystem: Filesystem {
                 read: paths(self.read)?,
                 write: paths(self.write)?,
                 deny: paths(self.deny)?,
+                allow_write: paths(self.allow_write)?,
             },
+            protect: self.protect.map(protect),
             network: Network {
                 mode: self.host_network.map(network_mode),
                 allow: said::unlist(self.allow, |rule| rule.parse())?,

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use mcp_policy::SecretRef;
+use mcp_policy::{Protect, SecretRef};
 
 use super::Sandbox;
 use crate::request::Secret;
@@ -25,6 +25,18 @@ impl Sandbox {
     /// A path or glob that stays closed inside what is granted.
     pub fn deny(&mut self, path: impl AsRef<Path>) -> &mut Sandbox {
         self.permissions.deny(path.as_ref());
+        self
+    }
+
+    /// Whether git, editor, agent and shell settings stay as they are inside what may be written.
+    pub fn protect(&mut self, protect: Protect) -> &mut Sandbox {
+        self.permissions.protect(protect);
+        self
+    }
+
+    /// Takes that protection from a path.
+    pub fn allow_write(&mut self, path: impl AsRef<Path>) -> &mut Sandbox {
+        self.permissions.allow_write(path.as_ref());
         self
     }
 

@@ -187,7 +187,7 @@ impl Running {
         };
         match parse(answer)? {
             Reply::Ended(report) => {
-                Ok(Outcome { ending: report.ending.clone(), report: Some(report) })
+                Ok(Outcome { ending: report.ending.clone(), report: Some(*report) })
             }
             Reply::Failed(error) => Err(error),
             Reply::Accepted => Err(no_answer(status)),

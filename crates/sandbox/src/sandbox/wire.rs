@@ -10,7 +10,7 @@ use crate::report::Report;
 pub enum Reply {
     /// The order makes sense on this host and is being carried out.
     Accepted,
-    Ended(Report),
+    Ended(Box<Report>),
     Failed(Error),
 }
 

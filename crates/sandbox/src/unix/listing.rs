@@ -19,6 +19,10 @@ pub fn open(parent: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
 
 /// What a name stands for; `None` when it is gone.
 pub fn kind(directory: &OwnedFd, name: impl Arg) -> Result<Option<FileType>, Errno> {
+    kind_at(directory, name)
+}
+
+pub fn kind_at(directory: impl AsFd, name: impl Arg) -> Result<Option<FileType>, Errno> {
     match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
         Err(Errno::NOENT) => Ok(None),

@@ -87,6 +87,13 @@ fn is_program(file: &Path) -> bool {
 }
 
 impl Located {
+    /// Adds what another program needs.
+    pub fn also(&mut self, more: Located) {
+        more.shown.into_iter().for_each(|path| push_new(&mut self.shown, path));
+        more.directories.into_iter().for_each(|path| push_new(&mut self.directories, path));
+        more.links.into_iter().for_each(|link| push_new(&mut self.links, link));
+    }
+
     /// Adds a program that something in a file led to, if it is one that may be shown: of the
     /// system, on the user's PATH, beside what is shown already, or part of an installation.
     fn add_found(&mut self, file: &Path, search: &Search<'_>, depth: usize) -> Result<bool, Error> {
@@ -137,9 +144,9 @@ impl Located {
     }
 }
 
-fn push_new(list: &mut Vec<PathBuf>, path: PathBuf) {
-    if !list.contains(&path) {
-        list.push(path);
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What Linux and macOS share: finding the program and resolving a policy against the host.
 
-pub(crate) use crate::glob;
+pub(crate) use mcp_policy::glob;
 
 pub mod denials;
 pub mod deny;
@@ -12,9 +12,11 @@ pub mod layout;
 pub mod listing;
 pub mod locate;
 pub mod peek;
+pub mod protect;
 pub mod relay;
 pub mod resolve;
 pub mod shim;
 pub mod sockets;
 pub mod terminal;
+pub mod variables;
 pub mod walk;

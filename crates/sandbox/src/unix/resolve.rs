@@ -15,8 +15,8 @@ use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio}
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::locate::{Located, Search, locate, without_parents};
-use crate::unix::sockets;
 use crate::unix::walk::walk;
+use crate::unix::{protect, sockets, variables};
 use crate::wish::Wish;
 
 /// Variables whose value is a file that the program is to read.
@@ -33,7 +33,7 @@ const SYSTEM_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home } = wish;
+    let Wish { policy, command, cwd, home, programs, identity } = wish;
     let host_home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let current = match std::env::current_dir() {
         Ok(current) => current,
@@ -58,14 +58,20 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         cwd: &current,
         variable: &|name| std::env::var(name).ok(),
     };
-    let located = locate(program, &search)?;
+    let mut located = locate(program, &search)?;
+    for program in &programs {
+        // What is not there, or is of no installation, is the command's own problem.
+        if let Ok(more) = locate(program, &search) {
+            located.also(more);
+        }
+    }
 
     let mut shown = Vec::new();
     for path in &located.shown {
         shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
     }
     links.extend(located.links.iter().cloned());
-    let mut env = environment(&policy);
+    let (mut env, held_back) = variables::inherited(&policy);
     show_variables(&env, &mut shown, &mut links);
     if policy.network.mode.value == NetworkMode::Host {
         show_path(Path::new("/etc/resolv.conf"), &mut shown, &mut links);
@@ -86,6 +92,10 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     };
     let start = start_directory(cwd, &current, &is_there, &links)?;
     let secrets = secrets(&policy)?;
+    let texts = protect::identity_text(identity, host_home.as_deref());
+    // Not every git looks for it in /etc.
+    let system_git =
+        texts.first().map(|(at, _)| ("GIT_CONFIG_SYSTEM", at.clone().into_os_string()));
     for (name, value) in [
         ("PATH", inner_path(&located, &host_path, &is_visible)),
         ("HOME", HOME.into()),
@@ -93,7 +103,10 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         ("LOGNAME", "mcp".into()),
         ("SHELL", "/bin/sh".into()),
         ("PWD", start.as_os_str().to_owned()),
-    ] {
+    ]
+    .into_iter()
+    .chain(system_git)
+    {
         let given = env.iter().map(|(have, _)| have).chain(secrets.iter().map(|(have, _)| have));
         if !given.into_iter().any(|have| have == name) {
             env.push((name.into(), value));
@@ -104,6 +117,9 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         Subprocess::Refused => direct(&located.program, command, &search)?,
     };
     let denied = denials.denied;
+    let unprotected = protect::exceptions(&policy, &write)?;
+    let protected = protect::find(&policy, &write, &unprotected)?;
+    let other_names = protect::other_names(&protected, &write);
     Ok(Request {
         policy,
         program,
@@ -116,6 +132,11 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         stray_sockets: Vec::new(),
         denied,
         withdrawn,
+        other_names,
+        protected,
+        unprotected,
+        texts,
+        held_back,
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd: start,
         env,
@@ -243,22 +264,6 @@ fn show_variables(env: &[(OsString, OsString)], shown: &mut Vec<Place>, links: &
             show_path(path, shown, links);
         }
     }
-}
-
-fn environment(policy: &Policy) -> Vec<(OsString, OsString)> {
-    let set = &policy.env.set;
-    let secret = &policy.env.secrets;
-    let taken = |name: &str| {
-        set.keys().any(|key| key.as_ref() == name) || secret.keys().any(|key| key.as_ref() == name)
-    };
-    let inherited = std::env::vars_os().filter(|(name, _)| {
-        let Some(name) = name.to_str() else {
-            return false;
-        };
-        !taken(name) && policy.env.allow.iter().any(|allow| allow.value.matches(name))
-    });
-    let given = set.iter().map(|(name, value)| (name.as_ref().into(), value.value.clone().into()));
-    inherited.chain(given).collect()
 }
 
 /// Where the located programs are, then what else of the host's PATH can be seen inside.

@@ -1,8 +1,10 @@
 //! Version managers put stand-ins on PATH that look up the real program and execute it. They
 //! need their manager's whole tree, so the launcher does their look-up itself.
 //!
-//! Known: pyenv, nodenv and rbenv (laid out as pyenv), asdf, mise (rtx), Volta. fnm, nvm, conda
+//! Known: pyenv, nodenv and rbenv (laid out as pyenv), asdf, mise (rtx), Volta, rustup. fnm, nvm, conda
 //! and uv put the program itself on PATH.
+
+mod rustup;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -31,7 +33,7 @@ pub fn behind(file: &Path, cwd: &Path, variable: Variable<'_>) -> Option<Behind>
         return volta(root, name, cwd).map(Behind::Program);
     }
     if !directory.ends_with("shims") {
-        return None;
+        return rustup::behind(file, cwd, variable).map(Behind::Program);
     }
     let versions = root.join("versions");
     if versions.is_dir() {

@@ -15,5 +15,6 @@ mod plan;
 mod precedence;
 mod processes;
 mod properties;
+mod protected;
 mod seed_test_plan;
 mod threats;

@@ -1,10 +1,10 @@
 //! The network: nothing, one socket, one port, the proxy, all of it.
 
-use mcp_sandbox::macos::Trust;
+use mcp_sandbox::macos::{self, MacFacts, Step, Trust};
 use mcp_sandbox::{Control, Intent};
 
 use crate::evaluator::{End, Question};
-use crate::support::{Mac, plan, policy, request, scratch};
+use crate::support::{Mac, plan, policy, profile, request, scratch};
 
 const TRUSTD: &str = "com.apple.trustd.agent";
 
@@ -42,11 +42,58 @@ fn a_port_to_listen_on_is_that_port_of_the_loopback() {
 #[test]
 fn an_allowlist_without_a_proxy_stops_the_run_and_opens_nothing() {
     let request = request(policy(|f| f.allow_net("api.example.com:443".parse().unwrap())));
-    let plan = plan(&request);
+    let plan = macos::plan(&request, &MacFacts { proxy: None, ..MacFacts::usual() });
     assert!(matches!(plan.controls[&Control::Network], Intent::Unavailable { .. }));
     assert!(plan.boundary_gaps().any(|(control, _)| control == Control::Network));
-    let mac = Mac::of(&request);
+    let mac = Mac::under(profile(&plan));
     assert!(!reaches(&mac, "203.0.113.5", 443) && !reaches(&mac, "127.0.0.1", 443));
+}
+
+/// The plan of a run: the port that was taken for its proxy, and the same in its profile.
+#[test]
+fn an_allowlist_is_the_port_of_the_run_s_own_proxy() {
+    let request = request(policy(|f| f.allow_net("api.example.com:443".parse().unwrap())));
+    let facts = MacFacts { proxy: Some(50_999), ..MacFacts::usual() };
+    let plan = macos::plan(&request, &facts);
+    let Intent::Enforce { by } = &plan.controls[&Control::Network] else {
+        panic!("{:?}", plan.controls[&Control::Network])
+    };
+    assert!(by.contains("programs that know no proxy"), "{by}");
+    let proxies = plan.steps.iter().filter(|planned| matches!(planned.step, Step::Proxy { .. }));
+    let ports: Vec<_> = proxies.map(|planned| planned.step.operand()).collect();
+    assert_eq!(ports, ["of 1 rules, by a proxy on port 50999 of the loopback"]);
+    let mac = Mac::under(profile(&plan));
+    assert!(reaches(&mac, "127.0.0.1", 50_999));
+    for (host, port) in
+        [("127.0.0.1", 50_998), ("127.0.0.1", 443), ("203.0.113.5", 443), ("203.0.113.5", 50_999)]
+    {
+        assert!(!reaches(&mac, host, port), "{host}:{port}");
+    }
+    let mdns = End::Unix("/private/var/run/mDNSResponder".to_owned());
+    assert!(!mac.asks(Question::outbound(mdns)), "names are the proxy's to resolve");
+    assert!(!mac.asks(Question::bind(End::ip("127.0.0.1", 50_999))));
+    // Nothing of it without rules, and nothing for UDP alone.
+    for rules in [&[][..], &["udp://1.1.1.1:53"]] {
+        let request = crate::support::request(policy(|f| {
+            for rule in rules {
+                f.allow_net(rule.parse().unwrap());
+            }
+            f
+        }));
+        let plan = macos::plan(&request, &facts);
+        assert!(!plan.steps.iter().any(|planned| matches!(planned.step, Step::Proxy { .. })));
+        assert!(!reaches(&Mac::under(profile(&plan)), "127.0.0.1", 50_999));
+        let is_gap = matches!(plan.controls[&Control::Network], Intent::Partial { .. });
+        assert_eq!(is_gap, !rules.is_empty());
+    }
+}
+
+/// The password of a proxy is in no plan: it is made when the run starts.
+#[test]
+fn a_plan_tells_no_password() {
+    let request = request(policy(|f| f.allow_net("api.example.com:443".parse().unwrap())));
+    let text = serde_json::to_string(&plan(&request).steps).unwrap();
+    assert!(text.contains("50123") && !text.contains("_PROXY") && !text.contains("mcp:"), "{text}");
 }
 
 #[test]

@@ -176,6 +176,8 @@ fn a_plan_can_be_made_without_a_mac() {
         command: vec!["server".into()],
         cwd: None,
         home: None,
+        programs: Vec::new(),
+        identity: mcp_sandbox::Identity::Nobody,
     };
     let plan = macos::explain(wish).unwrap();
     let mac = crate::support::Mac::under(profile(&plan));

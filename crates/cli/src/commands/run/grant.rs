@@ -46,7 +46,7 @@ pub fn settle(
     };
     let is_new = !news.is_empty() && !args.package.without_grants;
     let is_other = before.is_some_and(|grant| grant.digest != question.digest);
-    if (is_new || is_other) && !args.explain {
+    if (is_new || is_other) && !args.starting.explain {
         let granted: BTreeSet<String> =
             agreed.iter().map(|ask| ask.text.clone()).chain(granted).collect();
         let package = question.package.to_owned();

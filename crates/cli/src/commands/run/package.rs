@@ -69,7 +69,7 @@ const SHOWING: [&str; 5] = [
 pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     let located = finished(locate(args, word)?, args)?;
     let (manifest, places) = read(&located)?;
-    if !args.quiet {
+    if !args.starting.quiet {
         for warning in &manifest.warnings {
             render::say(&render::plain(&format!("warning: {warning}")));
         }
@@ -95,11 +95,7 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     let mut command = vec![program(&launch.program, &located.root)?];
     command.extend(launch.args.iter().map(OsString::from));
     command.extend(args.command.iter().cloned());
-    let needs = Needs {
-        package: question.shown.to_owned(),
-        root: located.root.clone(),
-        runtimes: manifest.runtimes.clone(),
-    };
+    let needs = Needs { package: question.shown.to_owned(), runtimes: manifest.runtimes.clone() };
     Ok(Prepared { policy, command, identity: located.identity, needs, ready: located.ready })
 }
 
@@ -122,10 +118,12 @@ fn finished(located: Located, args: &Run) -> Result<Located, Failure> {
             Ok(Located { identity: located.identity, ..made })
         }
         // Once for the package, once for this.
-        None if args.explain || args.package.fetched > 1 => Err(Failure::Refused(format!(
-            "the dependencies of {} are not installed; --explain installs nothing",
-            render::plain(&located.name)
-        ))),
+        None if args.starting.explain || args.package.fetched > 1 => {
+            Err(Failure::Refused(format!(
+                "the dependencies of {} are not installed; --explain installs nothing",
+                render::plain(&located.name)
+            )))
+        }
         None => {
             uv_bundle::make(&store, &located.identity.digest, &located.root, manifest)?;
             Err(again())
@@ -150,7 +148,7 @@ fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
                 "{reference} was fetched, and is not in the store"
             )));
         }
-        None if args.explain => {
+        None if args.starting.explain => {
             return Err(Failure::Refused(format!(
                 "{reference} is not in the store, and --explain fetches nothing; get it with mcp pull {reference}"
             )));

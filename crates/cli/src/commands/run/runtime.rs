@@ -4,10 +4,11 @@
 //! and remembered as long as it is the same file.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::time::Duration;
 
 use mcp_package::manifest::suits;
+use mcp_sandbox::Sandbox;
 
 use crate::commands::package::open_store;
 use crate::failure::Failure;
@@ -17,7 +18,6 @@ use crate::render;
 #[derive(Debug, Clone, Default)]
 pub struct Needs {
     pub package: String,
-    pub root: PathBuf,
     pub runtimes: BTreeMap<String, String>,
 }
 
@@ -29,8 +29,7 @@ pub fn check(needs: &Needs, program: &Path) -> Result<(), Failure> {
     else {
         return Ok(());
     };
-    // Only the user's own is asked, for that is done outside of any sandbox.
-    if !["node", "python"].contains(&name.as_str()) || program.starts_with(&needs.root) {
+    if !["node", "python"].contains(&name.as_str()) {
         return Ok(());
     }
     let store = open_store()?;
@@ -48,10 +47,11 @@ pub fn check(needs: &Needs, program: &Path) -> Result<(), Failure> {
 }
 
 /// `v20.20.2` or `Python 3.11.7`: the last word.
+/// The package chose the program, and may have written it in an earlier run: it is not asked outside of a sandbox.
 fn version(program: &Path) -> Option<String> {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).env_clear();
-    let output = command.output().ok().filter(|output| output.status.success())?;
+    let mut sandbox = Sandbox::new(program);
+    sandbox.arg("--version").timeout(Duration::from_secs(10));
+    let output = sandbox.output().ok().filter(|output| output.outcome.success())?;
     let said = String::from_utf8(output.stdout).ok()?;
     said.split_ascii_whitespace().next_back().map(str::to_owned)
 }

@@ -67,10 +67,37 @@ fn host_unix_socket_is_not_there() {
     allowed(Run::new().flag("--allow-unix").arg(&path).probe(&words));
 }
 
+/// All that the profile opens is the launcher's proxy, which wants the password of the run.
 #[test]
-fn an_allowlist_is_refused_until_it_can_be_kept() {
+fn an_allowlist_is_the_launcher_s_proxy_and_nothing_else() {
     require!("seatbelt");
-    let run = Run::new().flag("--allow-net").arg("api.example.com:443").probe(&["cwd"]).run();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let run = || Run::new().flag("--allow-net").arg(&address);
+    // Programs ask the proxy; what they try by themselves is refused, allowed or not.
+    blocked(run().probe(&["connect", &address]), UNREACHABLE);
+    let ask = |place: &str| {
+        format!(
+            "p=${{HTTP_PROXY#http://}}; l=$(printf %s \"${{p%@*}}\" | base64); h=${{p#*@}}; \
+             printf 'CONNECT {place} HTTP/1.1\\r\\nProxy-Authorization: Basic %s\\r\\n\\r\\n' \"$l\" | \
+             nc -w 5 \"${{h%:*}}\" \"${{h#*:}}\" | head -1"
+        )
+    };
+    let finished = run().shell(&ask(&address)).run();
+    assert!(finished.text().contains(" 200 "), "{finished}");
+    let finished = run().shell(&ask("127.0.0.1:9")).run();
+    assert!(finished.text().contains(" 403 "), "{finished}");
+    assert!(finished.stderr.contains("mcp: blocked 127.0.0.1:9"), "{finished}");
+    let stranger = "p=${HTTP_PROXY#*@}; printf 'CONNECT x:1 HTTP/1.1\\r\\n\\r\\n' | \
+                    nc -w 5 \"${p%:*}\" \"${p#*:}\" | head -1";
+    let finished = run().shell(stranger).run();
+    assert!(finished.text().contains(" 407 "), "{finished}");
+}
+
+#[test]
+fn udp_rules_are_refused_since_they_cannot_be_kept() {
+    require!("seatbelt");
+    let run = Run::new().flag("--allow-net").arg("udp://1.1.1.1:53").probe(&["cwd"]).run();
     run.code_is(125).is_clear_error();
     assert!(run.stderr.contains("--fallback warn"), "{run}");
 }

@@ -29,6 +29,14 @@ fn without_network_namespaces_sockets_are_refused() {
     let bare = Run::bare().on(Ground::Without("net")).probe(&words);
     refused(on("net").probe(&words), bare, UNREACHABLE);
     blocked(on("net").probe(&["socket", "1", "1", "0"]), UNREACHABLE);
+    // Or lead to the launcher's proxy, where something is allowed.
+    let allow = || on("net").allow_net(&address);
+    allowed(allow().probe(&words));
+    assert!(allowed(allow().probe(&["connect", "127.18.0.53:3128"])).ok);
+    blocked(allow().probe(&["connect", "127.0.0.1:9"]), UNREACHABLE);
+    blocked(allow().probe(&["socket", "2", "2", "0"]), UNREACHABLE);
+    blocked(allow().probe(&["listen", "0"]), UNREACHABLE);
+    assert_eq!(control(allow(), "network")["status"], "enforced");
     // Everything else is that of an ordinary run.
     assert_eq!(allowed(on("net").probe(&["hostname"])).detail, "mcp");
     assert_eq!(control(on("net"), "network")["status"], "enforced");
@@ -78,7 +86,7 @@ fn a_gap_is_settled_as_the_user_said() {
         .run();
     strict.code_is(125);
     assert!(strict.stderr.contains("user namespaces"), "{strict}");
-    let allow = || Run::new().on(PLAIN).flag("--allow-net").arg("example.com:443");
+    let allow = || Run::new().on(PLAIN).flag("--allow-net").arg("udp://1.1.1.1:53");
     let denied = allow().probe(&["cwd"]).run();
     denied.code_is(125);
     assert!(denied.stderr.contains("network"), "{denied}");

@@ -9,6 +9,7 @@ mod files;
 mod life;
 mod nested;
 mod others;
+mod proxy;
 
 use crate::support::{PLAIN, Run};
 

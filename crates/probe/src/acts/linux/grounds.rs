@@ -13,12 +13,15 @@ use super::c_string;
 const ALL_IDS: &str = "0 0 4294967295";
 
 /// `WHAT` is a list: kinds of namespaces that cannot be made (`user`, `net`, `pid`, `mnt` …), or `proc`
-/// for a /proc that is partly masked, as in a container.
+/// for a /proc that is partly masked, as in a container; or it is `clone3`, which many filters refuse.
 pub(crate) fn without(args: Args<'_>) -> Said {
     let what = args.text(0);
     let masked = what.split(',').any(|name| name == "proc");
-    new_namespaces(masked)?;
-    for name in what.split(',').filter(|name| *name != "proc") {
+    match what == "clone3" {
+        true => no_clone3()?,
+        false => new_namespaces(masked)?,
+    }
+    for name in what.split(',').filter(|name| !["proc", "clone3"].contains(name)) {
         let path = format!("/proc/sys/user/max_{name}_namespaces");
         fs::write(&path, "0")
             .map_err(|error| Failure::after(&error, format!("{path}: {error}")))?;
@@ -29,6 +32,26 @@ pub(crate) fn without(args: Args<'_>) -> Said {
     let mut command = std::process::Command::new(args.path(1));
     command.args(args.rest(2));
     Err(std::os::unix::process::CommandExt::exec(&mut command).into())
+}
+
+fn no_clone3() -> io::Result<()> {
+    /// As `struct sock_filter` lies in memory.
+    const fn instruction(code: u64, if_true: u64, if_false: u64, k: u64) -> u64 {
+        code | if_true << 16 | if_false << 24 | k << 32
+    }
+    let filter = [
+        instruction(0x20, 0, 0, 0),
+        instruction(0x15, 0, 1, libc::SYS_clone3 as u64),
+        instruction(0x06, 0, 0, 0x0005_0000 | libc::ENOSYS as u64),
+        instruction(0x06, 0, 0, 0x7fff_0000),
+    ];
+    let program = [filter.len() as u64, filter.as_ptr() as u64];
+    let number = |option: i32| Arg::Num(option as u64);
+    let (one, zero) = (|| Arg::Num(1), || Arg::Num(0));
+    call(libc::SYS_prctl, &mut [number(libc::PR_SET_NO_NEW_PRIVS), one(), zero(), zero(), zero()])?;
+    let program = Arg::Num(std::ptr::from_ref(&program) as u64);
+    call(libc::SYS_prctl, &mut [number(libc::PR_SET_SECCOMP), Arg::Num(2), program])?;
+    Ok(())
 }
 
 /// A user namespace in which everybody is who they were. A map of all ids is written by a child

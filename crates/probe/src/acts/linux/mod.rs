@@ -1,6 +1,7 @@
 //! Acts that need Linux, mostly system calls made by number.
 
 pub(super) mod attributes;
+pub(super) mod connects;
 pub(super) mod descriptors;
 pub(super) mod grounds;
 pub(super) mod identity;

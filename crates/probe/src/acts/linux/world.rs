@@ -107,6 +107,8 @@ fn interface_up() -> Result<(), Failure> {
     call(libc::SYS_ioctl, &mut [fd, command!(SIOCSIFFLAGS), Arg::Bytes(&mut request)])?;
     // Servers have addresses that no interface has; hosts may be without IPv6.
     let _ = fs::write("/proc/sys/net/ipv6/ip_nonlocal_bind", "1");
+    // Other programs' servers may be an ordinary user's.
+    let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
     Ok(())
 }
 

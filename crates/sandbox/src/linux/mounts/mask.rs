@@ -97,6 +97,41 @@ impl Root {
         }
     }
 
+    /// Mounts something on itself, read-only with all that is mounted in it.
+    pub fn protect(&mut self, at: &Path) -> io::Result<Closed> {
+        self.parent = None;
+        let (place, kind) = match find(&self.top, at)? {
+            Found::Not(closed) => return Ok(closed),
+            Found::There(place, kind) => (place, kind),
+        };
+        let depth = if kind == FileType::Directory { sys::Depth::Tree } else { sys::Depth::One };
+        let tree = clone_tree(&place, Path::new(""))?;
+        let later = self.later.is_some();
+        if !later {
+            let fixed = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
+            sys::set_tree_attributes(std::os::fd::AsFd::as_fd(&tree), fixed, depth, None)?;
+        }
+        if attach(&tree, &place)? == Closed::Gone {
+            return Ok(Closed::Gone);
+        }
+        match (later, kind) {
+            // It holds nothing to be changed, and the old call would follow it.
+            (true, FileType::Symlink) => {}
+            (true, _) => {
+                self.is_left_for_later(at, Access::ReadOnly, Devices::Off);
+            }
+            (false, _) => confirm_read_only(&tree)?,
+        }
+        let Found::There(now, _) = find(&self.top, at)? else {
+            return Err(Errno::STALE.into());
+        };
+        let now = fs::statx(&now, "", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+        match now.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
+            true => Ok(Closed::Now),
+            false => Err(Errno::STALE.into()),
+        }
+    }
+
     /// Mounts a directory on itself: a mount point cannot be renamed or removed.
     pub fn hold(&mut self, at: &Path) -> io::Result<Closed> {
         // What is kept open may be below.

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use mcp_policy::{Host, NetRule, NetworkMode, Ports, Protocol, Sourced};
 
-use super::filter_arch;
+use super::{filter_arch, proxied};
 use crate::host::{Fact, HostFacts};
 use crate::linux::outlet::{Outlet, Refused};
 use crate::linux::seccomp::Connects;
@@ -133,22 +133,13 @@ pub fn intent(request: &Request, facts: &HostFacts) -> Intent {
 
 /// Where the other namespaces are to be had and this one is not.
 fn without_namespace(request: &Request, facts: &HostFacts, why: &str) -> Intent {
-    let network = &request.policy.network;
     if let Err(no_filter) = filter_arch(facts) {
         return Intent::unavailable(
             format!("there is no network namespace here ({why}), and {no_filter}"),
             "allow network namespaces; `mcp doctor` names the setting",
         );
     }
-    let by = format!("every socket is refused, since there is no network namespace here ({why})");
-    match network.allow.len() + network.unix.len() + network.listen.len() {
-        0 => Intent::enforce(by),
-        _ => Intent::partial(
-            by,
-            "what is allowed cannot be reached (--fallback warn starts with no network at all, \
-             --network host with all of it)",
-        ),
-    }
+    proxied::intent(request, facts, &format!("there is no network namespace here ({why})"))
 }
 
 fn not_possible(rules: &[Sourced<NetRule>]) -> Option<Intent> {

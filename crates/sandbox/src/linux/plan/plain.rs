@@ -2,7 +2,7 @@
 //! call filter, rlimits and a supervisor that collects the tree.
 //!
 //! Stops: opening, listing, executing, making, moving and removing anything that is not part of the
-//! system, shown or granted; every socket; signals and traces to processes outside; changes of mode,
+//! system, shown or granted; every socket, or every one but those to the launcher's proxy; signals and traces to processes outside; changes of mode,
 //! owner, times and extended attributes outside writable places. Needs Landlock (Linux 5.13).
 //!
 //! Leaves open, and says so: the host's names are seen (stat, the list of processes with their command
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{NetworkMode, Subprocess};
 
-use super::{Counted, Steps, filter, filter_arch, limits, rlimits, watches};
+use super::{Counted, Steps, filter, filter_arch, limits, proxied, rlimits, watches};
 use crate::control::Control;
 use crate::host::{EntryKind, Fact, HostFacts, Ids};
 use crate::linux::cgroup;
@@ -54,6 +54,9 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
     limits::steps(request, facts, steps);
     watches(request, steps);
     limits::watch(request, facts, steps);
+    if proxied::sockets(request, facts) == Sockets::Proxied {
+        steps.push(proxied::step(request), &[Control::Network]);
+    }
     steps.push(Step::Subreaper, &[Control::TreeKill]);
     steps.push(
         Step::PrivateDirectories {
@@ -75,6 +78,11 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
     }
     steps.push(Step::DropPrivileges, &[Control::Privileges]);
     let isolated = request.policy.network.mode.value == NetworkMode::Isolated;
+    let sockets = match isolated {
+        true => proxied::sockets(request, facts),
+        false if facts.landlock_abi >= UNIX_SOCKETS_FROM => Sockets::All,
+        false => Sockets::Internet,
+    };
     if facts.landlock_abi > 0 {
         let step = Step::Landlock {
             abi: facts.landlock_abi,
@@ -101,11 +109,6 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
         other => other,
     });
     steps.push(Step::Descriptors { stdio }, &[Control::Descriptors]);
-    let sockets = match isolated {
-        true => Sockets::None,
-        false if facts.landlock_abi >= UNIX_SOCKETS_FROM => Sockets::All,
-        false => Sockets::Internet,
-    };
     let deputy = if facts.listener.usable() { Deputy::Asked } else { Deputy::None };
     let ground = Ground::Plain { landlock: facts.landlock_abi, deputy };
     filter(request, facts, sockets, ground, steps);
@@ -203,6 +206,10 @@ pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str)
             ),
         },
         Control::Deny => deny(request, walls),
+        Control::Protect if request.protects() => Intent::unavailable(
+            format!("{why}, and Landlock cannot close a part of a writable directory"),
+            "allow user namespaces (`mcp doctor` names the setting), or do without (--no-protect)",
+        ),
         Control::Network => network(request, facts)?,
         Control::Subprocess => subprocess(request, facts)?,
         Control::ProcessIsolation => match walls {
@@ -332,17 +339,7 @@ fn network(request: &Request, facts: &HostFacts) -> Option<Intent> {
             "allow user namespaces for this program; `mcp doctor` names the setting",
         ));
     }
-    let by = "every socket is refused, those to programs of the host as well";
-    let wanted = network.allow.len() + network.unix.len() + network.listen.len();
-    Some(match wanted {
-        0 => Intent::enforce(by),
-        _ => Intent::partial(
-            by,
-            "what is allowed cannot be reached: allowlists, unix sockets and listening need a \
-             network namespace (--fallback warn starts with no network at all, --network host with \
-             all of it)",
-        ),
-    })
+    Some(proxied::intent(request, facts, "there are no namespaces here"))
 }
 
 /// Who is asked about new processes is who listens, and a task has one listener.

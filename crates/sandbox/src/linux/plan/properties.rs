@@ -86,6 +86,9 @@ fn is_asked_for(control: Control, request: &Request) -> bool {
     let limits = &policy.limits;
     match control {
         Control::Deny => !policy.filesystem.deny.is_empty(),
+        Control::Protect => {
+            policy.protect.value == mcp_policy::Protect::Usual && !request.write.is_empty()
+        }
         Control::Network => policy.network.mode.value == NetworkMode::Isolated,
         Control::Subprocess => policy.process.subprocess.value == Subprocess::Refused,
         Control::Memory => limits.memory.value.is_some(),

@@ -10,13 +10,14 @@ use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Refusal}
 const BEGIN: &str = "<!-- refused-calls:begin -->\n";
 const END: &str = "<!-- refused-calls:end -->";
 
-fn answer(name: &str, action: Action) -> &'static str {
+fn answer(name: &str, action: Action, reason: &str) -> &'static str {
     match action {
         Action::Errno(EPERM) => "EPERM",
         Action::Errno(EACCES) => "EACCES",
         Action::Errno(ENOSYS) => "ENOSYS",
         Action::Errno(EPROTONOSUPPORT) => "EPROTONOSUPPORT",
         Action::Errno(EAFNOSUPPORT) => "EAFNOSUPPORT",
+        Action::Notify if reason.contains("proxy") => "the launcher: connects in its place",
         Action::Notify if name == "connect" => "the launcher: goes on",
         Action::Notify => "the launcher: EPERM",
         other => panic!("{other:?}"),
@@ -27,8 +28,8 @@ fn table(refusals: &[Refusal]) -> String {
     let mut text = String::from("| call | when | answer | because |\n|---|---|---|---|\n");
     for Refusal { call, when, action, reason, .. } in refusals {
         let when = if when.is_empty() { "always" } else { when };
-        text +=
-            &format!("| `{}` | {when} | {} | {reason} |\n", call.name, answer(call.name, *action));
+        let answer = answer(call.name, *action, reason);
+        text += &format!("| `{}` | {when} | {answer} | {reason} |\n", call.name);
     }
     text
 }
@@ -44,6 +45,7 @@ fn security_lists_the_refused_calls() {
         ("With `--no-subprocess` also", NO_NEW_PROCESSES),
         ("With rules for networks, or for every port of a host, also", ANNOUNCED),
         ("Without a network namespace, unless `--network host` is given, also", plain::NO_SOCKETS),
+        ("Without a network namespace, with TCP rules, instead of that", plain::PROXIED),
         (
             "Without namespaces, with `--network host` and Landlock before 9, also",
             plain::NO_UNIX_SOCKETS,

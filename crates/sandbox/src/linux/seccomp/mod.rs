@@ -61,6 +61,8 @@ pub enum Sockets {
     All,
     /// Those of the internet; a unix socket would lead to the host's own programs.
     Internet,
+    /// TCP ones, which the launcher connects; and connected pairs.
+    Proxied,
     /// None but connected pairs.
     None,
 }

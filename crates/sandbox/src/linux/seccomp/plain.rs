@@ -8,8 +8,8 @@
 
 use crate::linux::seccomp::filter::{EACCES, ENOSYS, EPERM, Test};
 use crate::linux::seccomp::rules::{
-    AF_UNIX, Refusal, SOCKET, Sense, always, any_bit, asked, both, int, none_of, one_of, same,
-    when, x86,
+    AF_INET, AF_INET6, AF_UNIX, NO_OTHER_LISTENER, Refusal, SOCKET, Sense, always, any_bit, asked,
+    both, int, none_of, one_of, same, when, x86,
 };
 use crate::linux::seccomp::{Deputy, Ground, Sockets};
 
@@ -55,28 +55,56 @@ const SIOCSPGRP: u64 = 0x8902;
 const STREAM: u64 = 1;
 const SEQPACKET: u64 = 5;
 const SOCKET_TYPE: u64 = 0xf;
+const TCP: u64 = 6;
 
 const ATTRIBUTES: &str = "changes a file that was not granted for writing";
 const OTHERS: &str = "acts on other processes of the user";
 const SHARED: &str = "is shared with the host's programs";
 const REACHES: &str = "no socket is there to be used";
 
+const NO_DATAGRAM_PAIRS: Refusal = when(
+    both("socketpair", 53, 199),
+    &[
+        int(1, Test::Masked { mask: SOCKET_TYPE, value: STREAM }, Sense::Not),
+        int(1, Test::Masked { mask: SOCKET_TYPE, value: SEQPACKET }, Sense::Not),
+    ],
+    "type is neither STREAM nor SEQPACKET",
+    EACCES,
+    "half of a datagram pair sends to any address",
+);
+
 /// Without an own network namespace, where no network is asked for.
 pub const NO_SOCKETS: &[Refusal] = &[
     always(SOCKET, EACCES, "the network, and unix sockets of the host"),
-    when(
-        both("socketpair", 53, 199),
-        &[
-            int(1, Test::Masked { mask: SOCKET_TYPE, value: STREAM }, Sense::Not),
-            int(1, Test::Masked { mask: SOCKET_TYPE, value: SEQPACKET }, Sense::Not),
-        ],
-        "type is neither STREAM nor SEQPACKET",
-        EACCES,
-        "half of a datagram pair sends to any address",
-    ),
+    NO_DATAGRAM_PAIRS,
     always(both("connect", 42, 203), EACCES, REACHES),
     always(both("bind", 49, 200), EACCES, REACHES),
     always(both("listen", 50, 201), EACCES, REACHES),
+];
+
+/// Without an own network namespace, where something is allowed: the launcher makes each connection
+/// and puts it in the place of the command's own socket. What else a socket can do is refused.
+pub const PROXIED: &[Refusal] = &[
+    when(
+        SOCKET,
+        &[none_of(0, &[AF_INET, AF_INET6])],
+        "family is neither INET nor INET6",
+        EACCES,
+        "unix sockets of the host",
+    ),
+    when(
+        SOCKET,
+        &[int(1, Test::Masked { mask: SOCKET_TYPE, value: STREAM }, Sense::Not)],
+        "type is not STREAM",
+        EACCES,
+        "UDP and ICMP send without connecting",
+    ),
+    when(SOCKET, &[none_of(2, &[0, TCP])], "protocol is not TCP", EACCES, "only TCP is proxied"),
+    NO_DATAGRAM_PAIRS,
+    asked(both("connect", 42, 203), &[], "", "leads to the launcher's proxy, and nowhere else"),
+    always(both("bind", 49, 200), EACCES, "would be reached from the host's network"),
+    always(both("listen", 50, 201), EACCES, "would be reached from the host's network"),
+    NO_OTHER_LISTENER,
 ];
 
 /// With the host's network and without a root of its own.
@@ -88,16 +116,7 @@ pub const NO_UNIX_SOCKETS: &[Refusal] = &[
         EACCES,
         "D-Bus, docker.sock …: programs of the host that do what they are told",
     ),
-    when(
-        both("socketpair", 53, 199),
-        &[
-            int(1, Test::Masked { mask: SOCKET_TYPE, value: STREAM }, Sense::Not),
-            int(1, Test::Masked { mask: SOCKET_TYPE, value: SEQPACKET }, Sense::Not),
-        ],
-        "type is neither STREAM nor SEQPACKET",
-        EACCES,
-        "half of a datagram pair sends to any address",
-    ),
+    NO_DATAGRAM_PAIRS,
 ];
 
 /// Without namespaces.
@@ -223,6 +242,7 @@ pub fn tables(sockets: Sockets, ground: Ground) -> Vec<&'static [Refusal]> {
     let mut tables = match sockets {
         Sockets::All => vec![],
         Sockets::Internet => vec![NO_UNIX_SOCKETS],
+        Sockets::Proxied => vec![PROXIED],
         Sockets::None => vec![NO_SOCKETS],
     };
     if let Ground::Plain { landlock, deputy } = ground {

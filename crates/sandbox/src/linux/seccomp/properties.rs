@@ -129,6 +129,7 @@ proptest! {
                     (Connects::Announced, plain::tables(Sockets::All, Ground::Namespaces)),
                     (Connects::Free, plain::tables(Sockets::None, plainly(1))),
                     (Connects::Free, plain::tables(Sockets::Internet, plainly(6))),
+                    (Connects::Free, plain::tables(Sockets::Proxied, plainly(7))),
                 ] {
                     let filter = with(arch, processes, connects, &more);
                     let program = compile(&filter);

@@ -342,7 +342,7 @@ pub const ANNOUNCED: &[Refusal] = &[
     NO_OTHER_LISTENER,
 ];
 
-const NO_OTHER_LISTENER: Refusal = when(
+pub(super) const NO_OTHER_LISTENER: Refusal = when(
     both("seccomp", 317, 277),
     &[any_bit(1, NEW_LISTENER)],
     "asks for a listener",

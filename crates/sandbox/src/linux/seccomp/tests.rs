@@ -308,7 +308,7 @@ fn every_program_is_one_that_the_kernel_takes() {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
             for connects in [Connects::Free, Connects::Announced] {
-                for sockets in [Sockets::All, Sockets::Internet, Sockets::None] {
+                for sockets in [Sockets::All, Sockets::Internet, Sockets::Proxied, Sockets::None] {
                     for ground in
                         [Ground::Namespaces, Ground::Plain { landlock: 0, deputy: Deputy::Asked }]
                     {
@@ -383,6 +383,29 @@ fn without_a_network_namespace_no_socket_is_made() {
     plainly(Sockets::Internet, 7, "socket", &[1, 1, 0], refused);
     plainly(Sockets::Internet, 7, "socket", &[2, 1, 6], Action::Allow);
     plainly(Sockets::All, 9, "socket", &[1, 1, 0], Action::Allow);
+}
+
+#[test]
+fn with_a_proxy_only_tcp_sockets_are_made_and_the_launcher_connects_them() {
+    let refused = Action::Errno(EACCES);
+    let socket = |arguments: [u64; 3], action| {
+        plainly(Sockets::Proxied, 7, "socket", &arguments, action);
+    };
+    for arguments in [[2, 1, 0], [10, 1, 6], [2, 0x80801, 6]] {
+        socket(arguments, Action::Allow);
+    }
+    for arguments in [[1, 1, 0], [2, 2, 0], [10, 2, 17], [2, 3, 1], [16, 3, 0], [2, 1, 17]] {
+        socket(arguments, refused);
+    }
+    // MPTCP, SCTP.
+    for protocol in [262, 132] {
+        socket([2, 1, protocol], Action::Errno(EPROTONOSUPPORT));
+    }
+    plainly(Sockets::Proxied, 7, "socketpair", &[1, 2, 0], refused);
+    plainly(Sockets::Proxied, 7, "connect", &[3, 0, 0], Action::Notify);
+    for name in ["bind", "listen"] {
+        plainly(Sockets::Proxied, 7, name, &[3, 0, 0], refused);
+    }
 }
 
 #[test]

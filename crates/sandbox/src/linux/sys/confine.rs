@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 use super::check;
@@ -83,11 +83,15 @@ pub fn install_filter(
 
 /// Installs a filter that allows everything and could ask. Throw-away children only.
 pub fn listen_to_nothing() -> io::Result<()> {
+    listener_to_nothing().map(|_| ())
+}
+
+fn listener_to_nothing() -> io::Result<Option<OwnedFd>> {
     const RETURN: u16 = 0x06;
     const ALLOW: u32 = 0x7fff_0000;
     rustix::thread::set_no_new_privs(true)?;
     let allow = Instruction { code: RETURN, yes: 0, no: 0, k: ALLOW };
-    install_filter(&[allow], Listening::On).map(|_| ())
+    install_filter(&[allow], Listening::On)
 }
 
 /// Whether a filter is on this thread, by the kernel's word.
@@ -187,6 +191,52 @@ pub fn still_waits(listener: BorrowedFd<'_>, asked: Asked) -> bool {
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const asked.id)
     };
     result == 0
+}
+
+/// Whether a descriptor is closed when another program is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cloexec {
+    No,
+    Yes,
+}
+
+/// Puts a copy of a descriptor of ours at this number of who asks, in the place of what is there
+/// (Linux 5.9).
+pub fn install_descriptor(
+    listener: BorrowedFd<'_>,
+    asked: Asked,
+    ours: BorrowedFd<'_>,
+    at: i32,
+    cloexec: Cloexec,
+) -> io::Result<()> {
+    let addition = libc::seccomp_notif_addfd {
+        id: asked.id,
+        flags: libc::SECCOMP_ADDFD_FLAG_SETFD as u32,
+        srcfd: ours.as_raw_fd() as u32,
+        newfd: at as u32,
+        newfd_flags: if cloexec == Cloexec::Yes { libc::O_CLOEXEC as u32 } else { 0 },
+    };
+    // SAFETY: the kernel reads one seccomp_notif_addfd, which outlives the call.
+    let result = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const addition)
+    };
+    check(result.into())?;
+    Ok(())
+}
+
+/// Whether descriptors can be put in the place of others, by asking for it in nobody's name.
+/// Throw-away children only.
+pub fn can_install_descriptors() -> io::Result<()> {
+    let Some(listener) = listener_to_nothing()? else {
+        return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+    };
+    let nobody = Asked { id: u64::MAX, number: 0, thread: 0, arguments: [0; 6] };
+    let ours = listener.as_fd();
+    match install_descriptor(ours, nobody, ours, 0, Cloexec::Yes) {
+        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+        Err(e) => Err(e),
+        Ok(()) => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+    }
 }
 
 /// A Landlock ruleset that refuses these uses of files and of what is outside its domain.

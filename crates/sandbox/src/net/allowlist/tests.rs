@@ -194,7 +194,7 @@ fn rule() -> impl Strategy<Value = NetRule> {
         prop_oneof![Just(Ports::Default), Just(Ports::Any), (79u16..82).prop_map(Ports::One)];
     (any::<bool>(), host, ports).prop_map(|(tcp, host, ports)| {
         let protocol = if tcp || ports == Ports::Default { Protocol::Tcp } else { Protocol::Udp };
-        NetRule { protocol, host, ports }
+        NetRule { protocol, host, ports, tls: Tls::Checked }
     })
 }
 
@@ -304,4 +304,13 @@ fn refusals_name_the_kind() {
         refusal.to_string(),
         "[::1]:80, which is the host's own loopback (add --allow-net [::1]:80)"
     );
+}
+
+#[test]
+fn a_rule_may_leave_tls_alone() {
+    let list = list(&["a.example:443,tls=off", "a.example:8443", "*.b.example"]);
+    let tls = |name: &str, port| list.tls(&name.parse().unwrap(), port);
+    assert_eq!(tls("a.example", 443), Tls::Off);
+    assert_eq!(tls("a.example", 8443), Tls::Checked);
+    assert_eq!(tls("x.b.example", 443), Tls::Checked);
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use mcp_policy::{HostName, Protocol};
+use mcp_policy::{HostName, Protocol, Tls};
 use mio::net::TcpStream;
 
 use super::slots::{Cause, Side};
@@ -12,6 +12,7 @@ use super::way::{Buffers, Look, Turn, Way};
 use crate::net::allowlist::Allowlist;
 use crate::net::endpoint::Target;
 use crate::net::opening::{Opening, Verdict};
+use crate::net::proxy::Manner;
 
 /// How long one end may be silent after the other has closed its half.
 pub const HALF_CLOSED: Duration = Duration::from_secs(300);
@@ -35,6 +36,15 @@ pub struct Service {
 pub enum Check {
     Names,
     Nothing,
+}
+
+impl Check {
+    pub fn of(tls: Tls) -> Check {
+        match tls {
+            Tls::Checked => Check::Names,
+            Tls::Off => Check::Nothing,
+        }
+    }
 }
 
 /// Both ends are there, and bytes go to and fro.
@@ -84,6 +94,17 @@ impl Joined {
             back: Way::new(),
             until: None,
             marked: 0,
+        }
+    }
+
+    /// The first words of a connection that was asked for: to the client that it is there, to the
+    /// server what the client asked for.
+    pub fn begin_with(&mut self, manner: Manner) {
+        self.back = Way::after(manner.connected());
+        if let Manner::Forward { head } = manner {
+            let bytes = head.len() as u64;
+            self.out = Way::after(head);
+            self.out.bytes = bytes;
         }
     }
 

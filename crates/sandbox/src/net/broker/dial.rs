@@ -15,6 +15,7 @@ use super::slots::{Cause, Side};
 use super::talk::{Said, Talk};
 use super::{Broker, socket};
 use crate::net::endpoint::{Endpoint, Target};
+use crate::net::proxy::{Failed, Manner};
 use crate::net::query::Outcome;
 use crate::net::upstream::{Names, Proxy, Route};
 
@@ -34,6 +35,8 @@ pub struct Dialing {
 struct Caller {
     client: TcpStream,
     service: Arc<Service>,
+    /// How it asked, where it did and waits for an answer.
+    manner: Option<Manner>,
 }
 
 enum Phase {
@@ -82,8 +85,14 @@ impl Rest {
 }
 
 impl Broker {
-    pub(super) fn dial(&mut self, slot: usize, client: TcpStream, service: Arc<Service>) {
-        let caller = Caller { client, service };
+    pub(super) fn dial(
+        &mut self,
+        slot: usize,
+        client: TcpStream,
+        service: Arc<Service>,
+        manner: Option<Manner>,
+    ) {
+        let caller = Caller { client, service, manner };
         if self.upstream.is_direct() {
             return self.name(slot, caller, Naming::Target);
         }
@@ -110,7 +119,8 @@ impl Broker {
         service: Arc<Service>,
         addresses: VecDeque<SocketAddr>,
     ) {
-        self.try_next(slot, Caller { client, service }, Rest::new(addresses, From::Sandbox));
+        let caller = Caller { client, service, manner: None };
+        self.try_next(slot, caller, Rest::new(addresses, From::Sandbox));
     }
 
     /// Finds the addresses of whom to connect to.
@@ -315,17 +325,25 @@ impl Broker {
     }
 
     fn join(&mut self, slot: usize, caller: Caller, stream: TcpStream) {
-        let Caller { client, service } = caller;
+        let Caller { client, service, manner } = caller;
         self.journal.traffic(&service.shown).connections += 1;
-        let joined = Joined::new(client, stream, &service);
+        let mut joined = Joined::new(client, stream, &service);
+        if let Some(manner) = manner {
+            joined.begin_with(manner);
+        }
         self.joined(slot, Cause::Unfinished, Box::new(joined), service);
     }
 
-    /// Whoever connected sees a reset: it is too late for a refusal.
+    /// Whoever connected sees a reset: it is too late for a refusal. Whoever asked is told.
     fn fail(&mut self, slot: usize, caller: Caller) {
-        self.journal.traffic(&caller.service.shown).failed += 1;
-        socket::reset(caller.client);
-        self.left(slot, &caller.service);
+        let Caller { client, service, manner } = caller;
+        self.journal.traffic(&service.shown).failed += 1;
+        let Some(manner) = manner else {
+            socket::reset(client);
+            return self.left(slot, &service);
+        };
+        let why = format!("{} could not be reached; the launcher's stderr says why", service.shown);
+        self.turn_away(slot, client, manner.failed(Failed::Unreachable(&why)));
     }
 }
 

@@ -9,6 +9,7 @@ use mio::Events;
 use super::connection::{Closing, HALF_CLOSED, Joined, Service, State};
 use super::dial::Dialing;
 use super::flow::{Flow, Port};
+use super::front::{Asking, Front, Leaving};
 use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::Question;
@@ -28,6 +29,9 @@ pub enum Entry {
     ResolverStream(Box<stub::Stream>),
     Listener(Listener),
     HostPort(mio::net::TcpListener, u16),
+    Front(Front),
+    Asking(Box<Asking>),
+    Leaving(Box<Leaving>),
     Dialing(Box<Dialing>),
     Joined(Box<Joined>, Arc<Service>),
     Question(Box<Question>),
@@ -126,6 +130,9 @@ impl Broker {
             Entry::Dialing(dialing) => self.dialing(slot, cause, dialing),
             Entry::Listener(listener) => self.accept(slot, listener),
             Entry::HostPort(listener, port) => self.accept_from_host(slot, listener, port),
+            Entry::Front(front) => self.accept_at_front(slot, front),
+            Entry::Asking(asking) => self.asking(slot, asking),
+            Entry::Leaving(leaving) => self.leaving(slot, leaving),
             Entry::Resolver(socket) => self.resolver(slot, socket),
             Entry::ResolverListener(listener) => self.resolver_listener(slot, listener),
             Entry::ResolverStream(stream) => self.resolver_stream(slot, stream),
@@ -150,6 +157,8 @@ impl Broker {
         };
         match entry {
             Entry::Dialing(dialing) => self.dialing_too_long(slot, dialing, now),
+            Entry::Asking(asking) => self.asking_too_long(slot, asking, now),
+            Entry::Leaving(leaving) => self.leaving_too_long(slot, leaving, now),
             Entry::Flow(flow) => self.flow_too_long(slot, flow, now),
             Entry::Joined(joined, service) => self.silent_too_long(slot, joined, service, now),
             Entry::ResolverStream(stream) if now >= stream.until => {

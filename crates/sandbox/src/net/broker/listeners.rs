@@ -16,7 +16,7 @@ use crate::net::endpoint::{Endpoint, Target};
 use crate::net::pool::{V4_RANGE, V6_RANGE};
 
 /// Connections that one listener takes before others have their turn.
-const MOST_AT_ONCE: usize = 64;
+pub const MOST_AT_ONCE: usize = 64;
 
 /// When to try again where the host itself has run out of something.
 const LATER: Duration = Duration::from_millis(250);
@@ -81,7 +81,7 @@ impl Broker {
         self.slots.put(slot, Entry::Listener(listener));
     }
 
-    fn is_full(&mut self, slot: usize) -> bool {
+    pub(super) fn is_full(&mut self, slot: usize) -> bool {
         let full = self.connections >= self.bounds.connections;
         if full {
             let most = self.bounds.connections;
@@ -91,7 +91,7 @@ impl Broker {
         full
     }
 
-    fn after_accept(&mut self, slot: usize, error: &io::Error) {
+    pub(super) fn after_accept(&mut self, slot: usize, error: &io::Error) {
         match error.kind() {
             io::ErrorKind::WouldBlock => {}
             io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => self.busy.push(slot),
@@ -102,7 +102,7 @@ impl Broker {
         }
     }
 
-    fn take_in(&mut self, mut client: mio::net::TcpStream, service: Arc<Service>) {
+    pub(super) fn take_in(&mut self, mut client: mio::net::TcpStream, service: Arc<Service>) {
         let slot = self.slots.reserve();
         if self.register(&mut client, slot, Side::Inner).is_err() {
             return self.slots.release(slot);
@@ -112,7 +112,7 @@ impl Broker {
         if let Target::Name(name) = &service.target {
             self.pool.pin(name);
         }
-        self.dial(slot, client, service);
+        self.dial(slot, client, service, None);
     }
 
     /// A port of the host's loopback that leads to the command's.
@@ -176,7 +176,10 @@ impl Broker {
             return;
         }
         let (target, check) = match self.pool.name_of(to.ip()) {
-            Some(name) => (Target::Name(name.clone()), Check::Names),
+            Some(name) => {
+                let check = Check::of(self.allow.tls(name, to.port()));
+                (Target::Name(name.clone()), check)
+            }
             None => (Target::Ip(to.ip()), Check::Nothing),
         };
         let wanted = Endpoint { target: target.clone(), port: to.port() };

@@ -14,6 +14,7 @@ mod copy;
 mod dial;
 mod event_loop;
 mod flow;
+mod front;
 mod handle;
 mod journal;
 mod listeners;
@@ -38,6 +39,8 @@ use mio::{Interest, Registry, Token};
 
 use self::connection::Service;
 use self::event_loop::Entry;
+use self::front::Expected;
+pub use self::front::{Callers, Wanted};
 pub use self::handle::Handle;
 pub use self::journal::{Journal, Meter, NetworkUse, Refusal, Tell, Traffic};
 use self::names::Names;
@@ -46,6 +49,7 @@ pub(in crate::net) use self::names::{Socket, configured};
 use self::slots::{Side, Slots, Timers, token};
 use self::way::Buffers;
 use crate::net::allowlist::Allowlist;
+use crate::net::endpoint::{Endpoint, Target};
 use crate::net::pool::{CAPACITY, Pool};
 use crate::net::upstream::Upstream;
 
@@ -55,6 +59,23 @@ pub trait Inside: Send {
     fn datagrams(&mut self, at: SocketAddr) -> io::Result<UdpSocket>;
     /// A connection to a server inside that may still be in the making.
     fn connect(&mut self, to: SocketAddr) -> io::Result<TcpStream>;
+}
+
+/// Where the sandbox has no network of its own.
+pub struct NoInside;
+
+impl Inside for NoInside {
+    fn listen(&mut self, _: &[SocketAddr]) -> io::Result<Vec<io::Result<TcpListener>>> {
+        Ok(Vec::new())
+    }
+
+    fn datagrams(&mut self, _: SocketAddr) -> io::Result<UdpSocket> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn connect(&mut self, _: SocketAddr) -> io::Result<TcpStream> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// Something else that has to do with the sandbox's network and is served by the same loop.
@@ -84,6 +105,28 @@ impl Watched<'_> {
     /// The command is about to connect to this.
     pub fn announce(&mut self, to: SocketAddr) {
         self.0.announce(to);
+    }
+
+    /// Where connections are taken to be proxied.
+    pub fn front(&self) -> Option<SocketAddr> {
+        self.0.front
+    }
+
+    /// Whether the rules allow a connection to this address. What they do not is told.
+    pub fn allows(&mut self, to: SocketAddr) -> bool {
+        let to = Endpoint { target: Target::Ip(to.ip().to_canonical()), port: to.port() };
+        match self.0.allow.check(Protocol::Tcp, &to) {
+            Ok(_) => true,
+            Err(refusal) => {
+                self.0.journal.refused(&refusal);
+                false
+            }
+        }
+    }
+
+    /// A connection that was made for the command, and is on its way from this address.
+    pub fn expect(&mut self, from: SocketAddr, wanted: Wanted) {
+        self.0.expected.insert(from, wanted);
     }
 }
 
@@ -136,6 +179,9 @@ pub struct Broker {
     listening: HashMap<SocketAddr, usize>,
     /// Names that have been given their listeners.
     published: HashMap<HostName, stub::Published>,
+    /// Where connections are taken to be proxied, and whose.
+    front: Option<SocketAddr>,
+    expected: Expected,
     /// Listeners that have somebody waiting while there is no room.
     paused: Vec<usize>,
     connections: usize,
@@ -171,6 +217,8 @@ impl Broker {
             inside,
             listening: HashMap::new(),
             published: HashMap::new(),
+            front: None,
+            expected: Expected::new(),
             paused: Vec::new(),
             connections: 0,
             flows: 0,

@@ -1,5 +1,6 @@
 //! Options of sockets.
 
+use std::io::{self, Write};
 use std::net::IpAddr;
 
 use mio::net::TcpStream;
@@ -39,4 +40,16 @@ pub fn reset(stream: TcpStream) {
 #[cfg(not(unix))]
 pub fn reset(stream: TcpStream) {
     drop(stream);
+}
+
+/// Whether all of it could be written.
+pub fn say(mut stream: &TcpStream, words: &mut Vec<u8>) -> io::Result<bool> {
+    while !words.is_empty() {
+        match stream.write(words) {
+            Ok(count) => drop(words.drain(..count)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(true)
 }

@@ -212,7 +212,8 @@ impl Broker {
                 continue;
             };
             let target = Target::Name(name.clone());
-            let service = Arc::new(Service::of(target, at.port(), Check::Names));
+            let check = Check::of(self.allow.tls(name, at.port()));
+            let service = Arc::new(Service::of(target, at.port(), check));
             if self.listen_for(*at, listener, service).is_ok() {
                 listening.push(*at);
             }

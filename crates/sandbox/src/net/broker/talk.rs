@@ -1,11 +1,12 @@
 //! The words that go before a connection through the user's own proxy. Answers are looked at
 //! before they are taken, so that nothing of what the server says next is taken with them.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use mio::net::TcpStream;
 
+use super::socket;
 use crate::net::connect::{self, Answer, ResponseReader};
 use crate::net::endpoint::Endpoint;
 use crate::net::parsed::Parsed;
@@ -58,12 +59,8 @@ impl Talk {
 
     pub fn advance(&mut self, mut stream: &TcpStream, scratch: &mut [u8]) -> io::Result<Said> {
         loop {
-            while !self.unsent.is_empty() {
-                match stream.write(&self.unsent) {
-                    Ok(count) => drop(self.unsent.drain(..count)),
-                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Said::Waits),
-                    Err(e) => return Err(e),
-                }
+            if !socket::say(stream, &mut self.unsent)? {
+                return Ok(Said::Waits);
             }
             let count = match stream.peek(scratch) {
                 Ok(0) => return Ok(Said::Refused("the proxy closed the connection".to_owned())),

@@ -1,32 +1,18 @@
 //! The broker between sockets of this machine's loopback, one turn at a time.
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use mio::Events;
 
-use super::{Broker, Inside, Journal, Setup};
+use super::{Broker, Callers, Journal, NoInside, Setup, Wanted, Watched};
+use crate::net::allowlist::Allowlist;
+use crate::net::proxy::Login;
 use crate::net::upstream::Upstream;
 
 /// After this a test is stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-struct Nowhere;
-
-impl Inside for Nowhere {
-    fn listen(&mut self, _: &[SocketAddr]) -> io::Result<Vec<io::Result<TcpListener>>> {
-        Ok(Vec::new())
-    }
-
-    fn datagrams(&mut self, _: SocketAddr) -> io::Result<UdpSocket> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn connect(&mut self, _: SocketAddr) -> io::Result<TcpStream> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
 
 /// A broker that leads from `at` to `server`.
 struct Relay {
@@ -44,7 +30,7 @@ impl Relay {
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
         };
-        let mut broker = Broker::new(setup, Box::new(Nowhere), 1024).unwrap();
+        let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -105,4 +91,119 @@ fn a_reset_connection_leaves_no_timer() {
     drop(server);
     relay.turn_until(|broker| broker.connections == 0);
     assert_eq!(relay.broker.timers.next(), None);
+}
+
+/// A broker that is a proxy, for whom `callers` says, with these rules.
+struct Proxy {
+    broker: Broker,
+    at: SocketAddr,
+}
+
+impl Proxy {
+    fn new(callers: Callers, rules: &[String]) -> Proxy {
+        let rules = rules.iter().map(|rule| rule.parse().unwrap());
+        let setup = Setup {
+            rules: Allowlist::with_loopback(rules),
+            listeners: Vec::new(),
+            own: Box::new(Vec::new),
+            upstream: Upstream::default(),
+            journal: Journal::new(Box::new(|_| {})),
+        };
+        let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let at = listener.local_addr().unwrap();
+        broker.add_front(listener, callers).unwrap();
+        Proxy { broker, at }
+    }
+
+    /// Connects, says something and gives all that is answered.
+    fn says(&mut self, words: &str, expected: Option<Wanted>) -> String {
+        let mut client = TcpStream::connect(self.at).unwrap();
+        if let Some(wanted) = expected {
+            Watched(&mut self.broker).expect(client.local_addr().unwrap(), wanted);
+        }
+        client.write_all(words.as_bytes()).unwrap();
+        client.set_nonblocking(true).unwrap();
+        let (mut heard, mut bytes) = (Vec::new(), [0; 4096]);
+        let start = Instant::now();
+        let mut events = Events::with_capacity(16);
+        loop {
+            assert!(start.elapsed() < PATIENCE, "stuck");
+            let soon = Instant::now() + Duration::from_millis(10);
+            self.broker.turn(&mut events, Some(soon)).unwrap();
+            match client.read(&mut bytes) {
+                Ok(0) => break,
+                Ok(count) => heard.extend(&bytes[..count]),
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => break,
+            }
+        }
+        drop(client);
+        while self.broker.connections > 0 {
+            assert!(start.elapsed() < PATIENCE, "stuck");
+            let soon = Instant::now() + Duration::from_millis(10);
+            self.broker.turn(&mut events, Some(soon)).unwrap();
+        }
+        assert_eq!(self.broker.timers.next(), None);
+        String::from_utf8_lossy(&heard).into_owned()
+    }
+}
+
+/// A server of this machine that says one thing and closes, and its port.
+fn server() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut head = [0; 4096];
+            let count = stream.read(&mut head).unwrap_or(0);
+            let _ = stream.write_all(&[b"heard ", &head[..count]].concat());
+        }
+    });
+    port
+}
+
+#[test]
+fn whoever_was_not_announced_is_turned_away() {
+    let port = server();
+    let mut proxy = Proxy::new(Callers::Expected, &[format!("127.0.0.1:{port}")]);
+    let connect = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nword");
+    assert_eq!(proxy.says(&connect, None), "");
+    let heard = proxy.says(&connect, Some(Wanted::Proxy));
+    assert_eq!(heard, "HTTP/1.1 200 Connection established\r\n\r\nheard word");
+    let direct = Wanted::Address((Ipv4Addr::LOCALHOST, port).into());
+    assert_eq!(proxy.says("word", Some(direct)), "heard word");
+    // Each only once.
+    assert_eq!(proxy.says(&connect, None), "");
+}
+
+#[test]
+fn whoever_has_no_login_is_turned_away() {
+    let port = server();
+    let login = Login::new("mcp", "word").unwrap();
+    let mut proxy = Proxy::new(Callers::Holders(login), &[format!("localhost:{port}")]);
+    let connect = |login: &str| format!("CONNECT localhost:{port} HTTP/1.1\r\n{login}\r\nhello");
+    assert!(proxy.says(&connect(""), None).starts_with("HTTP/1.1 407 "));
+    let wrong = "Proxy-Authorization: Basic bWNwOndyb25n\r\n";
+    assert!(proxy.says(&connect(wrong), None).starts_with("HTTP/1.1 407 "));
+    let right = "Proxy-Authorization: Basic bWNwOndvcmQ=\r\n";
+    assert!(proxy.says(&connect(right), None).ends_with("heard hello"));
+    let get = format!("GET http://localhost:{port}/x HTTP/1.1\r\n{right}A: b\r\n\r\n");
+    let heard = proxy.says(&get, None);
+    let sent = format!("GET /x HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\nA: b");
+    assert_eq!(heard, format!("heard {sent}\r\n\r\n"));
+    assert!(!heard.contains("Basic"), "the login is nobody else's");
+    let other = connect(right).replace("localhost", "127.0.0.2");
+    assert!(proxy.says(&other, None).starts_with("HTTP/1.1 403 "));
+}
+
+/// A program that sends much after a request that is refused still hears why.
+#[test]
+fn a_refusal_is_heard_by_who_keeps_sending() {
+    let mut proxy = Proxy::new(Callers::Expected, &[]);
+    let body = "x".repeat(200_000);
+    let post = format!("POST http://a.example/ HTTP/1.1\r\nContent-Length: 200000\r\n\r\n{body}");
+    let heard = proxy.says(&post, Some(Wanted::Proxy));
+    assert!(heard.starts_with("HTTP/1.1 403 "), "{heard}");
+    assert!(heard.contains("add --allow-net a.example:80"), "{heard}");
 }

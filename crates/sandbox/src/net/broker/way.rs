@@ -8,6 +8,7 @@ use mio::net::TcpStream;
 
 #[cfg(not(target_os = "linux"))]
 pub use super::copy::{Buffer, Buffers};
+use super::socket;
 #[cfg(target_os = "linux")]
 pub use super::splice::{Buffer, Buffers};
 
@@ -31,6 +32,8 @@ pub struct Way {
     stage: Stage,
     /// Only while there is something in it: idle connections hold two descriptors, not six.
     buffer: Option<Buffer>,
+    /// Words of our own that go first.
+    ahead: Vec<u8>,
     pub bytes: u64,
 }
 
@@ -54,7 +57,12 @@ pub enum Look {
 
 impl Way {
     pub fn new() -> Way {
-        Way { stage: Stage::Flowing, buffer: None, bytes: 0 }
+        Way::after(Vec::new())
+    }
+
+    /// These words go first, and are not counted.
+    pub fn after(ahead: Vec<u8>) -> Way {
+        Way { stage: Stage::Flowing, buffer: None, ahead, bytes: 0 }
     }
 
     pub fn is_ended(&self) -> bool {
@@ -63,7 +71,7 @@ impl Way {
 
     /// Whether something waits until it can be sent.
     pub fn is_held_up(&self) -> bool {
-        self.buffer.is_some()
+        self.buffer.is_some() || !self.ahead.is_empty()
     }
 
     /// Moves what can be moved now.
@@ -75,6 +83,9 @@ impl Way {
         buffers: &mut Buffers,
     ) -> io::Result<Turn> {
         if self.stage == Stage::Ended {
+            return Ok(Turn::Waits);
+        }
+        if !socket::say(to, &mut self.ahead)? {
             return Ok(Turn::Waits);
         }
         let mut buffer = match self.buffer.take() {

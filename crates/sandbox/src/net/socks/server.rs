@@ -1,7 +1,8 @@
 //! The proxy's side: what a program asks of it.
 
 use super::{
-    AUTH_VERSION, IPV4, IPV6, NAME, NO_AUTH, NOTHING_ACCEPTABLE, Outcome, PASSWORD, VERSION, parse,
+    AUTH_VERSION, Auth, IPV4, IPV6, NAME, NO_AUTH, NOTHING_ACCEPTABLE, Outcome, PASSWORD, VERSION,
+    parse,
 };
 use crate::net::cursor::Cursor;
 use crate::net::endpoint::{Endpoint, Target};
@@ -13,10 +14,10 @@ pub const V4_REFUSAL: [u8; 8] = [0, 91, 0, 0, 0, 0, 0, 0];
 /// What a client that begins offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Greeting {
-    /// No name and password needed. Taken whenever it is offered: reaching the proxy is the
-    /// right to use it.
+    /// No name and password. Taken whenever it is offered, where reaching the proxy is the right
+    /// to use it.
     Open,
-    /// Only with a name and password; any will do.
+    /// With a name and password; any will do where none is needed.
     Password,
     /// Neither: answer, then close.
     Unacceptable,
@@ -37,12 +38,21 @@ pub struct Request {
     pub endpoint: Endpoint,
 }
 
-pub fn read_greeting(buffer: &[u8]) -> Parsed<Greeting> {
+/// Who may use the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admits {
+    /// Whoever can reach it.
+    Anybody,
+    /// Who shows the name and password.
+    Holders,
+}
+
+pub fn read_greeting(buffer: &[u8], admits: Admits) -> Parsed<Greeting> {
     parse(buffer, |cursor| {
         let greeting = match cursor.u8()? {
             VERSION => {
                 let methods = cursor.block8()?;
-                if methods.contains(&NO_AUTH) {
+                if methods.contains(&NO_AUTH) && admits == Admits::Anybody {
                     Greeting::Open
                 } else if methods.contains(&PASSWORD) {
                     Greeting::Password
@@ -67,21 +77,27 @@ pub fn choice(greeting: Greeting) -> [u8; 2] {
     [VERSION, method]
 }
 
-/// Reads past a name and password; they are not kept.
-pub fn read_credentials(buffer: &[u8]) -> Parsed<()> {
+/// Reads a name and password. `None` where they are of a length that nobody's are.
+pub fn read_credentials(buffer: &[u8]) -> Parsed<Option<Auth>> {
     parse(buffer, |cursor| {
         if cursor.u8()? != AUTH_VERSION {
             return Some(Err("not a SOCKS name and password"));
         }
-        cursor.block8()?;
-        cursor.block8()?;
-        Some(Ok(()))
+        let (name, password) = (cursor.block8()?, cursor.block8()?);
+        Some(Ok(Auth::new(name, password)))
     })
 }
 
-/// The answer to [`read_credentials`]: welcome.
-pub fn auth_status() -> [u8; 2] {
-    [AUTH_VERSION, 0]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Welcome {
+    Yes,
+    /// To be closed.
+    No,
+}
+
+/// The answer to [`read_credentials`].
+pub fn auth_status(welcome: Welcome) -> [u8; 2] {
+    [AUTH_VERSION, (welcome == Welcome::No).into()]
 }
 
 pub fn read_request(buffer: &[u8]) -> Parsed<Request> {

@@ -28,9 +28,9 @@ fn greetings() {
         (&[5], Parsed::NeedMore),
         (&[], Parsed::NeedMore),
     ] {
-        assert_eq!(read_greeting(bytes), expected, "{bytes:?}");
+        assert_eq!(read_greeting(bytes, Admits::Anybody), expected, "{bytes:?}");
     }
-    assert!(matches!(read_greeting(b"GET"), Parsed::Broken(_)));
+    assert!(matches!(read_greeting(b"GET", Admits::Anybody), Parsed::Broken(_)));
     assert_eq!(choice(Greeting::Open), [5, 0]);
     assert_eq!(choice(Greeting::Unacceptable), [5, 255]);
 }
@@ -47,10 +47,10 @@ fn what_a_client_writes_the_proxy_reads() {
         }
     }
     let auth = Auth::new(b"me", b"secret").unwrap();
-    assert_eq!(read_credentials(&auth.message()), done((), 11));
-    assert_eq!(read_auth_status(&auth_status()), done((), 2));
+    assert_eq!(read_credentials(&auth.message()), done(Some(auth.clone()), 11));
+    assert_eq!(read_auth_status(&auth_status(Welcome::Yes)), done((), 2));
     assert_eq!(read_choice(&choice(Greeting::Password)), done(Choice::Password, 2));
-    assert_eq!(read_greeting(&greeting(Some(&auth))), done(Greeting::Open, 4));
+    assert_eq!(read_greeting(&greeting(Some(&auth)), Admits::Anybody), done(Greeting::Open, 4));
     for outcome in [Outcome::Connected, Outcome::NotAllowed, Outcome::ConnectionRefused] {
         assert_eq!(read_reply(&reply(outcome)), done(outcome, 10));
     }
@@ -124,7 +124,7 @@ proptest! {
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let bytes = [&[5][..], &bytes].concat();
         for buffer in [&bytes[..], &bytes[1..]] {
-            let _ = (read_greeting(buffer), read_credentials(buffer), read_request(buffer));
+            let _ = (read_greeting(buffer, Admits::Holders), read_credentials(buffer), read_request(buffer));
             let _ = (read_choice(buffer), read_auth_status(buffer), read_reply(buffer));
         }
     }
@@ -132,7 +132,7 @@ proptest! {
     #[test]
     fn a_whole_message_is_never_longer_than_it_can_be(bytes in prop::collection::vec(any::<u8>(), 600..700)) {
         let bytes = [&[5][..], &bytes].concat();
-        prop_assert_ne!(read_greeting(&bytes), Parsed::NeedMore);
+        prop_assert_ne!(read_greeting(&bytes, Admits::Anybody), Parsed::NeedMore);
         prop_assert_ne!(read_request(&bytes), Parsed::NeedMore);
         prop_assert_ne!(read_reply(&bytes), Parsed::NeedMore);
     }

@@ -14,7 +14,14 @@ fn policy(toml: &str, kind: LayerKind) -> Policy {
 
 fn received(policy: Policy) -> Received {
     Received {
-        wish: Wish { policy, command: vec!["true".into()], cwd: None, home: None },
+        wish: Wish {
+            policy,
+            command: vec!["true".into()],
+            cwd: None,
+            home: None,
+            programs: vec!["make".into()],
+            identity: crate::Identity::User,
+        },
         secrets: Vec::new(),
         fallback: Fallback::Deny,
         strict: false,
@@ -70,7 +77,7 @@ fn every_part_of_a_policy_arrives() {
 #[test]
 fn an_order_of_another_version_is_refused_as_that() {
     let error = Order::from_bytes(br#"{"version":99,"new":{}}"#).err().unwrap().to_string();
-    assert!(error.contains("version 1, not 99"), "{error}");
+    assert!(error.contains("version 2, not 99"), "{error}");
 }
 
 #[cfg(unix)]

@@ -151,3 +151,29 @@ fn a_version_is_a_name_and_no_way_to_somewhere_else() {
         assert_eq!(find(version), None, "{version}");
     }
 }
+
+#[test]
+fn rustup_stands_for_the_programs_of_a_toolchain() {
+    let f = Fixture::new();
+    f.program("home/.cargo/bin/rustup", "");
+    let shim = f.path("home/.cargo/bin/cargo");
+    std::os::unix::fs::symlink("rustup", &shim).unwrap();
+    for toolchain in ["stable-x86_64-unknown-linux-gnu", "1.80.0-x86_64-unknown-linux-gnu"] {
+        f.program(format!("home/.rustup/toolchains/{toolchain}/bin/cargo"), "");
+    }
+    let cargo = |name: &str| program(f.path(format!("home/.rustup/toolchains/{name}/bin/cargo")));
+    let home = f.home().display().to_string();
+    let only_home: Variable<'_> = &|name| (name == "HOME").then(|| home.clone());
+    assert_eq!(behind(&shim, &f.home(), only_home), None);
+    f.file("home/.rustup/settings.toml", "default_toolchain = \"stable\"\n");
+    assert_eq!(behind(&shim, &f.home(), only_home), cargo("stable-x86_64-unknown-linux-gnu"));
+    f.file("home/project/rust-toolchain.toml", "[toolchain]\nchannel = \"1.80.0\" # old\n");
+    let project = f.path("home/project");
+    assert_eq!(behind(&shim, &project, only_home), cargo("1.80.0-x86_64-unknown-linux-gnu"));
+    let both: Variable<'_> = &|name| match name {
+        "RUSTUP_TOOLCHAIN" => Some("../../evil".to_owned()),
+        other => only_home(other),
+    };
+    assert_eq!(behind(&shim, &project, both), None);
+    assert_eq!(behind(&f.path("home/.cargo/bin/rustup"), &project, only_home), None);
+}

@@ -1,0 +1,59 @@
+//! The flags of `mcp exec`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Permissions, Starting, home_name};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp exec -- 'cargo build && cargo test'
+  mcp exec -C ~/src/app -- 'git commit -am done'
+  mcp exec --allow-net registry.npmjs.org:443 --home npm -- npm ci
+  mcp exec --allow-write .git/config -- git remote add origin https://example.org/a.git
+  mcp exec --rules my-rules.toml --report report.json -- 'python3 -c 1'
+
+The current directory (or -C) can be written; HOME is empty, and there is no network. Settings that other
+programs act on (.git/hooks, .git/config, .vscode, .mcp.json, .bashrc …) stay as they are: those that are
+there are read-only, new ones are removed when the command has ended, and a line says so.
+
+Limits by default: 2 minutes, 4 GiB of memory, 1024 processes, 1 GiB of temporary space.
+
+Exit codes: the command's own; 126 the guard refused it, or not executable; otherwise as for `mcp run`.")]
+pub struct Exec {
+    #[command(flatten)]
+    pub permissions: Permissions,
+    /// Go there first: the project, and what relative paths mean
+    #[arg(short = 'C', value_name = "DIR", help_heading = "Run")]
+    pub directory: Option<PathBuf>,
+    /// The shell that runs it (bash where there is one)
+    #[arg(long, value_enum, help_heading = "Run")]
+    pub shell: Option<ExecShell>,
+    /// Keep HOME between commands, under this name: caches of package managers (default: gone after the run)
+    #[arg(long, value_name = "NAME", value_parser = home_name, help_heading = "Run")]
+    pub home: Option<String>,
+    /// A file with rules of your own for the guard (TOML)
+    #[arg(long, value_name = "FILE", help_heading = "Guard")]
+    pub rules: Option<PathBuf>,
+    /// Yes to what the guard would ask; what it refuses stays refused
+    #[arg(long, help_heading = "Guard")]
+    pub yes: bool,
+    /// Do not have the guard judge the command; the sandbox is the boundary
+    #[arg(long, conflicts_with_all = ["rules", "yes"], help_heading = "Guard")]
+    pub no_guard: bool,
+    #[command(flatten)]
+    pub starting: Starting,
+    /// The command: one text for the shell, or words that are quoted for it
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExecShell {
+    Bash,
+    Sh,
+    #[value(name = "powershell", alias = "pwsh")]
+    PowerShell,
+}

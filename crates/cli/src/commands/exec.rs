@@ -1,0 +1,154 @@
+//! `mcp exec`: one command of an agent. The guard judges it, then it runs as `mcp run` would run it, with the
+//! project as what may be written.
+
+use std::ffi::OsString;
+use std::io::{BufRead, IsTerminal};
+use std::path::Path;
+
+use mcp_guard::{Context, Decision, NetworkAccess, Shell, Verdict, judge};
+use mcp_policy::{Defaults, Layer, Policy};
+use mcp_sandbox::agent::{self, Project};
+use mcp_sandbox::{Identity, Judged, Report, Wish};
+
+use super::{check, run};
+use crate::args::Fallback;
+use crate::args::exec::{Exec, ExecShell};
+use crate::audit::{Log, What};
+use crate::failure::Failure;
+use crate::{layers, render};
+
+pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
+    if let Some(directory) = &args.directory {
+        std::env::set_current_dir(directory).map_err(|e| Failure::input(directory, &e))?;
+    }
+    let what = What::new(None, Some("exec".as_ref()));
+    run::recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
+}
+
+fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Result<u8, Failure> {
+    let text = text(&args.command)?;
+    let (mut policy, fallback) = policy(args)?;
+    if args.starting.explain {
+        policy.env.secrets.clear();
+    }
+    let shell = match args.shell {
+        Some(ExecShell::PowerShell) => Shell::PowerShell,
+        _ => Shell::Bash,
+    };
+    let judged =
+        if args.no_guard { None } else { Some(guard(args, &text, shell, &policy, report)?) };
+    if let Some(log) = log {
+        log.what.policy(&policy);
+    }
+    let explain = args.starting.explain;
+    let home = args.home.as_deref().map(|name| run::kept_home(name, explain)).transpose()?;
+    let mut command = agent::words(&text, shell);
+    if args.shell == Some(ExecShell::Sh) {
+        command[0] = "sh".into();
+    }
+    let wish = Wish {
+        policy,
+        command,
+        cwd: None,
+        home,
+        programs: agent::programs(&text),
+        identity: Identity::User,
+    };
+    let fallback = args.starting.fallback.or(fallback).unwrap_or(Fallback::Deny);
+    let how = run::How { starting: &args.starting, fallback, judged, package: None };
+    run::launch(wish, &how, log, report)
+}
+
+/// One text is the shell's; several words are words.
+fn text(command: &[OsString]) -> Result<String, Failure> {
+    let not_text = || Failure::Usage("the command is not valid UTF-8".to_owned());
+    match command {
+        [one] => one.to_str().map(str::to_owned).ok_or_else(not_text),
+        words => {
+            let words: Option<Vec<String>> =
+                words.iter().map(|word| word.to_str().map(|_| run::quoted(word))).collect();
+            Ok(words.ok_or_else(not_text)?.join(" "))
+        }
+    }
+}
+
+/// What people said, with the project and the config's `[tools.sandbox]`.
+fn policy(args: &Exec) -> Result<(Policy, Option<Fallback>), Failure> {
+    let project = Project::at(Path::new("."))?;
+    let layers = layers::of_people(&args.permissions)?;
+    let said = layers.iter().filter_map(|layer| layer.tools.fallback.as_ref()).next_back();
+    let fallback = said.map(|said| match said.value {
+        mcp_policy::Fallback::Deny => Fallback::Deny,
+        mcp_policy::Fallback::Prompt => Fallback::Prompt,
+        mcp_policy::Fallback::Warn => Fallback::Warn,
+    });
+    let mut own = Layer::command_line(project.root.clone(), None);
+    own.write(&project.root);
+    for git in &project.git {
+        own.write(git);
+    }
+    let layers: Vec<Layer> =
+        [own.build()?].into_iter().chain(layers.into_iter().map(Layer::for_commands)).collect();
+    Ok((Policy::merge(&layers, Defaults::exec())?, fallback))
+}
+
+/// What the guard says, where that lets the command run.
+fn guard(
+    args: &Exec,
+    text: &str,
+    shell: Shell,
+    policy: &Policy,
+    report: &mut Option<Report>,
+) -> Result<Judged, Failure> {
+    let network: NetworkAccess = agent::network(policy);
+    let context = Context { network, rules: check::rules(args.rules.as_deref())? };
+    let verdict = judge(text, shell, &context);
+    let judged = agent::judged(&verdict);
+    let outcome = match verdict.decision {
+        Decision::Allow | Decision::Unknown => Ok(()),
+        Decision::Refuse => Err(refused(text, &verdict, "")),
+        Decision::Ask if args.yes || args.starting.explain => Ok(()),
+        Decision::Ask => ask(text, &verdict),
+    };
+    match outcome {
+        Ok(()) => Ok(judged),
+        Err(failure) => {
+            let unplanned =
+                Report::unplanned(vec![text.to_owned()], failure.to_string(), failure.exit_code());
+            *report = Some(Report { guard: Some(judged), ..unplanned });
+            Err(failure)
+        }
+    }
+}
+
+fn refused(text: &str, verdict: &Verdict, more: &str) -> Failure {
+    let Some(finding) = verdict.reason() else {
+        return Failure::Guarded("refused by the guard".to_owned());
+    };
+    let span = text.get(finding.span.clone()).unwrap_or_default();
+    let span: String = render::plain(span).chars().take(120).collect();
+    Failure::Guarded(format!(
+        "refused by the guard ({}): {span}\n     {}\n     {}\n     {more}(mcp check says more; rules of your \
+         own: --rules FILE; the sandbox alone: --no-guard)",
+        finding.rule, finding.human, finding.model
+    ))
+}
+
+fn ask(text: &str, verdict: &Verdict) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(refused(
+            text,
+            verdict,
+            "a person has to say yes, and nobody can be asked here: --yes ",
+        ));
+    }
+    if let Some(finding) = verdict.reason() {
+        render::say(&format!("the guard asks ({}): {}", finding.rule, finding.human));
+    }
+    eprint!("{} run it? [y/N] ", render::prefix());
+    let mut answer = String::new();
+    match std::io::stdin().lock().read_line(&mut answer) {
+        Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(Failure::Guarded("not started".to_owned())),
+    }
+}

@@ -1,0 +1,400 @@
+//! Protected places: what git, editors, agents and shells act on stays as it is inside writable grants.
+//! What was there is read-only; what is new is gone when the command has ended.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::require;
+use crate::support::{Finished, PLAIN, Run, Scratch, allowed, blocked, eventually, is_root};
+
+/// What changing something protected answers.
+const FIXED: &[&str] = &["EROFS", "EACCES", "EPERM"];
+/// What removing, replacing or moving it, or a directory above it, answers.
+const HELD: &[&str] = &["EBUSY", "EROFS", "EXDEV"];
+/// What another name for it answers.
+const OTHER_MOUNT: &[&str] = &["EXDEV"];
+
+/// A project with a repository, a nested one, a worktree's and a submodule's directories, settings.
+fn project() -> (Scratch, PathBuf) {
+    let scratch = Scratch::new();
+    let project = scratch.join("project");
+    repository(&project.join(".git"));
+    repository(&project.join("vendor/inner/.git"));
+    repository(&project.join(".git/modules/part"));
+    repository(&project.join("bare.git"));
+    scratch.file("project/.git/worktrees/side/HEAD", "ref: refs/heads/side\n");
+    scratch.file("project/.git/worktrees/side/commondir", "../..\n");
+    for file in
+        [".vscode/tasks.json", ".mcp.json", ".bashrc", ".gitmodules", "vendor/inner/.idea/x"]
+    {
+        scratch.file(format!("project/{file}"), "content");
+    }
+    scratch.file("project/src/main", "content");
+    scratch.file("project/prepared/pre-commit", "content");
+    (scratch, project)
+}
+
+fn repository(git: &Path) {
+    for directory in ["hooks", "objects", "refs"] {
+        fs::create_dir_all(git.join(directory)).unwrap();
+    }
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(git.join("config"), "[core]\n\tbare = false\n").unwrap();
+    fs::write(git.join("hooks/pre-commit"), "#!/bin/sh\n").unwrap();
+}
+
+fn protecting(project: &Path) -> Run {
+    Run::new().flag("--protect").write(project)
+}
+
+/// Asserts that an act is refused where protection is on, and works in a copy where it is off.
+#[track_caller]
+fn kept(words: &[&str], errnos: &[&str]) {
+    kept_in(project, words, errnos);
+}
+
+#[track_caller]
+fn kept_in(make: fn() -> (Scratch, PathBuf), words: &[&str], errnos: &[&str]) {
+    let run = |run: Run, project: &Path| {
+        let word = |word: &&str| match word.strip_prefix("./") {
+            Some(below) => project.join(below).into_os_string(),
+            None => word.into(),
+        };
+        run.probe(&words.iter().map(word).collect::<Vec<_>>())
+    };
+    let (_scratch, project) = make();
+    blocked(run(protecting(&project), &project), errnos);
+    allowed(run(Run::new().write(&project), &project));
+}
+
+#[test]
+fn settings_and_hooks_cannot_be_changed() {
+    require!("userns");
+    for file in [
+        "./.git/config",
+        "./.git/hooks/pre-commit",
+        "./.git/modules/part/config",
+        "./.git/worktrees/side/commondir",
+        "./vendor/inner/.git/config",
+        "./vendor/inner/.git/hooks/pre-commit",
+        "./vendor/inner/.idea/x",
+        "./bare.git/config",
+        "./.vscode/tasks.json",
+        "./.mcp.json",
+        "./.bashrc",
+        "./.gitmodules",
+    ] {
+        kept(&["write", file], FIXED);
+    }
+    kept(&["create", "./.git/hooks/post-commit"], FIXED);
+    kept(&["chmod", "./.git/hooks/pre-commit", "755"], FIXED);
+    kept(&["truncate", "./.git/config"], FIXED);
+    kept(&["unlink", "./.git/hooks/pre-commit"], FIXED);
+}
+
+#[test]
+fn what_is_protected_stays_in_place() {
+    require!("userns");
+    kept(&["unlink", "./.git/config"], HELD);
+    kept(&["rename", "./.git/config", "./old"], HELD);
+    kept(&["rename", "./src/main", "./.git/config"], &["EBUSY", "EXDEV"]);
+    kept(&["rename", "./.git", "./old"], HELD);
+    kept(&["rename", "./.git/hooks", "./old"], HELD);
+    kept(&["rename", "./.vscode", "./old"], HELD);
+    kept(&["rename", "./vendor", "./old"], HELD);
+    kept(&["rename", "./vendor/inner", "./old"], HELD);
+    kept(&["rename", "./.git/modules", "./.git/old"], HELD);
+    kept(&["hardlink", "./.git/config", "./other"], OTHER_MOUNT);
+    kept(&["hardlink", "./.git/hooks/pre-commit", "./other"], OTHER_MOUNT);
+}
+
+#[test]
+fn links_lead_to_what_is_protected() {
+    require!("userns");
+    fn by_symlink() -> (Scratch, PathBuf) {
+        let (scratch, project) = project();
+        fs::remove_dir_all(project.join(".git")).unwrap();
+        repository(&project.join("real"));
+        symlink("real", project.join(".git")).unwrap();
+        fs::remove_dir_all(project.join(".vscode")).unwrap();
+        scratch.file("project/shared/tasks.json", "content");
+        symlink("shared", project.join(".vscode")).unwrap();
+        (scratch, project)
+    }
+    kept_in(by_symlink, &["write", "./.git/config"], FIXED);
+    kept_in(by_symlink, &["write", "./real/config"], FIXED);
+    kept_in(by_symlink, &["unlink", "./.git"], HELD);
+    kept_in(by_symlink, &["rename", "./real", "./old"], HELD);
+    kept_in(by_symlink, &["write", "./shared/tasks.json"], FIXED);
+    kept_in(by_symlink, &["unlink", "./.vscode"], HELD);
+
+    fn by_file() -> (Scratch, PathBuf) {
+        let (scratch, project) = project();
+        // Without the look of a git directory: the file alone says that it is one.
+        scratch.file("project/elsewhere/config", "content");
+        scratch.file("project/module/.git", "gitdir: ../elsewhere\n");
+        (scratch, project)
+    }
+    kept_in(by_file, &["write", "./module/.git"], FIXED);
+    kept_in(by_file, &["rename", "./src/main", "./module/.git"], &["EBUSY", "EXDEV"]);
+    kept_in(by_file, &["write", "./elsewhere/config"], FIXED);
+
+    fn by_settings() -> (Scratch, PathBuf) {
+        let (scratch, project) = project();
+        let settings = "[core]\n\tHooksPath = \"ci/hooks\" # ours\n[include] path = ../more\n";
+        scratch.file("project/.git/config", settings);
+        scratch.file("project/ci/hooks/pre-push", "content");
+        scratch.file("project/more", "content");
+        (scratch, project)
+    }
+    kept_in(by_settings, &["write", "./ci/hooks/pre-push"], FIXED);
+    kept_in(by_settings, &["write", "./more"], FIXED);
+}
+
+/// Runs a script in a project.
+fn script(project: &Path, flags: &[&str], script: &str) -> Finished {
+    let run = protecting(project).cwd(project);
+    flags.iter().fold(run, |run, flag| run.arg(flag)).shell(script).run()
+}
+
+/// Ways to make something new that other programs act on, and what is gone afterwards.
+const MADE: &[(&str, &str)] = &[
+    ("mkdir .idea && echo x > .idea/workspace.xml", ".idea"),
+    ("mkdir x && echo x > x/settings.json && mv x .claude", ".claude"),
+    ("ln -s src .zed", ".zed"),
+    ("ln -s /nowhere .cursor", ".cursor"),
+    ("mkfifo .zshrc", ".zshrc"),
+    ("ln src/main .profile", ".profile"),
+    ("mkdir .VSCode2 && mv .VSCode2 .Devcontainer", ".Devcontainer"),
+    ("echo evil > .git/commondir", ".git/commondir"),
+    ("echo '[core]' > .git/config.worktree", ".git/config.worktree"),
+    (
+        "mkdir -p .git/worktrees/new && cd .git/worktrees/new && touch HEAD && echo /evil > commondir",
+        ".git/worktrees/new/commondir",
+    ),
+    ("mkdir -p new/.git/hooks && echo x > new/.git/hooks/pre-commit", "new/.git/hooks"),
+    (
+        "mkdir -p new/.git && printf '[core]\\n\\tfsmonitor = evil\\n' > new/.git/config",
+        "new/.git/config",
+    ),
+    (
+        "mkdir -p new/.git && printf '[include]\\n\\tpath = ../x\\n' > new/.git/config",
+        "new/.git/config",
+    ),
+    ("mkdir -p new/.git && printf '[core] bare = false\\n' > new/.git/config", "new/.git/config"),
+    ("mkdir -p new/.git && ln -s ../../src/main new/.git/config", "new/.git/config"),
+    (
+        "mkdir -p new/.git && printf '[core]\\n' > new/.git/config && ln new/.git/config later",
+        "new/.git/config",
+    ),
+    ("mkdir new && echo 'gitdir: ../bare.git' > new/.git", "new/.git"),
+    ("mkdir new && echo 'gitdir: /tmp/evil' > new/.git", "new/.git"),
+    ("mkdir new && ln -s ../bare.git new/.git", "new/.git"),
+    (
+        "mkdir -p new/objects new/refs new/hooks && touch new/HEAD new/hooks/post-checkout",
+        "new/hooks",
+    ),
+    (
+        "mkdir -p new/.git/hooks && touch new/.git/hooks/x && chmod 0 new/.git/hooks new/.git new",
+        "new/.git/hooks",
+    ),
+    ("mkdir -p new/.git/hooks && touch new/.git/hooks/x && chmod 111 new", "new/.git/hooks"),
+    (
+        "mkdir -p new/.git/hooks && touch new/.git/hooks/x && chmod 555 new/.git/hooks new/.git new",
+        "new/.git/hooks",
+    ),
+    ("mkdir -p new/.git/hooks && touch new/.git/hooks/x && chmod 444 new", "new/.git/hooks"),
+    ("mkdir -p src/.git && mkdir src/.vscode && touch src/.vscode/tasks.json", "src/.vscode"),
+];
+
+#[test]
+fn what_is_new_is_gone_at_the_end() {
+    require!("userns");
+    for (way, path) in MADE {
+        let (_scratch, project) = project();
+        let made = project.join(path);
+        let finished = script(&project, &[], way);
+        finished.code_is(0);
+        open_again(&project);
+        assert!(made.symlink_metadata().is_err(), "{way}: still there\n{finished}");
+        assert!(finished.stderr.contains(path), "{way}: nothing said\n{finished}");
+        assert!(finished.stderr.contains("--allow-write"), "{finished}");
+        // The same, allowed.
+        let (_scratch, project) = self::project();
+        let finished = script(&project, &["--allow-write", path.split('/').next().unwrap()], way);
+        finished.code_is(0);
+        open_again(&project);
+        let made = project.join(path);
+        assert!(made.symlink_metadata().is_ok(), "{way}: gone\n{finished}");
+        assert!(!finished.stderr.contains("removed"), "{way}\n{finished}");
+    }
+}
+
+/// Modes that a script took away are in the way of an ordinary user's look.
+fn open_again(project: &Path) {
+    for below in ["new", "new/.git", "new/.git/hooks"] {
+        let path = project.join(below);
+        if path.exists() && !path.is_symlink() && path.is_dir() {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn modes_are_put_back() {
+    require!("userns");
+    let (_scratch, project) = project();
+    let finished = script(
+        &project,
+        &[],
+        "mkdir -p shut/a open; touch shut/a/x; chmod 000 shut; chmod 555 open",
+    );
+    finished.code_is(0);
+    let mode = |name: &str| fs::metadata(project.join(name)).unwrap().mode() & 0o777;
+    assert_eq!((mode("shut"), mode("open")), (0, 0o555), "{finished}");
+    fs::set_permissions(project.join("shut"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(project.join("shut/a/x").exists());
+}
+
+#[test]
+fn nobody_writes_after_the_end() {
+    require!("userns");
+    for ending in ["exit 0", "kill -9 -1", "sleep 60"] {
+        let (_scratch, project) = project();
+        let writer =
+            "(trap '' TERM HUP; while :; do mkdir -p .idea; echo x > .idea/x; done) 2>/dev/null &";
+        let finished = protecting(&project)
+            .cwd(&project)
+            .flag("--timeout=1s")
+            .flag("--grace=1s")
+            .shell(&format!("{writer} while [ ! -e .idea/x ]; do sleep 0.05; done; {ending}"))
+            .run();
+        let comes_back = eventually(Duration::from_millis(500), || project.join(".idea").exists());
+        assert!(!comes_back, "{ending}\n{finished}");
+        assert!(
+            finished.stderr.contains("removed .idea") || finished.stderr.contains("/.idea"),
+            "{finished}"
+        );
+    }
+}
+
+#[test]
+fn another_name_stops_the_run() {
+    require!("userns");
+    let (scratch, project) = project();
+    fs::hard_link(project.join(".git/hooks/pre-commit"), project.join("src/other")).unwrap();
+    let finished = script(&project, &[], "echo evil > src/other");
+    finished.code_is(125);
+    assert!(finished.stderr.contains("src/other"), "{finished}");
+    fs::remove_file(project.join("src/other")).unwrap();
+    // One outside of what can be written does no harm.
+    fs::hard_link(project.join(".git/hooks/pre-commit"), scratch.join("backup")).unwrap();
+    script(&project, &[], "true").code_is(0);
+}
+
+#[test]
+fn nothing_is_left_on_the_host() {
+    require!("userns");
+    let (scratch, project) = project();
+    let before = scratch.tree();
+    script(&project, &[], "cat .git/config > /dev/null; ls -laR . > /dev/null").code_is(0);
+    assert_eq!(scratch.tree(), before);
+    // A launcher that is killed clears nothing away, and has nothing to.
+    let live = protecting(&project).cwd(&project).shell("echo up; sleep 60").spawn();
+    live.await_output("up");
+    live.signal(libc::SIGKILL);
+    live.wait();
+    assert_eq!(scratch.tree(), before);
+}
+
+/// The launcher, or everything that it started.
+#[test]
+fn a_killed_launcher_leaves_nothing_behind() {
+    require!("userns");
+    for launcher in [true, false] {
+        let (_scratch, project) = project();
+        let writer = "mkdir .idea; echo x > .idea/x; echo x > .zshrc; echo up; sleep 60";
+        let live = protecting(&project).cwd(&project).shell(writer).spawn();
+        live.await_output("up");
+        assert!(project.join(".idea/x").exists());
+        match launcher {
+            true => live.signal(libc::SIGKILL),
+            false => live.signal_children(libc::SIGKILL),
+        }
+        live.wait();
+        let gone = || !project.join(".idea").exists() && !project.join(".zshrc").exists();
+        assert!(eventually(Duration::from_secs(10), gone), "{launcher}");
+    }
+}
+
+#[test]
+fn what_was_closed_before_stays_closed_and_whole() {
+    require!("userns");
+    if is_root() {
+        println!("SKIP: control: root lists what is closed to everybody");
+        return;
+    }
+    let (_scratch, project) = project();
+    fs::create_dir(project.join("shut")).unwrap();
+    fs::write(project.join("shut/file"), "content").unwrap();
+    fs::set_permissions(project.join("shut"), fs::Permissions::from_mode(0o111)).unwrap();
+    let finished = script(&project, &[], "chmod 755 shut; echo x > shut/file; mv shut old");
+    assert_ne!(finished.code, 0, "{finished}");
+    assert_eq!(fs::metadata(project.join("shut")).unwrap().mode() & 0o777, 0o111, "{finished}");
+    fs::set_permissions(project.join("shut"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(fs::read_to_string(project.join("shut/file")).unwrap(), "content");
+}
+
+#[test]
+fn exceptions_are_for_what_is_protected() {
+    require!("userns");
+    let (scratch, project) = project();
+    script(&project, &["--allow-write", ".git/config"], "echo x > .git/config").code_is(0);
+    let hooks =
+        script(&project, &["--allow-write", ".git/config"], "echo x > .git/hooks/pre-commit");
+    assert_ne!(hooks.code, 0, "{hooks}");
+    let inside = script(&project, &["--allow-write", ".git/hooks/pre-commit"], "true");
+    inside.is_clear_error();
+    assert!(inside.stderr.contains("allow that"), "{inside}");
+    let outside = scratch.file("outside", "content");
+    let outside = script(&project, &["--allow-write", outside.to_str().unwrap()], "true");
+    outside.is_clear_error();
+}
+
+#[test]
+fn the_report_tells_what_was_undone() {
+    require!("userns");
+    let (scratch, project) = project();
+    let file = scratch.join("report.json");
+    let report = |flags: &[&str], script: &str| -> Value {
+        let flags = [flags, &["--report", file.to_str().unwrap()]].concat();
+        self::script(&project, &flags, script);
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap()
+    };
+    let told = report(&[], "touch .zshrc .git/config.lock");
+    assert_eq!(told["controls"]["protect"]["status"], "enforced", "{told:#}");
+    assert!(told["undone"][0]["path"].as_str().unwrap().ends_with("/.zshrc"), "{told:#}");
+    assert!(told["kept"][0].as_str().unwrap().ends_with("/.git/config"), "{told:#}");
+    let told = report(&["--no-protect"], "touch .zshrc");
+    assert_eq!(told["controls"]["protect"]["status"], "not_requested", "{told:#}");
+    assert!(project.join(".zshrc").exists());
+}
+
+/// Landlock cannot make a hole in a grant: said, and not started.
+#[test]
+fn without_namespaces_it_is_refused() {
+    require!("plain");
+    let (_scratch, project) = project();
+    let run = |flags: &[&str]| {
+        let run = protecting(&project).on(PLAIN);
+        flags.iter().fold(run, |run, flag| run.arg(flag)).shell("true").run()
+    };
+    let refused = run(&[]);
+    refused.code_is(125);
+    assert!(refused.stderr.contains("protect cannot be enforced"), "{refused}");
+    run(&["--no-protect"]).code_is(0);
+}

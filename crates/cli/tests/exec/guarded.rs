@@ -1,0 +1,133 @@
+//! What the guard says, and what comes of it.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::require;
+use crate::support::{PLAIN, Pty, Run, Scratch};
+
+fn project() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.file("file", "content");
+    scratch
+}
+
+#[test]
+fn refused_commands_do_not_run() {
+    require!("userns");
+    let project = project();
+    let finished = Run::exec(project.path()).command(&["touch made; rm -rf ~"]).run();
+    finished.code_is(126);
+    for part in ["delete-everything", "rm -rf ~", "--no-guard"] {
+        assert!(finished.stderr.contains(part), "{part}\n{finished}");
+    }
+    assert!(!project.join("made").exists());
+    // The sandbox alone: its HOME is its own.
+    let finished =
+        Run::exec(project.path()).flag("--no-guard").command(&["touch made; rm -rf ~"]).run();
+    assert!(project.join("made").exists() && project.join("file").exists(), "{finished}");
+}
+
+#[test]
+fn questions_need_a_person() {
+    require!("userns");
+    let project = project();
+    let command = "git push --force; touch made";
+    let finished = Run::exec(project.path()).command(&[command]).run();
+    finished.code_is(126);
+    assert!(finished.stderr.contains("--yes"), "{finished}");
+    assert!(!project.join("made").exists());
+    Run::exec(project.path()).flag("--yes").command(&[command]).run().code_is(0);
+    assert!(project.join("made").exists());
+    // A yes does not reach what is refused.
+    Run::exec(project.path()).flag("--yes").command(&["rm -rf /"]).run().code_is(126);
+}
+
+#[test]
+fn a_person_is_asked_at_a_terminal() {
+    require!("userns");
+    for (answer, is_made) in [("n\n", false), ("y\n", true)] {
+        let project = project();
+        let pty = Pty::new();
+        let run = Run::exec(project.path()).command(&["git push --force; touch made"]);
+        let live = pty.on(run).spawn();
+        pty.expect("[y/N]");
+        pty.type_in(answer);
+        live.wait();
+        assert_eq!(project.join("made").exists(), is_made, "{answer:?}");
+    }
+}
+
+#[test]
+fn network_tools_are_told_why() {
+    require!("userns");
+    let project = project();
+    let finished = Run::exec(project.path()).command(&["curl https://example.com"]).run();
+    finished.code_is(126);
+    let finished = Run::exec(project.path())
+        .allow_net("example.invalid:443")
+        .command(&["curl -sS https://example.org || echo failed"])
+        .run();
+    // The guard lets it pass, and the kernel's wall stands.
+    finished.code_is(0);
+    assert!(finished.text().contains("failed"), "{finished}");
+}
+
+#[test]
+fn what_cannot_be_read_runs_only_behind_walls() {
+    require!("userns", "plain");
+    let project = project();
+    let run =
+        || Run::exec(project.path()).command(&["$COMMAND; touch made"]).env("COMMAND", "true");
+    run().run().code_is(0);
+    assert!(project.join("made").exists());
+    fs::remove_file(project.join("made")).unwrap();
+    let finished = run().on(PLAIN).flag("--fallback=warn").run();
+    finished.code_is(126);
+    assert!(!project.join("made").exists(), "{finished}");
+}
+
+#[test]
+fn rules_of_ones_own_count() {
+    require!("userns");
+    let project = project();
+    let rules = project.file("rules.toml", "allow = [\"interpreter\"]\n");
+    let command = "python3 -c 'print(6 * 7)'";
+    Run::exec(project.path()).command(&[command]).run().code_is(126);
+    let finished = Run::exec(project.path()).flag("--rules").arg(&rules).command(&[command]).run();
+    assert_ne!(finished.code, 126, "{finished}");
+}
+
+#[test]
+fn the_report_says_which_layer_spoke() {
+    require!("userns");
+    let project = project();
+    let elsewhere = Scratch::new();
+    let file = elsewhere.join("report.json");
+    let report = |command: &str| -> Value {
+        Run::exec(project.path()).flag("--report").arg(&file).command(&[command]).run();
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap()
+    };
+    let told = report("rm -rf /");
+    assert_eq!(told["guard"]["decision"], "refuse", "{told:#}");
+    assert_eq!(told["guard"]["rules"][0], "delete-everything");
+    assert_eq!(told["exit_code"], 126);
+    assert!(told["ending"]["not_started"].is_string(), "{told:#}");
+    let told = report("touch .zshrc; ls");
+    assert_eq!(told["guard"]["decision"], "allow", "{told:#}");
+    assert_eq!(told["controls"]["filesystem"]["status"], "enforced", "{told:#}");
+    assert!(told["undone"][0]["path"].as_str().unwrap().ends_with(".zshrc"), "{told:#}");
+}
+
+#[test]
+fn words_are_words_and_a_text_is_a_text() {
+    require!("userns");
+    let project = project();
+    let finished = Run::exec(project.path()).command(&["echo", "a  b", "$HOME", "it's"]).run();
+    assert_eq!(finished.text(), "a  b $HOME it's\n", "{finished}");
+    let finished = Run::exec(project.path()).command(&["echo $HOME"]).run();
+    assert_eq!(finished.text(), "/home/mcp\n", "{finished}");
+    let finished = Run::exec(project.path()).flag("--shell=sh").command(&["echo $0"]).run();
+    assert_eq!(finished.text(), "sh\n", "{finished}");
+}

@@ -1,0 +1,52 @@
+//! `[tools.sandbox]` of the user's config: what an agent's own tools may touch. Its roots and patterns are grants
+//! and denials like any other, and count for commands of agents alone: an MCP server does not get them.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::layer::Layer;
+use crate::policy::Sourced;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tools {
+    /// Directories that may be written, besides the project.
+    pub allowed_roots: Vec<Sourced<PathBuf>>,
+    /// Deny rules.
+    pub denied_patterns: Vec<Sourced<PathBuf>>,
+    /// Whether file tools take absolute paths outside of the roots.
+    pub allow_absolute: Option<Sourced<bool>>,
+    pub fallback: Option<Sourced<Fallback>>,
+}
+
+/// What to do when a boundary cannot be enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// Do not start.
+    #[default]
+    Deny,
+    /// Ask on the terminal.
+    Prompt,
+    /// Start with a warning.
+    Warn,
+}
+
+impl Fallback {
+    /// The words of a config file.
+    pub const WORDS: [(&str, Fallback); 4] = [
+        ("deny", Fallback::Deny),
+        ("prompt", Fallback::Prompt),
+        ("warn", Fallback::Warn),
+        ("allow_with_warning", Fallback::Warn),
+    ];
+}
+
+impl Layer {
+    /// The layer as it counts for commands of agents.
+    pub fn for_commands(mut self) -> Layer {
+        self.filesystem.write.append(&mut self.tools.allowed_roots);
+        self.filesystem.deny.append(&mut self.tools.denied_patterns);
+        self
+    }
+}

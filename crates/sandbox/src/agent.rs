@@ -1,0 +1,246 @@
+//! Commands that an agent wrote: the guard in front, the kernel behind, the project as what may be written.
+//!
+//! ```standalone_crate
+//! use mcp_sandbox::agent::{Shell, project_policy};
+//! use mcp_sandbox::prepare_run_command;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     mcp_sandbox::helper::dispatch();
+//! #   if !cfg!(target_os = "linux") { return Ok(()); }
+//!     let project = std::env::temp_dir().join(format!("project-{}", std::process::id()));
+//!     std::fs::create_dir(&project)?;
+//!     let policy = project_policy(&project)?;
+//!
+//!     // The guard refuses with words for the model …
+//!     let refused = prepare_run_command("rm -rf ~", Shell::Bash, policy.clone()).sandbox();
+//!     assert_eq!(refused.unwrap_err().reason().unwrap().rule, "delete-everything");
+//!
+//!     // … and the kernel holds what runs.
+//!     let mut command = prepare_run_command("echo hi > made; ls -A ~", Shell::Bash, policy)
+//!         .sandbox()
+//!         .map_err(|verdict| format!("{verdict:?}"))?;
+//!     let output = command.current_dir(&project).output()?;
+//!     assert_eq!(output.stdout, b"", "it has a home of its own");
+//!     assert_eq!(std::fs::read_to_string(project.join("made"))?, "hi\n");
+//! #   std::fs::remove_dir_all(&project)?;
+//!     Ok(())
+//! }
+//! ```
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use mcp_guard::paths::{Absolute, Gate, GateBuilder, Refusal};
+pub use mcp_guard::{Context, Decision, NetworkAccess, Shell, Verdict};
+use mcp_policy::{Defaults, Layer, NetworkMode, Policy};
+
+use crate::error::Error;
+use crate::report::Judged;
+use crate::sandbox::Sandbox;
+use crate::wish::Identity;
+
+/// Programs that builds start without their being named in the command.
+const USUAL_PROGRAMS: [&str; 34] = [
+    "git", "cargo", "rustc", "node", "npm", "npx", "pnpm", "yarn", "bun", "deno", "python",
+    "python3", "pip", "pytest", "uv", "poetry", "go", "java", "javac", "mvn", "gradle", "ruby",
+    "bundle", "php", "composer", "dotnet", "cmake", "ninja", "make", "just", "cc", "c++", "clang",
+    "zig",
+];
+
+/// More words than this are looked for in vain.
+const MOST_WORDS: usize = 64;
+
+/// What the guard said, and the sandbox that the command would run in.
+#[derive(Debug)]
+pub struct Prepared {
+    verdict: Verdict,
+    sandbox: Sandbox,
+}
+
+/// Judges a command and makes its sandbox; nothing runs yet.
+///
+/// The policy says what may be written, usually [`project_policy`]. Programs that the command names, and those
+/// that builds usually need, are shown where the user has them.
+pub fn prepare_run_command(command: &str, shell: Shell, policy: Policy) -> Prepared {
+    prepare_with(command, shell, policy, &Context::default())
+}
+
+/// As [`prepare_run_command`], with rules of your own. Whether there is a network is taken from the policy.
+pub fn prepare_with(command: &str, shell: Shell, policy: Policy, context: &Context) -> Prepared {
+    let context = Context { network: network(&policy), rules: context.rules.clone() };
+    let verdict = mcp_guard::judge(command, shell, &context);
+    let words = words(command, shell);
+    let mut sandbox = Sandbox::new(&words[0]);
+    sandbox.args(&words[1..]).policy(policy).programs(programs(command)).identity(Identity::User);
+    Prepared { verdict, sandbox }
+}
+
+impl Prepared {
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// The sandbox to start, unless the guard refuses the command or wants a person to be asked.
+    /// What it could not read may run: the kernel's boundaries do not depend on it. (Do not
+    /// weaken them with [`Fallback::Warn`](crate::Fallback) then.)
+    ///
+    /// # Errors
+    ///
+    /// The verdict, with sentences for the model and for the person.
+    pub fn sandbox(self) -> Result<Sandbox, Verdict> {
+        match self.verdict.decision {
+            Decision::Allow | Decision::Unknown => Ok(self.sandbox),
+            Decision::Ask | Decision::Refuse => Err(self.verdict),
+        }
+    }
+
+    /// As [`sandbox`](Self::sandbox), after a person was asked and said yes.
+    ///
+    /// # Errors
+    ///
+    /// The verdict, where the guard refuses.
+    pub fn sandbox_after_yes(self) -> Result<Sandbox, Verdict> {
+        match self.verdict.decision {
+            Decision::Refuse => Err(self.verdict),
+            _ => Ok(self.sandbox),
+        }
+    }
+}
+
+/// Whether a policy gives any network, as the guard wants to know it.
+pub fn network(policy: &Policy) -> NetworkAccess {
+    let network = &policy.network;
+    let is_given = network.mode.value == NetworkMode::Host || !network.allow.is_empty();
+    if is_given { NetworkAccess::Given } else { NetworkAccess::None }
+}
+
+/// For the report.
+pub fn judged(verdict: &Verdict) -> Judged {
+    let decision = match verdict.decision {
+        Decision::Allow => "allow",
+        Decision::Unknown => "unknown",
+        Decision::Ask => "ask",
+        Decision::Refuse => "refuse",
+    };
+    Judged {
+        decision: decision.to_owned(),
+        rules: verdict.findings.iter().map(|finding| finding.rule.clone()).collect(),
+        why: verdict.reason().map(|finding| finding.human.clone()),
+    }
+}
+
+/// The words that have a shell run a command.
+pub fn words(command: &str, shell: Shell) -> Vec<OsString> {
+    let words: &[&str] = match shell {
+        Shell::Bash if has_bash() => &["bash", "-c", command],
+        Shell::Bash => &["sh", "-c", command],
+        Shell::PowerShell => &["pwsh", "-NoProfile", "-NonInteractive", "-Command", command],
+        Shell::Cmd => &["cmd", "/d", "/c", command],
+    };
+    words.iter().map(OsString::from).collect()
+}
+
+fn has_bash() -> bool {
+    ["/bin/bash", "/usr/bin/bash"].iter().any(|path| Path::new(path).exists())
+}
+
+/// Programs to be shown for a command: those its text names, and those that builds need.
+pub fn programs(command: &str) -> Vec<OsString> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+    let mut programs: Vec<OsString> = Vec::new();
+    let named = command.split(|c| !is_name(c)).filter(|word| !word.is_empty()).take(MOST_WORDS);
+    for word in USUAL_PROGRAMS.into_iter().chain(named) {
+        if word.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && !programs.iter().any(|p| p == word)
+        {
+            programs.push(word.into());
+        }
+    }
+    programs
+}
+
+/// The directory that an agent works in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    pub root: PathBuf,
+    /// Git directories elsewhere that belong to it: of a worktree or a submodule.
+    pub git: Vec<PathBuf>,
+}
+
+impl Project {
+    /// # Errors
+    ///
+    /// Where it is the user's home or holds it: an agent would get everything.
+    pub fn at(directory: &Path) -> Result<Project, Error> {
+        let refuse = |why: &str| Error::Grant {
+            flag: "project".to_owned(),
+            path: directory.to_owned(),
+            why: why.to_owned(),
+        };
+        let root = directory.canonicalize().map_err(|e| refuse(&e.to_string()))?;
+        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+        if root.parent().is_none() || home.is_some_and(|home| home.starts_with(&root)) {
+            return Err(refuse(
+                "is, or holds, your whole home; go to a project, or name one (-C DIR)",
+            ));
+        }
+        let git = git_elsewhere(&root);
+        Ok(Project { root, git })
+    }
+}
+
+#[cfg(unix)]
+fn git_elsewhere(root: &Path) -> Vec<PathBuf> {
+    crate::unix::protect::git_elsewhere(root)
+}
+
+#[cfg(not(unix))]
+fn git_elsewhere(_: &Path) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// The default policy of `mcp exec`: the project can be written but for what other programs act on, there is no
+/// network, and two minutes of time.
+///
+/// # Errors
+///
+/// As [`Project::at`].
+pub fn project_policy(directory: &Path) -> Result<Policy, Error> {
+    policy_with(directory, Vec::new())
+}
+
+/// As [`project_policy`], on top of what people said: a config with `[tools.sandbox]`, a policy file.
+///
+/// # Errors
+///
+/// As [`Project::at`], and where the layers contradict each other.
+pub fn policy_with(directory: &Path, layers: Vec<Layer>) -> Result<Policy, Error> {
+    let project = Project::at(directory)?;
+    let mut own = Layer::command_line(project.root.clone(), None);
+    own.write(&project.root);
+    project.git.iter().for_each(|git| {
+        own.write(git);
+    });
+    let wrong = |error: mcp_policy::Error| Error::Input {
+        what: "policy".to_owned(),
+        why: error.to_string(),
+    };
+    let mut layers: Vec<Layer> = layers.into_iter().map(Layer::for_commands).collect();
+    layers.push(own.build().map_err(wrong)?);
+    Policy::merge(&layers, Defaults::exec()).map_err(wrong)
+}
+
+/// A gate for an agent's file tools, made from the same policy as its commands: what may be written are its
+/// roots, in their order, and deny rules hold in both.
+///
+/// # Errors
+///
+/// Where a root cannot be opened, or nothing may be written.
+pub fn gate(policy: &Policy, absolute: Absolute) -> Result<Gate, Refusal> {
+    let mut roots = policy.filesystem.write.iter().map(|root| root.value.clone());
+    let first: GateBuilder = Gate::builder(roots.next().unwrap_or_default());
+    let builder = roots.fold(first, GateBuilder::root).absolute(absolute);
+    let denied =
+        policy.filesystem.deny.iter().map(|rule| rule.value.to_string_lossy().into_owned());
+    denied.fold(builder, GateBuilder::deny).build()
+}

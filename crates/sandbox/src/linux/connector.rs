@@ -1,0 +1,144 @@
+//! Connections of a command that has no network of its own (no network namespace): the launcher makes
+//! them, to its own proxy, and puts them in the place of the socket that the command wanted to connect.
+//!
+//! Stops: every way out but through the broker. The call is never let go on, so what the command's
+//! memory says afterwards does not matter; it is read once, and only to know whether the proxy is meant
+//! or an address that a rule spells out, which is led there directly. Needs Linux 5.9.
+//!
+//! Leaves open: options that were set on a socket before it was connected are lost, and so is what
+//! was registered for it with epoll. A process whose memory cannot be read (not dumpable) is refused.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, getsockname, socket_with};
+
+use crate::host::Ids;
+use crate::linux::deputy::Memory;
+use crate::linux::gate::destination;
+use crate::linux::plan::proxied::PROXY;
+use crate::linux::sys::{self, Asked, Cloexec, Verdict};
+use crate::net::broker::{Wanted, Watched};
+
+/// So many of the last sockets are known to be connected already.
+const REMEMBERED: usize = 4096;
+
+pub struct Connector {
+    /// Whose rights count, where they are not the launcher's.
+    user: Option<Ids>,
+    /// The inodes of what was handed out.
+    installed: VecDeque<u64>,
+}
+
+/// A socket of the command's, as the kernel tells of it.
+struct Theirs {
+    inode: u64,
+    flags: i32,
+}
+
+impl Connector {
+    pub fn new(user: Option<Ids>) -> Connector {
+        Connector { user, installed: VecDeque::new() }
+    }
+
+    pub fn answer(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        asked: &Asked,
+        broker: &mut Watched<'_>,
+    ) -> Verdict {
+        match self.connect(listener, asked, broker) {
+            Ok(verdict) => verdict,
+            Err(e) => Verdict::Errno(e.raw_os_error().unwrap_or(libc::EACCES)),
+        }
+    }
+
+    fn connect(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        asked: &Asked,
+        broker: &mut Watched<'_>,
+    ) -> io::Result<Verdict> {
+        let [descriptor, ..] = asked.arguments;
+        let descriptor = descriptor as i32;
+        let to = self.destination(asked)?;
+        let theirs = sys::as_user(self.user, || Theirs::look(asked.thread, descriptor))?;
+        // Everything above was read of the thread that asks and not of a later one.
+        if !sys::still_waits(listener, *asked) {
+            return Err(errno(libc::ENOENT));
+        }
+        if self.installed.contains(&theirs.inode) {
+            return Err(errno(libc::EISCONN));
+        }
+        let wanted = match to == PROXY {
+            true => Wanted::Proxy,
+            false if broker.allows(to) => Wanted::Address(to),
+            false => return Err(errno(libc::ECONNREFUSED)),
+        };
+        let front = broker.front().ok_or_else(|| errno(libc::ECONNREFUSED))?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let ours = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+        // With many waiting to be taken, it is there only once they are.
+        let pending = match connect(&ours, &front) {
+            Ok(()) => false,
+            Err(rustix::io::Errno::INPROGRESS) => true,
+            Err(e) => return Err(e.into()),
+        };
+        let from = SocketAddr::try_from(getsockname(&ours)?)?;
+        broker.expect(from, wanted);
+        let waits = theirs.flags & libc::O_NONBLOCK == 0;
+        if waits {
+            rustix::io::ioctl_fionbio(&ours, false)?;
+        }
+        let cloexec = match theirs.flags & libc::O_CLOEXEC {
+            0 => Cloexec::No,
+            _ => Cloexec::Yes,
+        };
+        sys::install_descriptor(listener, *asked, ours.as_fd(), descriptor, cloexec)?;
+        self.remember(rustix::fs::fstat(&ours)?.st_ino);
+        match pending && !waits {
+            true => Err(errno(libc::EINPROGRESS)),
+            false => Ok(Verdict::Done(0)),
+        }
+    }
+
+    fn destination(&self, asked: &Asked) -> io::Result<SocketAddr> {
+        let [_, address, length, ..] = asked.arguments;
+        let mut bytes = [0; 28];
+        let length = (length as u32 as usize).min(bytes.len());
+        Memory::of(asked.thread, self.user).read(address, &mut bytes[..length])?;
+        destination(&bytes[..length]).ok_or_else(|| errno(libc::EAFNOSUPPORT))
+    }
+
+    fn remember(&mut self, inode: u64) {
+        if self.installed.len() >= REMEMBERED {
+            self.installed.pop_front();
+        }
+        self.installed.push_back(inode);
+    }
+}
+
+impl Theirs {
+    fn look(thread: i32, descriptor: i32) -> io::Result<Theirs> {
+        let link = fs::read_link(format!("/proc/{thread}/fd/{descriptor}"));
+        let link = link.map_err(|_| errno(libc::EBADF))?;
+        let inode = link
+            .to_str()
+            .and_then(|link| link.strip_prefix("socket:[")?.strip_suffix(']')?.parse::<u64>().ok());
+        let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}"))
+            .map_err(|_| errno(libc::EBADF))?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+        Ok(Theirs {
+            inode: inode.ok_or_else(|| errno(libc::ENOTSOCK))?,
+            flags: flags.ok_or_else(|| errno(libc::EBADF))?,
+        })
+    }
+}
+
+fn errno(number: i32) -> io::Error {
+    io::Error::from_raw_os_error(number)
+}

@@ -1,0 +1,159 @@
+//! Rules without a network namespace: TCP sockets only, each connected by the launcher to its own
+//! proxy, which carries what is allowed.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use mcp_policy::{NetworkMode, Protocol};
+
+use super::filter_arch;
+use crate::host::HostFacts;
+use crate::linux::seccomp::Sockets;
+use crate::linux::step::Step;
+use crate::plan::Intent;
+use crate::request::Request;
+
+/// What proxy variables name. Nobody listens there: who connects to it is connected to the proxy.
+pub const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 18, 0, 53)), 3128);
+
+/// What a run that has no network namespace may do with sockets.
+pub fn sockets(request: &Request, facts: &HostFacts) -> Sockets {
+    if wants_tcp(request) && cannot(facts).is_none() { Sockets::Proxied } else { Sockets::None }
+}
+
+pub fn step(request: &Request) -> Step {
+    Step::Proxy { at: PROXY, rules: request.policy.network.allow.len() }
+}
+
+fn wants_tcp(request: &Request) -> bool {
+    let network = &request.policy.network;
+    network.mode.value == NetworkMode::Isolated
+        && network.allow.iter().any(|rule| rule.value.protocol == Protocol::Tcp)
+}
+
+/// Why connections cannot be installed here.
+fn cannot(facts: &HostFacts) -> Option<&'static str> {
+    if filter_arch(facts).is_err() {
+        return Some("there is no system call filter");
+    }
+    if !facts.listener.usable() {
+        return Some("another sandbox around this one answers for its connections");
+    }
+    if !facts.installing.usable() {
+        return Some("Linux before 5.9 cannot hand connections to a program");
+    }
+    None
+}
+
+/// `why` there is no network namespace, as part of a sentence.
+pub fn intent(request: &Request, facts: &HostFacts, why: &str) -> Intent {
+    let network = &request.policy.network;
+    let by = match sockets(request, facts) {
+        Sockets::Proxied => format!(
+            "{why}, so the launcher connects every socket itself, to its own proxy, which carries \
+             what is allowed; programs that know no proxy reach only addresses that rules spell out"
+        ),
+        _ => format!("{why}, so every socket is refused, those to programs of the host as well"),
+    };
+    let mut missing = Vec::new();
+    if let (true, Some(cannot)) = (wants_tcp(request), cannot(facts)) {
+        missing.push(format!("what is allowed cannot be reached, since {cannot}"));
+    }
+    if network.allow.iter().any(|rule| rule.value.protocol == Protocol::Udp) {
+        missing.push("udp cannot be used".to_owned());
+    }
+    if !network.unix.is_empty() {
+        missing.push("unix sockets cannot be used".to_owned());
+    }
+    if !network.listen.is_empty() {
+        missing.push("nothing can be listened on".to_owned());
+    }
+    if missing.is_empty() {
+        return Intent::enforce(by);
+    }
+    let override_with = "--fallback warn starts without it, --network host with everything";
+    Intent::partial(
+        by,
+        format!("{}: that needs a network namespace ({override_with})", missing.join("; ")),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::control::Control;
+    use crate::host::Fact;
+    use crate::linux::plan::plan;
+    use crate::linux::plan::sample::{facts, policy, request};
+
+    use super::*;
+
+    fn fails() -> Fact {
+        Fact::Fails { why: "Operation not permitted".to_owned() }
+    }
+
+    /// What comes of these rules where something is missing.
+    fn planned(rules: &[&str], without: impl Fn(&mut HostFacts)) -> (Intent, bool, Sockets) {
+        let mut request = request();
+        request.policy = policy(|flags| {
+            for rule in rules {
+                match rule.strip_prefix("listen ") {
+                    Some(port) => flags.listen(port.parse().unwrap()),
+                    None => flags.allow_net(rule.parse().unwrap()),
+                };
+            }
+        });
+        let mut facts = facts(1000);
+        without(&mut facts);
+        let plan = plan(&request, &facts);
+        let steps = || plan.steps.iter().map(|planned| &planned.step);
+        let proxy = steps().any(|step| matches!(step, Step::Proxy { .. }));
+        let sockets = steps().find_map(|step| match step {
+            Step::Filter { sockets, .. } => Some(*sockets),
+            _ => None,
+        });
+        (plan.controls[&Control::Network].clone(), proxy, sockets.unwrap_or(Sockets::All))
+    }
+
+    #[test]
+    fn tcp_rules_are_proxied_without_a_network_namespace_and_only_then() {
+        for without in [
+            |f: &mut HostFacts| f.namespaces = fails(),
+            |f: &mut HostFacts| f.network_namespace = fails(),
+        ] {
+            let (intent, proxy, sockets) = planned(&["api.test:443"], without);
+            assert!(matches!(intent, Intent::Enforce { .. }), "{intent:?}");
+            assert_eq!((proxy, sockets), (true, Sockets::Proxied));
+            let (intent, proxy, sockets) = planned(&[], without);
+            assert!(matches!(intent, Intent::Enforce { .. }), "{intent:?}");
+            assert_eq!((proxy, sockets), (false, Sockets::None));
+        }
+        let (_, proxy, sockets) = planned(&["api.test:443"], |_| {});
+        assert_eq!((proxy, sockets), (false, Sockets::All));
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_partial() {
+        let plain = |f: &mut HostFacts| f.namespaces = fails();
+        for (rules, proxy) in [
+            (&["udp://1.1.1.1:53"][..], false),
+            (&["listen 8080"], false),
+            (&["api.test:443", "udp://1.1.1.1:53"], true),
+            (&["api.test:443", "listen 8080"], true),
+        ] {
+            let (intent, has_proxy, sockets) = planned(rules, plain);
+            assert!(matches!(intent, Intent::Partial { .. }), "{rules:?}: {intent:?}");
+            assert_eq!(has_proxy, proxy, "{rules:?}");
+            assert_eq!(sockets == Sockets::Proxied, proxy, "{rules:?}");
+        }
+        for missing in
+            [|f: &mut HostFacts| f.listener = fails(), |f: &mut HostFacts| f.installing = fails()]
+        {
+            let without = |f: &mut HostFacts| {
+                plain(f);
+                missing(f);
+            };
+            let (intent, proxy, sockets) = planned(&["api.test:443"], without);
+            assert!(matches!(intent, Intent::Partial { .. }), "{intent:?}");
+            assert_eq!((proxy, sockets), (false, Sockets::None));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Protected places as mounts: what is there is mounted on itself read-only, and each directory above it is held
+//! in place. Pure.
+//!
+//! Stops: changing, replacing, renaming and removing what was there at the start, by whatever name inside; hard
+//! links to it (another mount, EXDEV).
+//!
+//! Leaves open: what is made where nothing was. A mount needs something to stand on, and nothing is put on the
+//! host for it: what is new is found and removed when the command has ended (`unix/protect/undo`).
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::linux::deny::{Mount, held_above, seen_at};
+use crate::linux::step::Step;
+use crate::plan::Intent;
+use crate::request::{Guarded, Request};
+
+/// The steps that protect, once `placed` is in place.
+pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {
+    if !request.protects() {
+        return Vec::new();
+    }
+    let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
+    let mut read_only: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut in_place: BTreeSet<PathBuf> = BTreeSet::new();
+    for protected in &request.protected {
+        let seen = seen_at(&protected.path, &mounts);
+        match protected.guarded {
+            Guarded::ReadOnly => read_only.extend(seen),
+            Guarded::InPlace => in_place.extend(seen),
+        }
+    }
+    let mut held = held_above(read_only.iter().chain(&in_place), &mounts);
+    held.extend(in_place.into_iter().filter(|at| !mounts.iter().any(|mount| mount.at == at)));
+    let mut steps = Vec::new();
+    if !held.is_empty() {
+        steps.push(Step::Hold { places: held.into_iter().collect() });
+    }
+    // Also without anything to protect: it is what the report rests on.
+    steps.push(Step::Protect { places: read_only.into_iter().collect() });
+    steps
+}
+
+pub fn intent(request: &Request) -> Intent {
+    if !request.protects() {
+        return Intent::NotRequested;
+    }
+    let by = "read-only mounts over what was there at the start; what is new is removed when the command has \
+         ended; not covered: the time until then";
+    match request.told_other_names() {
+        None => Intent::enforce(by),
+        Some(missing) => Intent::partial(by, missing),
+    }
+}

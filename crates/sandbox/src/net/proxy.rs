@@ -1,0 +1,213 @@
+//! What a program asks of our own proxy: HTTP (CONNECT, and `GET http://…`) or SOCKS 5, told apart
+//! by the first byte. One request for each connection.
+//!
+//! Nothing is decided here but who may ask: what is asked for goes to the same judge as every other
+//! connection (see [`super::allowlist`]). Portable and without a system call.
+
+use super::connect::{self, Credentials, Reply, RequestReader};
+use super::endpoint::Endpoint;
+use super::parsed::Parsed;
+use super::socks::{self, Admits, Auth, Command, Greeting, Outcome, Welcome};
+
+/// The name and password of a proxy that others on the machine could reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login {
+    http: Credentials,
+    socks: Auth,
+}
+
+impl Login {
+    /// `None` when one of the two is longer than SOCKS can say.
+    pub fn new(name: &str, password: &str) -> Option<Login> {
+        Some(Login {
+            http: Credentials::basic(name.as_bytes(), password.as_bytes()),
+            socks: Auth::new(name.as_bytes(), password.as_bytes())?,
+        })
+    }
+}
+
+/// The language in which a program asked, and is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Manner {
+    Tunnel,
+    /// What the server is told before anything else.
+    Forward {
+        head: Vec<u8>,
+    },
+    Socks,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failed<'a> {
+    /// By the rules.
+    Blocked(&'a str),
+    Unreachable(&'a str),
+}
+
+impl Manner {
+    /// What the program hears when the connection is there.
+    pub fn connected(&self) -> Vec<u8> {
+        match self {
+            Self::Tunnel => Reply::Connected.bytes(),
+            Self::Forward { .. } => Vec::new(),
+            Self::Socks => socks::reply(Outcome::Connected).to_vec(),
+        }
+    }
+
+    /// What it hears before it is closed.
+    pub fn failed(&self, why: Failed<'_>) -> Vec<u8> {
+        match (self, why) {
+            (Self::Socks, Failed::Blocked(_)) => socks::reply(Outcome::NotAllowed).to_vec(),
+            (Self::Socks, Failed::Unreachable(_)) => {
+                socks::reply(Outcome::HostUnreachable).to_vec()
+            }
+            (_, Failed::Blocked(why)) => Reply::Blocked(why).bytes(),
+            (_, Failed::Unreachable(why)) => Reply::Unreachable(why).bytes(),
+        }
+    }
+}
+
+/// What to do about what was heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    NeedMore,
+    /// So many bytes are taken; this is the answer, and there is more to come.
+    Answer {
+        used: usize,
+        words: Vec<u8>,
+    },
+    /// So many bytes are taken; what follows is for the server.
+    Wants {
+        used: usize,
+        to: Endpoint,
+        manner: Manner,
+    },
+    /// To be closed after these last words.
+    Refused {
+        words: Vec<u8>,
+        why: &'static str,
+    },
+}
+
+/// One program's request, as far as it was heard.
+#[derive(Debug)]
+pub struct Reception {
+    login: Option<Login>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Start,
+    /// How much of the head was looked at.
+    Http(RequestReader, usize),
+    SocksGreeting,
+    SocksLogin,
+    SocksRequest,
+}
+
+impl Reception {
+    /// With a login, who does not show it is sent away.
+    pub fn new(login: Option<Login>) -> Reception {
+        Reception { login, stage: Stage::Start }
+    }
+
+    /// `waiting` is all that was said and not taken yet.
+    pub fn hear(&mut self, waiting: &[u8]) -> Heard {
+        if let (Stage::Start, Some(first)) = (&self.stage, waiting.first()) {
+            self.stage = match (first, &self.login) {
+                (4 | 5, _) => Stage::SocksGreeting,
+                (_, None) => Stage::Http(RequestReader::default(), 0),
+                (_, Some(login)) => {
+                    Stage::Http(RequestReader::for_holders_of(login.http.clone()), 0)
+                }
+            };
+        }
+        match &mut self.stage {
+            Stage::Start => Heard::NeedMore,
+            Stage::Http(reader, seen) => {
+                let before = std::mem::replace(seen, waiting.len());
+                http(reader.feed(waiting.get(before..).unwrap_or_default()), before)
+            }
+            Stage::SocksGreeting => self.greeting(waiting),
+            Stage::SocksLogin => self.password(waiting),
+            Stage::SocksRequest => request(waiting),
+        }
+    }
+
+    fn greeting(&mut self, waiting: &[u8]) -> Heard {
+        let admits = if self.login.is_some() { Admits::Holders } else { Admits::Anybody };
+        let (greeting, used) = match socks::read_greeting(waiting, admits) {
+            Parsed::NeedMore => return Heard::NeedMore,
+            Parsed::Broken(why) => return Heard::Refused { words: Vec::new(), why },
+            Parsed::Done { value, used } => (value, used),
+        };
+        let words = socks::choice(greeting).to_vec();
+        self.stage = match greeting {
+            Greeting::Open => Stage::SocksRequest,
+            Greeting::Password => Stage::SocksLogin,
+            Greeting::Unacceptable => return Heard::Refused { words, why: STRANGER },
+            Greeting::V4 => {
+                let words = socks::V4_REFUSAL.to_vec();
+                return Heard::Refused { words, why: "SOCKS 4 was spoken; it has to be SOCKS 5" };
+            }
+        };
+        Heard::Answer { used, words }
+    }
+
+    fn password(&mut self, waiting: &[u8]) -> Heard {
+        let (shown, used) = match socks::read_credentials(waiting) {
+            Parsed::NeedMore => return Heard::NeedMore,
+            Parsed::Broken(why) => return Heard::Refused { words: Vec::new(), why },
+            Parsed::Done { value, used } => (value, used),
+        };
+        let wanted = self.login.as_ref().map(|login| &login.socks);
+        if wanted.is_some() && shown.as_ref() != wanted {
+            let words = socks::auth_status(Welcome::No).to_vec();
+            return Heard::Refused { words, why: STRANGER };
+        }
+        self.stage = Stage::SocksRequest;
+        Heard::Answer { used, words: socks::auth_status(Welcome::Yes).to_vec() }
+    }
+}
+
+const STRANGER: &str = "without its name and password the proxy is not to be used";
+
+fn http(heard: connect::Progress<connect::Request>, before: usize) -> Heard {
+    let (request, used) = match heard {
+        connect::Progress::NeedMore => return Heard::NeedMore,
+        connect::Progress::Broken(why) => {
+            return Heard::Refused { words: Reply::Bad(why).bytes(), why };
+        }
+        connect::Progress::Done { value, used } => (value, before + used),
+    };
+    match request {
+        connect::Request::Stranger => {
+            Heard::Refused { words: Reply::Stranger.bytes(), why: STRANGER }
+        }
+        connect::Request::Tunnel(to) => Heard::Wants { used, to, manner: Manner::Tunnel },
+        connect::Request::Forward { endpoint: to, head } => {
+            Heard::Wants { used, to, manner: Manner::Forward { head } }
+        }
+    }
+}
+
+fn request(waiting: &[u8]) -> Heard {
+    match socks::read_request(waiting) {
+        Parsed::NeedMore => Heard::NeedMore,
+        Parsed::Broken(why) => {
+            Heard::Refused { words: socks::reply(Outcome::AddressNotSupported).to_vec(), why }
+        }
+        Parsed::Done { value, used } => match value.command {
+            Command::Connect => Heard::Wants { used, to: value.endpoint, manner: Manner::Socks },
+            Command::Other => Heard::Refused {
+                words: socks::reply(Outcome::CommandNotSupported).to_vec(),
+                why: "SOCKS was asked for something else than a connection",
+            },
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Finds what is protected inside writable directories: once before a run, to be mounted read-only, and
+//! once after it, to see what is new.
+//!
+//! Every directory is listed, so that repositories in repositories, worktrees, submodules and bare
+//! repositories count as well: a git directory is known by what is in it, not by its name alone. No
+//! symlink is followed; what a protected link, a `.git` file, `core.hooksPath` or an `include` of a
+//! repository leads to is protected too, where it lies in a writable directory.
+//!
+//! Leaves open: what git's settings outside of the project name, and other names (hard links) of a protected
+//! file that exist already, which are told.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mcp_policy::{Origin, Policy, Protect, Sourced};
+
+use crate::error::Error;
+use crate::request::{Guarded, Place, Protected};
+use crate::unix::walk::walk;
+use crate::wish::Identity;
+
+mod git;
+mod links;
+mod opening;
+mod search;
+pub mod undo;
+
+use search::{Search, Unlisted};
+
+/// Git directories outside of a project that are its own: a worktree's, with all that it shares, or a
+/// submodule's. Only those that point back at the project: a `.git` file alone could name anything.
+pub fn git_elsewhere(root: &Path) -> Vec<PathBuf> {
+    let link = root.join(".git");
+    let Some(directory) = git::pointer(&link, "gitdir:").filter(|to| !to.starts_with(root)) else {
+        return Vec::new();
+    };
+    let is_back = |to: Option<PathBuf>| to.is_some_and(|to| to == link || to == root);
+    if is_back(git::pointer(&directory.join("gitdir"), "")) {
+        let common = git::pointer(&directory.join("commondir"), "");
+        let fits = |common: &PathBuf| directory.parent() == Some(&common.join("worktrees"));
+        return common.filter(fits).into_iter().collect();
+    }
+    match is_back(git::work_tree(&directory)) {
+        true => vec![directory],
+        false => Vec::new(),
+    }
+}
+
+/// Each is a mount inside; who has more of them grants too much.
+const MOST: usize = 4096;
+
+/// What a policy protects in the places that it gives for writing.
+pub fn find(
+    policy: &Policy,
+    write: &[Place],
+    allowed: &[PathBuf],
+) -> Result<Vec<Protected>, Error> {
+    if policy.protect.value == Protect::Nothing || write.is_empty() {
+        return Ok(Vec::new());
+    }
+    let search = Search::run(write, allowed, Unlisted::Protect);
+    if let Some((path, why)) = search.unread.first() {
+        let doing = format!("search {} for what is protected", path.display());
+        return Err(Error::Io { doing, source: io::Error::other(why.clone()) });
+    }
+    let protected = search.protected();
+    let closed = protected.iter().filter(|place| place.guarded == Guarded::ReadOnly);
+    for (place, allowed) in closed.flat_map(|place| allowed.iter().map(move |a| (place, a))) {
+        if allowed.starts_with(&place.path) {
+            return Err(Error::Grant {
+                flag: "--allow-write".to_owned(),
+                path: allowed.clone(),
+                why: format!("is protected with all of {}; allow that", place.path.display()),
+            });
+        }
+    }
+    if protected.len() > MOST {
+        return Err(Error::Input {
+            what: "protect".to_owned(),
+            why: format!(
+                "more than {MOST} protected paths are in what may be written; grant less, or do without \
+                 (--no-protect)"
+            ),
+        });
+    }
+    Ok(protected)
+}
+
+/// Protected files that can be changed by another name, as pairs.
+pub fn other_names(protected: &[Protected], write: &[Place]) -> Vec<(PathBuf, PathBuf)> {
+    links::find(protected, write)
+}
+
+/// The name that commits are made in, as a file of the sandbox's own.
+pub fn identity_text(identity: Identity, home: Option<&Path>) -> Vec<(PathBuf, String)> {
+    let (Identity::User, Some(home)) = (identity, home) else {
+        return Vec::new();
+    };
+    let own = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let files =
+        [own.unwrap_or_else(|| home.join(".config")).join("git/config"), home.join(".gitconfig")];
+    let mut known: BTreeMap<&str, String> = BTreeMap::new();
+    files.iter().for_each(|file| known.extend(git::identity(file)));
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let lines: String =
+        known.iter().map(|(key, value)| format!("\t{key} = \"{value}\"\n")).collect();
+    vec![("/etc/gitconfig".into(), format!("[user]\n{lines}"))]
+}
+
+/// What is not protected: it need not be there yet.
+pub fn exceptions(policy: &Policy, write: &[Place]) -> Result<Vec<PathBuf>, Error> {
+    let mut paths = Vec::new();
+    for Sourced { value: path, origin } in &policy.filesystem.allow_write {
+        let flag = match origin {
+            Origin::CommandLine { .. } => "--allow-write".to_owned(),
+            place => format!("{place}: allow_write"),
+        };
+        let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
+        let real = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => walk(parent).map(|walked| walked.real.join(name)),
+            _ => walk(path).map(|walked| walked.real),
+        };
+        let real = real.map_err(|e| refuse(e.to_string()))?;
+        if !write.iter().any(|place| real.starts_with(&place.path)) {
+            let why = "is not inside what the command may write (add --write)";
+            return Err(refuse(why.to_owned()));
+        }
+        paths.push(real);
+    }
+    Ok(paths)
+}

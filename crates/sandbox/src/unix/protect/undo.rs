@@ -1,0 +1,130 @@
+//! Undoes what a command made in protected places that were not there before.
+//!
+//! Stops: hooks, settings and rc files that are left for other programs to act on. Everything of the run is
+//! dead by then, so nobody changes what is looked at; no symlink is followed.
+//!
+//! Leaves open: the time between their making and the end of the command. On Linux a process of its own does it
+//! for a launcher that was killed (`linux/sweeper`). New settings of a repository stay if they run nothing, or `git init` could not be used.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, fchmod, fstat, unlinkat};
+use rustix::io::Errno;
+
+use super::opening::Force;
+use super::search::{GIT_LINK, Search, Unlisted, is_named_git};
+use super::{git, opening};
+use crate::report::Undone;
+use crate::request::{DeniedKind, Guarded, Protected, Request};
+use crate::unix::listing::{self, Lister};
+
+/// Looks for what is new in protected places, and removes it. Empty where nothing is protected.
+pub fn undo(request: &Request) -> Vec<Undone> {
+    if !request.protects() {
+        return Vec::new();
+    }
+    let search =
+        Search::run(&request.write, &request.unprotected, Unlisted::Open(&request.protected));
+    let mut undone = Vec::new();
+    for new in search.protected() {
+        let was_there = request.protected.iter().any(|old| is_part_of(&new, old));
+        if was_there || new.guarded == Guarded::InPlace || is_harmless(&new, request) {
+            continue;
+        }
+        let failed = remove(&new.path).err().map(|error| error.to_string());
+        undone.push(Undone { path: shown(&new.path), why: new.why, failed });
+    }
+    for (path, why) in &search.unread {
+        undone.push(Undone {
+            path: shown(path),
+            why: "it may hold settings that were not there before".to_owned(),
+            failed: Some(format!("could not be searched: {why}")),
+        });
+    }
+    undone
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// What was there at the start was read-only, with all that is in it.
+fn is_part_of(new: &Protected, old: &Protected) -> bool {
+    match old.guarded {
+        Guarded::ReadOnly => new.path.starts_with(&old.path),
+        Guarded::InPlace => new.path == old.path && new.kind == old.kind,
+    }
+}
+
+/// Whether something new does nothing by itself: what `git init`, `git clone` and `git worktree add` make.
+fn is_harmless(new: &Protected, request: &Request) -> bool {
+    let Some(name) = new.path.file_name() else {
+        return false;
+    };
+    // Another name for it could be written to later.
+    let is_single = || std::fs::symlink_metadata(&new.path).is_ok_and(|file| file.nlink() == 1);
+    let was_repository = |path: &Path| {
+        let is = |old: &Protected| old.path == path && old.guarded == Guarded::InPlace;
+        let is_granted = request.write.iter().any(|place| place.path == path);
+        request.protected.iter().any(is) || is_granted && is_named_git(path)
+    };
+    match (name.as_bytes(), new.kind) {
+        (b"config", DeniedKind::File) => is_single() && git::is_harmless(&new.path),
+        (b"hooks", DeniedKind::Directory) => git::has_only_samples(&new.path),
+        (b"commondir", DeniedKind::File) => {
+            is_single() && git::pointer(&new.path, "").is_some_and(|to| was_repository(&to))
+        }
+        (b".git", DeniedKind::File) if new.why == GIT_LINK => {
+            let to = git::pointer(&new.path, "gitdir:");
+            let worktrees = to.as_deref().and_then(Path::parent);
+            let fits = worktrees.is_some_and(|worktrees| {
+                worktrees.file_name().is_some_and(|name| name == "worktrees")
+                    && worktrees.parent().is_some_and(was_repository)
+            });
+            is_single() && fits
+        }
+        _ => false,
+    }
+}
+
+/// Removes a file, a link, or a directory with all that is in it.
+fn remove(path: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Errno::INVAL.into());
+    };
+    let name = CString::new(name.as_bytes())?;
+    let parent = listing::open(CWD, parent)?;
+    remove_in(parent.as_fd(), &name, &mut Lister::default())
+}
+
+fn remove_in(parent: BorrowedFd<'_>, name: &CStr, lister: &mut Lister) -> io::Result<()> {
+    let flags = match listing::kind_at(parent, name)? {
+        None => return Ok(()),
+        Some(FileType::Directory) => {
+            let opened = opening::open(parent, name, Force::Yes)?;
+            let mut names = Vec::new();
+            lister.each(&opened.directory, |name, _| names.push(name.to_owned()))?;
+            for name in names {
+                remove_in(opened.directory.as_fd(), &name, lister)?;
+            }
+            AtFlags::REMOVEDIR
+        }
+        Some(_) => AtFlags::empty(),
+    };
+    match unlinkat(parent, name, flags) {
+        // The directory itself may be closed for writing.
+        Err(Errno::ACCESS) => {
+            let before = Mode::from_raw_mode(fstat(parent)?.st_mode);
+            fchmod(parent, before | Mode::RWXU)?;
+            let removed = unlinkat(parent, name, flags);
+            fchmod(parent, before)?;
+            Ok(removed?)
+        }
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,37 @@
+//! The command's environment: what the policy sets, and what it lets through of the host's.
+
+use std::ffi::OsString;
+
+use mcp_policy::Policy;
+
+use crate::request::HeldBack;
+
+/// What arrives of the host's environment and the policy's, and what was held back though a pattern fits: a
+/// pattern lets through in bulk, and a person who means a credential names it.
+pub fn inherited(policy: &Policy) -> (Vec<(OsString, OsString)>, Vec<HeldBack>) {
+    let set = &policy.env.set;
+    let secret = &policy.env.secrets;
+    let taken = |name: &str| {
+        set.keys().any(|key| key.as_ref() == name) || secret.keys().any(|key| key.as_ref() == name)
+    };
+    let (mut env, mut held_back) = (Vec::new(), Vec::new());
+    for (name, value) in std::env::vars_os() {
+        let Some(text) = name.to_str().filter(|name| !taken(name)) else {
+            continue;
+        };
+        let fitting = policy.env.allow.iter().filter(|allow| allow.value.matches(text));
+        let fitting: Vec<&str> = fitting.map(|allow| allow.value.as_str()).collect();
+        if fitting.is_empty() {
+            continue;
+        }
+        let is_named = fitting.contains(&text);
+        match mcp_guard::environment::judge(text, &value.to_string_lossy()) {
+            Some(held) if !is_named => {
+                held_back.push(HeldBack { name: text.to_owned(), reason: held.reason });
+            }
+            _ => env.push((name, value)),
+        }
+    }
+    env.extend(set.iter().map(|(name, value)| (name.as_ref().into(), value.value.clone().into())));
+    (env, held_back)
+}
