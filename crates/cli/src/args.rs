@@ -330,6 +330,8 @@ pub enum Fallback {
 pub enum Platform {
     /// The Seatbelt profile that a Mac would enforce
     Macos,
+    /// The job, container and entries that Windows would enforce
+    Windows,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -50,6 +50,7 @@ mod toml_source;
 mod tools;
 mod unmet;
 mod value_error;
+pub mod windows_path;
 
 pub use bytes::Bytes;
 pub use cores::Cores;
@@ -71,3 +72,4 @@ pub use secret::SecretRef;
 pub use tools::{Fallback, Tools};
 pub use unmet::asked_but_not_granted;
 pub use value_error::ValueError;
+pub use windows_path::WindowsPath;

@@ -14,7 +14,7 @@ mod act;
 mod acts;
 mod errno;
 mod outcome;
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg_attr(windows, path = "sys/windows.rs")]
 mod sys;
 
 pub use act::{Act, UsageError, usage};

@@ -20,9 +20,12 @@ impl SetupFailure {
     /// Whether something ran out for the moment: that says nothing of what the host can do, and
     /// must not lead to fewer walls.
     pub fn is_shortage(&self) -> bool {
-        // EAGAIN, ENOMEM, ENFILE, EMFILE by their numbers on Linux, the only system with a set-up.
+        // EAGAIN, ENOMEM, ENFILE, EMFILE by their numbers on Linux; handles, memory, resources and commitment
+        // by those of Windows.
         const SHORTAGES: [i32; 4] = [11, 12, 23, 24];
-        SHORTAGES.contains(&self.errno)
+        const OF_WINDOWS: [i32; 5] = [4, 8, 14, 1450, 1455];
+        let known: &[i32] = if cfg!(windows) { &OF_WINDOWS } else { &SHORTAGES };
+        known.contains(&self.errno)
     }
 }
 

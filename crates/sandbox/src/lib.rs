@@ -43,6 +43,10 @@ mod sandbox;
 mod unbuilt;
 #[cfg(unix)]
 mod unix;
+mod variables;
+// What its launcher alone uses is compiled and tested here all the same.
+#[cfg_attr(not(windows), allow(dead_code))]
+pub mod windows;
 mod wish;
 
 pub use agent::prepare_run_command;

@@ -90,7 +90,7 @@ impl<S> Plan<S> {
     }
 }
 
-#[cfg(not(target_os = "macos"))]
+#[cfg(target_os = "linux")]
 impl Plan {
     /// Whether another plan differs in nothing but the cgroup, whose name is new each time.
     pub(crate) fn same_walls(&self, other: &Plan) -> bool {

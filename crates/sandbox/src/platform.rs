@@ -15,8 +15,8 @@ pub use linux::*;
 #[cfg(target_os = "macos")]
 pub use macos::*;
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
-pub use unbuilt::*;
+#[cfg(windows)]
+pub use windows::*;
 
 /// Only Linux has to look through directories before a run.
 #[cfg(not(target_os = "linux"))]
@@ -152,59 +152,59 @@ mod macos {
     }
 }
 
-/// Systems whose launcher is not built yet say so instead of running anything.
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
-mod unbuilt {
+#[cfg(windows)]
+mod windows {
     use super::*;
-    pub use crate::host::HostFacts as Facts;
-    pub use crate::linux::plan::plan;
-    pub use crate::linux::step::Step;
-    pub use crate::linux::view::is_visible;
+    pub use crate::unbuilt::{Claim, RunHandle};
     pub(crate) use crate::unbuilt::{
-        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+        Launcher, Line, ending_signal, is_single_threaded, let_go_of_stdio,
     };
-
-    fn not_built<T>() -> Result<T, Error> {
-        Err(Error::Unsupported(format!(
-            "running programs on {} is not built yet; mcp runs them on Linux and macOS for now",
-            std::env::consts::OS
-        )))
-    }
+    pub use crate::windows::facts::WindowsFacts as Facts;
+    pub use crate::windows::plan::{is_visible, plan};
+    pub(crate) use crate::windows::runs::caller;
+    pub use crate::windows::step::Step;
 
     pub fn assume_host() -> Result<Facts, Error> {
-        not_built()
+        crate::windows::probe::assume()
     }
 
     pub fn probe_host() -> Result<Facts, Error> {
-        not_built()
+        crate::windows::probe::probe()
     }
 
-    pub fn resolve(_: Wish) -> Result<Request, Error> {
-        not_built()
+    pub fn resolve(wish: Wish) -> Result<Request, Error> {
+        crate::windows::resolve::resolve(wish)
     }
 
-    pub use crate::unbuilt::{Claim, RunHandle};
-
+    /// Nothing is taken of the host before a run.
     pub fn claim(_: &Request, _: &mut Facts) -> Claim {
         Claim
     }
 
-    pub fn run(_: &Plan<Step>, _: &Request, _: Claim, _: Notices) -> Result<Report, Error> {
-        not_built()
+    pub fn run(
+        plan: &Plan<Step>,
+        request: &Request,
+        _: Claim,
+        _: Notices,
+    ) -> Result<Report, Error> {
+        crate::windows::launch::run(plan, request)
     }
 
+    /// Names are new in each plan; what it intends is not.
     pub(crate) fn same_walls(plan: &Plan<Step>, other: &Plan<Step>) -> bool {
-        plan.same_walls(other)
+        plan.controls == other.controls
     }
 
     pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
-        not_built()
+        crate::windows::runs::list()
     }
 
     pub(crate) fn start_launcher(
         _: Option<&Path>,
         _: [std::process::Stdio; 3],
     ) -> Result<Launcher, Error> {
-        not_built()
+        Err(Error::Unsupported(
+            "the library starts no programs on Windows yet; use `mcp run`".to_owned(),
+        ))
     }
 }

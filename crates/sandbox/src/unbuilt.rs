@@ -1,4 +1,5 @@
-//! The launcher's side of the library on systems that have no launcher yet: types without values.
+//! The launcher's side of the library on Windows, where only `mcp run` starts programs so far: types without
+//! values.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -67,10 +68,6 @@ impl Launcher {
 }
 
 pub fn ending_signal(_: ExitStatus) -> Option<i32> {
-    None
-}
-
-pub fn caller() -> Option<Result<Line, String>> {
     None
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use mcp_policy::{Bytes, Defaults, Origin, Policy};
 use mcp_sandbox::{
     Control, Describe, Ending, Identity, Intent, Judged, Notices, Plan, Report, Request, Usage,
-    Wish, macos, platform,
+    Wish, macos, platform, windows,
 };
 use serde::Serialize;
 
@@ -128,8 +128,10 @@ pub fn launch(
     report: &mut Option<Report>,
 ) -> Result<u8, Failure> {
     let starting = how.starting;
-    if let Some(Platform::Macos) = starting.platform {
-        return print_plan(&macos::explain(wish)?, starting.json);
+    match starting.platform {
+        Some(Platform::Macos) => return print_plan(&macos::explain(wish)?, starting.json),
+        Some(Platform::Windows) => return print_plan(&windows::explain(wish)?, starting.json),
+        None => {}
     }
     // What was compared with its bundle holds what an archive can hold.
     let package = how.package;

@@ -1,6 +1,8 @@
 //! Spellings of paths that are refused before anything is opened. Pure: the Windows ones are judged
 //! on every system, since a path may come from anywhere.
 
+use mcp_policy::windows_path::{Spelling, judge_name};
+
 use crate::characters::is_invisible;
 
 /// Whose rules a path is spelt by.
@@ -50,7 +52,7 @@ pub fn judge(path: &str, style: Style) -> Option<&'static str> {
         Style::Windows => {
             let skip = usize::from(is_drive(path));
             names.by_ref().take(skip).for_each(drop);
-            names.find_map(windows_name)
+            names.find_map(|name| judge_name(name, Spelling::Written))
         }
     }
 }
@@ -83,53 +85,6 @@ fn is_drive(path: &str) -> bool {
         && bytes[0].is_ascii_alphabetic()
         && bytes[1] == b':'
         && matches!(bytes.get(2), None | Some(b'\\' | b'/'))
-}
-
-/// What Windows takes a name for that looks like an ordinary one.
-fn windows_name(name: &str) -> Option<&'static str> {
-    if name == "." {
-        return None;
-    }
-    if name.contains(':') {
-        return Some("names an NTFS stream, or a drive within a path");
-    }
-    if name.contains(['<', '>', '"', '|', '?', '*']) {
-        return Some("has a character that no Windows name may have");
-    }
-    if name.ends_with(['.', ' ']) {
-        return Some("ends in a dot or a blank, which Windows drops");
-    }
-    let stem = name.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
-    let numbered = |device: &str| {
-        stem.strip_prefix(device).is_some_and(|number| {
-            matches!(
-                number,
-                "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"
-            )
-        })
-    };
-    let device =
-        matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$" | "CLOCK$");
-    if device || numbered("COM") || numbered("LPT") {
-        return Some("is the name of a Windows device");
-    }
-    if is_short(name) {
-        return Some("looks like a short name (8.3), which stands for another; write the long one");
-    }
-    None
-}
-
-/// `PROGRA~1`, `FILE~12.TXT`.
-fn is_short(name: &str) -> bool {
-    let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
-    let Some((start, number)) = stem.rsplit_once('~') else {
-        return false;
-    };
-    !start.is_empty()
-        && stem.len() <= 8
-        && ending.len() <= 3
-        && !number.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

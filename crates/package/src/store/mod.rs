@@ -386,6 +386,7 @@ pub fn make_private(directory: &Path) -> std::io::Result<()> {
     }
     #[cfg_attr(not(unix), expect(unused_mut, reason = "modes are of unix"))]
     let mut builder = fs::DirBuilder::new();
+    builder.recursive(false);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(directory) {

@@ -1,7 +1,5 @@
 use std::collections::BTreeSet;
 use std::fs;
-#[cfg(unix)]
-use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -12,6 +12,8 @@ mod macos;
 mod network;
 mod resources;
 mod talk;
+#[cfg(windows)]
+mod windows;
 
 use crate::act::{Args, Said, Spec};
 
@@ -47,7 +49,34 @@ macro_rules! both {
     }};
 }
 
-#[cfg(not(target_os = "linux"))]
+/// Names an act that all three have, each in its own way.
+macro_rules! every {
+    ($linux:ident::$perform:ident) => {{
+        #[cfg(not(windows))]
+        {
+            both!($linux::$perform)
+        }
+        #[cfg(windows)]
+        {
+            windows::$perform
+        }
+    }};
+}
+
+/// Names an act that needs Windows.
+macro_rules! windows {
+    ($perform:ident) => {{
+        #[cfg(windows)]
+        {
+            windows::$perform
+        }
+        #[cfg(not(windows))]
+        {
+            not_here
+        }
+    }};
+}
+
 fn not_here(_: Args<'_>) -> Said {
     Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into())
 }
@@ -118,7 +147,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("abstract-dgram-send", "NAME", linux!(sockets::abstract_dgram_send)),
     act("socket", "FAMILY TYPE PROTOCOL", linux!(sockets::socket)),
     act("net-ifaces", "", linux!(sockets::interfaces)),
-    act("kill", "PID SIGNAL", both!(processes::kill)),
+    act("kill", "PID SIGNAL", every!(processes::kill)),
     act("ptrace", "PID", linux!(processes::ptrace)),
     act("vm-read", "PID", linux!(processes::vm_read)),
     act("pidfd-getfd", "PID FD", linux!(processes::pidfd_getfd)),
@@ -150,10 +179,10 @@ pub(crate) const ACTS: &[Spec] = &[
     act("rlimits", "", both!(limits::list)),
     act("memfd", "BYTES [HOLD-MS]", linux!(limits::memfd)),
     act("alloc", "BYTES [HOLD-MS]", resources::alloc),
-    act("alloc-shared", "BYTES [HOLD-MS]", both!(limits::alloc_shared)),
+    act("alloc-shared", "BYTES [HOLD-MS]", every!(limits::alloc_shared)),
     act("fork-alloc", "N BYTES [HOLD-MS]", both!(limits::fork_alloc)),
     act("fork-share", "N BYTES [HOLD-MS]", linux!(limits::fork_share)),
-    act("fork", "N [HOLD-MS]", both!(limits::fork)),
+    act("fork", "N [HOLD-MS]", every!(limits::fork)),
     act("threads", "N [HOLD-MS]", resources::threads),
     act("open-files", "N", resources::open_files),
     act("spin", "CPU-SECONDS", resources::spin),
@@ -161,12 +190,16 @@ pub(crate) const ACTS: &[Spec] = &[
     act("loop-heartbeat", "FILE MS", lifetime::heartbeat),
     act("exit", "N", lifetime::exit),
     act("exec", "PATH ARGS…", lifetime::exec),
-    act("daemonize", "SECONDS [HEARTBEAT]", both!(jobs::daemonize)),
-    act("ignore-term", "SECONDS [HEARTBEAT]", both!(jobs::ignore_term)),
+    act("daemonize", "SECONDS [HEARTBEAT]", every!(jobs::daemonize)),
+    act("ignore-term", "SECONDS [HEARTBEAT]", every!(jobs::ignore_term)),
     act("stop-self", "", both!(jobs::stop_self)),
     act("signal-self", "SIGNAL", both!(jobs::signal_self)),
     act("job", "EVENTS COMMAND ARGS…", linux!(jobs::job)),
     act("memfd-exec", "PATH ARGS…", linux!(jobs::memfd_exec)),
+    act("break-away", "", windows!(break_away)),
+    act("in-job", "", windows!(in_job)),
+    act("in-container", "", windows!(in_container)),
+    act("read-handle", "NUMBER", windows!(read_handle)),
     act("mount", "DIR [SIZE]", linux!(namespaces::mount)),
     act("umount", "PATH", linux!(namespaces::umount)),
     act("remount-rw", "PATH", linux!(namespaces::remount_rw)),

@@ -18,5 +18,4 @@ pub mod resolve;
 pub mod shim;
 pub mod sockets;
 pub mod terminal;
-pub mod variables;
 pub mod walk;

@@ -16,7 +16,8 @@ use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::locate::{Located, Search, locate, without_parents};
 use crate::unix::walk::walk;
-use crate::unix::{protect, sockets, variables};
+use crate::unix::{protect, sockets};
+use crate::variables;
 use crate::wish::Wish;
 
 /// Variables whose value is a file that the program is to read.

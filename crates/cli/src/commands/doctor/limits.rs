@@ -18,6 +18,9 @@ struct Limit {
 /// The most of a processor that `--max-cpu 100` may let through here, setting up included.
 const SHARE: f64 = 0.2;
 
+/// A directory of the command's own, by its name inside.
+const OWN_PLACE: &str = if cfg!(windows) { "/home/mcp" } else { "/tmp" };
+
 pub fn lines(scene: &Scene) -> Result<Vec<Line>, Failure> {
     let limit = |control, flag, act: &[&str]| Limit { control, flag, act: words(act) };
     let limits = [
@@ -31,7 +34,7 @@ pub fn lines(scene: &Scene) -> Result<Vec<Line>, Failure> {
     for limit in &limits {
         let acts = [limit.act.clone()];
         // Without the limit it must work, or stopping it would mean nothing.
-        let free = outcomes(&scene.inside(&["--quiet", "--cwd", "/tmp"], &acts)?)?;
+        let free = outcomes(&scene.inside(&["--quiet", "--cwd", OWN_PLACE], &acts)?)?;
         let (bound, report) = reported(scene, &limit.flag, &acts)?;
         lines.push(verdict(limit, &free, &bound, report.as_ref())?);
     }
@@ -46,7 +49,7 @@ fn reported(
     acts: &[Vec<String>],
 ) -> Result<(Output, Option<Report>), Failure> {
     let path = scene.path("report.json");
-    let flags = [&["--quiet", "--cwd", "/tmp", "--report", &path], &flag[..]].concat();
+    let flags = [&["--quiet", "--cwd", OWN_PLACE, "--report", &path], &flag[..]].concat();
     let run = scene.inside(&flags, acts)?;
     let report = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
     Ok((run, report))

@@ -6,6 +6,7 @@ mod advice;
 mod limits;
 mod macos;
 mod trial;
+mod windows;
 
 use mcp_sandbox::{Control, Fact, HostFacts, platform};
 use serde::Serialize;
@@ -48,6 +49,11 @@ trait Findings {
     /// Whether runs do without namespaces here, and what took their place leaves something open.
     fn is_plain(&self) -> bool {
         false
+    }
+
+    /// Whether a part of a granted directory can be closed.
+    fn closes_parts(&self) -> bool {
+        !self.is_plain()
     }
 
     /// Whether some of a boundary is left open, and told.

@@ -48,9 +48,16 @@ pub fn controls(host: &platform::Facts) -> Result<Vec<Line>, Failure> {
         return Ok(lines);
     }
     lines.push(deny(&scene, host)?);
-    lines.push(if cfg!(target_os = "macos") { set_id(&scene)? } else { privileges(&scene)? });
+    lines.push(match std::env::consts::OS {
+        "macos" => set_id(&scene)?,
+        "windows" => container(&scene)?,
+        _ => privileges(&scene)?,
+    });
     lines.extend(limits::lines(&scene)?);
     lines.push(timeout(&scene)?);
+    if cfg!(windows) {
+        lines.extend(node(&scene)?);
+    }
     Ok(lines)
 }
 
@@ -140,7 +147,7 @@ fn trials(scene: &Scene, host: &platform::Facts) -> Vec<Trial> {
     let open = |trial: Trial| Trial { open: host.is_plain(), ..trial };
     let port = scene.listener.local_addr().map_or(0, |address| address.port());
     let bystander = scene.bystander.id().to_string();
-    vec![
+    let mut trials = vec![
         trial(
             Control::Filesystem,
             "read a file that was not granted",
@@ -168,7 +175,10 @@ fn trials(scene: &Scene, host: &platform::Facts) -> Vec<Trial> {
             &["stat", &scene.path("secret")],
         )),
         trial(Control::Environment, "see a variable that was not named", &["getenv", CANARY]),
-    ]
+    ];
+    // There is no such file there; whoever cannot open a process cannot read it either.
+    trials.retain(|trial| cfg!(unix) || !["environ", "cmdline"].contains(&trial.act[0].as_str()));
+    trials
 }
 
 fn refusals(scene: &Scene, host: &platform::Facts) -> Result<Vec<Line>, Failure> {
@@ -189,7 +199,7 @@ fn refusals(scene: &Scene, host: &platform::Facts) -> Result<Vec<Line>, Failure>
 /// A granted directory, with and without a rule that closes a part of it.
 fn deny(scene: &Scene, host: &platform::Facts) -> Result<Line, Failure> {
     let control = Control::Deny;
-    if host.is_plain() {
+    if !host.closes_parts() {
         let flags =
             ["--quiet", "--read", &scene.directory.display().to_string(), "--deny", "**/secret"];
         let run = scene.inside(&flags, &[words(&["read", &scene.path("secret")])])?;
@@ -253,6 +263,44 @@ fn set_id(scene: &Scene) -> Result<Line, Failure> {
     match made.ok {
         true => Ok(verdict(&inside, outside, refused)),
         false => Ok(Line::new("privileges", Mark::Less, "not proved: no file could be made")),
+    }
+}
+
+/// On Windows: what a process inside says of its token, which the helper of every run has looked at closer.
+fn container(scene: &Scene) -> Result<Line, Failure> {
+    let acts = [words(&["in-container"]), words(&["break-away"])];
+    let outside = scene.outside(&acts)?;
+    let inside = outcomes(&scene.inside(&[], &acts)?)?;
+    let ([_, _], [contained, left]) = (outside.as_slice(), inside.as_slice()) else {
+        return Ok(Line::new("privileges", Mark::Fails, "the sandbox does not start"));
+    };
+    Ok(match (contained.detail.as_str(), left.ok) {
+        ("true", false) => {
+            Line::new("privileges", Mark::Holds, "in a container, and no process leaves its job")
+        }
+        _ => Line::new("privileges", Mark::Fails, format!("{inside:?}")),
+    })
+}
+
+/// Node starts its children with pipes, which some sandboxes break.
+fn node(scene: &Scene) -> Result<Option<Line>, Failure> {
+    let script =
+        "process.stdout.write(require('child_process').execFileSync(process.execPath,['-v']))";
+    let run = Command::new(&scene.exe)
+        .args(["run", "--quiet", "--", "node", "-e", script])
+        .stdin(Stdio::null())
+        .output();
+    let run = finished(&scene.exe, run)?;
+    let line = |mark, text: String| Ok(Some(Line::new("node", mark, text)));
+    match run.status.code() {
+        Some(127) => Ok(None),
+        Some(0) if run.stdout.starts_with(b"v") => {
+            line(Mark::Holds, "node starts a child over pipes inside".to_owned())
+        }
+        code => {
+            let why = String::from_utf8_lossy(&run.stderr).trim().to_owned();
+            line(Mark::Less, format!("node with a child over pipes: exit {code:?}: {why}"))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use mcp_policy::Policy;
+use mcp_policy::{EnvPattern, Policy};
 
 use crate::request::HeldBack;
 
@@ -10,21 +10,24 @@ use crate::request::HeldBack;
 /// pattern lets through in bulk, and a person who means a credential names it.
 pub fn inherited(policy: &Policy) -> (Vec<(OsString, OsString)>, Vec<HeldBack>) {
     let set = &policy.env.set;
-    let secret = &policy.env.secrets;
     let taken = |name: &str| {
-        set.keys().any(|key| key.as_ref() == name) || secret.keys().any(|key| key.as_ref() == name)
+        let mut keys = set.keys().chain(policy.env.secrets.keys());
+        keys.any(|key| is_same(key.as_ref(), name))
     };
     let (mut env, mut held_back) = (Vec::new(), Vec::new());
     for (name, value) in std::env::vars_os() {
         let Some(text) = name.to_str().filter(|name| !taken(name)) else {
             continue;
         };
-        let fitting = policy.env.allow.iter().filter(|allow| allow.value.matches(text));
+        let upper = text.to_ascii_uppercase();
+        let fits =
+            |allow: &EnvPattern| allow.matches(text) || cfg!(windows) && allow.matches(&upper);
+        let fitting = policy.env.allow.iter().filter(|allow| fits(&allow.value));
         let fitting: Vec<&str> = fitting.map(|allow| allow.value.as_str()).collect();
         if fitting.is_empty() {
             continue;
         }
-        let is_named = fitting.contains(&text);
+        let is_named = fitting.iter().any(|pattern| is_same(pattern, text));
         match mcp_guard::environment::judge(text, &value.to_string_lossy()) {
             Some(held) if !is_named => {
                 held_back.push(HeldBack { name: text.to_owned(), reason: held.reason });
@@ -34,4 +37,9 @@ pub fn inherited(policy: &Policy) -> (Vec<(OsString, OsString)>, Vec<HeldBack>) 
     }
     env.extend(set.iter().map(|(name, value)| (name.as_ref().into(), value.value.clone().into())));
     (env, held_back)
+}
+
+/// Names of variables have no case on Windows.
+fn is_same(a: &str, b: &str) -> bool {
+    if cfg!(windows) { a.eq_ignore_ascii_case(b) } else { a == b }
 }

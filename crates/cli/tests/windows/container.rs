@@ -1,0 +1,155 @@
+//! The walls of an AppContainer. Each refusal with its control.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::support::{Run, Scratch, allowed, blocked, heart_beats, holds, refused};
+
+#[test]
+fn files_that_were_not_granted() {
+    if !holds("container") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let secret = scratch.file(r"outside\secret", "secret");
+    let text = secret.to_str().unwrap();
+    let outside = scratch.join("outside");
+    refused(Run::new().probe(&["read", text]), Run::new().read(&outside).probe(&["read", text]));
+    blocked(Run::new().probe(&["list", outside.to_str().unwrap()]));
+    blocked(Run::new().read(&outside).probe(&["write", text]));
+    allowed(Run::new().write(&outside).probe(&["write", text]));
+}
+
+#[test]
+fn files_of_other_spellings() {
+    if !holds("container") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let secret = scratch.file(r"outside\secret", "secret");
+    let text = secret.to_str().unwrap();
+    for spelling in [
+        format!(r"\\?\{text}"),
+        format!(r"\\.\{text}"),
+        format!("{text}::$DATA"),
+        text.to_uppercase(),
+        text.replace('\\', "/"),
+    ] {
+        refused(Run::new().probe(&["read", &spelling]), Run::bare().probe(&["read", &spelling]));
+    }
+}
+
+#[test]
+fn own_directories_can_be_written() {
+    if !holds("container") {
+        return;
+    }
+    for name in ["TEMP", "USERPROFILE"] {
+        let finished = Run::new().probe(&["getenv", name]).probe(&["create", "made"]).run();
+        assert_eq!(finished.last()["ok"], true, "{finished:#?}");
+    }
+}
+
+#[test]
+fn network() {
+    if !holds("container") {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    refused(Run::new().probe(&["connect", &address]), Run::bare().probe(&["connect", &address]));
+    blocked(Run::new().probe(&["connect", "1.1.1.1:53"]));
+    blocked(Run::new().probe(&["udp-talk", "1.1.1.1:53"]));
+}
+
+#[test]
+fn other_processes() {
+    if !holds("container") {
+        return;
+    }
+    let own = std::process::id().to_string();
+    refused(Run::new().probe(&["kill", &own, "0"]), Run::bare().probe(&["kill", &own, "0"]));
+}
+
+#[test]
+fn no_subprocess() {
+    if !holds("container") {
+        return;
+    }
+    let run = Run::new().flag("--no-subprocess");
+    refused(run.probe(&["fork", "1"]), Run::new().probe(&["fork", "1"]));
+    allowed(Run::new().flag("--no-subprocess").probe(&["threads", "4"]));
+}
+
+#[test]
+fn token() {
+    if !holds("container") || !holds("token") {
+        return;
+    }
+    assert_eq!(allowed(Run::new().probe(&["in-container"])), "true");
+    assert_eq!(allowed(Run::bare().probe(&["in-container"])), "false");
+}
+
+fn entries(path: &std::path::Path) -> String {
+    let listed = Command::new("icacls").arg(path).output().unwrap();
+    String::from_utf8_lossy(&listed.stdout).into_owned()
+}
+
+/// A SID of a container that is gone is shown by its numbers.
+const CONTAINER: &str = "S-1-15-2-";
+
+#[test]
+fn entries_are_withdrawn() {
+    if !holds("container") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let granted = scratch.dir("granted");
+    let inner = scratch.file(r"granted\inner", "x");
+    let before = entries(&granted);
+    let heart = granted.join("beat");
+    let text = heart.to_str().unwrap();
+    let live = Run::new().write(&granted).flag("--timeout").flag("5s");
+    let live = live.probe(&["loop-heartbeat", text, "20"]).spawn();
+    heart_beats(&heart);
+    assert!(entries(&granted).contains(CONTAINER), "the control: there was one");
+    live.wait().code_is(124);
+    assert_eq!(entries(&granted), before);
+    assert!(!entries(&inner).contains(CONTAINER));
+}
+
+#[test]
+fn entries_of_a_killed_launcher_are_withdrawn_by_the_next() {
+    if !holds("container") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let granted = scratch.dir("granted");
+    let heart = granted.join("beat");
+    let run = Run::new().write(&granted).probe(&["loop-heartbeat", heart.to_str().unwrap(), "20"]);
+    let home = run.home.path().join(r"LOCALAPPDATA\mcp\runs");
+    let mut live = run.spawn();
+    heart_beats(&heart);
+    live.child.kill().unwrap();
+    let journal = live.wait_and_give(|| {
+        let journal = std::fs::read_dir(&home).unwrap().next().unwrap().unwrap().path();
+        std::fs::read_to_string(journal).unwrap()
+    });
+    assert!(entries(&granted).contains(CONTAINER), "the control: it was left");
+    let next = Run::new().probe(&["exit", "0"]);
+    std::fs::write(next.home.dir(r"LOCALAPPDATA\mcp\runs").join("x.journal"), journal).unwrap();
+    next.run().code_is(0);
+    assert!(!entries(&granted).contains(CONTAINER));
+}
+
+/// No WRITE_DAC there for anybody but the system's own installer.
+#[test]
+fn what_cannot_be_granted_is_named() {
+    if !holds("container") {
+        return;
+    }
+    let system = r"C:\Windows\System32\drivers";
+    let finished = Run::new().flag("--write").flag(system).probe(&["exit", "0"]).run();
+    finished.code_is(125);
+    assert!(finished.stderr.contains(system), "{finished:#?}");
+}

@@ -1,0 +1,88 @@
+//! The unsafe part on Windows: calls that std does not wrap.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::windows::fs::FileExt;
+use std::os::windows::io::{FromRawHandle, IntoRawHandle};
+
+use windows_sys::Win32::Foundation::{CloseHandle, HANDLE};
+use windows_sys::Win32::Security::{GetTokenInformation, TOKEN_QUERY, TokenIsAppContainer};
+use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, GetFileType};
+use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
+use windows_sys::Win32::System::JobObjects::IsProcessInJob;
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, OpenProcess, OpenProcessToken, PROCESS_TERMINATE, TerminateProcess,
+};
+
+fn check(answer: i32) -> io::Result<()> {
+    if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Opens a process to end it, and does so where it is told to.
+pub(crate) fn terminate(process: u32, really: bool) -> io::Result<()> {
+    // SAFETY: numbers only; the handle is closed below.
+    unsafe {
+        let handle = OpenProcess(PROCESS_TERMINATE, 0, process);
+        if handle.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        let done = if really { check(TerminateProcess(handle, 137)) } else { Ok(()) };
+        CloseHandle(handle);
+        done
+    }
+}
+
+/// From now on Ctrl-C and Ctrl-Break are heard and not obeyed.
+pub(crate) fn ignore_breaks() -> io::Result<()> {
+    unsafe extern "system" fn heard(_: u32) -> i32 {
+        1
+    }
+    // SAFETY: the handler is a function of this program, and stays.
+    check(unsafe { SetConsoleCtrlHandler(Some(heard), 1) })
+}
+
+pub(crate) fn is_in_job() -> io::Result<bool> {
+    let mut is_inside = 0;
+    // SAFETY: the pseudo handle of this process, any job, a live local.
+    check(unsafe {
+        IsProcessInJob(GetCurrentProcess(), std::ptr::null_mut(), &raw mut is_inside)
+    })?;
+    Ok(is_inside != 0)
+}
+
+pub(crate) fn is_in_container() -> io::Result<bool> {
+    let mut token: HANDLE = std::ptr::null_mut();
+    let (mut answer, mut size) = (0u32, 0u32);
+    // SAFETY: the pseudo handle of this process; the results are live locals of the sizes that are said; the
+    // token is closed.
+    unsafe {
+        check(OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token))?;
+        let asked = GetTokenInformation(
+            token,
+            TokenIsAppContainer,
+            (&raw mut answer).cast(),
+            4,
+            &raw mut size,
+        );
+        CloseHandle(token);
+        check(asked)?;
+    }
+    Ok(answer != 0)
+}
+
+/// What a handle of this number reads, where it is a file's.
+pub(crate) fn read_handle(number: usize) -> io::Result<String> {
+    let handle: HANDLE = std::ptr::without_provenance_mut(number);
+    // SAFETY: the call fails on what is no handle.
+    if unsafe { GetFileType(handle) } != FILE_TYPE_DISK {
+        return Err(io::Error::from(io::ErrorKind::NotFound));
+    }
+    // SAFETY: only read from, and given back without being closed: whose it is we do not know.
+    let file = unsafe { File::from_raw_handle(handle) };
+    let mut bytes = [0; 64];
+    let read = file.seek_read(&mut bytes, 0);
+    let _ = file.into_raw_handle();
+    let count = read?;
+    Ok(String::from_utf8_lossy(bytes.get(..count).unwrap_or_default()).into_owned())
+}

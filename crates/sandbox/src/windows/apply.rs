@@ -1,0 +1,179 @@
+//! The helper: this program once more, started as the command will be (same job, token, container, handles),
+//! to find out from inside that the walls hold. It ends before the command is started.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::exit;
+use std::time::Duration;
+
+use crate::windows::channel::{Attempt, Failed, Order, Task, Word};
+use crate::windows::sys::{console, handles, process, token};
+
+/// The first argument of a helper.
+pub const MARK: &str = "mcp-sandbox-inside";
+/// The first argument of a process that sends Ctrl-Break to another's console.
+pub const BREAK_MARK: &str = "mcp-sandbox-break";
+const NOT_SET_UP: i32 = 125;
+/// A connection to this machine is there at once, or it is refused.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Does its work and ends where this program was started as a helper; else returns.
+pub fn dispatch() {
+    let mut args = std::env::args_os().skip(1);
+    match args.next() {
+        Some(first) if first == MARK => inside(),
+        Some(first) if first == BREAK_MARK => {
+            let process = args.next().and_then(|word| word.to_str()?.parse().ok());
+            let sent = process.map(console::send_break);
+            exit(if matches!(sent, Some(Ok(()))) { 0 } else { NOT_SET_UP })
+        }
+        _ => {}
+    }
+}
+
+fn inside() -> ! {
+    let mut text = Vec::new();
+    let heard = io::stdin().read_to_end(&mut text);
+    let order = heard.ok().and_then(|_| serde_json::from_slice::<Order>(&text).ok());
+    let Some(order) = order else {
+        eprintln!("{MARK}: started by hand; it is for mcp itself");
+        exit(NOT_SET_UP)
+    };
+    let word = match carry_out(&order) {
+        Ok(seen) => Word::Ready(seen),
+        Err(failed) => Word::Failed(failed),
+    };
+    let answer = serde_json::to_vec(&word).unwrap_or_default();
+    let mut stdout = io::stdout();
+    let said = stdout.write_all(&answer).and_then(|()| stdout.flush());
+    exit(if said.is_ok() { 0 } else { NOT_SET_UP })
+}
+
+fn carry_out(order: &Order) -> Result<Vec<(usize, String)>, Failed> {
+    let mut seen = Vec::new();
+    for (step, task) in &order.tasks {
+        let done = match task {
+            Task::Refused(attempt) => is_refused(attempt, order),
+            Task::Allowed(directory) => is_allowed(Path::new(directory)),
+            Task::Identity => is_diminished(),
+        };
+        match done {
+            Ok(text) => seen.push((*step, text)),
+            Err((errno, why)) => return Err(Failed { step: *step, errno, why }),
+        }
+    }
+    Ok(seen)
+}
+
+type Trouble = (i32, String);
+
+const ACCESS_DENIED: i32 = 5;
+const NOT_SUPPORTED: i32 = 50;
+
+fn number(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(NOT_SUPPORTED)
+}
+
+/// Done all the same: the walls are not what was asked for.
+const NOT_REFUSED: &str = "was NOT refused: the sandbox does not hold";
+
+fn is_refused(attempt: &Attempt, order: &Order) -> Result<String, Trouble> {
+    match tried(attempt, order) {
+        Ok(()) => Err((ACCESS_DENIED, NOT_REFUSED.to_owned())),
+        Err(e) if is_refusal(attempt, &e) => Ok(format!("tried to {}: refused", words(attempt))),
+        // Failed for another reason, which proves nothing.
+        Err(e) => Err((number(&e), format!("could not be tried: {e}"))),
+    }
+}
+
+fn is_refusal(attempt: &Attempt, error: &io::Error) -> bool {
+    const NOT_ENOUGH_QUOTA: i32 = 1816;
+    const CHILD_BLOCKED: i32 = 367;
+    let kind = error.kind();
+    match attempt {
+        // Packets that are dropped in silence are refused as well; the launcher sees that none arrived.
+        Attempt::Connect => matches!(
+            kind,
+            io::ErrorKind::PermissionDenied
+                | io::ErrorKind::TimedOut
+                | io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::NetworkUnreachable
+                | io::ErrorKind::HostUnreachable
+        ),
+        Attempt::Spawn => [ACCESS_DENIED, NOT_ENOUGH_QUOTA, CHILD_BLOCKED].contains(&number(error)),
+        Attempt::Inherit | Attempt::Allocate(_) => true,
+        _ => kind == io::ErrorKind::PermissionDenied,
+    }
+}
+
+fn words(attempt: &Attempt) -> String {
+    match attempt {
+        Attempt::Read(path) => format!("read {path}"),
+        Attempt::Create(path) => format!("create {path}"),
+        Attempt::Connect => "connect to a port of the launcher".to_owned(),
+        Attempt::OpenLauncher => "open the launcher's process".to_owned(),
+        Attempt::Inherit => "use a handle that was not handed over".to_owned(),
+        Attempt::BreakAway => "start a process outside of the job".to_owned(),
+        Attempt::Spawn => "start a process".to_owned(),
+        Attempt::Allocate(bytes) => format!("take {bytes} bytes of memory"),
+    }
+}
+
+fn tried(attempt: &Attempt, order: &Order) -> io::Result<()> {
+    match attempt {
+        Attempt::Read(path) => File::open(path).map(drop),
+        Attempt::Create(path) => File::create_new(path).map(drop),
+        Attempt::Connect => {
+            let to = SocketAddr::from((Ipv4Addr::LOCALHOST, order.port));
+            TcpStream::connect_timeout(&to, PATIENCE).map(drop)
+        }
+        Attempt::OpenLauncher => process::open_other(order.launcher),
+        Attempt::Inherit => match handles::reaches(order.handle, &order.marker) {
+            true => Ok(()),
+            false => Err(io::Error::from(io::ErrorKind::NotFound)),
+        },
+        Attempt::BreakAway => process::break_away(),
+        Attempt::Spawn => process::spawn(),
+        Attempt::Allocate(bytes) => allocate(*bytes),
+    }
+}
+
+fn allocate(bytes: usize) -> io::Result<()> {
+    let mut memory: Vec<u8> = Vec::new();
+    memory.try_reserve_exact(bytes).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    memory.resize(bytes, 1);
+    std::hint::black_box(&memory);
+    Ok(())
+}
+
+fn is_allowed(directory: &Path) -> Result<String, Trouble> {
+    let path = directory.join(".mcp-allowed");
+    let made = File::create_new(&path).and_then(|file| {
+        drop(file);
+        fs::remove_file(&path)
+    });
+    match made {
+        Ok(()) => Ok(format!("made a file in {}", directory.display())),
+        Err(e) => Err((number(&e), "is granted, and cannot be written".to_owned())),
+    }
+}
+
+fn is_diminished() -> Result<String, Trouble> {
+    let identity = token::identity().map_err(|e| (number(&e), String::new()))?;
+    let fail = |why: String| Err((ACCESS_DENIED, why));
+    if !identity.is_container {
+        return fail("the process is in no container".to_owned());
+    }
+    if identity.integrity > token::LOW {
+        return fail(format!("integrity is {:#x}, and not low", identity.integrity));
+    }
+    if !identity.privileges.is_empty() {
+        return fail(format!("privileges are left: {}", identity.privileges.join(", ")));
+    }
+    if !identity.powerful_groups.is_empty() {
+        return fail(format!("groups are left: {}", identity.powerful_groups.join(", ")));
+    }
+    Ok("in a container, at low integrity, without privileges".to_owned())
+}

@@ -1,0 +1,52 @@
+//! What launcher and helper say to each other: one order in, one answer out, as JSON on the helper's own pipes.
+
+use serde::{Deserialize, Serialize};
+
+/// What the helper is to try, with the number of the plan's step.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Order {
+    pub tasks: Vec<(usize, Task)>,
+    pub launcher: u32,
+    /// Where the launcher listens.
+    pub port: u16,
+    /// The number of a handle that the helper must not have …
+    pub handle: u64,
+    /// … and what its file begins with.
+    pub marker: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Task {
+    Refused(Attempt),
+    /// Make a file in this directory, and remove it.
+    Allowed(String),
+    Identity,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Attempt {
+    Read(String),
+    Create(String),
+    Connect,
+    OpenLauncher,
+    Inherit,
+    BreakAway,
+    Spawn,
+    /// Take this many bytes of memory.
+    Allocate(usize),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Word {
+    /// What was seen, for each step.
+    Ready(Vec<(usize, String)>),
+    Failed(Failed),
+}
+
+/// A step that did not come out as planned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    pub step: usize,
+    pub errno: i32,
+    pub why: String,
+}

@@ -1,0 +1,84 @@
+//! What a Windows machine can do, and what belongs to one run on it.
+
+use mcp_policy::WindowsPath;
+use mcp_policy::windows_path::Spelling;
+use serde::Serialize;
+
+use crate::host::Fact;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WindowsFacts {
+    pub system: String,
+    pub architecture: String,
+    pub processors: u32,
+    /// A job whose processes are dead when its last handle is closed.
+    pub tree_kill: Fact,
+    /// What is set on a job is what it says it has.
+    pub limits: Fact,
+    /// A hard cap on the job's share of the processors.
+    pub cpu_rate: Fact,
+    /// Restrictions on windows, clipboard and desktop.
+    pub ui: Fact,
+    /// A token with fewer privileges, without administrators' groups, at low integrity.
+    pub token: Fact,
+    /// AppContainers: a profile can be made, and closes files, network and processes.
+    pub container: Fact,
+    /// The command's own directories are made in here, and removed with it.
+    pub scratch: WindowsPath,
+    /// A name that no other run has.
+    pub nonce: String,
+    /// What looks around inside before the command: this very program.
+    pub helper: WindowsPath,
+    pub system_root: WindowsPath,
+    /// Directories that every container can read.
+    pub readable: Vec<WindowsPath>,
+}
+
+impl WindowsFacts {
+    /// A machine as it usually is, for plans that are made elsewhere.
+    pub fn usual() -> Result<WindowsFacts, &'static str> {
+        let path = |text: &str| WindowsPath::parse(text, Spelling::Resolved);
+        Ok(WindowsFacts {
+            system: "Windows".to_owned(),
+            architecture: "x86_64".to_owned(),
+            processors: 4,
+            tree_kill: Fact::Assumed,
+            limits: Fact::Assumed,
+            cpu_rate: Fact::Assumed,
+            ui: Fact::Assumed,
+            token: Fact::Assumed,
+            container: Fact::Assumed,
+            scratch: path(r"C:\Users\you\AppData\Local\Temp\mcp-run")?,
+            nonce: "run".to_owned(),
+            helper: path(r"C:\Program Files\mcp\mcp.exe")?,
+            system_root: path(r"C:\Windows")?,
+            readable: vec![
+                path(r"C:\Windows")?,
+                path(r"C:\Program Files")?,
+                path(r"C:\Program Files (x86)")?,
+            ],
+        })
+    }
+
+    pub fn home(&self) -> WindowsPath {
+        self.own("home")
+    }
+
+    pub fn temporary(&self) -> WindowsPath {
+        self.own("tmp")
+    }
+
+    /// A file outside every grant, for the self-check to be refused at.
+    pub fn canary(&self) -> WindowsPath {
+        self.own("canary")
+    }
+
+    pub fn own(&self, name: &str) -> WindowsPath {
+        self.scratch.join(name).unwrap_or_else(|_| self.scratch.clone())
+    }
+
+    /// The name of the run's container profile.
+    pub fn profile(&self) -> String {
+        format!("mcp.run.{}", self.nonce)
+    }
+}

@@ -1,0 +1,146 @@
+//! Starts the helper behind the walls and hears what it found.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::plan::Plan;
+use crate::report::{Answer, Evidence};
+use crate::windows::apply::MARK;
+use crate::windows::channel::{Attempt, Failed, Order, Task, Word};
+use crate::windows::launch::{Trouble, at_step, code};
+use crate::windows::step::{Act, Step};
+use crate::windows::sys::handles::Inheritable;
+use crate::windows::sys::port::Event;
+use crate::windows::sys::process::Mitigated;
+use crate::windows::walls::Walls;
+use crate::windows::{command_line, environment};
+
+/// A helper that says nothing for so long has hung.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What was seen from inside, for each step that asks for it. The first that is not as planned is an error.
+pub fn look(plan: &Plan<Step>, walls: &Walls) -> Result<Vec<Evidence>, Trouble> {
+    let tasks = tasks(plan);
+    let Some(first) = tasks.first().map(|(step, _)| *step) else { return Ok(Vec::new()) };
+    let step_of = |attempt: Attempt| {
+        let wanted = Task::Refused(attempt);
+        tasks.iter().find(|(_, task)| *task == wanted).map_or(first, |(step, _)| *step)
+    };
+    let (inherit, connect) = (step_of(Attempt::Inherit), step_of(Attempt::Connect));
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let port = listener.local_addr()?.port();
+    // Outside it can be connected to; inside that has to fail.
+    drop(TcpStream::connect(("127.0.0.1", port)).and_then(|_| listener.accept())?);
+    listener.set_nonblocking(true)?;
+    let marker = format!("mcp marker {}\n", std::process::id());
+    let path = walls.scratch.join("marker");
+    std::fs::write(&path, &marker)?;
+    // Ready to be inherited by whoever is not told which handles to inherit.
+    let trap = Inheritable::of(&File::open(&path)?)?;
+    let order = Order { tasks, launcher: std::process::id(), port, handle: trap.number(), marker };
+    let (word, mitigated) = ask(walls, &order).map_err(|e| at_step(first, &e))?;
+    drop(trap);
+    let seen = match word {
+        Some(Word::Ready(seen)) => seen,
+        Some(Word::Failed(failed)) => return Err(Trouble::Step(failed)),
+        None => {
+            let why = "our own program ended inside without an answer".to_owned();
+            return Err(Trouble::Step(Failed { step: first, errno: code::ACCESS_DENIED, why }));
+        }
+    };
+    if listener.accept().is_ok() {
+        let why = "was NOT refused: a connection from inside arrived".to_owned();
+        return Err(Trouble::Step(Failed { step: connect, errno: code::ACCESS_DENIED, why }));
+    }
+    let mut evidence: Vec<Evidence> = seen
+        .into_iter()
+        .map(|(step, text)| Evidence { step, answer: Answer::Confirmed(text) })
+        .collect();
+    let handles = evidence.iter().any(|evidence| evidence.step == inherit);
+    evidence.extend(answers(plan, handles, mitigated));
+    Ok(evidence)
+}
+
+/// The steps that are confirmed by what the helper found, or by its start.
+fn answers(plan: &Plan<Step>, handles: bool, mitigated: Mitigated) -> Vec<Evidence> {
+    let mut evidence = Vec::new();
+    for (step, planned) in plan.steps.iter().enumerate() {
+        let answer = match &planned.step {
+            Step::Handles { .. } if handles => Answer::Confirmed(String::new()),
+            Step::Mitigations if mitigated == Mitigated::Yes => Answer::Confirmed(String::new()),
+            Step::Mitigations => Answer::Less("this system does not take mitigations".to_owned()),
+            _ => continue,
+        };
+        evidence.push(Evidence { step, answer });
+    }
+    evidence
+}
+
+fn tasks(plan: &Plan<Step>) -> Vec<(usize, Task)> {
+    let mut tasks = Vec::new();
+    for (step, planned) in plan.steps.iter().enumerate() {
+        let task = match &planned.step {
+            Step::Refused { act } => Task::Refused(match act {
+                Act::Read { path } => Attempt::Read(path.to_string()),
+                Act::Create { path } => Attempt::Create(path.to_string()),
+                Act::Connect => Attempt::Connect,
+                Act::OpenLauncher => Attempt::OpenLauncher,
+                Act::Inherit => Attempt::Inherit,
+                Act::BreakAway => Attempt::BreakAway,
+                Act::Spawn => Attempt::Spawn,
+            }),
+            Step::Allowed { directory } => Task::Allowed(directory.to_string()),
+            Step::Identity => Task::Identity,
+            _ => continue,
+        };
+        tasks.push((step, task));
+    }
+    tasks
+}
+
+/// Starts the helper, gives it its order and waits for its answer and its end. `None`: it gave none.
+pub fn ask(walls: &Walls, order: &Order) -> std::io::Result<(Option<Word>, Mitigated)> {
+    let own = std::env::current_exe()?;
+    let line =
+        command_line::of_program(own.as_os_str(), &[MARK.into()]).map_err(std::io::Error::other)?;
+    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
+    let block = environment::block(&[("SystemRoot".into(), root.clone())]);
+    let (hear, mut say) = std::io::pipe()?;
+    let (mut answer, speak) = std::io::pipe()?;
+    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
+    let stdio = [Inheritable::of(&hear)?, Inheritable::of(&speak)?, Inheritable::of(&nothing)?];
+    drop((hear, speak));
+    let start = walls.start(own.as_os_str(), &line, &block, &root, &stdio);
+    let suspended = start.suspended()?;
+    let mitigated = suspended.mitigated;
+    let process = suspended.resume()?;
+    drop(stdio);
+    // One that is dead already says more by that.
+    let _ = say.write_all(&serde_json::to_vec(order)?);
+    drop(say);
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        answer.read_to_end(&mut text).map(|_| text)
+    });
+    if process.ended(PATIENCE)?.is_none() {
+        process.kill(1);
+        process.ended(PATIENCE)?;
+    }
+    forget(walls);
+    let text = reader.join().ok().and_then(Result::ok).unwrap_or_default();
+    Ok((serde_json::from_slice(&text).ok(), mitigated))
+}
+
+/// What the job tells of the helper is not about the command.
+fn forget(walls: &Walls) {
+    let until = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < until {
+        match walls.port.wait(Duration::from_millis(100)) {
+            Ok(Some(Event::Empty)) | Err(_) => return,
+            Ok(None) if walls.job.counted().is_ok_and(|counted| counted.active == 0) => return,
+            Ok(_) => {}
+        }
+    }
+}

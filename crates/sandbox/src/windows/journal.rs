@@ -1,0 +1,101 @@
+//! What a run changes on the machine, written down before it is changed: the entries on granted paths, its
+//! container profile, its private directory. A launcher that was killed withdraws nothing; the next one reads
+//! this and does.
+
+use serde::{Deserialize, Serialize};
+
+use crate::runs::RunId;
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "made", rename_all = "snake_case")]
+pub enum Made {
+    Scratch {
+        at: String,
+    },
+    Profile {
+        name: String,
+    },
+    /// An entry for this SID, on this path and what is below.
+    Entry {
+        sid: String,
+        path: String,
+    },
+}
+
+impl Made {
+    pub fn line(&self) -> Option<String> {
+        serde_json::to_string(self).ok().map(|line| line + "\n")
+    }
+}
+
+/// What a journal says was made. A line that was not finished was not acted on yet.
+pub fn read(text: &str) -> Vec<Made> {
+    text.split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+/// Whether a directory can be one of a run's own: `mcp-` and the run's name. Nothing else is removed, whatever a
+/// journal says.
+pub fn is_own_directory(at: &str) -> bool {
+    let name = at.rsplit(['\\', '/']).next().unwrap_or_default();
+    name.strip_prefix("mcp-").is_some_and(|name| RunId::parse(name).is_some())
+}
+
+/// In the order in which it is taken back: entries while their SID is known, the profile after them.
+pub fn backwards(made: Vec<Made>) -> impl Iterator<Item = Made> {
+    made.into_iter().rev()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Vec<Made> {
+        vec![
+            Made::Scratch { at: r"C:\t\mcp-1".to_owned() },
+            Made::Profile { name: "mcp.run.1".to_owned() },
+            Made::Entry { sid: "S-1-15-2-1".to_owned(), path: "C:\\a \"b\"\\ü".to_owned() },
+        ]
+    }
+
+    #[test]
+    fn reads_what_was_written_whatever_the_moment_of_death() {
+        let text: String = sample().iter().filter_map(Made::line).collect();
+        assert_eq!(read(&text), sample());
+        for length in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+            let seen = read(&text[..length]);
+            assert_eq!(seen, sample()[..seen.len()], "{length}");
+            assert!(seen.len() < 3);
+        }
+    }
+
+    #[test]
+    fn foreign_lines_are_not_obeyed() {
+        assert_eq!(read("nonsense\n{\"made\":\"format\",\"at\":\"C:\"}\n"), []);
+    }
+
+    #[test]
+    fn only_directories_of_runs_are_removed() {
+        assert!(is_own_directory(r"C:\Users\you\AppData\Local\Temp\mcp-0123abcd"));
+        for at in [
+            "",
+            r"C:\",
+            r"C:\Users\you",
+            r"C:\mcp-",
+            r"C:\mcp-0123abcd\..",
+            r"C:\mcp-0123ABCDE",
+            r"C:\mcp-0123abcd\",
+        ] {
+            assert!(!is_own_directory(at), "{at}");
+        }
+    }
+
+    #[test]
+    fn the_profile_goes_after_its_entries() {
+        let last: Vec<Made> = backwards(sample()).collect();
+        assert!(matches!(last[0], Made::Entry { .. }) && matches!(last[2], Made::Scratch { .. }));
+    }
+}

@@ -1,0 +1,233 @@
+//! From a plan to a running command: job, token, container and entries first, then the helper that looks at them
+//! from inside, then the command, suspended until it is in its job. Nothing of it is left in the end.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use crate::error::{Error, SetupFailure};
+use crate::plan::Plan;
+use crate::report::{Answer, Ending, Evidence, Report};
+use crate::request::Request;
+use crate::windows::channel::Failed;
+use crate::windows::step::Step;
+use crate::windows::streams::Streams;
+use crate::windows::supervise::{Ended, Limits, Supervisor};
+use crate::windows::sys::console::Listening;
+use crate::windows::sys::process::Process;
+use crate::windows::walls::Walls;
+use crate::windows::{command_line, environment, inside};
+
+/// Why a run came to no end of its own.
+pub enum Trouble {
+    Step(Failed),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Io(error)
+    }
+}
+
+/// Windows error numbers that are told apart.
+pub mod code {
+    pub const FILE_NOT_FOUND: i32 = 2;
+    pub const ACCESS_DENIED: i32 = 5;
+    pub const NOT_SUPPORTED: i32 = 50;
+    pub const BAD_EXE_FORMAT: i32 = 193;
+    pub const ELEVATION_REQUIRED: i32 = 740;
+}
+
+pub fn at_step(step: usize, error: &io::Error) -> Trouble {
+    let (errno, why) = match error.raw_os_error() {
+        Some(errno) => (errno, String::new()),
+        None => (code::NOT_SUPPORTED, error.to_string()),
+    };
+    Trouble::Step(Failed { step, errno, why })
+}
+
+/// Runs the command to its end.
+pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
+    match try_run(plan, request) {
+        Ok(report) => Ok(report),
+        Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
+        Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
+    }
+}
+
+/// Sets everything up, looks at it from inside, and takes it down again: for `doctor`.
+pub fn rehearse(plan: &Plan<Step>) -> Result<(), Trouble> {
+    let walls = Walls::build(plan)?;
+    inside::look(plan, &walls).map(drop)
+}
+
+fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
+    let limits = limits(plan);
+    let walls = Walls::build(plan)?;
+    let mut evidence = walls.evidence.clone();
+    evidence.extend(inside::look(plan, &walls)?);
+    let _listening = Listening::to(&walls.port)?;
+    let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
+    let process = start(plan, request, &walls, &streams, &mut evidence)?;
+    let (input, outputs) = streams.relay();
+    let supervisor = Supervisor::new(&walls.job, &walls.port, process, limits, input);
+    let ended = supervisor.run()?;
+    outputs.finish();
+    evidence.extend(own_evidence(plan, &ended));
+    drop(walls);
+    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let code = exit_code(&ended.ending);
+    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
+}
+
+fn start(
+    plan: &Plan<Step>,
+    request: &Request,
+    walls: &Walls,
+    streams: &Streams,
+    evidence: &mut Vec<Evidence>,
+) -> Result<Process, Trouble> {
+    let last = plan.steps.len().saturating_sub(1);
+    let fail = |e: &io::Error| at_step(last, e);
+    let (program, line) = invocation(request).map_err(|why| {
+        Trouble::Step(Failed { step: last, errno: code::NOT_SUPPORTED, why: why.to_owned() })
+    })?;
+    let (mut variables, mut cwd) = (Vec::new(), OsString::new());
+    for planned in &plan.steps {
+        match &planned.step {
+            Step::Environment { set } => variables = set.clone(),
+            Step::Execute { cwd: at, .. } => cwd = at.into(),
+            _ => {}
+        }
+    }
+    for (name, secret) in &request.secrets {
+        environment::put(&mut variables, name.clone(), secret.reveal().clone());
+    }
+    let block = environment::block(&variables);
+    let start = walls.start(&program, &line, &block, &cwd, &streams.inside);
+    let suspended = start.suspended().map_err(|e| fail(&e))?;
+    let process = suspended.resume().map_err(|e| fail(&e))?;
+    let seen = format!("process {} was put into the job before its first instruction", process.id);
+    evidence.push(Evidence { step: last, answer: Answer::Confirmed(seen) });
+    Ok(process)
+}
+
+/// What is executed, and its command line.
+fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::Refusal> {
+    let program = request.program.as_os_str();
+    let arguments = request.argv.get(1..).unwrap_or_default();
+    let ending = Path::new(program).extension().map(|ending| ending.to_ascii_lowercase());
+    if ending.is_some_and(|ending| ending == "cmd" || ending == "bat") {
+        let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
+        let shell = Path::new(&root).join(r"System32\cmd.exe");
+        return Ok((shell.into(), command_line::of_batch(program, arguments)?));
+    }
+    Ok((program.to_owned(), command_line::of_program(program, arguments)?))
+}
+
+fn limits(plan: &Plan<Step>) -> Limits {
+    let mut limits = Limits::default();
+    for planned in &plan.steps {
+        if let Step::Timeout { after, grace } = &planned.step {
+            limits.timeout = Some(after.as_std());
+            limits.grace = grace.as_std();
+        }
+    }
+    limits
+}
+
+/// The steps that only the end confirms.
+fn own_evidence(plan: &Plan<Step>, ended: &Ended) -> Vec<Evidence> {
+    let mut evidence = Vec::new();
+    for (step, planned) in plan.steps.iter().enumerate() {
+        let answer = match &planned.step {
+            Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
+            Step::Environment { .. } => Answer::Confirmed(String::new()),
+            Step::Execute { .. } if !ended.is_tree_dead => {
+                Answer::Less("some processes could not be ended".to_owned())
+            }
+            _ => continue,
+        };
+        evidence.push(Evidence { step, answer });
+    }
+    evidence
+}
+
+/// Codes of Windows are larger than what a shell is told. None of them may become a success.
+fn exit_code(ending: &Ending) -> u8 {
+    const CONTROL_C: u32 = 0xc000_013a;
+    const CRASHES: std::ops::RangeInclusive<u32> = 0xc000_0000..=0xcfff_ffff;
+    match ending {
+        Ending::Exited(code) => match code.cast_unsigned() {
+            small @ 0..=255 => small as u8,
+            CONTROL_C => 130,
+            crash if CRASHES.contains(&crash) => 139,
+            _ => 255,
+        },
+        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
+        Ending::Timeout => 124,
+        Ending::MemoryLimit => 137,
+        Ending::NotStarted(_) => 125,
+    }
+}
+
+/// The failed step in the user's words.
+fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
+    let Some(planned) = plan.steps.get(failed.step) else {
+        let (step, hint) = ("set up".to_owned(), String::new());
+        return Error::Setup(SetupFailure { step, target: failed.why, errno: failed.errno, hint });
+    };
+    if let Step::Execute { program, .. } = &planned.step {
+        let why = match failed.errno {
+            _ if !failed.why.is_empty() => failed.why,
+            code::FILE_NOT_FOUND => "is not there".to_owned(),
+            code::BAD_EXE_FORMAT => "not a program this machine can run".to_owned(),
+            code::ELEVATION_REQUIRED => "wants to be an administrator".to_owned(),
+            code::ACCESS_DENIED => {
+                "the system refuses it (add --read for the directory of the program)".to_owned()
+            }
+            errno => io::Error::from_raw_os_error(errno).to_string(),
+        };
+        return Error::NotExecutable { path: program.clone(), why };
+    }
+    let hint = match &planned.step {
+        Step::Grant { grant } if failed.errno == code::ACCESS_DENIED => format!(
+            "its access list is not yours to change (no WRITE_DAC): grant a directory of your own, or once, as \
+             administrator: icacls \"{}\" /grant *S-1-15-2-1:(OI)(CI)(RX)",
+            grant.path
+        ),
+        _ => String::new(),
+    };
+    let parts = [failed.why, hint];
+    let hint: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    Error::Setup(SetupFailure {
+        step: planned.step.verb().to_owned(),
+        target: planned.step.operand(),
+        errno: failed.errno,
+        hint: hint.join("; "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_failure_becomes_a_success() {
+        for (code, expected) in [
+            (0u32, 0),
+            (7, 7),
+            (255, 255),
+            (256, 255),
+            (0x1_0000, 255),
+            (0xc000_0005, 139),
+            (0xc000_013a, 130),
+            (u32::MAX, 255),
+        ] {
+            assert_eq!(exit_code(&Ending::Exited(code.cast_signed())), expected, "{code:#x}");
+        }
+        assert_eq!(exit_code(&Ending::Timeout), 124);
+        assert_eq!(exit_code(&Ending::Signaled(2)), 130);
+    }
+}

@@ -1,0 +1,170 @@
+use mcp_policy::{Defaults, Layer, LayerKind, LayerSource, Policy};
+use proptest::prelude::*;
+
+use super::*;
+use crate::windows::unseen;
+use crate::wish::{Identity, Wish};
+
+fn request(text: &str) -> Request {
+    let source = LayerSource {
+        kind: LayerKind::UserConfig,
+        path: "p.toml".into(),
+        base: "/srv".into(),
+        home: None,
+    };
+    let policy =
+        Policy::merge(&[Layer::from_toml(text, source).unwrap()], Defaults::run()).unwrap();
+    unseen::request(Wish {
+        policy,
+        command: vec!["node".into()],
+        cwd: None,
+        home: None,
+        programs: Vec::new(),
+        identity: Identity::Nobody,
+    })
+    .unwrap()
+}
+
+fn usual() -> WindowsFacts {
+    WindowsFacts::usual().unwrap()
+}
+
+fn fails() -> Fact {
+    Fact::Fails { why: "tried, and not so".to_owned() }
+}
+
+fn told(text: &str, facts: &WindowsFacts) -> Vec<String> {
+    plan(&request(text), facts).steps.iter().map(|planned| planned.step.to_string()).collect()
+}
+
+#[test]
+fn the_default_policy_has_no_gap_that_stops_it() {
+    let plan = plan(&request(""), &usual());
+    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    assert_eq!(stops, []);
+    assert!(matches!(plan.controls[&Control::Memory], Intent::Enforce { .. }));
+}
+
+#[test]
+fn without_a_container_every_boundary_of_it_is_named() {
+    let facts = WindowsFacts { container: fails(), ..usual() };
+    let plan = plan(&request(""), &facts);
+    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    assert_eq!(
+        stops,
+        [Control::Filesystem, Control::Network, Control::ProcessIsolation, Control::Privileges]
+    );
+    let grants = plan.steps.iter().any(|planned| matches!(planned.step, Step::Grant { .. }));
+    assert!(!grants, "no entry is made for a container that is not there");
+}
+
+#[test]
+fn limits_that_are_not_kept_are_gaps_and_not_set() {
+    let facts = WindowsFacts { limits: fails(), cpu_rate: fails(), ..usual() };
+    let text = "[limits]\nmemory = '64M'\ncpu = 0.5\ncpu_time = '1s'";
+    let plan = plan(&request(text), &facts);
+    for control in [Control::Memory, Control::Processes, Control::CpuTime, Control::Cpu] {
+        let intent = &plan.controls[&control];
+        assert!(matches!(intent, Intent::Unavailable { .. }), "{control} {intent:?}");
+        let rests = plan.steps.iter().any(|planned| planned.for_controls.contains(&control));
+        assert!(!rests, "{control}");
+    }
+}
+
+#[test]
+fn an_allowlist_is_never_a_capability() {
+    let text = "[network]\nallow = ['api.github.com:443']";
+    let steps = told(text, &usual());
+    assert!(steps.contains(&"make a container mcp.run.run without capabilities".to_owned()));
+    let plan = plan(&request(text), &usual());
+    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    assert_eq!(stops, [Control::Network]);
+}
+
+#[test]
+fn grants_become_entries_and_what_is_above_is_seen() {
+    let text = "[filesystem]\nread = ['/data/in']\nwrite = ['/data/out']";
+    let steps = told(text, &usual());
+    for expected in [
+        r"let the container read C:\data\in",
+        r"let the container read and write C:\data\out",
+        r"let the container see that there is C:\data",
+        r"let the container read and write C:\Users\you\AppData\Local\Temp\mcp-run\tmp",
+    ] {
+        assert!(steps.contains(&expected.to_owned()), "{expected}\n{steps:#?}");
+    }
+    assert!(
+        !steps.iter().any(|step| step.contains("Program Files") && step.starts_with("let")),
+        "every container can read it already"
+    );
+}
+
+#[test]
+fn deny_rules_stop_a_run_until_they_are_built() {
+    let plan = plan(&request("[filesystem]\nread = ['/x']\ndeny = ['**/.env']"), &usual());
+    assert!(plan.boundary_gaps().any(|(control, _)| control == Control::Deny));
+}
+
+#[test]
+fn no_subprocess_rests_on_policy_and_job_and_is_tried() {
+    let plan = plan(&request("[process]\nsubprocess = false"), &usual());
+    let rests: Vec<String> = plan
+        .steps
+        .iter()
+        .filter(|planned| planned.for_controls.contains(&Control::Subprocess))
+        .map(|planned| planned.step.to_string())
+        .collect();
+    assert!(rests.iter().any(|step| step == "refuse new processes"), "{rests:?}");
+    assert!(rests.iter().any(|step| step.ends_with("start a process")), "{rests:?}");
+    let job = plan.steps.iter().find_map(|planned| match planned.step {
+        Step::Job { limits } => limits.processes,
+        _ => None,
+    });
+    assert_eq!(job, Some(1));
+}
+
+#[test]
+fn paths_of_other_systems_are_on_drive_c() {
+    for (given, expected) in
+        [("/srv/x", r"C:\srv\x"), (r"/cwd/D:\data\y", r"D:\data\y"), ("/cwd/d:/data", r"d:\data")]
+    {
+        assert_eq!(local(Path::new(given)), Path::new(expected), "{given}");
+    }
+}
+
+fn any_fact() -> impl Strategy<Value = Fact> {
+    prop_oneof![Just(Fact::Works), Just(Fact::Assumed), Just(fails())]
+}
+
+proptest! {
+    /// Whatever a machine can and cannot do, an intent to enforce has a step, and no step of a container
+    /// is planned where there is none.
+    #[test]
+    fn what_is_to_be_enforced_has_a_step(
+        facts in prop::collection::vec(any_fact(), 6),
+        subprocess in any::<bool>(),
+        host in any::<bool>(),
+    ) {
+        let network = if host { "network = 'host'\n" } else { "" };
+        let text = format!("{network}[process]\nsubprocess = {subprocess}\n[limits]\ntimeout = '1s'\ncpu = 0.1");
+        let mut given = facts.into_iter();
+        let mut next = || given.next().unwrap();
+        let facts = WindowsFacts {
+            tree_kill: next(), limits: next(), cpu_rate: next(), ui: next(), token: next(),
+            container: next(), ..usual()
+        };
+        let plan = plan(&request(&text), &facts);
+        for (control, intent) in &plan.controls {
+            let rests = plan.steps.iter().any(|planned| planned.for_controls.contains(control));
+            if matches!(intent, Intent::Enforce { .. } | Intent::Partial { .. }) {
+                prop_assert!(rests, "{} {:?}", control, intent);
+            }
+        }
+        let contained = plan.steps.iter().any(|planned| matches!(planned.step,
+            Step::Container { .. } | Step::Grant { .. } | Step::NoChildren | Step::Identity));
+        prop_assert_eq!(contained, facts.container.usable());
+        let last = plan.steps.last().unwrap();
+        let is_last = matches!(last.step, Step::Execute { .. });
+        prop_assert!(is_last);
+    }
+}

@@ -1,0 +1,313 @@
+//! What this machine can do. A run asks what costs nothing (jobs and tokens are read back); `doctor` and
+//! `--explain` start processes and have them try.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use mcp_policy::windows_path::Spelling;
+use mcp_policy::{Defaults, Policy, WindowsPath};
+
+use crate::error::Error;
+use crate::host::Fact;
+use crate::plan::{Plan, Planned};
+use crate::request::{HOME, Home, Request, Stdio};
+use crate::runs::RunId;
+use crate::windows::channel::{Attempt, Order, Task, Word};
+use crate::windows::facts::WindowsFacts;
+use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
+use crate::windows::launch::{self, Trouble};
+use crate::windows::plan::plan;
+use crate::windows::step::Step;
+use crate::windows::sys::handles::Inheritable;
+use crate::windows::sys::job::{Job, is_in_job};
+use crate::windows::sys::process::{Children, Start, Suspended};
+use crate::windows::sys::token::{self, Token};
+use crate::windows::sys::{container, version};
+use crate::windows::walls::Walls;
+use crate::windows::{command_line, inside};
+
+/// The facts a run starts from.
+pub fn assume() -> Result<WindowsFacts, Error> {
+    let doing = |doing: &str| {
+        let doing = doing.to_owned();
+        move |source: io::Error| Error::Io { doing, source }
+    };
+    let nonce = RunId::random().to_string();
+    let temporary =
+        resolved(&std::env::temp_dir()).map_err(doing("find the temporary directory"))?;
+    let scratch = temporary
+        .join(&format!("mcp-{nonce}"))
+        .map_err(|why| Error::Input { what: temporary.to_string(), why: why.to_owned() })?;
+    let helper = std::env::current_exe().and_then(|exe| resolved(&exe));
+    let (major, minor, build) = version();
+    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
+    let system_root = resolved(&PathBuf::from(root)).map_err(doing("find Windows itself"))?;
+    Ok(WindowsFacts {
+        system: format!("Windows {major}.{minor}.{build}"),
+        architecture: std::env::consts::ARCH.to_owned(),
+        processors: std::thread::available_parallelism()
+            .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
+        tree_kill: Fact::Assumed,
+        limits: fact(read_back()),
+        cpu_rate: fact(cap()),
+        ui: fact(restrict()),
+        token: fact(diminish()),
+        container: fact(container::is_known().map_err(|e| e.to_string())),
+        scratch,
+        nonce,
+        helper: helper.map_err(doing("find this program"))?,
+        readable: readable(&system_root),
+        system_root,
+    })
+}
+
+/// Nothing found to be wrong is not yet something that holds.
+fn fact(tried: Result<(), String>) -> Fact {
+    match tried {
+        Ok(()) => Fact::Assumed,
+        Err(why) => Fact::Fails { why },
+    }
+}
+
+/// Without links and in its one spelling.
+pub fn resolved(path: &std::path::Path) -> io::Result<WindowsPath> {
+    let path = path.canonicalize()?;
+    let text = path.to_str().ok_or_else(|| io::Error::other("is not valid Unicode"))?;
+    WindowsPath::parse(text, Spelling::Resolved).map_err(io::Error::other)
+}
+
+/// Windows lets every container read these.
+fn readable(system_root: &WindowsPath) -> Vec<WindowsPath> {
+    let mut readable = vec![system_root.clone()];
+    for name in ["ProgramFiles", "ProgramW6432", "ProgramFiles(x86)"] {
+        let path = std::env::var_os(name).and_then(|path| resolved(&PathBuf::from(path)).ok());
+        readable.extend(path.filter(|path| !path.is_root()));
+    }
+    readable
+}
+
+fn words(error: &io::Error) -> String {
+    error.to_string()
+}
+
+fn read_back() -> Result<(), String> {
+    let job = Job::new().map_err(|e| words(&e))?;
+    let limits =
+        JobLimits { memory: Some(64 << 20), processes: Some(7), user_time: Some(10_000_000) };
+    job.set_limits(limits).map_err(|e| words(&e))?;
+    match job.limits().map_err(|e| words(&e))? {
+        (flags, read) if read == limits && flags == limits.flags() => Ok(()),
+        (flags, _) => {
+            Err(format!("limits were accepted, and read back as none (flags {flags:#x})"))
+        }
+    }
+}
+
+fn cap() -> Result<(), String> {
+    let job = Job::new().map_err(|e| words(&e))?;
+    match job.cap_cpu(CpuRate(5000)).map_err(|e| words(&e))? {
+        5000 => Ok(()),
+        read => Err(format!("a cap of 5000 was accepted, and reads {read}")),
+    }
+}
+
+fn restrict() -> Result<(), String> {
+    let job = Job::new().map_err(|e| words(&e))?;
+    match job.restrict_ui(UI_RESTRICTIONS).map_err(|e| words(&e))? {
+        UI_RESTRICTIONS => {}
+        read => return Err(format!("restrictions were accepted, and read {read:#x}")),
+    }
+    // A job with such restrictions cannot be inside another, where ours has us in one.
+    match is_in_job().map_err(|e| words(&e))? {
+        true => start_in(&job).map(drop).map_err(|e| format!("mcp itself is in a job: {e}")),
+        false => Ok(()),
+    }
+}
+
+fn diminish() -> Result<(), String> {
+    let restricted = || -> io::Result<token::Identity> {
+        let token = Token::restricted()?;
+        token.lower_integrity()?;
+        token.identity()
+    };
+    let identity = restricted().map_err(|e| words(&e))?;
+    let mut left = identity.privileges;
+    left.extend(identity.powerful_groups);
+    if identity.integrity > token::LOW {
+        left.push(format!("integrity {:#x}", identity.integrity));
+    }
+    match left.is_empty() {
+        true => Ok(()),
+        false => Err(format!("a token was made, and still has {}", left.join(", "))),
+    }
+}
+
+/// Whether a process is gone when the last handle of its job is: tried with one that never runs.
+pub fn dies_with_its_job() -> io::Result<bool> {
+    let job = Job::new()?;
+    job.set_limits(JobLimits::default())?;
+    let suspended = start_in(&job)?;
+    drop(job);
+    suspended.is_ended(Duration::from_secs(5))
+}
+
+/// This program once more, in a job, suspended for ever.
+fn start_in(job: &Job) -> io::Result<Suspended> {
+    let own = std::env::current_exe()?;
+    let line = command_line::of_program(own.as_os_str(), &[]).map_err(io::Error::other)?;
+    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
+    let stdio =
+        [Inheritable::of(&nothing)?, Inheritable::of(&nothing)?, Inheritable::of(&nothing)?];
+    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
+    let start = Start {
+        program: own.as_os_str(),
+        command_line: &line,
+        environment: &[],
+        directory: &root,
+        stdio: &stdio,
+        job,
+        token: None,
+        container: None,
+        children: Children::Refused,
+    };
+    start.suspended()
+}
+
+/// The same, tried once: a system does not change its mind while we run.
+pub fn jobs_kill() -> io::Result<bool> {
+    static DO: OnceLock<bool> = OnceLock::new();
+    match DO.get() {
+        Some(known) => Ok(*known),
+        None => dies_with_its_job().map(|found| *DO.get_or_init(|| found)),
+    }
+}
+
+/// The facts that `mcp doctor` and `--explain` show: everything tried.
+pub fn probe() -> Result<WindowsFacts, Error> {
+    let mut facts = assume()?;
+    facts.tree_kill = match dies_with_its_job() {
+        Ok(true) => Fact::Works,
+        Ok(false) => Fact::Fails { why: "a process outlived its job".to_owned() },
+        Err(e) => Fact::Fails { why: e.to_string() },
+    };
+    let request = nothing()
+        .map_err(|e| Error::Input { what: "default policy".to_owned(), why: e.to_string() })?;
+    // Whatever does not hold is left out, until the rest does.
+    for _ in 0..8 {
+        let plan = plan(&request, &facts);
+        let failed = match launch::rehearse(&plan) {
+            Ok(()) => {
+                confirm(&mut facts);
+                break;
+            }
+            Err(Trouble::Step(failed)) => failed,
+            Err(Trouble::Io(source)) => {
+                return Err(Error::Io { doing: "try the sandbox".to_owned(), source });
+            }
+        };
+        let why = match failed.why.is_empty() {
+            true => io::Error::from_raw_os_error(failed.errno).to_string(),
+            false => failed.why,
+        };
+        let Some(Planned { step, .. }) = plan.steps.get(failed.step) else { break };
+        let why = format!("{step}: {why}");
+        let fact = match step {
+            Step::Job { .. } => &mut facts.limits,
+            Step::CpuRate { .. } => &mut facts.cpu_rate,
+            Step::Ui => &mut facts.ui,
+            Step::Token { .. } => &mut facts.token,
+            _ if facts.container.usable() => &mut facts.container,
+            _ => &mut facts.tree_kill,
+        };
+        if !fact.usable() {
+            break;
+        }
+        *fact = Fact::Fails { why };
+        facts.nonce = RunId::random().to_string();
+        facts.scratch = facts
+            .scratch
+            .parent()
+            .and_then(|above| above.join(&format!("mcp-{}", facts.nonce)).ok())
+            .unwrap_or(facts.scratch);
+    }
+    if facts.limits.usable() {
+        facts.limits = try_limits(&request, &facts);
+    }
+    Ok(facts)
+}
+
+/// A whole rehearsal went well: what it rests on works.
+fn confirm(facts: &mut WindowsFacts) {
+    for fact in [&mut facts.ui, &mut facts.token, &mut facts.container, &mut facts.cpu_rate] {
+        if *fact == Fact::Assumed {
+            *fact = Fact::Works;
+        }
+    }
+}
+
+/// A policy of defaults for a command that is never started.
+fn nothing() -> Result<Request, mcp_policy::Error> {
+    Ok(Request {
+        policy: Policy::merge(&[], Defaults::run())?,
+        program: PathBuf::new(),
+        argv: vec![OsString::from("nothing")],
+        shown: Vec::new(),
+        links: Vec::new(),
+        read: Vec::new(),
+        write: Vec::new(),
+        unix: Vec::new(),
+        stray_sockets: Vec::new(),
+        denied: Vec::new(),
+        withdrawn: Vec::new(),
+        protected: Vec::new(),
+        unprotected: Vec::new(),
+        other_names: Vec::new(),
+        texts: Vec::new(),
+        held_back: Vec::new(),
+        home: Home::Ephemeral,
+        cwd: HOME.into(),
+        env: Vec::new(),
+        secrets: Vec::new(),
+        stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
+    })
+}
+
+/// Our own program in a job of one process and little memory, told to take more of both.
+fn try_limits(request: &Request, facts: &WindowsFacts) -> Fact {
+    let bare = WindowsFacts {
+        container: Fact::Fails { why: "not for this".to_owned() },
+        nonce: RunId::random().to_string(),
+        scratch: facts.own("limits"),
+        ..facts.clone()
+    };
+    let mut plan: Plan<Step> = plan(request, &bare);
+    plan.steps.retain(|planned| matches!(planned.step, Step::Job { .. }));
+    for planned in &mut plan.steps {
+        planned.step = Step::Job {
+            limits: JobLimits { memory: Some(64 << 20), processes: Some(1), user_time: None },
+        };
+    }
+    let order = Order {
+        tasks: vec![
+            (0, Task::Refused(Attempt::Allocate(256 << 20))),
+            (0, Task::Refused(Attempt::Spawn)),
+        ],
+        launcher: 0,
+        port: 0,
+        handle: 0,
+        marker: String::new(),
+    };
+    let asked = Walls::build(&plan).map_err(|trouble| match trouble {
+        Trouble::Step(failed) => failed.why,
+        Trouble::Io(e) => e.to_string(),
+    });
+    match asked.and_then(|walls| inside::ask(&walls, &order).map_err(|e| e.to_string())) {
+        Ok((Some(Word::Ready(_)), _)) => Fact::Works,
+        Ok((Some(Word::Failed(failed)), _)) => Fact::Fails { why: failed.why },
+        Ok((None, _)) => Fact::Fails { why: "our own program gave no answer".to_owned() },
+        Err(why) => Fact::Fails { why },
+    }
+}

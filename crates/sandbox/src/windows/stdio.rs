@@ -1,0 +1,22 @@
+//! What stands on the three standard handles. A console is never handed over: whoever has it can type into it,
+//! for the shell that reads it next.
+
+use crate::error::Error;
+use crate::request::Stdio;
+use crate::windows::sys::handles::{self, Kind};
+
+pub fn inspect() -> Result<[Stdio; 3], Error> {
+    Ok([kind(0)?, kind(1)?, kind(2)?])
+}
+
+fn kind(number: i32) -> Result<Stdio, Error> {
+    match handles::kind(number.unsigned_abs() as usize) {
+        Kind::File | Kind::Pipe => Ok(Stdio::Direct),
+        Kind::Console | Kind::Other | Kind::None => Ok(Stdio::Relayed),
+        Kind::Directory => Err(Error::Descriptor {
+            fd: number,
+            kind: "a directory".to_owned(),
+            remedy: "use a pipe, a file or NUL".to_owned(),
+        }),
+    }
+}

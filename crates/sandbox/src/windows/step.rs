@@ -1,0 +1,227 @@
+//! The operations a Windows plan is made of, in the order in which they run.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use mcp_policy::{Duration, WindowsPath};
+use serde::Serialize;
+
+use crate::plan::Describe;
+use crate::request::{Stdio, lossy};
+use crate::windows::access::Grant;
+use crate::windows::job::{CpuRate, JobLimits};
+
+/// Which process carries a step out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The launcher itself, outside.
+    Launcher,
+    /// Our own program again, started as the command will be, and gone before it.
+    Helper,
+}
+
+/// What the helper tries inside, and must not be able to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum Act {
+    /// Open a file of the caller's that the launcher has just made and can open.
+    Read { path: WindowsPath },
+    /// Make a file beside it.
+    Create { path: WindowsPath },
+    /// Connect to a port on which the launcher listens.
+    Connect,
+    /// Open the launcher's process, to end it or to read its memory.
+    OpenLauncher,
+    /// Use a handle that the launcher holds open for inheriting, and did not list.
+    Inherit,
+    /// Start a process outside of the job.
+    BreakAway,
+    /// Start a process.
+    Spawn,
+}
+
+/// A privilege and group diet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Integrity {
+    /// As a container's is.
+    Low,
+    /// Without a container the command could not write where it was granted to.
+    Unchanged,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Step {
+    /// Directories that are removed after the run.
+    Scratch {
+        at: WindowsPath,
+    },
+    /// Made and filled before anything runs in it; read back.
+    Job {
+        limits: JobLimits,
+    },
+    CpuRate {
+        rate: CpuRate,
+    },
+    /// Restrictions on windows, clipboard and desktop.
+    Ui,
+    Timeout {
+        after: Duration,
+        grace: Duration,
+    },
+    Token {
+        integrity: Integrity,
+    },
+    /// A profile of this run alone; `network` gives it the host's.
+    Container {
+        profile: String,
+        network: ContainerNetwork,
+    },
+    Grant {
+        #[serde(flatten)]
+        grant: Grant,
+    },
+    /// No process can be made by the command's, whatever it loads.
+    NoChildren,
+    /// Settings of the process that every program stands.
+    Mitigations,
+    Handles {
+        stdio: [Stdio; 3],
+    },
+    /// Tried before the command starts; if it works, nothing is started.
+    Refused {
+        #[serde(flatten)]
+        act: Act,
+    },
+    /// A file can be made and removed here.
+    Allowed {
+        directory: WindowsPath,
+    },
+    /// The helper's own token is what was asked for.
+    Identity,
+    Environment {
+        #[serde(serialize_with = "shown")]
+        set: Vec<(OsString, OsString)>,
+    },
+    /// Suspended, looked at, and let go.
+    Execute {
+        #[serde(serialize_with = "lossy")]
+        program: std::path::PathBuf,
+        cwd: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContainerNetwork {
+    Nothing,
+    /// The host's, but for its own loopback.
+    Host,
+}
+
+fn shown<S: serde::Serializer>(set: &[(OsString, OsString)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(
+        set.iter().map(|(name, value)| (name.to_string_lossy(), value.to_string_lossy())),
+    )
+}
+
+impl Step {
+    pub fn stage(&self) -> Stage {
+        match self {
+            Step::Refused { .. } | Step::Allowed { .. } | Step::Identity => Stage::Helper,
+            _ => Stage::Launcher,
+        }
+    }
+
+    /// The step as a failure names it: a verb, without its operand.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Step::Scratch { .. } => "make private directories",
+            Step::Job { .. } => "make a job object",
+            Step::CpuRate { .. } => "cap the processor share",
+            Step::Ui => "restrict windows, clipboard and desktop",
+            Step::Timeout { .. } => "arm the timeout",
+            Step::Token { .. } => "restrict the token",
+            Step::Container { .. } => "make a container",
+            Step::Grant { .. } => "let the container",
+            Step::NoChildren => "refuse new processes",
+            Step::Mitigations => "set mitigations",
+            Step::Handles { .. } => "hand over no handle",
+            Step::Refused { .. } => "check from inside that it is refused:",
+            Step::Allowed { .. } => "check from inside that files can be made in",
+            Step::Identity => "check the token from inside",
+            Step::Environment { .. } => "set variables",
+            Step::Execute { .. } => "execute",
+        }
+    }
+
+    pub fn operand(&self) -> String {
+        match self {
+            Step::Scratch { at } => at.to_string(),
+            Step::Job { limits } => job(*limits),
+            Step::CpuRate { rate: CpuRate(rate) } => {
+                format!("{}.{:02} % of all processors", rate / 100, rate % 100)
+            }
+            Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
+            Step::Token { integrity: Integrity::Low } => {
+                "no privileges, administrators' groups deny only, low integrity".to_owned()
+            }
+            Step::Token { integrity: Integrity::Unchanged } => {
+                "no privileges, administrators' groups deny only".to_owned()
+            }
+            Step::Container { profile, network: ContainerNetwork::Nothing } => {
+                format!("{profile} without capabilities")
+            }
+            Step::Container { profile, network: ContainerNetwork::Host } => {
+                format!("{profile} with the network's capabilities")
+            }
+            Step::Grant { grant } => format!("{} {}", grant.access, grant.path),
+            Step::Handles { .. } => "but the standard three".to_owned(),
+            Step::Refused { act } => act.to_string(),
+            Step::Allowed { directory } => directory.to_string(),
+            Step::Environment { set } => {
+                let names: Vec<_> = set.iter().map(|(name, _)| name.to_string_lossy()).collect();
+                names.join(" ")
+            }
+            Step::Execute { program, cwd } => format!("{} in {cwd}", program.display()),
+            Step::Ui | Step::NoChildren | Step::Mitigations | Step::Identity => String::new(),
+        }
+    }
+}
+
+fn job(limits: JobLimits) -> String {
+    let mut parts = vec!["dies with its last handle, nothing breaks away".to_owned()];
+    parts.extend(limits.memory.map(|bytes| format!("{bytes} bytes of memory")));
+    parts.extend(limits.processes.map(|count| format!("at most {count} processes")));
+    parts.extend(limits.user_time.map(|time| format!("{} ms of user time", time / 10_000)));
+    parts.join(", ")
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operand = self.operand();
+        f.write_str(self.verb())?;
+        if operand.is_empty() { Ok(()) } else { write!(f, " {operand}") }
+    }
+}
+
+impl Describe for Step {
+    fn stage(&self) -> String {
+        format!("{:?}", Step::stage(self)).to_lowercase()
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Act::Read { path } => write!(f, "read {path}"),
+            Act::Create { path } => write!(f, "create {path}"),
+            Act::Connect => f.write_str("connect to a port of the launcher"),
+            Act::OpenLauncher => f.write_str("open the launcher's process"),
+            Act::Inherit => f.write_str("use a handle that was not handed over"),
+            Act::BreakAway => f.write_str("start a process outside of the job"),
+            Act::Spawn => f.write_str("start a process"),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Ctrl-C and its relatives: heard by the launcher, and sent to a console that is not ours.
+
+use std::io;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use windows_sys::Win32::System::Console::{
+    AttachConsole, CTRL_BREAK_EVENT, CTRL_C_EVENT, FreeConsole, GenerateConsoleCtrlEvent,
+    SetConsoleCtrlHandler,
+};
+
+use super::check;
+use super::port::Port;
+
+/// Who is told. `None` between runs: then the system's own handling stands.
+static LISTENER: Mutex<Option<Port>> = Mutex::new(None);
+
+/// Words of [`Port::wake`].
+pub const INTERRUPT: u32 = 1;
+pub const CLOSE: u32 = 2;
+
+/// How long the system lets us clean up when a console is closed, at most.
+const LAST_WORDS: Duration = Duration::from_secs(4);
+
+/// Tells a port about Ctrl-C while this lives.
+pub struct Listening;
+
+impl Listening {
+    pub fn to(port: &Port) -> io::Result<Listening> {
+        if let Ok(mut listener) = LISTENER.lock() {
+            *listener = Some(port.clone());
+        }
+        // SAFETY: the handler is a function of this program, and stays.
+        check(unsafe { SetConsoleCtrlHandler(Some(heard), 1) })?;
+        Ok(Listening)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Ok(mut listener) = LISTENER.lock() {
+            *listener = None;
+        }
+        // SAFETY: takes away what was set above.
+        unsafe { SetConsoleCtrlHandler(Some(heard), 0) };
+    }
+}
+
+/// Called by the system, in a thread of its own.
+unsafe extern "system" fn heard(event: u32) -> i32 {
+    let Ok(listener) = LISTENER.lock() else { return 0 };
+    let Some(port) = listener.clone() else { return 0 };
+    drop(listener);
+    if event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT {
+        port.wake(INTERRUPT);
+        return 1;
+    }
+    // The process ends when this returns.
+    port.wake(CLOSE);
+    std::thread::sleep(LAST_WORDS);
+    1
+}
+
+/// Sends Ctrl-Break to the process group of a process in a console of its own. Leaves this process's console,
+/// so it is for a process that does nothing else.
+pub fn send_break(process: u32) -> io::Result<()> {
+    // SAFETY: numbers only. Without a console of ours there is nothing to leave.
+    unsafe {
+        FreeConsole();
+        check(AttachConsole(process))?;
+        check(SetConsoleCtrlHandler(None, 1))?;
+        check(GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, process))
+    }
+}

@@ -1,0 +1,173 @@
+//! Job objects.
+
+use std::ffi::c_void;
+use std::io;
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+
+use windows_sys::Win32::Foundation::HANDLE;
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, IsProcessInJob, JOB_OBJECT_CPU_RATE_CONTROL_ENABLE,
+    JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP, JOBOBJECT_ASSOCIATE_COMPLETION_PORT,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_BASIC_UI_RESTRICTIONS,
+    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0,
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS,
+    JobObjectAssociateCompletionPortInformation, JobObjectBasicAccountingInformation,
+    JobObjectBasicUIRestrictions, JobObjectCpuRateControlInformation,
+    JobObjectExtendedLimitInformation, QueryInformationJobObject, SetInformationJobObject,
+    TerminateJobObject,
+};
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
+
+use super::port::{JOB, Port};
+use super::process::Process;
+use super::{check, own};
+use crate::windows::job::{CpuRate, JobLimits};
+
+/// Its processes die when this is dropped, or the process that holds it.
+#[derive(Debug)]
+pub struct Job(OwnedHandle);
+
+/// What a job has counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counted {
+    /// User and system, in units of 100 ns.
+    pub time: u64,
+    pub total: u32,
+    pub active: u32,
+    pub peak_memory: u64,
+    pub peak_process_memory: u64,
+}
+
+impl Job {
+    /// Without a name: nobody can open it.
+    pub fn new() -> io::Result<Job> {
+        // SAFETY: neither attributes nor a name; the result is a new handle.
+        let handle = unsafe { CreateJobObjectW(std::ptr::null(), std::ptr::null()) };
+        Ok(Job(own(handle)?))
+    }
+
+    pub(super) fn raw(&self) -> HANDLE {
+        self.0.as_raw_handle()
+    }
+
+    fn set<T>(&self, class: JOBOBJECTINFOCLASS, value: &T) -> io::Result<()> {
+        let at: *const T = value;
+        // SAFETY: the pointer and the size are those of one live value of the class's structure.
+        check(unsafe {
+            SetInformationJobObject(self.raw(), class, at.cast::<c_void>(), size_of::<T>() as u32)
+        })
+    }
+
+    fn get<T: Default>(&self, class: JOBOBJECTINFOCLASS) -> io::Result<T> {
+        let mut value = T::default();
+        let at: *mut T = &raw mut value;
+        // SAFETY: the pointer and the size are those of one live value of the class's structure.
+        check(unsafe {
+            QueryInformationJobObject(
+                self.raw(),
+                class,
+                at.cast::<c_void>(),
+                size_of::<T>() as u32,
+                std::ptr::null_mut(),
+            )
+        })?;
+        Ok(value)
+    }
+
+    pub fn set_limits(&self, limits: JobLimits) -> io::Result<()> {
+        let mut info = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        info.BasicLimitInformation.LimitFlags = limits.flags();
+        info.BasicLimitInformation.ActiveProcessLimit = limits.processes.unwrap_or_default();
+        info.BasicLimitInformation.PerJobUserTimeLimit = limits.user_time.unwrap_or_default();
+        info.JobMemoryLimit =
+            usize::try_from(limits.memory.unwrap_or_default()).unwrap_or(usize::MAX);
+        self.set(JobObjectExtendedLimitInformation, &info)
+    }
+
+    /// What the job says it has: its flags and limits.
+    pub fn limits(&self) -> io::Result<(u32, JobLimits)> {
+        let info: JOBOBJECT_EXTENDED_LIMIT_INFORMATION =
+            self.get(JobObjectExtendedLimitInformation)?;
+        let flags = info.BasicLimitInformation.LimitFlags;
+        let limits = JobLimits {
+            memory: (flags & JobLimits::JOB_MEMORY != 0).then_some(info.JobMemoryLimit as u64),
+            processes: (flags & JobLimits::ACTIVE_PROCESS != 0)
+                .then_some(info.BasicLimitInformation.ActiveProcessLimit),
+            user_time: (flags & JobLimits::JOB_TIME != 0)
+                .then_some(info.BasicLimitInformation.PerJobUserTimeLimit),
+        };
+        Ok((flags, limits))
+    }
+
+    /// Sets the cap, and gives what was read back.
+    pub fn cap_cpu(&self, CpuRate(rate): CpuRate) -> io::Result<u32> {
+        let info = JOBOBJECT_CPU_RATE_CONTROL_INFORMATION {
+            ControlFlags: JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP,
+            Anonymous: JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0 { CpuRate: rate },
+        };
+        self.set(JobObjectCpuRateControlInformation, &info)?;
+        let seen: JOBOBJECT_CPU_RATE_CONTROL_INFORMATION =
+            self.get(JobObjectCpuRateControlInformation)?;
+        // SAFETY: all members of the union are plain numbers of the same storage.
+        Ok(unsafe { seen.Anonymous.CpuRate })
+    }
+
+    /// Sets the restrictions, and gives what was read back.
+    pub fn restrict_ui(&self, restrictions: u32) -> io::Result<u32> {
+        let info = JOBOBJECT_BASIC_UI_RESTRICTIONS { UIRestrictionsClass: restrictions };
+        self.set(JobObjectBasicUIRestrictions, &info)?;
+        let seen: JOBOBJECT_BASIC_UI_RESTRICTIONS = self.get(JobObjectBasicUIRestrictions)?;
+        Ok(seen.UIRestrictionsClass)
+    }
+
+    /// Has the job tell what happens in it.
+    pub fn report_to(&self, port: &Port) -> io::Result<()> {
+        let info = JOBOBJECT_ASSOCIATE_COMPLETION_PORT {
+            CompletionKey: std::ptr::without_provenance_mut(JOB),
+            CompletionPort: port.raw(),
+        };
+        self.set(JobObjectAssociateCompletionPortInformation, &info)
+    }
+
+    pub fn assign(&self, process: &Process) -> io::Result<()> {
+        // SAFETY: both handles are owned by live values.
+        check(unsafe { AssignProcessToJobObject(self.raw(), process.raw()) })
+    }
+
+    pub fn holds(&self, process: &Process) -> io::Result<bool> {
+        let mut is_inside = 0;
+        // SAFETY: both handles are owned by live values, the result is a live local.
+        check(unsafe { IsProcessInJob(process.raw(), self.raw(), &raw mut is_inside) })?;
+        Ok(is_inside != 0)
+    }
+
+    /// Ends everything in it, at once.
+    pub fn terminate(&self, code: u32) -> io::Result<()> {
+        // SAFETY: the handle is owned by `self`.
+        check(unsafe { TerminateJobObject(self.raw(), code) })
+    }
+
+    pub fn counted(&self) -> io::Result<Counted> {
+        let basic: JOBOBJECT_BASIC_ACCOUNTING_INFORMATION =
+            self.get(JobObjectBasicAccountingInformation)?;
+        let extended: JOBOBJECT_EXTENDED_LIMIT_INFORMATION =
+            self.get(JobObjectExtendedLimitInformation)?;
+        Ok(Counted {
+            time: (basic.TotalUserTime + basic.TotalKernelTime).cast_unsigned(),
+            total: basic.TotalProcesses,
+            active: basic.ActiveProcesses,
+            peak_memory: extended.PeakJobMemoryUsed as u64,
+            peak_process_memory: extended.PeakProcessMemoryUsed as u64,
+        })
+    }
+}
+
+/// Whether this process is in a job of somebody else's.
+pub fn is_in_job() -> io::Result<bool> {
+    let mut is_inside = 0;
+    // SAFETY: the pseudo handle of this process is always valid, any job is meant, the result is a live local.
+    check(unsafe {
+        IsProcessInJob(GetCurrentProcess(), std::ptr::null_mut(), &raw mut is_inside)
+    })?;
+    Ok(is_inside != 0)
+}

@@ -1,0 +1,107 @@
+//! The journal of a run on the disk, and taking back what it says: at the end of the run, or, where its launcher
+//! was killed, at the start of the next one. A journal whose launcher lives cannot be opened by others.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::windows::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::windows::journal::{self, Made};
+use crate::windows::sys::sid::Sid;
+use crate::windows::sys::{acl, container};
+
+/// Deny all sharing.
+const EXCLUSIVE: u32 = 0;
+const ENDING: &str = "journal";
+
+/// Takes everything back when it is dropped.
+pub struct Trail {
+    path: PathBuf,
+    file: Option<File>,
+    made: Vec<Made>,
+}
+
+fn directory() -> PathBuf {
+    let local =
+        std::env::var_os("LOCALAPPDATA").map(PathBuf::from).filter(|path| path.is_absolute());
+    local.unwrap_or_else(std::env::temp_dir).join("mcp").join("runs")
+}
+
+impl Trail {
+    pub fn begin(nonce: &str) -> io::Result<Trail> {
+        let directory = directory();
+        fs::create_dir_all(&directory)?;
+        sweep(&directory);
+        let path = directory.join(nonce).with_extension(ENDING);
+        let file =
+            OpenOptions::new().write(true).create_new(true).share_mode(EXCLUSIVE).open(&path)?;
+        Ok(Trail { path, file: Some(file), made: Vec::new() })
+    }
+
+    /// Before it is done: what is not written down is not taken back.
+    pub fn note(&mut self, made: Made) -> io::Result<()> {
+        if let (Some(file), Some(line)) = (&mut self.file, made.line()) {
+            file.write_all(line.as_bytes())?;
+            file.sync_data()?;
+        }
+        self.made.push(made);
+        Ok(())
+    }
+}
+
+impl Drop for Trail {
+    fn drop(&mut self) {
+        let is_done = take_back(std::mem::take(&mut self.made));
+        drop(self.file.take());
+        if is_done {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether all of it is gone. What is not is tried again by the next run.
+fn take_back(made: Vec<Made>) -> bool {
+    let mut is_done = true;
+    for made in journal::backwards(made) {
+        let undone = match &made {
+            Made::Entry { sid, path } => {
+                Sid::parse(sid).and_then(|sid| acl::shut_out(Path::new(path), &sid).map(drop))
+            }
+            Made::Profile { name } => container::remove(name),
+            Made::Scratch { at } if journal::is_own_directory(at) => fs::remove_dir_all(at),
+            Made::Scratch { .. } => Ok(()),
+        };
+        is_done &= match undone {
+            Ok(()) => true,
+            Err(e) => is_moot(&made, &e),
+        };
+    }
+    is_done
+}
+
+/// Whether there is nothing to take back: it is gone, or was never ours to change.
+fn is_moot(made: &Made, error: &io::Error) -> bool {
+    const NOT_FOUND: i32 = 1168;
+    let is_gone =
+        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(NOT_FOUND);
+    let is_foreign =
+        matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported);
+    is_gone || (is_foreign && !matches!(made, Made::Scratch { .. }))
+}
+
+/// Takes back what runs left whose launchers are gone.
+fn sweep(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|ending| ending != ENDING) {
+            continue;
+        }
+        let opened = OpenOptions::new().read(true).write(true).share_mode(EXCLUSIVE).open(&path);
+        let mut text = String::new();
+        let Ok(mut file) = opened else { continue };
+        if file.read_to_string(&mut text).is_ok() && take_back(journal::read(&text)) {
+            drop(file);
+            let _ = fs::remove_file(&path);
+        }
+    }
+}

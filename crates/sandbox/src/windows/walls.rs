@@ -1,0 +1,234 @@
+//! Everything around the command, made in the order of the plan before anything runs, and read back where the
+//! system answers. Dropping it ends what is inside, and takes back what was changed on the machine.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::plan::Plan;
+use crate::report::{Answer, Evidence};
+use crate::windows::access::{Access, Grant};
+use crate::windows::channel::Failed;
+use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
+use crate::windows::journal::Made;
+use crate::windows::launch::{Trouble, at_step, code};
+use crate::windows::probe;
+use crate::windows::step::{Integrity, Step};
+use crate::windows::sys::acl;
+use crate::windows::sys::container::Container;
+use crate::windows::sys::handles::Inheritable;
+use crate::windows::sys::job::Job;
+use crate::windows::sys::port::Port;
+use crate::windows::sys::process::{Children, Start};
+use crate::windows::sys::sid::{ALL_CONTAINERS, Sid};
+use crate::windows::sys::token::Token;
+use crate::windows::trail::Trail;
+
+// In this order when dropped: what is inside first, then what it was let at.
+pub struct Walls {
+    pub job: Job,
+    pub port: Port,
+    pub token: Option<Token>,
+    pub container: Option<Container>,
+    pub children: Children,
+    pub evidence: Vec<Evidence>,
+    /// The run's private directory.
+    pub scratch: PathBuf,
+    trail: Option<Trail>,
+}
+
+impl Walls {
+    pub fn build(plan: &Plan<Step>) -> Result<Walls, Trouble> {
+        let mut walls = Walls {
+            job: Job::new()?,
+            port: Port::new()?,
+            token: None,
+            container: None,
+            children: Children::Allowed,
+            evidence: Vec::new(),
+            scratch: PathBuf::new(),
+            trail: None,
+        };
+        for (step, planned) in plan.steps.iter().enumerate() {
+            let built = walls.add(&planned.step);
+            match built {
+                Ok(None) => {}
+                Ok(Some(answer)) => walls.evidence.push(Evidence { step, answer }),
+                Err(Refused::Io(error)) => return Err(at_step(step, &error)),
+                Err(Refused::Reads(why)) => {
+                    return Err(Trouble::Step(Failed { step, errno: code::NOT_SUPPORTED, why }));
+                }
+            }
+        }
+        Ok(walls)
+    }
+
+    fn add(&mut self, step: &Step) -> Result<Option<Answer>, Refused> {
+        let seen = |text: &str| Ok(Some(Answer::Confirmed(text.to_owned())));
+        match step {
+            Step::Scratch { at } => self.scratch(Path::new(&at.to_string())).map(Some),
+            Step::Job { limits } => {
+                self.job.report_to(&self.port)?;
+                bound(&self.job, *limits).map(Some)
+            }
+            Step::CpuRate { rate } => cap(&self.job, *rate).map(Some),
+            Step::Ui => match self.job.restrict_ui(UI_RESTRICTIONS)? {
+                UI_RESTRICTIONS => seen("restrictions were read back"),
+                other => Err(Refused::Reads(format!("was accepted, and reads {other:#x}"))),
+            },
+            Step::Token { integrity } => {
+                let token = Token::restricted()?;
+                if *integrity == Integrity::Low {
+                    token.lower_integrity()?;
+                }
+                self.token = Some(token);
+                seen("")
+            }
+            Step::Container { profile, network } => {
+                self.note(Made::Profile { name: profile.clone() })?;
+                let container = Container::make(profile, *network)?;
+                let text = container.sid.to_string();
+                self.container = Some(container);
+                seen(&text)
+            }
+            Step::Grant { grant } => self.grant(grant).map(Some),
+            Step::NoChildren => {
+                self.children = Children::Refused;
+                seen("")
+            }
+            Step::Mitigations
+            | Step::Timeout { .. }
+            | Step::Handles { .. }
+            | Step::Refused { .. }
+            | Step::Allowed { .. }
+            | Step::Identity
+            | Step::Environment { .. }
+            | Step::Execute { .. } => Ok(None),
+        }
+    }
+
+    fn note(&mut self, made: Made) -> io::Result<()> {
+        match &mut self.trail {
+            Some(trail) => trail.note(made),
+            None => Err(io::Error::other("no journal")),
+        }
+    }
+
+    fn scratch(&mut self, at: &Path) -> Result<Answer, Refused> {
+        let name = at.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.trail = Some(Trail::begin(&name)?);
+        self.note(Made::Scratch { at: at.to_string_lossy().into_owned() })?;
+        // Not one that is there already: somebody else may have made it.
+        fs::create_dir(at)?;
+        self.scratch = at.to_owned();
+        for directory in [r"home\AppData\Roaming", r"home\AppData\Local", "tmp"] {
+            fs::create_dir_all(at.join(directory))?;
+        }
+        fs::write(at.join("canary"), "not for the command\n")?;
+        Ok(Answer::Confirmed(String::new()))
+    }
+
+    fn grant(&mut self, Grant { path, access }: &Grant) -> Result<Answer, Refused> {
+        let Some(sid) = self.container.as_ref().map(|container| container.sid.clone()) else {
+            return Err(Refused::Reads("there is no container to let in".to_owned()));
+        };
+        let text = path.to_string();
+        let place = Path::new(&text);
+        let everybody = Sid::parse(ALL_CONTAINERS)?;
+        if *access < Access::Write && acl::lets_in(place, &everybody, *access).unwrap_or(false) {
+            return Ok(Answer::Confirmed(format!("every container can {access} {text}")));
+        }
+        self.note(Made::Entry { sid: sid.to_string(), path: text.clone() })?;
+        match acl::let_in(place, &sid, *access) {
+            Ok(()) => {}
+            // Somebody else's directory above: files below can be had by their full names all the same.
+            Err(e)
+                if *access == Access::Attributes && e.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                return Ok(Answer::Confirmed(format!(
+                    "{text} is not ours to open: a program that looks at every directory above its own (Node) \
+                     needs, once, as administrator: icacls \"{text}\" /grant *S-1-15-2-1:(RA)"
+                )));
+            }
+            Err(e) => return Err(e.into()),
+        }
+        match acl::lets_in(place, &sid, *access)? {
+            true => Ok(Answer::Confirmed(String::new())),
+            false => Err(Refused::Reads("the entry was accepted, and is not there".to_owned())),
+        }
+    }
+
+    /// How a process is started behind these walls.
+    pub fn start<'a>(
+        &'a self,
+        program: &'a OsStr,
+        command_line: &'a OsStr,
+        environment: &'a [OsString],
+        directory: &'a OsStr,
+        stdio: &'a [Inheritable; 3],
+    ) -> Start<'a> {
+        Start {
+            program,
+            command_line,
+            environment,
+            directory,
+            stdio,
+            job: &self.job,
+            token: self.token.as_ref(),
+            container: self.container.as_ref(),
+            children: self.children,
+        }
+    }
+}
+
+impl Drop for Walls {
+    fn drop(&mut self) {
+        // Directories that somebody stands in cannot be removed.
+        let _ = self.job.terminate(1);
+        for _ in 0..500 {
+            if self.job.counted().is_ok_and(|counted| counted.active == 0) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        drop(self.trail.take());
+    }
+}
+
+enum Refused {
+    Io(io::Error),
+    /// Accepted, and not kept.
+    Reads(String),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        Refused::Io(error)
+    }
+}
+
+fn bound(job: &Job, limits: JobLimits) -> Result<Answer, Refused> {
+    job.set_limits(limits)?;
+    let (flags, read) = job.limits()?;
+    if read != limits {
+        return Err(Refused::Reads(format!("was accepted, and reads {read:?}")));
+    }
+    if flags & JobLimits::KILL_ON_CLOSE != 0 {
+        return Ok(Answer::Confirmed(format!("read back: flags {flags:#x}, {read:?}")));
+    }
+    match probe::jobs_kill()? {
+        true => Ok(Answer::Confirmed(
+            "this system does not tell what a job has; a process died with its job when it was tried"
+                .to_owned(),
+        )),
+        false => Err(Refused::Reads("a process outlived its job".to_owned())),
+    }
+}
+
+fn cap(job: &Job, rate: CpuRate) -> Result<Answer, Refused> {
+    match job.cap_cpu(rate)? {
+        read if read == rate.0 => Ok(Answer::Confirmed(format!("read back: {read} of 10000"))),
+        read => Err(Refused::Reads(format!("was accepted, and reads {read}"))),
+    }
+}

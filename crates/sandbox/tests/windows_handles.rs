@@ -1,0 +1,107 @@
+//! Nothing leaks: a process that has launched two hundred runs has as many handles as before them, but for what
+//! the system keeps for itself. Its own main, because it is its own helper.
+
+#[cfg(not(windows))]
+fn main() {}
+
+#[cfg(windows)]
+fn main() {
+    mcp_sandbox::helper::dispatch();
+    windows::check();
+}
+
+#[cfg(windows)]
+mod windows {
+    #![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
+
+    use std::fs::File;
+    use std::os::windows::io::AsRawHandle;
+
+    use mcp_policy::{Defaults, Policy};
+    use mcp_sandbox::{Ending, Notices, Wish, platform};
+
+    const RUNS: u32 = 200;
+    const THREADS: u32 = 4;
+    /// What was opened on first use and stays.
+    const SLACK: u32 = 8;
+
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        fn GetCurrentProcess() -> *mut core::ffi::c_void;
+        fn GetProcessHandleCount(process: *mut core::ffi::c_void, count: *mut u32) -> i32;
+    }
+
+    /// As the system counts them; where it does not (Wine says 0), by the number that the next one gets:
+    /// numbers of closed handles are given out again.
+    fn handles() -> u32 {
+        let mut count = 0;
+        // SAFETY: the pseudo handle of this process is always valid, the count is a live local.
+        assert_ne!(unsafe { GetProcessHandleCount(GetCurrentProcess(), &raw mut count) }, 0);
+        if count > 0 {
+            return count;
+        }
+        let next = File::open("NUL").unwrap();
+        next.as_raw_handle() as usize as u32 / 4
+    }
+
+    /// The control: handles that stay open are noticed.
+    fn leaks_are_noticed() {
+        let before = handles();
+        let leaked: Vec<File> = (0..RUNS).map(|_| File::open("NUL").unwrap()).collect();
+        assert!(handles() >= before + RUNS - SLACK, "{before} {}", handles());
+        drop(leaked);
+        assert!(handles() <= before + SLACK, "{before} {}", handles());
+    }
+
+    fn run(code: &str) {
+        let command = ["cmd", "/c", "exit", code].map(Into::into).to_vec();
+        let policy = Policy::merge(&[], Defaults::run()).unwrap();
+        let request = platform::resolve(Wish { policy, command, cwd: None, home: None }).unwrap();
+        let mut facts = platform::assume_host().unwrap();
+        let claim = platform::claim(&request, &mut facts);
+        let plan = mcp_sandbox::plan(&request, &facts);
+        let report = platform::run(&plan, &request, claim, Notices::Silent).unwrap();
+        assert_eq!(report.ending, Ending::Exited(code.parse().unwrap()));
+    }
+
+    /// A start that fails half-way must not leave anything open either.
+    fn fail() {
+        let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-");
+        let name = format!("mcp-broken-{}-{thread}.exe", std::process::id());
+        let broken = std::env::temp_dir().join(name);
+        std::fs::write(&broken, "no program").unwrap();
+        let policy = Policy::merge(&[], Defaults::run()).unwrap();
+        let wish = Wish { policy, command: vec![broken.clone().into()], cwd: None, home: None };
+        let request = platform::resolve(wish).unwrap();
+        let mut facts = platform::assume_host().unwrap();
+        let claim = platform::claim(&request, &mut facts);
+        let plan = mcp_sandbox::plan(&request, &facts);
+        assert!(platform::run(&plan, &request, claim, Notices::Silent).is_err());
+        std::fs::remove_file(broken).unwrap();
+    }
+
+    pub fn check() {
+        for _ in 0..3 {
+            run("3");
+            fail();
+        }
+        leaks_are_noticed();
+        let before = handles();
+        // Side by side: most of a start is waiting.
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for number in 0..RUNS / THREADS {
+                        run("3");
+                        if number % 10 == 0 {
+                            fail();
+                        }
+                    }
+                });
+            }
+        });
+        let after = handles();
+        println!("handles before {before}, after {RUNS} runs {after}");
+        assert!(after <= before + SLACK, "{before} handles became {after} over {RUNS} runs");
+    }
+}
