@@ -96,14 +96,16 @@ fn settings_name_directories_and_secrets() {
 }
 
 /// One answer on a terminal, and what came of it.
-fn answered(user: &User, words: &[&str], answer: &str) -> (i32, String) {
+fn answered(user: &User, words: &[&str], answer: &str, then: &str) -> (i32, String) {
     let pty = Pty::new();
     let mut command = user.command(words);
     command.stdin(pty.end()).stdout(pty.end()).stderr(pty.end());
     let mut child = command.spawn().unwrap();
     pty.expect("[y/N]");
     pty.type_in(answer);
-    (child.wait().unwrap().code().unwrap_or(-1), pty.screen())
+    let code = child.wait().unwrap().code().unwrap_or(-1);
+    pty.expect(then);
+    (code, pty.screen())
 }
 
 #[test]
@@ -115,19 +117,19 @@ fn on_a_terminal_it_is_asked_and_a_yes_is_remembered() {
     let note = user.path("home/notes/note");
     let words = ["run", "acme/test@1.0.0", "--", "read", text(&note)];
     for no in ["\n", "n\n", "nonsense\n", "\u{4}"] {
-        let (code, screen) = answered(&user, &words, no);
+        let (code, screen) = answered(&user, &words, no, "not started");
         assert_eq!(code, 125, "{no:?}: {screen}");
         assert!(screen.contains("home/notes") && screen.contains("not started"), "{screen}");
         assert!(!screen.contains("\"ok\":true"), "{screen}");
     }
-    let (code, screen) = answered(&user, &words, "y\n");
+    let (code, screen) = answered(&user, &words, "y\n", "\"ok\":true");
     assert!(code == 0 && screen.contains("\"ok\":true"), "{screen}");
     user.mcp(&words).ok().says("\"ok\":true");
     // A version that asks for more shows the difference, and that alone.
     user.scratch.dir("home/more");
     user.stored("1.1.0", "[filesystem]\nread = ['~/notes', '~/more']\n");
     let words = ["run", "acme/test@1.1.0", "--", "read", text(&note)];
-    let (code, screen) = answered(&user, &words, "y\n");
+    let (code, screen) = answered(&user, &words, "y\n", "\"ok\":true");
     assert!(code == 0 && screen.contains("asks for more"), "{screen}");
     assert!(screen.contains("+ ") && screen.contains("home/more"), "{screen}");
     let question = screen.split("[y/N]").next().unwrap();

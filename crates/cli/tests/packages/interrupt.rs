@@ -25,11 +25,13 @@ fn end(mut child: Child, signal: i32) {
     assert!(status.signal() == Some(signal) || status.code() == Some(128 + signal), "{status}");
 }
 
-/// What lies in the staging directory, and whether it grows still.
+/// What lies in the staging directory. Single small files on their way have no lock, and go when they
+/// are a minute old.
 fn staged(user: &User) -> Vec<String> {
     let staging = user.path("data/mcp/store/staging");
     let entries = fs::read_dir(staging).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| !name.starts_with('.')).collect()
 }
 
 fn has_started(user: &User) -> bool {
