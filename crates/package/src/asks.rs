@@ -251,7 +251,7 @@ mod tests {
     fn every_kind_of_wish_has_words_and_a_flag_and_can_be_granted() {
         let all = asked(
             "[filesystem]\nread=['~/a b']\nwrite=['/w']\n[network]\nallow=['x.org:443']\nunix=['/s']\nlisten=[80]\n\
-             [env]\nallow=['A']\nsecrets={T='env:T'}\n[limits]\nmemory='1 GiB'\ntimeout='none'\ntmp_size='1 GiB'\nprocesses=500\n",
+             [env]\nallow=['A']\nsecrets={T='env:T'}\n[limits]\nmemory='8 GiB'\ntimeout='none'\ntmp_size='8 GiB'\nprocesses=5000\n",
         );
         let flags: Vec<&str> = all.iter().map(|ask| ask.flag.as_str()).collect();
         assert_eq!(
@@ -264,10 +264,10 @@ mod tests {
                 "--listen 80",
                 "--env A",
                 "--secret T=env:T",
-                "--max-memory 1GiB",
-                "--max-pids 500",
+                "--max-memory 8GiB",
+                "--max-pids 5000",
                 "--timeout none",
-                "--max-tmp 1GiB"
+                "--max-tmp 8GiB"
             ]
         );
         let nothing = Policy::merge(&[], Defaults::exec()).unwrap();

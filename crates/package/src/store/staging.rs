@@ -23,12 +23,17 @@ pub(super) fn unique() -> String {
 
 impl Staging {
     pub(super) fn new(within: &Path) -> Result<Staging> {
-        let path = within.join(unique());
-        let failed = |e: std::io::Error| Error::io("make", &path, &e);
-        make_private(&path).map_err(failed)?;
-        let lock = File::create_new(path.join("lock")).map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        Ok(Staging { path, _lock: lock })
+        loop {
+            let path = within.join(unique());
+            let failed = |e: std::io::Error| Error::io("make", &path, &e);
+            make_private(&path).map_err(failed)?;
+            let lock = File::create_new(path.join("lock")).map_err(failed)?;
+            lock.lock().map_err(failed)?;
+            // A sweep may have come before the lock.
+            if path.join("lock").exists() {
+                return Ok(Staging { path, _lock: lock });
+            }
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -63,29 +68,27 @@ impl Store {
             let path = entry.path();
             if path.is_file() {
                 // A small file on its way, unless its writer is gone: then a minute is long past.
-                let age = entry
-                    .metadata()
-                    .and_then(|m| m.modified())
-                    .ok()
-                    .and_then(|time| time.elapsed().ok());
-                if age.is_some_and(|age| age.as_secs() > 60) {
+                if is_old(&entry) {
                     let _ = fs::remove_file(&path);
                 }
                 continue;
             }
-            let is_dead = match File::open(path.join("lock")) {
-                Ok(lock) => lock.try_lock().is_ok(),
-                // Killed before it had a lock, or just being made.
-                Err(_) => entry
-                    .metadata()
-                    .and_then(|m| m.modified())
-                    .ok()
-                    .and_then(|time| time.elapsed().ok())
-                    .is_some_and(|age| age.as_secs() > 60),
+            // Held until it is removed: who makes it anew under our hands waits for that, and sees it.
+            let held = match File::open(path.join("lock")) {
+                Ok(lock) if lock.try_lock().is_ok() => Some(lock),
+                Ok(_) => continue,
+                Err(_) => None,
             };
-            if is_dead {
+            // Killed before it had a lock, or just being made.
+            if held.is_some() || is_old(&entry) {
                 remove_tree(&path);
             }
         }
     }
+}
+
+fn is_old(entry: &fs::DirEntry) -> bool {
+    let changed = entry.metadata().and_then(|metadata| metadata.modified());
+    let age = changed.ok().and_then(|time| time.elapsed().ok());
+    age.is_some_and(|age| age.as_secs() > 60)
 }
