@@ -353,7 +353,20 @@ pub enum Variable {
 }
 
 pub fn command_line() -> Cli {
-    Cli::parse()
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let started = match words.first().and_then(|verb| verb.to_str()) {
+        Some("run") => alone(&words).map(|run| Command::Run(Box::new(run))),
+        Some("exec") => alone(&words).map(|exec| Command::Exec(Box::new(exec))),
+        _ => None,
+    };
+    started.map_or_else(Cli::parse, |command| Cli { command })
+}
+
+/// One verb without the flags of all others, which take longer to build than what comes after. `None` for help and
+/// for mistakes: the whole says what is to be said.
+fn alone<T: clap::Args>(words: &[OsString]) -> Option<T> {
+    let verb = T::augment_args(clap::Command::new("mcp"));
+    T::from_arg_matches(&verb.try_get_matches_from(words).ok()?).ok()
 }
 
 /// The value with a caret under what is wrong with it.
