@@ -357,6 +357,7 @@ pub fn command_line() -> Cli {
     let started = match words.first().and_then(|verb| verb.to_str()) {
         Some("run") => alone(&words).map(|run| Command::Run(Box::new(run))),
         Some("exec") => alone(&words).map(|exec| Command::Exec(Box::new(exec))),
+        Some("check") => alone(&words).map(Command::Check),
         _ => None,
     };
     started.map_or_else(Cli::parse, |command| Cli { command })
