@@ -92,7 +92,7 @@ mod tests {
 
     fn closed(pattern: &str, path: &str) -> bool {
         let names: Vec<String> = path.split('/').map(str::to_owned).collect();
-        Deny::new(&[pattern.to_owned()]).unwrap().rule(Path::new("/work/app"), &names).is_some()
+        Deny::new(&[pattern.to_owned()]).unwrap().rule(Path::new("/srv/app"), &names).is_some()
     }
 
     #[test]
@@ -105,9 +105,9 @@ mod tests {
             ("*.pem", "keys/x.PEM"),
             ("**/.git/hooks", "a/.git/hooks"),
             ("**/.git/**", ".git/x/y"),
-            ("/work/app/secret", "secret"),
-            ("/work/*/secret", "secret"),
-            ("/WORK/app/x", "x"),
+            ("/srv/app/secret", "secret"),
+            ("/srv/*/secret", "secret"),
+            ("/SRV/app/x", "x"),
             ("secrets/*.txt", "a/secrets/b.txt"),
             ("**/.ENV", ".env"),
             ("K", "\u{212a}"),
@@ -116,7 +116,7 @@ mod tests {
         }
         for (pattern, path) in [
             ("**/.env", ".envrc"),
-            ("/work/other/x", "x"),
+            ("/srv/other/x", "x"),
             ("**/.git/**", ".git"),
             ("*.pem", "pem"),
         ] {

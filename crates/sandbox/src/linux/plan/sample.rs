@@ -6,7 +6,7 @@ use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, SystemEn
 use crate::request::{Home, Request, Stdio};
 
 pub fn policy(flags: impl FnOnce(&mut mcp_policy::LayerBuilder)) -> Policy {
-    let mut builder = Layer::command_line("/work", Some("/home/me".into()));
+    let mut builder = Layer::command_line("/srv", Some("/home/me".into()));
     flags(&mut builder);
     Policy::merge(&[builder.build().unwrap()], Defaults::run()).unwrap()
 }
