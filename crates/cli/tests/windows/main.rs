@@ -12,6 +12,8 @@ mod container;
 mod handles;
 mod journal;
 mod limits;
+mod network;
 mod portable;
+mod runs;
 mod time_and_death;
 mod truth;

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::act::{Args, Failure, Said};
 use crate::acts::lifetime::live_for;
+pub(crate) use crate::acts::proxied::kill as kill_proxy;
 use crate::acts::resources;
 use crate::sys;
 

@@ -65,6 +65,8 @@ pub enum Heard {
     Changed(Id),
     /// It is gone.
     Reset(Id),
+    /// All are to come to an end.
+    Bye,
 }
 
 /// The books of one side.
@@ -101,6 +103,8 @@ impl Mux {
     pub fn hear(&mut self, frame: Frame) -> Result<Heard, Violation> {
         match frame {
             Frame::Hello { .. } => Err(Violation("a second greeting")),
+            Frame::Bye if self.side == Side::Opens => Ok(Heard::Bye),
+            Frame::Bye => Err(Violation("a farewell from the wrong side")),
             Frame::Open(id) => self.opened(id),
             Frame::Data(id, bytes) => {
                 let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
@@ -195,10 +199,20 @@ impl Mux {
         self.streams.get(&id).map_or(&[], |stream| stream.waiting.as_slices().0)
     }
 
+    /// The other side has ended.
+    pub fn is_ended(&self, id: Id) -> bool {
+        self.streams.get(&id).is_some_and(|stream| stream.theirs == Way::Ended)
+    }
+
     /// The other side has ended, and all it said is taken.
     pub fn is_heard_out(&self, id: Id) -> bool {
         let is = |stream: &Stream| stream.theirs == Way::Ended && stream.waiting.is_empty();
         self.streams.get(&id).is_some_and(is)
+    }
+
+    /// Whether anything may still be said on any connection.
+    pub fn has_more_to_say(&self) -> bool {
+        self.streams.values().any(|stream| stream.ours == Way::Flows)
     }
 
     /// So many bytes of [`waiting`](Self::waiting) are passed on: there is room for as many more.

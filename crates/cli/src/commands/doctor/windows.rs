@@ -45,6 +45,7 @@ impl Findings for WindowsFacts {
                 Mark::Fails,
                 "from inside, a file, a new file, a port and the launcher were out of reach; its own directory not",
             ),
+            relay(self),
             less("disk rate", "Windows has none since version 1607: --max-io has no mechanism"),
             less("open files, sizes", "Windows bounds neither handles nor the size of files"),
         ]
@@ -74,6 +75,17 @@ impl Findings for WindowsFacts {
         }
         advice
     }
+}
+
+/// Without a container there is nothing to get out of.
+fn relay(facts: &WindowsFacts) -> Line {
+    let works = match facts.container.usable() {
+        true => "a program inside connected to the relay there, and the launcher's proxy answered",
+        false => {
+            "a program connected to the relay, and the launcher's proxy answered; but nothing keeps it from others"
+        }
+    };
+    tried("network allowlist", &facts.relay, Mark::Less, works)
 }
 
 fn tried(topic: &str, fact: &Fact, otherwise: Mark, works: &str) -> Line {

@@ -23,10 +23,11 @@ fn patient(stream: TcpStream) -> TcpStream {
 struct Pair {
     at: SocketAddr,
     server: TcpListener,
-    ends: [Receiver<io::Result<Over>>; 2],
+    ends: [Receiver<io::Result<Ended>>; 2],
+    farewell: Farewell,
 }
 
-fn start(junction: Junction) -> Receiver<io::Result<Over>> {
+fn start(junction: Junction) -> Receiver<io::Result<Ended>> {
     let (done, over) = channel();
     spawn(move || done.send(junction.run()));
     over
@@ -41,7 +42,8 @@ impl Pair {
         let to = Door::To(server.local_addr().unwrap());
         let outside = Junction::new(to, from_inside, to_inside).unwrap();
         let inside = Junction::new(Door::From(inner), from_outside, to_outside).unwrap();
-        Pair { at, server, ends: [start(outside), start(inside)] }
+        let farewell = outside.farewell();
+        Pair { at, server, ends: [start(outside), start(inside)], farewell }
     }
 
     fn joined(&self) -> (TcpStream, TcpStream) {
@@ -55,7 +57,7 @@ struct Liar {
     server: TcpListener,
     say: PipeWriter,
     hear: PipeReader,
-    over: Receiver<io::Result<Over>>,
+    over: Receiver<io::Result<Ended>>,
 }
 
 impl Liar {
@@ -135,7 +137,7 @@ fn who_does_not_read_keeps_nobody_waiting() {
 fn nobody_behind_it_is_a_closed_connection() {
     let pair = Pair::new();
     drop(pair.joined());
-    let Pair { at, server, ends: _ends } = pair;
+    let Pair { at, server, ends: _ends, .. } = pair;
     drop(server);
     let mut client = patient(TcpStream::connect(at).unwrap());
     assert!(matches!(client.read(&mut [0]), Ok(0) | Err(_)));
@@ -147,7 +149,7 @@ fn the_end_of_one_end_is_the_end_of_all() {
     liar.say(&[Frame::Open(1)]).unwrap();
     let (mut server, _) = liar.server.accept().unwrap();
     drop((liar.say, liar.hear));
-    assert_eq!(liar.over.recv_timeout(LONG).unwrap().unwrap(), Over::Closed);
+    assert_eq!(liar.over.recv_timeout(LONG).unwrap().unwrap().over, Over::Closed);
     assert!(matches!(server.read(&mut [0]), Ok(0) | Err(_)));
 }
 
@@ -161,7 +163,7 @@ fn a_violation_is_the_end_of_all() {
     ] {
         let mut liar = Liar::new();
         liar.say(&bad).unwrap();
-        let over = liar.over.recv_timeout(LONG).unwrap().unwrap();
+        let over = liar.over.recv_timeout(LONG).unwrap().unwrap().over;
         assert!(matches!(over, Over::Violated(_)), "{bad:?}: {over:?}");
     }
 }
@@ -199,4 +201,56 @@ fn who_floods_and_does_not_listen_is_not_heard() {
     // Once it listens, it is heard again.
     spawn(move || io::copy(&mut hear, &mut io::sink()));
     assert!(flooded.recv_timeout(LONG).is_ok());
+}
+
+/// What was said before the farewell arrives whole, and then both ends are gone.
+#[test]
+fn last_words_arrive() {
+    let pair = Pair::new();
+    let mut clients: Vec<TcpStream> = Vec::new();
+    for _ in 0..20 {
+        let mut client = TcpStream::connect(pair.at).unwrap();
+        client.write_all(&[7; 50_000]).unwrap();
+        clients.push(client);
+    }
+    drop(clients);
+    pair.farewell.say();
+    for _ in 0..20 {
+        let mut server = patient(pair.server.accept().unwrap().0);
+        let mut heard = Vec::new();
+        server.read_to_end(&mut heard).unwrap();
+        assert_eq!(heard.len(), 50_000);
+    }
+    let ended = pair.ends.map(|end| end.recv_timeout(LONG).unwrap().unwrap().over);
+    assert_eq!(ended, [Over::Closed, Over::Closed]);
+}
+
+/// A connection that rests costs nothing.
+#[test]
+fn idle_connections_do_not_keep_it_awake() {
+    let (inner, server) = (loopback(), loopback());
+    let at = inner.local_addr().unwrap();
+    let (_from_inside, to_outside) = io::pipe().unwrap();
+    let (from_outside, _to_inside) = io::pipe().unwrap();
+    let mut inside = Junction::new(Door::From(inner), from_outside, to_outside).unwrap();
+    drop(server);
+    let mut client = TcpStream::connect(at).unwrap();
+    client.write_all(b"x").unwrap();
+    let mut events = Events::with_capacity(EVENTS);
+    let until = Instant::now() + Duration::from_secs(1);
+    let mut turns = 0;
+    let waker = inside.waker.clone();
+    spawn(move || {
+        std::thread::sleep(Duration::from_millis(1100));
+        let _ = waker.wake();
+    });
+    while Instant::now() < until {
+        inside.wait(&mut events).unwrap();
+        assert!(inside.hear().is_none());
+        inside.let_in();
+        inside.advance_all();
+        inside.outlet.put(&mut inside.mux.outbox);
+        turns += 1;
+    }
+    assert!(turns < 50, "{turns} turns for one byte");
 }

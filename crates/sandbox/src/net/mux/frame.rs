@@ -24,6 +24,8 @@ pub enum Frame {
     Reset(Id),
     /// So many bytes more may be sent.
     Credit(Id, u32),
+    /// From the side that answers: say what there is to say, and go.
+    Bye,
 }
 
 const HELLO: u8 = 1;
@@ -32,6 +34,7 @@ const DATA: u8 = 3;
 const END: u8 = 4;
 const RESET: u8 = 5;
 const CREDIT: u8 = 6;
+const BYE: u8 = 7;
 
 /// Writes the head and content of a message. Content is never longer than [`LARGEST`]: callers cut it.
 fn put(to: &mut Vec<u8>, kind: u8, id: Id, content: &[u8]) {
@@ -57,6 +60,7 @@ impl Frame {
             Frame::End(id) => put(to, END, *id, &[]),
             Frame::Reset(id) => put(to, RESET, *id, &[]),
             Frame::Credit(id, bytes) => put(to, CREDIT, *id, &bytes.to_le_bytes()),
+            Frame::Bye => put(to, BYE, 0, &[]),
         }
     }
 
@@ -66,6 +70,7 @@ impl Frame {
             (HELLO, [low, high]) if !has_id => {
                 Ok(Frame::Hello { port: u16::from_le_bytes([*low, *high]) })
             }
+            (BYE, []) if !has_id => Ok(Frame::Bye),
             (OPEN, []) if has_id => Ok(Frame::Open(id)),
             (DATA, [_, ..]) if has_id => Ok(Frame::Data(id, content.to_vec())),
             (END, []) if has_id => Ok(Frame::End(id)),

@@ -28,6 +28,7 @@ fn every_message_reads_back() {
         Frame::End(u32::MAX),
         Frame::Reset(9),
         Frame::Credit(3, 0x0102_0304),
+        Frame::Bye,
     ];
     let mut bytes = Vec::new();
     all.iter().for_each(|frame| frame.write(&mut bytes));
@@ -84,10 +85,12 @@ fn what_no_honest_side_says_is_a_violation() {
         vec![Frame::Open(1), Frame::End(1), Frame::End(1)],
         vec![Frame::Open(1), Frame::End(1), Frame::Data(1, vec![0])],
         vec![Frame::Hello { port: 1 }],
+        vec![Frame::Bye],
     ] {
         assert!(heard(&mut Mux::new(Side::Answers), &bad).is_err(), "{bad:?}");
     }
     assert!(Mux::new(Side::Opens).hear(Frame::Open(1)).is_err());
+    assert_eq!(Mux::new(Side::Opens).hear(Frame::Bye), Ok(Heard::Bye));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString, c_void};
 use std::io;
-use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{HANDLE, WAIT_OBJECT_0, WAIT_TIMEOUT};
@@ -292,6 +292,15 @@ impl Drop for Attributes<'_> {
     fn drop(&mut self) {
         // SAFETY: it was initialised, and is not used afterwards.
         unsafe { DeleteProcThreadAttributeList(self.raw()) };
+    }
+}
+
+/// Ends a process. One that has ended is as good.
+pub fn terminate(process: BorrowedHandle<'_>, code: u32) -> io::Result<()> {
+    // SAFETY: the handle is borrowed for the call.
+    match check(unsafe { TerminateProcess(process.as_raw_handle(), code) }) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
     }
 }
 
