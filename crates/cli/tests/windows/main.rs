@@ -9,6 +9,7 @@
 mod support;
 
 mod container;
+mod demo;
 mod handles;
 mod journal;
 mod limits;

@@ -63,7 +63,9 @@ pub(crate) fn fork(args: Args<'_>) -> Said {
 pub(crate) fn daemonize(args: Args<'_>) -> Said {
     let mut command = own()?;
     match args.get(1) {
-        Some(heartbeat) => command.arg("loop-heartbeat").arg(heartbeat).arg("20"),
+        Some(heartbeat) => {
+            command.arg("ignore-term").arg(args.get(0).unwrap_or_default()).arg(heartbeat)
+        }
         None => command.arg("sleep").arg(args.get(0).unwrap_or_default()),
     };
     let child = command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP).spawn()?;

@@ -167,6 +167,7 @@ impl RunHandle {
         let counted = job.counted().unwrap_or_default();
         let (_, limits) = job.limits().unwrap_or_default();
         Stats {
+            memory_bytes: job.committed().ok().filter(|bytes| *bytes > 0),
             max_memory_bytes: Some(counted.peak_memory).filter(|bytes| *bytes > 0),
             memory_limit_bytes: limits.memory,
             cpu_seconds: Some(counted.time as f64 / 1e7),

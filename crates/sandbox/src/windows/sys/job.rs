@@ -13,7 +13,7 @@ use windows_sys::Win32::System::JobObjects::{
     JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS,
     JobObjectAssociateCompletionPortInformation, JobObjectBasicAccountingInformation,
-    JobObjectBasicUIRestrictions, JobObjectCpuRateControlInformation,
+    JobObjectBasicProcessIdList, JobObjectBasicUIRestrictions, JobObjectCpuRateControlInformation,
     JobObjectExtendedLimitInformation, OpenJobObjectW, QueryInformationJobObject,
     SetInformationJobObject, TerminateJobObject,
 };
@@ -28,6 +28,9 @@ use crate::windows::job::{CpuRate, JobLimits};
 /// Its processes die when this is dropped, or the process that holds it.
 #[derive(Debug)]
 pub struct Job(OwnedHandle);
+
+/// More processes than anybody is let have by default.
+const MOST_LISTED: usize = 1024;
 
 /// What a job has counted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -184,6 +187,25 @@ impl Job {
     pub fn terminate(&self, code: u32) -> io::Result<()> {
         // SAFETY: the handle is owned by `self`.
         check(unsafe { TerminateJobObject(self.raw(), code) })
+    }
+
+    /// What its processes have committed now, all together. One that ends meanwhile has none.
+    pub fn committed(&self) -> io::Result<u64> {
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct Processes {
+            assigned: u32,
+            listed: u32,
+            ids: [usize; MOST_LISTED],
+        }
+        impl Default for Processes {
+            fn default() -> Processes {
+                Processes { assigned: 0, listed: 0, ids: [0; MOST_LISTED] }
+            }
+        }
+        let list: Processes = self.get(JobObjectBasicProcessIdList)?;
+        let ids = list.ids.iter().take(list.listed as usize);
+        Ok(ids.filter_map(|id| super::process::committed(*id as u32).ok()).sum())
     }
 
     pub fn counted(&self) -> io::Result<Counted> {
