@@ -238,8 +238,8 @@ impl Mux {
         is_over
     }
 
-    #[cfg(test)]
-    fn held(&self) -> usize {
+    /// How much is kept of what was heard.
+    pub fn held(&self) -> usize {
         self.streams.values().map(|stream| stream.waiting.len()).sum()
     }
 }
