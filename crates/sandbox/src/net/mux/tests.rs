@@ -176,6 +176,8 @@ fn side(is_opener: bool) -> usize {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
     /// Between two honest sides, whatever crosses whatever: no violation, every byte arrives once and in
     /// order, and neither ever holds more than its windows.
     #[test]
