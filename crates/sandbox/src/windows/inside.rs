@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::windows::apply::MARK;
-use crate::windows::channel::{Attempt, Failed, Order, Task, Word};
+use crate::windows::channel::{Attempt, Failed, Order, Purpose, Task, Word};
 use crate::windows::launch::{Trouble, at_step, code};
 use crate::windows::step::{Act, Step};
 use crate::windows::sys::handles::Inheritable;
@@ -90,6 +90,9 @@ fn tasks(plan: &Plan<Step>) -> Vec<(usize, Task)> {
                 Act::Inherit => Attempt::Inherit,
                 Act::BreakAway => Attempt::BreakAway,
                 Act::Spawn => Attempt::Spawn,
+                Act::Reach { path } => Attempt::Open(Purpose::Anything, path.verbatim()),
+                Act::Change { path } => Attempt::Open(Purpose::Changing, path.verbatim()),
+                Act::Move { path } => Attempt::Open(Purpose::Moving, path.verbatim()),
             }),
             Step::Allowed { directory } => Task::Allowed(directory.to_string()),
             Step::Identity => Task::Identity,

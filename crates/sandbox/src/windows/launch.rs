@@ -10,13 +10,13 @@ use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report};
 use crate::request::Request;
 use crate::windows::channel::Failed;
-use crate::windows::step::Step;
+use crate::windows::step::{Act, Step};
 use crate::windows::streams::Streams;
 use crate::windows::supervise::{Ended, Limits, Supervisor};
 use crate::windows::sys::console::Listening;
 use crate::windows::sys::process::Process;
 use crate::windows::walls::Walls;
-use crate::windows::{command_line, environment, inside};
+use crate::windows::{command_line, environment, inside, protect};
 
 /// Why a run came to no end of its own.
 pub enum Trouble {
@@ -49,8 +49,14 @@ pub fn at_step(step: usize, error: &io::Error) -> Trouble {
 
 /// Runs the command to its end.
 pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
-    match try_run(plan, request) {
-        Ok(report) => Ok(report),
+    let outcome = try_run(plan, request);
+    // However it ended, unless the command was never started.
+    let undone = match &outcome {
+        Err(Trouble::Step(_)) => Vec::new(),
+        _ => protect::undo(request),
+    };
+    match outcome {
+        Ok(report) => Ok(Report { undone, ..report }),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
@@ -123,7 +129,9 @@ fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::R
         let shell = Path::new(&root).join(r"System32\cmd.exe");
         return Ok((shell.into(), command_line::of_batch(program, arguments)?));
     }
-    Ok((program.to_owned(), command_line::of_program(program, arguments)?))
+    let line = command_line::of_shell(program, arguments)
+        .unwrap_or_else(|| command_line::of_program(program, arguments))?;
+    Ok((program.to_owned(), line))
 }
 
 fn limits(plan: &Plan<Step>) -> Limits {
@@ -197,6 +205,10 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
              administrator: icacls \"{}\" /grant *S-1-15-2-1:(OI)(CI)(RX)",
             grant.path
         ),
+        Step::Refused { act: Act::Reach { .. } | Act::Change { .. } | Act::Move { .. } } => {
+            "every container may have it already, by an entry for ALL APPLICATION PACKAGES"
+                .to_owned()
+        }
         _ => String::new(),
     };
     let parts = [failed.why, hint];

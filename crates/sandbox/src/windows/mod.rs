@@ -1,14 +1,21 @@
 //! Windows: a job object around the tree, an AppContainer with a restricted token around its files and
-//! network. `access`, `command_line`, `environment`, `facts`, `job`, `journal`, `plan`, `step` and `unseen` are
-//! pure and compile everywhere; the rest talks to the system.
+//! network. `access`, `access_list`, `command_line`, `environment`, `facts`, `job`, `journal`, `keep`, `kept`, `plan`,
+//! `spread`, `step` and `unseen` are pure; `deny` and `protect` look at files by the standard library alone. They
+//! compile everywhere; the rest talks to the system.
 
 pub(crate) mod access;
+pub(crate) mod access_list;
 pub(crate) mod command_line;
+pub(crate) mod deny;
 pub(crate) mod environment;
 pub(crate) mod facts;
 pub(crate) mod job;
 pub(crate) mod journal;
+pub(crate) mod keep;
+pub(crate) mod kept;
 pub(crate) mod plan;
+pub(crate) mod protect;
+pub(crate) mod spread;
 pub(crate) mod step;
 pub(crate) mod unseen;
 
@@ -16,6 +23,10 @@ pub(crate) mod unseen;
 mod apply;
 #[cfg(windows)]
 mod channel;
+#[cfg(windows)]
+mod denials;
+#[cfg(windows)]
+mod disk;
 #[cfg(windows)]
 mod inside;
 #[cfg(windows)]
@@ -46,8 +57,11 @@ mod trail;
 mod walls;
 
 pub use access::{Access, Grant};
+#[cfg(windows)]
+pub(crate) use disk::count_names;
 pub use facts::WindowsFacts;
 pub use job::{CpuRate, JobLimits};
+pub use keep::{Keep, Kept};
 pub use plan::{is_visible, plan};
 pub use step::{Act, Stage, Step};
 pub use unseen::explain;
