@@ -13,7 +13,7 @@ use mcp_policy::{Defaults, Policy, WindowsPath};
 use crate::error::Error;
 use crate::host::Fact;
 use crate::plan::{Plan, Planned};
-use crate::request::{HOME, Home, Request, Stdio};
+use crate::request::Request;
 use crate::runs::RunId;
 use crate::windows::channel::{Attempt, Order, Task, Word};
 use crate::windows::facts::WindowsFacts;
@@ -250,29 +250,8 @@ fn confirm(facts: &mut WindowsFacts) {
 
 /// A policy of defaults for a command that is never started.
 fn nothing() -> Result<Request, mcp_policy::Error> {
-    Ok(Request {
-        policy: Policy::merge(&[], Defaults::run())?,
-        program: PathBuf::new(),
-        argv: vec![OsString::from("nothing")],
-        shown: Vec::new(),
-        links: Vec::new(),
-        read: Vec::new(),
-        write: Vec::new(),
-        unix: Vec::new(),
-        stray_sockets: Vec::new(),
-        denied: Vec::new(),
-        withdrawn: Vec::new(),
-        protected: Vec::new(),
-        unprotected: Vec::new(),
-        other_names: Vec::new(),
-        texts: Vec::new(),
-        held_back: Vec::new(),
-        home: Home::Ephemeral,
-        cwd: HOME.into(),
-        env: Vec::new(),
-        secrets: Vec::new(),
-        stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
-    })
+    let policy = Policy::merge(&[], Defaults::run())?;
+    Ok(Request::bare(policy, PathBuf::new(), vec![OsString::from("nothing")]))
 }
 
 /// Our own program in a job of one process and little memory, told to take more of both.

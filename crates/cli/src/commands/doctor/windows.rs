@@ -14,32 +14,32 @@ impl Findings for WindowsFacts {
                 Mark::Holds,
                 format!("{} on {}, {} processors", self.system, self.architecture, self.processors),
             ),
-            tried(
+            Line::tried(
                 "job objects",
                 &self.tree_kill,
                 Mark::Fails,
                 "a process died with the last handle of its job, and none could break away",
             ),
-            tried(
+            Line::tried(
                 "job limits",
                 &self.limits,
                 Mark::Less,
                 "memory and processes: set, read back, and a process that wanted more was refused",
             ),
-            tried("processor cap", &self.cpu_rate, Mark::Less, "set and read back"),
-            tried(
+            Line::tried("processor cap", &self.cpu_rate, Mark::Less, "set and read back"),
+            Line::tried(
                 "windows, clipboard",
                 &self.ui,
                 Mark::Less,
                 "restrictions on the desktop were set and read back",
             ),
-            tried(
+            Line::tried(
                 "restricted token",
                 &self.token,
                 Mark::Fails,
                 "no privileges, administrators' groups deny only, low integrity: seen from inside",
             ),
-            tried(
+            Line::tried(
                 "AppContainer",
                 &self.container,
                 Mark::Fails,
@@ -73,14 +73,6 @@ impl Findings for WindowsFacts {
             false => {}
         }
         advice
-    }
-}
-
-fn tried(topic: &str, fact: &Fact, otherwise: Mark, works: &str) -> Line {
-    match fact {
-        Fact::Works => Line::new(topic, Mark::Holds, works),
-        Fact::Fails { why } => Line::new(topic, otherwise, format!("does not hold: {why}")),
-        Fact::Assumed => Line::new(topic, Mark::Less, "not tried"),
     }
 }
 
