@@ -9,6 +9,8 @@
 mod support;
 
 mod container;
+mod deny;
+mod exec;
 mod handles;
 mod journal;
 mod limits;

@@ -69,7 +69,7 @@ pub fn rehearse(plan: &Plan<Step>) -> Result<(), Trouble> {
 }
 
 fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
-    let limits = limits(plan);
+    let limits = limits(plan, request);
     let walls = Walls::build(plan)?;
     let mut evidence = walls.evidence.clone();
     evidence.extend(inside::look(plan, &walls)?);
@@ -134,8 +134,9 @@ fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::R
     Ok((program.to_owned(), line))
 }
 
-fn limits(plan: &Plan<Step>) -> Limits {
-    let mut limits = Limits::default();
+fn limits(plan: &Plan<Step>, request: &Request) -> Limits {
+    let grace = request.policy.limits.grace.value.as_std();
+    let mut limits = Limits { timeout: None, grace };
     for planned in &plan.steps {
         if let Step::Timeout { after, grace } = &planned.step {
             limits.timeout = Some(after.as_std());
