@@ -2,7 +2,7 @@
 //! to find out from inside that the walls hold. It ends before the command is started.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::Path;
@@ -10,12 +10,14 @@ use std::process::exit;
 use std::time::Duration;
 
 use crate::windows::channel::{Attempt, Failed, Order, Purpose, Task, Word};
-use crate::windows::sys::{console, handles, process, token};
+use crate::windows::sys::{console, handles, process, pty, token};
 
 /// The first argument of a helper.
 pub const MARK: &str = "mcp-sandbox-inside";
 /// The first argument of a process that sends Ctrl-Break to another's console.
 pub const BREAK_MARK: &str = "mcp-sandbox-break";
+/// The first argument of one that finds out whose console it has.
+pub const CONSOLE_MARK: &str = "mcp-sandbox-console";
 const NOT_SET_UP: i32 = 125;
 /// A connection to this machine is there at once, or it is refused.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -30,8 +32,18 @@ pub fn dispatch() {
             let sent = process.map(console::send_break);
             exit(if matches!(sent, Some(Ok(()))) { 0 } else { NOT_SET_UP })
         }
+        Some(first) if first == CONSOLE_MARK => {
+            let launcher = args.next().and_then(|word| word.to_str()?.parse().ok());
+            exit(if launcher.is_some_and(has_own_console) { 0 } else { NOT_SET_UP })
+        }
         _ => {}
     }
+}
+
+/// There is a console, and the launcher is not in it.
+fn has_own_console(launcher: u32) -> bool {
+    let is_shown = io::stdin().is_terminal() && io::stdout().is_terminal();
+    is_shown && pty::neighbours().is_ok_and(|list| !list.contains(&launcher))
 }
 
 fn inside() -> ! {

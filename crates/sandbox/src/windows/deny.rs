@@ -75,7 +75,11 @@ fn native(head: &Path) -> PathBuf {
     let text = head.to_string_lossy().replace('\\', "/");
     let bytes = text.as_bytes();
     match bytes.get(2) == Some(&b'|') && bytes.first() == Some(&b'/') {
-        true => PathBuf::from(text.get(1..).unwrap_or_default().replacen('|', ":", 1) + "/"),
+        // A drive alone is where one happens to be on it.
+        true if text.len() == 3 => {
+            PathBuf::from(format!("{}:/", text.get(1..2).unwrap_or_default()))
+        }
+        true => PathBuf::from(text.get(1..).unwrap_or_default().replacen('|', ":", 1)),
         false => head.to_owned(),
     }
 }
@@ -272,12 +276,13 @@ mod tests {
         let parsed = |text: &str| globs(Path::new(text)).unwrap().remove(0);
         for text in [r"C:\Keys\**\*.PEM", r"\\?\C:\Keys\**\*.PEM", r"\\[?]\C:\Keys\**\*.PEM"] {
             let (head, glob) = parsed(text);
-            assert_eq!(head, Path::new("C:/Keys/"), "{text}");
+            assert_eq!(head, Path::new("C:/Keys"), "{text}");
             assert_eq!(glob.head, Path::new("/c|/keys"), "{text}");
             assert_eq!(glob.tail.len(), 2, "{text}");
             assert!(glob.tail[1].matches(b"a.pem") && !glob.floating, "{text}");
         }
         assert_eq!(key(Path::new(r"C:\Users\Me")), Path::new("/c|/users/me"));
         assert!(parsed(r"**\.env").1.floating);
+        assert_eq!(parsed(r"D:\*.key").0, Path::new("D:/"));
     }
 }

@@ -137,7 +137,7 @@ pub fn ask(walls: &Walls, order: &Order) -> std::io::Result<(Option<Word>, Mitig
 }
 
 /// What the job tells of the helper is not about the command.
-fn forget(walls: &Walls) {
+pub fn forget(walls: &Walls) {
     let until = Instant::now() + Duration::from_secs(1);
     while Instant::now() < until {
         match walls.port.wait(Duration::from_millis(100)) {

@@ -15,6 +15,8 @@ use crate::windows::streams::Streams;
 use crate::windows::supervise::{Ended, Limits, Supervisor};
 use crate::windows::sys::console::Listening;
 use crate::windows::sys::process::Process;
+use crate::windows::sys::pty::PseudoConsole;
+use crate::windows::terminal::Terminal;
 use crate::windows::walls::Walls;
 use crate::windows::{command_line, environment, inside, protect};
 
@@ -75,10 +77,20 @@ fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
     evidence.extend(inside::look(plan, &walls)?);
     let _listening = Listening::to(&walls.port)?;
     let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
-    let process = start(plan, request, &walls, &streams, &mut evidence)?;
-    let (input, outputs) = streams.relay();
+    let mut terminal = Terminal::open(&request.stdio, &walls);
+    let console = terminal.as_ref().and_then(Terminal::console);
+    let process = start(plan, request, &walls, &streams, console, &mut evidence)?;
+    let (input, outputs) = match &mut terminal {
+        None => streams.relay(),
+        Some(terminal) => {
+            terminal.listen();
+            streams.forget()
+        }
+    };
     let supervisor = Supervisor::new(&walls.job, &walls.port, process, limits, input);
-    let ended = supervisor.run()?;
+    let ended = supervisor.run();
+    drop(terminal);
+    let ended = ended?;
     outputs.finish();
     evidence.extend(own_evidence(plan, &ended));
     drop(walls);
@@ -92,6 +104,7 @@ fn start(
     request: &Request,
     walls: &Walls,
     streams: &Streams,
+    console: Option<&PseudoConsole>,
     evidence: &mut Vec<Evidence>,
 ) -> Result<Process, Trouble> {
     let last = plan.steps.len().saturating_sub(1);
@@ -112,7 +125,11 @@ fn start(
     }
     let block = environment::block(&variables);
     let start = walls.start(&program, &line, &block, &cwd, &streams.inside);
-    let suspended = start.suspended().map_err(|e| fail(&e))?;
+    let suspended = match console {
+        None => start.suspended(),
+        Some(console) => start.suspended_in(console),
+    };
+    let suspended = suspended.map_err(|e| fail(&e))?;
     let process = suspended.resume().map_err(|e| fail(&e))?;
     let seen = format!("process {} was put into the job before its first instruction", process.id);
     evidence.push(Evidence { step: last, answer: Answer::Confirmed(seen) });

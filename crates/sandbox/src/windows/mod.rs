@@ -52,6 +52,8 @@ mod supervise;
 #[cfg(windows)]
 mod sys;
 #[cfg(windows)]
+mod terminal;
+#[cfg(windows)]
 mod trail;
 #[cfg(windows)]
 mod walls;

@@ -9,6 +9,7 @@ pub mod handles;
 pub mod job;
 pub mod port;
 pub mod process;
+pub mod pty;
 pub mod sid;
 pub mod token;
 
