@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::require;
 use crate::support::{
     ABSENT, Finished, Ground, PATIENCE, Run, Scratch, allowed, blocked, eventually, heart_beats,
-    heart_stops, mcp_path, probe_path,
+    heart_stops, mcp_path, probe_path, skip,
 };
 
 /// What a machine that is emulated in software may take for a run.
@@ -195,7 +195,7 @@ fn a_launcher_alone_in_its_cgroup_divides_it() {
     let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let own = membership.lines().find_map(|line| line.strip_prefix("0::")).unwrap();
     if !around.ends_with(Path::new(own).parent().unwrap().strip_prefix("/").unwrap()) {
-        println!("SKIP: runs are not beside this cgroup but in {}", around.display());
+        skip("cgroup-beside", format_args!("runs are in {}", around.display()));
         return;
     }
     let alone = around.join(format!("alone-{}", std::process::id()));

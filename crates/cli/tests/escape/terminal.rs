@@ -58,7 +58,7 @@ fn characters_cannot_be_typed_into_the_users_terminal() {
     };
     let control = typed(Run::bare());
     if !control.contains("[XX]") {
-        println!("SKIP: this kernel has TIOCSTI switched off: {control}");
+        println!("SKIP: control: this kernel has TIOCSTI switched off: {control}");
     }
     let inside = typed(Run::new());
     assert!(inside.contains("[]"), "{inside}");

@@ -16,6 +16,8 @@ pub use finished::{Finished, Outcome};
 pub use live::Live;
 pub use needs::{available, is_root, landlock_abi};
 #[cfg(target_os = "linux")]
+pub use needs::{has_program, skip};
+#[cfg(target_os = "linux")]
 pub use pty::Pty;
 pub use run::{Ground, PLAIN, Run, mcp_path, probe_path};
 pub use scratch::Scratch;
@@ -26,7 +28,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// No run of a test takes longer, however slow the machine: what does has hung.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What a path outside every grant answers.
 pub const ABSENT: &[&str] = &["ENOENT", "EACCES", "EPERM", "ENOTDIR"];
@@ -109,7 +111,7 @@ pub fn heart_beats(path: &Path) {
 #[track_caller]
 pub fn heart_stops(path: &Path) {
     assert!(size(path) > 0, "never lived: {path:?}");
-    let stopped = eventually(Duration::from_secs(10), || {
+    let stopped = eventually(PATIENCE, || {
         let before = size(path);
         std::thread::sleep(Duration::from_millis(300));
         size(path) == before

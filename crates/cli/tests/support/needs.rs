@@ -17,6 +17,7 @@ pub fn available(feature: &str) -> bool {
         "userns" => user_namespaces(),
         "plain" => landlock(1, "where there are no user namespaces"),
         "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
+        "ordinary-user" => is_root().then(|| "root's stand-in owns nothing of root's".to_owned()),
         "cgroup" => cgroup(),
         "no-cgroup" => cgroup().is_none().then(|| "there are cgroups here".to_owned()),
         "ptrace" => yama(),
@@ -29,13 +30,31 @@ pub fn available(feature: &str) -> bool {
         other => panic!("no feature is named {other}"),
     };
     let Some(reason) = missing else { return true };
+    skip(feature, reason);
+    false
+}
+
+/// Says why a test cannot try something here, for what is known only in its middle. The caller
+/// returns then.
+#[track_caller]
+pub fn skip(feature: &str, reason: impl std::fmt::Display) {
     let required = std::env::var("MCP_REQUIRE").unwrap_or_default();
     assert!(
         !required.split(',').any(|name| name.trim() == feature),
         "MCP_REQUIRE={required}, but {feature} is missing: {reason}"
     );
     println!("SKIP: {feature}: {reason}");
-    false
+}
+
+/// Whether a program is installed; skips in its name where it is not.
+#[track_caller]
+pub fn has_program(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
+    if !found {
+        skip(program, "is not installed");
+    }
+    found
 }
 
 pub fn user_namespaces() -> Option<String> {
