@@ -9,15 +9,17 @@ use serde_json::Value;
 
 use crate::require;
 use crate::support::{
-    ABSENT, Finished, Ground, PATIENCE, Run, Scratch, allowed, blocked, eventually, heart_beats,
-    heart_stops, mcp_path, probe_path, skip,
+    ABSENT, Finished, Ground, Run, Scratch, allowed, blocked, eventually, heart_beats, heart_stops,
+    mcp_path, patience, probe_path, skip,
 };
 
 /// What a machine that is emulated in software may take for a run.
-const SLOW: Duration = Duration::from_secs(180);
+fn slow() -> Duration {
+    patience() * 3
+}
 
 fn limited(flags: &[&str]) -> Run {
-    flags.iter().fold(Run::new().limit(SLOW), |run, flag| run.arg(flag))
+    flags.iter().fold(Run::new().limit(slow()), |run, flag| run.arg(flag))
 }
 
 /// Runs it and gives its report as well.
@@ -60,7 +62,7 @@ fn made_for(report: &Value) -> PathBuf {
 #[track_caller]
 fn is_gone(path: &Path) {
     // systemd removes a scope on its own time.
-    assert!(eventually(PATIENCE, || !path.exists()), "still there: {}", path.display());
+    assert!(eventually(patience(), || !path.exists()), "still there: {}", path.display());
 }
 
 #[test]
@@ -181,7 +183,7 @@ fn a_spared_launcher_has_a_sandbox_that_can_be_killed() {
     require!("userns", "cgroup", "root");
     let script = r#"echo -1000 > /proc/self/oom_score_adj && exec "$@""#;
     let words = limited(&["--max-memory", "64M"]).probe(&["alloc", "209715200", "30000"]).words();
-    let run = Run::bare().limit(SLOW).command(&["sh", "-c", script, "sh"]).command(&words);
+    let run = Run::bare().limit(slow()).command(&["sh", "-c", script, "sh"]).command(&words);
     run.run().code_is(137);
 }
 
@@ -205,7 +207,7 @@ fn a_launcher_alone_in_its_cgroup_divides_it() {
     let path = scratch.join("report.json");
     let hog = limited(&["--max-memory", "64M"]).flag("--report").arg(&path);
     let words = hog.probe(&["alloc", "209715200", "30000"]).words();
-    let run = Run::bare().limit(SLOW).command(&["sh", "-c", &enter, "sh"]).command(&words);
+    let run = Run::bare().limit(slow()).command(&["sh", "-c", &enter, "sh"]).command(&words);
     run.run().code_is(137);
     let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     held_by_cgroup(&report, "memory", "memory.max 67108864");
@@ -252,7 +254,7 @@ fn nothing_is_left_after_any_end() {
     let junk = scratch.file("junk", "\u{1}\u{2}\u{3}");
     std::fs::set_permissions(&junk, PermissionsExt::from_mode(0o755)).unwrap();
     Run::new().command(&[&junk]).run().code_is(126);
-    assert!(eventually(PATIENCE, || strays().is_empty()), "{:?}", strays());
+    assert!(eventually(patience(), || strays().is_empty()), "{:?}", strays());
 }
 
 /// Directories of ours that no run which is listed has made.
@@ -285,7 +287,7 @@ fn the_next_run_removes_what_a_killed_launcher_left() {
     assert!(path.exists(), "{}", path.display());
     live.signal(libc::SIGKILL);
     live.wait();
-    let swept = eventually(PATIENCE, || {
+    let swept = eventually(patience(), || {
         Run::new().command(&["true"]).run().code_is(0);
         !path.exists()
     });

@@ -5,14 +5,16 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::require;
-use crate::support::{Finished, Run, Scratch, has_program};
+use crate::support::{Finished, Run, Scratch, has_program, patience};
 
 /// Builds take their time on a loaded machine.
-const LONG: Duration = Duration::from_secs(180);
+fn long() -> Duration {
+    patience() * 3
+}
 
 /// With the user's own HOME: version managers find their programs by it.
 fn exec(project: &Path, command: &str) -> Run {
-    let run = Run::exec(project).limit(LONG);
+    let run = Run::exec(project).limit(long());
     let run = match std::env::var_os("HOME") {
         Some(home) => run.env("HOME", home),
         None => run,

@@ -20,6 +20,9 @@ const ASK: &str = "--fallback warn --read /scratch/read --write /scratch/write -
                    --no-subprocess --max-memory 256M --max-cpu 500 --max-cpu-time 60s --max-pids 64 \
                    --max-fds 256 --max-file-size 16M --max-tmp 16M --max-address-space 8G --timeout 300s";
 
+/// Seconds that a test waits before it takes something for hung: all is emulated here, and slow.
+const PATIENCE: u32 = 240;
+
 /// Whether the tests are part of a trial; they take most of its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tests {
@@ -36,7 +39,8 @@ impl Tests {
             return String::new();
         };
         let mut text = format!(
-            "export MCP_REQUIRE={required} MCP_BIN=$bin/mcp MCP_PROBE_BIN=$bin/mcp-probe\n"
+            "export MCP_REQUIRE={required} MCP_BIN=$bin/mcp MCP_PROBE_BIN=$bin/mcp-probe\n\
+             export MCP_TEST_PATIENCE={PATIENCE}\n"
         );
         for name in suite::NAMES {
             text += &format!("$bin/{name} --show-output --test-threads 3 2>&1; part {name}\n");
