@@ -16,7 +16,7 @@ pub use finished::{Finished, Outcome};
 pub use live::Live;
 pub use needs::{available, is_root, landlock_abi};
 #[cfg(target_os = "linux")]
-pub use needs::{has_program, skip};
+pub use needs::{cgroup, has_program, skip};
 #[cfg(target_os = "linux")]
 pub use pty::Pty;
 pub use run::{Ground, PLAIN, Run, mcp_path, probe_path};

@@ -70,7 +70,7 @@ pub fn user_namespaces() -> Option<String> {
 
 /// Whether limits on a whole tree can be had: a place in cgroup v2 that we may write and that has
 /// the controllers, a user manager to ask for one, or root.
-fn cgroup() -> Option<String> {
+pub fn cgroup() -> Option<String> {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let (mounts, own) = (text("/proc/self/mountinfo"), text("/proc/self/cgroup"));
     let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "));
