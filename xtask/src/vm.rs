@@ -71,8 +71,8 @@ struct Machine {
     /// Memory of the guest, in MiB
     #[arg(long, default_value_t = 1024, value_name = "MIB")]
     memory: u32,
-    /// Processors of the guest
-    #[arg(long, default_value_t = 2, value_name = "COUNT")]
+    /// Processors of the guest; on a busy machine more of them wait for each other and take longer
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
     processors: u32,
     /// Where kernels and results are kept [default: vm in the target directory]
     #[arg(long, value_name = "DIR")]
