@@ -32,7 +32,8 @@ pub struct Args {
     /// Only cells whose name contains this: 6.1/, /no-landlock/, /root
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
-    /// A directory with mcp, mcp-probe and escape [default: a fresh release build]
+    /// A directory with mcp, mcp-probe, escape and exec, and with `commit`, which says what they were
+    /// built from [default: a fresh release build]
     #[arg(long, value_name = "DIR")]
     bin_dir: Option<PathBuf>,
     /// Leave the escape tests out: minutes instead of hours

@@ -39,9 +39,10 @@ impl Stage {
             fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?.hash(&mut hasher);
         }
         let fingerprint = format!("{:016x}", hasher.finish());
-        let mut git = Command::new("git");
-        git.args(["rev-parse", "--short=8", "HEAD"]).current_dir(crate::workspace());
-        let commit = tools::output(&mut git)?.trim().to_owned();
+        let commit = match fs::read_to_string(directory.join("commit")) {
+            Ok(text) => text.trim().to_owned(),
+            Err(_) => head()?,
+        };
         Ok(Stage { directory, fingerprint, commit, _temporary: temporary })
     }
 
@@ -50,6 +51,13 @@ impl Stage {
         let (fingerprint, commit) = (fingerprint.to_owned(), commit.to_owned());
         Stage { directory: PathBuf::new(), fingerprint, commit, _temporary: None }
     }
+}
+
+/// What is checked out here.
+fn head() -> Result<String> {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--short=8", "HEAD"]).current_dir(crate::workspace());
+    Ok(tools::output(&mut git)?.trim().to_owned())
 }
 
 fn build(into: &Path) -> Result<()> {
