@@ -9,6 +9,7 @@ mod host;
 mod stage;
 mod suite;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,6 +43,9 @@ pub struct Args {
     /// Try again what is known already
     #[arg(long)]
     again: bool,
+    /// Of the tests, only those that failed when they were last run there
+    #[arg(long, conflicts_with_all = ["again", "without_tests"])]
+    failed: bool,
     /// Write the table into docs/SECURITY.md
     #[arg(long, conflicts_with = "check")]
     write: bool,
@@ -103,6 +107,7 @@ impl Cell {
             ("root", is_root),
             ("ordinary-user", !is_root),
             ("mount-attributes", self.kernel >= Kernel::V6_1),
+            ("nproc", self.kernel >= Kernel::V6_1),
             ("plain", has_landlock),
             ("landlock", has_landlock),
             ("landlock-scopes", has_landlock && self.kernel >= Kernel::V6_12),
@@ -128,13 +133,21 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let chosen =
             args.only.is_empty() || args.only.iter().any(|part| cell.name().contains(part));
         let kept = Tried::read(&file);
-        let is_done = kept.as_ref().is_some_and(|tried| {
-            tried.stage == stage.fingerprint && (args.without_tests || tried.suites.is_some())
-        });
+        let suites = kept.as_ref().and_then(|tried| tried.suites.clone());
+        let is_done = match args.failed {
+            true => !suites.as_ref().is_some_and(Suites::has_failed),
+            false => kept.as_ref().is_some_and(|tried| {
+                tried.stage == stage.fingerprint && (args.without_tests || suites.is_some())
+            }),
+        };
         if chosen && (args.again || !is_done) {
-            let mut tried = attempt(cell, args, &stage, &cache)?;
+            let only = suites.as_ref().filter(|_| args.failed).map(Suites::failed);
+            let mut tried = attempt(cell, args, only, &stage, &cache)?;
             // Tests take long: those of an earlier commit stand until they are run again.
-            tried.suites = tried.suites.or(kept.and_then(|kept| kept.suites));
+            tried.suites = match (tried.suites, suites) {
+                (Some(again), Some(before)) if args.failed => Some(before.repeated(&again)),
+                (now, before) => now.or(before),
+            };
             tried.write(&file)?;
             known.push((cell, tried));
         } else {
@@ -152,7 +165,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn attempt(cell: Cell, args: &Args, stage: &Stage, cache: &Path) -> Result<Tried> {
+/// `only`: names of tests, where it is not all of them.
+fn attempt(
+    cell: Cell,
+    args: &Args,
+    only: Option<BTreeMap<String, Vec<String>>>,
+    stage: &Stage,
+    cache: &Path,
+) -> Result<Tried> {
     let guest = Guest {
         kernel: cell.kernel,
         sysctls: cell.kind.sysctls().iter().map(|it| (*it).to_owned()).collect(),
@@ -165,7 +185,7 @@ fn attempt(cell: Cell, args: &Args, stage: &Stage, cache: &Path) -> Result<Tried
     };
     let tests = match args.without_tests {
         true => Tests::LeftOut,
-        false => Tests::Run { required: cell.required(args.cgroup).join(",") },
+        false => Tests::Run { required: cell.required(args.cgroup).join(","), only },
     };
     eprint!("{:<28} ", cell.name());
     let begun = Instant::now();

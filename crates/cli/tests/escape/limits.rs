@@ -26,7 +26,13 @@ fn limits_are_seen_inside() {
     assert_eq!(seen("--max-file-size", "1M", "fsize"), MIB);
     assert_eq!(seen("--max-cpu-time", "2s", "cpu"), 2);
     assert_eq!(seen("--max-address-space", "512M", "as"), 512 * MIB);
-    assert!(seen("--max-pids", "20", "nproc") <= 24);
+}
+
+#[test]
+fn limit_of_processes_is_seen_inside() {
+    require!("userns", "nproc");
+    let limits = rlimits(limited("--max-pids", "20"));
+    assert!(soft(&limits, "nproc") <= 24, "{limits:?}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub fn available(feature: &str) -> bool {
         "landlock-scopes" => landlock(6, "to keep signals and abstract sockets inside"),
         "landlock-sockets" => landlock(9, "to refuse unix sockets by path"),
         "mount-attributes" => mount_attributes(),
+        "nproc" => kernel(5, 14, "for RLIMIT_NPROC to count in a user namespace alone"),
         "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
         other => panic!("no feature is named {other}"),
     };
@@ -118,6 +119,15 @@ pub fn landlock_abi() -> u32 {
 fn landlock(needed: u32, what_for: &str) -> Option<String> {
     let version = landlock_abi();
     (version < needed).then(|| format!("version {version} here, {needed} is needed {what_for}"))
+}
+
+fn kernel(major: u32, minor: u32, what_for: &str) -> Option<String> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let release = release.trim();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|it| it.parse().unwrap());
+    let here: (u32, u32) = (numbers.next().unwrap(), numbers.next().unwrap());
+    let needed = (major, minor);
+    (here < needed).then(|| format!("{release} here, {major}.{minor} is needed {what_for}"))
 }
 
 /// Before Linux 5.12 a file on standard input is copied to a pipe instead of mounted read-only.

@@ -26,16 +26,18 @@ const PATIENCE: u32 = 240;
 /// Whether the tests are part of a trial; they take most of its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tests {
-    /// None of them may miss these: `MCP_REQUIRE`.
     Run {
+        /// None of them may miss these: `MCP_REQUIRE`.
         required: String,
+        /// Names by suite, where it is not all of them.
+        only: Option<BTreeMap<String, Vec<String>>>,
     },
     LeftOut,
 }
 
 impl Tests {
     fn script(&self) -> String {
-        let Tests::Run { required } = self else {
+        let Tests::Run { required, only } = self else {
             return String::new();
         };
         let mut text = format!(
@@ -43,7 +45,15 @@ impl Tests {
              export MCP_TEST_PATIENCE={PATIENCE}\n"
         );
         for name in suite::NAMES {
-            text += &format!("$bin/{name} --show-output --test-threads 3 2>&1; part {name}\n");
+            let words = match only {
+                None => String::new(),
+                Some(only) => match only.get(name) {
+                    Some(tests) => format!("--exact {} ", tests.join(" ")),
+                    None => continue,
+                },
+            };
+            let words = words + "--show-output --test-threads 3";
+            text += &format!("$bin/{name} {words} 2>&1; part {name}\n");
         }
         text
     }
@@ -122,7 +132,7 @@ impl Tried {
                 results.insert(name.to_owned(), Suite::parse(text)?);
             }
         }
-        let suites = Suites { commit: stage.commit.clone(), results };
+        let suites = Suites { commit: stage.commit.clone(), repeated: None, results };
         Ok(Tried {
             stage: stage.fingerprint.clone(),
             commit: stage.commit.clone(),

@@ -207,7 +207,7 @@ mod tests {
             default,
             controls,
             doctor: if default == 0 { Doctor::Enforced } else { Doctor::NotEnforced },
-            suites: Some(Suites { commit: "abc".to_owned(), results }),
+            suites: Some(Suites { commit: "abc".to_owned(), repeated: None, results }),
         }
     }
 

@@ -15,6 +15,9 @@ pub const NAMES: [&str; 2] = ["escape", "exec"];
 pub struct Suites {
     /// The commit they were built from.
     pub commit: String,
+    /// The commit that those which had failed were run again with.
+    #[serde(default)]
+    pub repeated: Option<String>,
     pub results: BTreeMap<String, Suite>,
 }
 
@@ -30,6 +33,28 @@ impl Suites {
     pub fn has_failed(&self) -> bool {
         self.results.values().any(|suite| !suite.failed.is_empty())
     }
+
+    /// Names of the tests that failed, by suite.
+    pub fn failed(&self) -> BTreeMap<String, Vec<String>> {
+        let plain = |suite: &Suite| suite.failed.iter().map(|it| it.replace('`', "")).collect();
+        let failed = self.results.iter().filter(|(_, suite)| !suite.failed.is_empty());
+        failed.map(|(name, suite)| (name.clone(), plain(suite))).collect()
+    }
+
+    /// With what came of running once more those that had failed. A test that is no longer there has not
+    /// passed.
+    pub fn repeated(mut self, again: &Suites) -> Suites {
+        for (name, suite) in &again.results {
+            let before = self.results.entry(name.clone()).or_default();
+            if suite.passed + suite.failed.len() == before.failed.len() {
+                before.passed += suite.passed;
+                before.skipped += suite.skipped;
+                before.failed.clone_from(&suite.failed);
+            }
+        }
+        self.repeated = Some(again.commit.clone());
+        self
+    }
 }
 
 impl fmt::Display for Suites {
@@ -37,7 +62,11 @@ impl fmt::Display for Suites {
         for (name, suite) in &self.results {
             write!(f, "{name}: {suite}; ")?;
         }
-        write!(f, "at {}", self.commit)
+        write!(f, "at {}", self.commit)?;
+        match &self.repeated {
+            Some(commit) => write!(f, ", what had failed there at {commit}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -99,6 +128,22 @@ pub mod tests {
         let expected = Suite { passed: 3, skipped: 1, failed: vec!["`b::four`".to_owned()] };
         assert_eq!(suite, expected);
         assert_eq!(suite.to_string(), "2 passed, 1 skipped, **1 failed**: `b::four`");
+    }
+
+    #[test]
+    fn what_had_failed_is_run_again() {
+        let suites = |commit: &str, text: &str| Suites {
+            commit: commit.to_owned(),
+            results: BTreeMap::from([("escape".to_owned(), Suite::parse(text).unwrap())]),
+            ..Suites::default()
+        };
+        let first = suites("abc", SAID);
+        assert_eq!(first.failed()["escape"], ["b::four"]);
+        let again = suites("def", "test b::four ... ok\ntest result: ok. 1 passed\n");
+        let told = first.clone().repeated(&again).to_string();
+        assert_eq!(told, "escape: 3 passed, 1 skipped; at abc, what had failed there at def");
+        let gone = suites("def", "test result: ok. 0 passed\n");
+        assert!(first.repeated(&gone).has_failed());
     }
 
     #[test]
