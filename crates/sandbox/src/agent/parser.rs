@@ -56,7 +56,8 @@ fn exchange(child: &mut Child, text: &str) -> Option<Vec<u8>> {
     heard.recv_timeout(PATIENCE).ok()?.ok()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
