@@ -9,11 +9,14 @@
 mod support;
 
 mod container;
+mod demo;
 mod deny;
 mod exec;
 mod handles;
 mod journal;
 mod limits;
+mod network;
 mod portable;
+mod runs;
 mod time_and_death;
 mod truth;

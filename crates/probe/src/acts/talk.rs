@@ -9,10 +9,12 @@ use crate::act::{Args, Failure, Said};
 
 use super::network::look_up;
 
-/// What is dropped in silence must not hang the probe.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Nothing here hangs for ever; a machine that is emulated takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What is dropped in silence shows by waiting alone.
+const SILENCE: Duration = Duration::from_secs(5);
 
-fn connect(place: &str) -> Result<TcpStream, Failure> {
+pub(super) fn connect(place: &str) -> Result<TcpStream, Failure> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in look_up(place)? {
         match TcpStream::connect_timeout(&address, PATIENCE) {
@@ -27,7 +29,7 @@ fn connect(place: &str) -> Result<TcpStream, Failure> {
 }
 
 /// All that a server says until it closes. Nothing at all is a failure.
-fn hear(mut stream: TcpStream) -> Said {
+pub(super) fn hear(mut stream: TcpStream) -> Said {
     let mut heard = Vec::new();
     let ended = stream.read_to_end(&mut heard);
     match (ended, heard.is_empty()) {
@@ -142,7 +144,7 @@ pub(crate) fn udp_talk(args: Args<'_>) -> Said {
         .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
     let local = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(local)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(SILENCE))?;
     socket.connect(target)?;
     socket.send(args.text_or(1, "hello").as_bytes())?;
     let mut answer = [0; 2048];

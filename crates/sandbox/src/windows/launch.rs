@@ -6,10 +6,14 @@ use std::io;
 use std::path::Path;
 
 use crate::error::{Error, SetupFailure};
+use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report};
 use crate::request::Request;
+use crate::windows::carrier::{Carried, Carrier};
 use crate::windows::channel::Failed;
+use crate::windows::network::REMEDY;
+use crate::windows::runs::Listed;
 use crate::windows::step::{Act, Step};
 use crate::windows::streams::Streams;
 use crate::windows::supervise::{Ended, Limits, Supervisor};
@@ -50,8 +54,9 @@ pub fn at_step(step: usize, error: &io::Error) -> Trouble {
 }
 
 /// Runs the command to its end.
-pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
-    let outcome = try_run(plan, request);
+pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Report, Error> {
+    let carrier = Carrier::prepare(plan, request, notices)?;
+    let outcome = try_run(plan, request, carrier);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
         Err(Trouble::Step(_)) => Vec::new(),
@@ -65,21 +70,35 @@ pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
 }
 
 /// Sets everything up, looks at it from inside, and takes it down again: for `doctor`.
-pub fn rehearse(plan: &Plan<Step>) -> Result<(), Trouble> {
+pub fn rehearse(plan: &Plan<Step>, carrier: Option<Carrier>) -> Result<(), Trouble> {
     let walls = Walls::build(plan)?;
-    inside::look(plan, &walls).map(drop)
+    let carried = carrier.map(|carrier| carrier.start(&walls)).transpose()?;
+    inside::look(plan, &walls, carried.as_ref().map(Carried::port)).map(drop)
 }
 
-fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
+fn try_run(
+    plan: &Plan<Step>,
+    request: &Request,
+    carrier: Option<Carrier>,
+) -> Result<Report, Trouble> {
     let limits = limits(plan, request);
     let walls = Walls::build(plan)?;
+    let command: Vec<String> =
+        request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let mut listed = Listed::begin(&walls.run, command.clone());
+    let meter = listed.as_ref().and_then(Listed::meter);
+    let carried = carrier.map(|carrier| carrier.metered(meter).start(&walls)).transpose()?;
     let mut evidence = walls.evidence.clone();
-    evidence.extend(inside::look(plan, &walls)?);
+    evidence.extend(inside::look(plan, &walls, carried.as_ref().map(Carried::port))?);
     let _listening = Listening::to(&walls.port)?;
     let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
+    let proxy = carried.as_ref().map(Carried::variables).unwrap_or_default();
     let mut terminal = Terminal::open(&request.stdio, &walls);
     let console = terminal.as_ref().and_then(Terminal::console);
-    let process = start(plan, request, &walls, &streams, console, &mut evidence)?;
+    let process = start(plan, request, (&walls, &proxy), (&streams, console), &mut evidence)?;
+    if let Some(listed) = &mut listed {
+        listed.started(process.id);
+    }
     let (input, outputs) = match &mut terminal {
         None => streams.relay(),
         Some(terminal) => {
@@ -93,18 +112,20 @@ fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
     let ended = ended?;
     outputs.finish();
     evidence.extend(own_evidence(plan, &ended));
+    let network = carried.map(|carried| carried.finish(&mut evidence));
     drop(walls);
-    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    drop(listed);
     let code = exit_code(&ended.ending);
-    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
+    let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
+    report.network = network.filter(|network| !network.is_empty());
+    Ok(report)
 }
 
 fn start(
     plan: &Plan<Step>,
     request: &Request,
-    walls: &Walls,
-    streams: &Streams,
-    console: Option<&PseudoConsole>,
+    (walls, proxy): (&Walls, &[(&'static str, String)]),
+    (streams, console): (&Streams, Option<&PseudoConsole>),
     evidence: &mut Vec<Evidence>,
 ) -> Result<Process, Trouble> {
     let last = plan.steps.len().saturating_sub(1);
@@ -122,6 +143,9 @@ fn start(
     }
     for (name, secret) in &request.secrets {
         environment::put(&mut variables, name.clone(), secret.reveal().clone());
+    }
+    for (name, value) in proxy {
+        environment::put(&mut variables, (*name).into(), value.into());
     }
     let block = environment::block(&variables);
     let start = walls.start(&program, &line, &block, &cwd, &streams.inside);
@@ -223,6 +247,7 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
              administrator: icacls \"{}\" /grant *S-1-15-2-1:(OI)(CI)(RX)",
             grant.path
         ),
+        Step::Reached => REMEDY.to_owned(),
         Step::Refused { act: Act::Reach { .. } | Act::Change { .. } | Act::Move { .. } } => {
             "every container may have it already, by an entry for ALL APPLICATION PACKAGES"
                 .to_owned()

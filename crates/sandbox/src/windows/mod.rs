@@ -1,6 +1,6 @@
 //! Windows: a job object around the tree, an AppContainer with a restricted token around its files and
-//! network. `access`, `access_list`, `command_line`, `environment`, `facts`, `job`, `journal`, `keep`, `kept`, `plan`,
-//! `spread`, `step` and `unseen` are pure; `deny` and `protect` look at files by the standard library alone. They
+//! network. `access`, `access_list`, `command_line`, `environment`, `facts`, `job`, `journal`, `keep`, `kept`, `network`,
+//! `plan`, `spread`, `step` and `unseen` are pure; `deny` and `protect` look at files by the standard library alone. They
 //! compile everywhere; the rest talks to the system.
 
 pub(crate) mod access;
@@ -13,6 +13,7 @@ pub(crate) mod job;
 pub(crate) mod journal;
 pub(crate) mod keep;
 pub(crate) mod kept;
+pub(crate) mod network;
 pub(crate) mod plan;
 pub(crate) mod protect;
 pub(crate) mod spread;
@@ -21,6 +22,8 @@ pub(crate) mod unseen;
 
 #[cfg(windows)]
 mod apply;
+#[cfg(windows)]
+pub(crate) mod carrier;
 #[cfg(windows)]
 mod channel;
 #[cfg(windows)]
@@ -32,7 +35,11 @@ mod inside;
 #[cfg(windows)]
 pub(crate) mod launch;
 #[cfg(windows)]
+pub(crate) mod line;
+#[cfg(windows)]
 mod locate;
+#[cfg(windows)]
+mod outlet;
 #[cfg(windows)]
 pub(crate) mod probe;
 #[cfg(windows)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::report::{Ending, Usage};
 use crate::windows::apply::BREAK_MARK;
 use crate::windows::relay::Input;
-use crate::windows::sys::console::{CLOSE, INTERRUPT};
+use crate::windows::sys::console::{CLOSE, INTERRUPT, TERMINATE};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::port::{Event, Port};
 use crate::windows::sys::process::Process;
@@ -129,6 +129,8 @@ impl<'a> Supervisor<'a> {
                 self.kill();
             }
             Event::Wake(INTERRUPT) => self.ask(Instant::now()),
+            // It may take its time, or refuse.
+            Event::Wake(TERMINATE) => self.send_break(),
             Event::Wake(CLOSE) => {
                 self.end(Ending::Signaled(SIGKILL));
                 self.kill();

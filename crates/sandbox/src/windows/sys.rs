@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 pub mod acl;
+pub mod adapters;
 pub mod console;
 pub mod container;
 pub mod handles;
@@ -10,6 +11,7 @@ pub mod job;
 pub mod port;
 pub mod process;
 pub mod pty;
+pub mod random;
 pub mod sid;
 pub mod token;
 

@@ -45,6 +45,7 @@ impl Findings for WindowsFacts {
                 Mark::Fails,
                 "from inside, a file, a new file, a port and the launcher were out of reach; its own directory not",
             ),
+            relay(self),
             less("disk rate", "Windows has none since version 1607: --max-io has no mechanism"),
             less("open files, sizes", "Windows bounds neither handles nor the size of files"),
         ]
@@ -73,6 +74,24 @@ impl Findings for WindowsFacts {
             false => {}
         }
         advice
+    }
+}
+
+/// Without a container there is nothing to get out of, and a relay that works confines nobody.
+fn relay(facts: &WindowsFacts) -> Line {
+    const TOPIC: &str = "network allowlist";
+    match (&facts.relay, facts.container.usable()) {
+        (Fact::Works, false) => Line::new(
+            TOPIC,
+            Mark::Less,
+            "a program connected to the relay, and the launcher's proxy answered; nothing keeps it from other ways",
+        ),
+        (relay, _) => Line::tried(
+            TOPIC,
+            relay,
+            Mark::Less,
+            "a program inside connected to the relay there, and the launcher's proxy answered",
+        ),
     }
 }
 

@@ -14,7 +14,7 @@ use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::Question;
 use super::slots::{Cause, slot};
-use super::{Broker, Keep, NetworkUse, Watched, Watcher, stub};
+use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
 use crate::net::endpoint::Target;
 
 /// Events that are taken at once.
@@ -74,7 +74,7 @@ impl Broker {
 
     pub(super) fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         let next = [self.timers.next(), self.names.deadline(), self.journal.due, until];
-        let next = next.into_iter().flatten().min();
+        let next = next.into_iter().chain([self.unsure.at]).flatten().min();
         let pause = match (self.busy.is_empty() && !self.names.is_busy(), next) {
             (false, _) => Some(Duration::ZERO),
             (true, Some(at)) => Some(at.saturating_duration_since(Instant::now())),
@@ -91,10 +91,17 @@ impl Broker {
         for event in events.iter() {
             let (slot, side) = slot(event.token());
             let ends = event.is_read_closed() || event.is_write_closed() || event.is_error();
+            let can_only_write = rearm::TELLS_ONCE && !event.is_readable() && !ends;
+            if can_only_write && !self.waits_to_write(slot, side) {
+                continue;
+            }
             self.dispatch(slot, if ends { Cause::End(side) } else { Cause::Event(side) });
         }
         for slot in busy {
             self.dispatch(slot, Cause::Unfinished);
+        }
+        if self.unsure.at.is_some_and(|at| at <= Instant::now()) {
+            self.look_again();
         }
         if self.timers.next().is_some() {
             let now = Instant::now();
@@ -121,10 +128,15 @@ impl Broker {
         }
     }
 
-    fn dispatch(&mut self, slot: usize, cause: Cause) {
+    pub(super) fn dispatch(&mut self, slot: usize, cause: Cause) {
         let Some(entry) = self.slots.take(slot) else {
             return;
         };
+        self.give_turn(slot, cause, entry);
+        self.look_again_soon(slot);
+    }
+
+    fn give_turn(&mut self, slot: usize, cause: Cause, entry: Entry) {
         match entry {
             Entry::Joined(joined, service) => self.joined(slot, cause, joined, service),
             Entry::Dialing(dialing) => self.dialing(slot, cause, dialing),
