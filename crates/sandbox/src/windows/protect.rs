@@ -3,7 +3,8 @@
 //! it, and what a `.git` file, `core.hooksPath`, an `include` or a link leads to is protected too, where it lies
 //! in a writable directory. No link or junction is followed on the way.
 //!
-//! Leaves open: the time until the end, and a launcher that is killed before.
+//! Leaves open: the time until the end, a launcher that is killed before, and another run that swaps a directory
+//! for a junction between the look at the way and the removal.
 
 use std::collections::BTreeMap;
 use std::fs::{self, FileType};
@@ -112,6 +113,10 @@ pub fn undo(request: &Request) -> Vec<Undone> {
 }
 
 fn remove(path: &Path) -> io::Result<()> {
+    // Another run that may write here could have put a link in the place of a directory on the way.
+    if path.parent().is_none_or(|above| !real(above).is_ok_and(|real| real == above)) {
+        return Err(io::Error::other("a link leads there"));
+    }
     let kind = match fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         looked => looked?.file_type(),
