@@ -114,12 +114,9 @@ mod tests {
         ] {
             assert!(closed(pattern, path), "{pattern} {path}");
         }
-        for (pattern, path) in [
-            ("**/.env", ".envrc"),
-            ("/srv/other/x", "x"),
-            ("**/.git/**", ".git"),
-            ("*.pem", "pem"),
-        ] {
+        for (pattern, path) in
+            [("**/.env", ".envrc"), ("/srv/other/x", "x"), ("**/.git/**", ".git"), ("*.pem", "pem")]
+        {
             assert!(!closed(pattern, path), "{pattern} {path}");
         }
     }

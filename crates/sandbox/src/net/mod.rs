@@ -23,6 +23,7 @@ pub mod hello;
 pub mod hosts;
 pub mod http;
 pub mod lookup;
+pub mod nss;
 pub mod opening;
 pub mod parsed;
 pub mod pool;

@@ -98,7 +98,8 @@ fn a_rule_that_names_the_system_counts_there() {
 
 #[test]
 fn rules_are_meant_behind_the_systems_links() {
-    let mac = Mac::with(|f| f.write("/private/tmp/project").deny("/tmp/project/secret").deny("/var/x"));
+    let mac =
+        Mac::with(|f| f.write("/private/tmp/project").deny("/tmp/project/secret").deny("/var/x"));
     assert!(!mac.reads("/private/tmp/project/secret/x") && mac.reads("/private/tmp/project/other"));
 }
 

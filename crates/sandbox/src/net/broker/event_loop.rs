@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::Events;
+use mio::event::Event;
 
 use super::connection::{Closing, HALF_CLOSED, Joined, Service, State};
 use super::dial::Dialing;
@@ -13,7 +14,7 @@ use super::front::{Asking, Front, Leaving};
 use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::Question;
-use super::slots::{Cause, slot};
+use super::slots::{Cause, Side, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, stub};
 use crate::net::endpoint::Target;
 
@@ -55,6 +56,7 @@ impl Broker {
                     Command::Watch(watcher) => {
                         let _ = self.add_watcher(watcher);
                     }
+                    Command::Named(name, found) => self.host_says(name, found),
                     Command::Stop => until = Some(Instant::now() + LAST_WORDS),
                 }
             }
@@ -90,8 +92,7 @@ impl Broker {
         }
         for event in events.iter() {
             let (slot, side) = slot(event.token());
-            let ends = event.is_read_closed() || event.is_write_closed() || event.is_error();
-            self.dispatch(slot, if ends { Cause::End(side) } else { Cause::Event(side) });
+            self.dispatch(slot, cause(event, side));
         }
         for slot in busy {
             self.dispatch(slot, Cause::Unfinished);
@@ -260,5 +261,15 @@ impl Broker {
             traffic.bytes_out += out;
             traffic.bytes_in += back;
         }
+    }
+}
+
+fn cause(event: &Event, side: Side) -> Cause {
+    if event.is_read_closed() || event.is_write_closed() || event.is_error() {
+        Cause::End(side)
+    } else if event.is_readable() {
+        Cause::Event(side)
+    } else {
+        Cause::Room(side)
     }
 }

@@ -14,11 +14,13 @@ use mio::net::{TcpStream, UdpSocket};
 use super::Broker;
 use super::connection::Service;
 use super::event_loop::Entry;
+use super::host_names::HostNames;
 use super::slots::Side;
 use crate::net::allowlist::Allowlist;
 use crate::net::dns::{Frames, Transport, framed};
 use crate::net::endpoint::Endpoint;
 use crate::net::hosts::Hosts;
+use crate::net::nss;
 use crate::net::query::{Act, Exchange, Outcome, Resolver};
 use crate::net::resolv::{Resolv, Server};
 
@@ -33,7 +35,8 @@ const LARGEST_ANSWER: u16 = u16::MAX;
 pub struct Names {
     resolver: Resolver,
     /// When the files were changed that it was made from.
-    changed: [Option<SystemTime>; 2],
+    changed: [Option<SystemTime>; 3],
+    pub(super) of_host: HostNames,
     looked: Option<Instant>,
     /// Who waits for which name.
     waiting: HashMap<HostName, Vec<usize>>,
@@ -58,7 +61,8 @@ impl Names {
     pub fn new() -> Names {
         Names {
             resolver: configured(),
-            changed: [changed(RESOLV), changed(HOSTS)],
+            changed: stamps(),
+            of_host: HostNames::configured(),
             looked: None,
             waiting: HashMap::new(),
             questions: HashMap::new(),
@@ -77,6 +81,10 @@ impl Names {
 
 fn changed(path: &str) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+fn stamps() -> [Option<SystemTime>; 3] {
+    [RESOLV, HOSTS, nss::SWITCH].map(changed)
 }
 
 /// Asks whom the host asks.
@@ -100,7 +108,11 @@ impl Broker {
         if let Some(Act::Answer { .. }) = acts.last()
             && let Some(Act::Answer { outcome, .. }) = acts.pop()
         {
-            return Some(outcome);
+            let outcome = self.beyond_dns(name, outcome);
+            if outcome.is_none() {
+                self.names.waiting.entry(name.clone()).or_default().push(slot);
+            }
+            return outcome;
         }
         self.names.waiting.entry(name.clone()).or_default().push(slot);
         self.perform(acts);
@@ -139,10 +151,11 @@ impl Broker {
             return;
         }
         names.looked = Some(now);
-        let stamps = [changed(RESOLV), changed(HOSTS)];
+        let stamps = stamps();
         if stamps != names.changed && names.waiting.is_empty() {
             names.changed = stamps;
             names.resolver = configured();
+            names.of_host = HostNames::configured();
         }
         self.allow = Allowlist::new(self.allow.rules().to_vec(), (self.own)());
     }
@@ -179,11 +192,17 @@ impl Broker {
                     }
                 }
                 Act::Answer { name, outcome } => {
-                    for slot in self.names.waiting.remove(&name).unwrap_or_default() {
-                        self.name_is_known(slot, &outcome);
+                    if let Some(outcome) = self.beyond_dns(&name, outcome) {
+                        self.tell_waiting(&name, &outcome);
                     }
                 }
             }
+        }
+    }
+
+    pub(super) fn tell_waiting(&mut self, name: &HostName, outcome: &Outcome) {
+        for slot in self.names.waiting.remove(name).unwrap_or_default() {
+            self.name_is_known(slot, outcome);
         }
     }
 
