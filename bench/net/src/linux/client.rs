@@ -130,7 +130,10 @@ impl Goal {
             let field = format!("\r\nProxy-Authorization: Basic {}\r\n\r\n", base64(login));
             request = request.replace("\r\n\r\n", &field);
         }
-        Ok(Self { at: resolve(proxy_host, proxy_port.parse()?)?, connect: Some(request) })
+        // `localhost` has two addresses, and the proxy may be at one of them only.
+        let mut places = (proxy_host, proxy_port.parse::<u16>()?).to_socket_addrs()?;
+        let at = places.find(|at| TcpStream::connect_timeout(at, WAIT).is_ok());
+        Ok(Self { at: at.ok_or("nobody listens at HTTPS_PROXY")?, connect: Some(request) })
     }
 
     fn connect(&self) -> Result<TcpStream> {
