@@ -39,6 +39,7 @@ impl Log {
 /// banner=9.9.9.9:22     speaks first, then echoes
 /// echo=9.9.9.9:80       echoes until the end
 /// udp=9.9.9.9:53        answers each datagram with "hello from 9.9.9.9:53"
+/// hosts=box.test>9.9.9.9 a line of the host's /etc/hosts
 /// host=box.local>9.9.9.9 what the host knows beside DNS; `never` instead of an address: no answer
 /// proxy=127.0.0.1:3128  an HTTP proxy that leads to a server which says "hello by proxy"
 /// ```
@@ -49,6 +50,7 @@ pub(crate) fn world(args: Args<'_>) -> Said {
     let file = OpenOptions::new().append(true).create(true).open(&log_path)?;
     let log = Log(Arc::new(Mutex::new(file)));
     let (mut names, mut known) = (Vec::new(), Vec::new());
+    let mut hosts = "127.0.0.1 localhost\n".to_owned();
     let spec = args.text(1).into_owned();
     for word in spec.split(';').map(str::trim).filter(|word| !word.is_empty()) {
         let (kind, value) = word.split_once('=').ok_or_else(|| bad(word))?;
@@ -60,6 +62,10 @@ pub(crate) fn world(args: Args<'_>) -> Said {
                 let (name, ip) = value.split_once('>').ok_or_else(|| bad(word))?;
                 names.push((name.to_owned(), ip.parse::<IpAddr>().map_err(|_| bad(word))?));
             }
+            "hosts" => {
+                let (name, ip) = value.split_once('>').ok_or_else(|| bad(word))?;
+                hosts += &format!("{ip} {name}\n");
+            }
             "host" => known.push(value.split_once('>').ok_or_else(|| bad(word))?),
             "serve" => serve(address()?, &log, greet)?,
             "banner" => serve(address()?, &log, speak_first)?,
@@ -70,7 +76,7 @@ pub(crate) fn world(args: Args<'_>) -> Said {
         }
     }
     name_server(names, &log)?;
-    configure(&log_path)?;
+    configure(&log_path, &hosts)?;
     if !known.is_empty() {
         know_more(&log_path, &known)?;
     }
@@ -182,10 +188,10 @@ fn ask_kernel(kind: u16, body: &[u8]) -> Result<(), Failure> {
 }
 
 /// Puts the world's own files over the host's.
-fn configure(log: &Path) -> Result<(), Failure> {
+fn configure(log: &Path, hosts: &str) -> Result<(), Failure> {
     let resolv = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n";
     cover(&beside(log, "resolv"), "/etc/resolv.conf", resolv)?;
-    cover(&beside(log, "hosts"), "/etc/hosts", "127.0.0.1 localhost\n")
+    cover(&beside(log, "hosts"), "/etc/hosts", hosts)
 }
 
 /// A source of names beside the file and DNS, and a `getent` that knows what it says, and notes
