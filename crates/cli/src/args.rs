@@ -166,6 +166,9 @@ pub struct Permissions {
     /// A port of the command's that the host may reach on 127.0.0.1
     #[arg(long, value_name = "PORT", help_heading = "Permissions")]
     pub listen: Vec<u16>,
+    /// On macOS, with --allow-net: the system's certificate service, which Go programs need for TLS
+    #[arg(long, help_heading = "Permissions")]
+    pub system_trust: bool,
     /// `host` gives the command the host's own network, unrestricted
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Permissions")]
     pub network: Option<NetworkFlag>,

@@ -84,6 +84,9 @@ fn command_line(given: &Permissions) -> Result<Layer, Failure> {
     for port in &given.listen {
         layer.listen(*port);
     }
+    if given.system_trust {
+        layer.system_trust();
+    }
     match given.network {
         Some(NetworkFlag::Host) => {
             layer.network_host();

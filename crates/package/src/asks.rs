@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::path::Path;
 
 use mcp_policy::{
-    Layer, LayerKind, NetworkMode, Origin, Policy, Sourced, Subprocess, asked_but_not_granted,
+    Layer, LayerKind, NetworkMode, Origin, Policy, Sourced, Subprocess, Trust,
+    asked_but_not_granted,
 };
 
 /// One wish. It is a layer of its own, so that the policy's own rules say whether it is granted.
@@ -93,6 +94,13 @@ impl List {
                 layer.filesystem.write.push(path.clone());
             });
         }
+        for path in &layer.filesystem.allow_write {
+            let shown = shown(&path.value);
+            let text = format!("write {shown} even where settings are protected");
+            self.add(text, format!("--allow-write {shown}"), |layer| {
+                layer.filesystem.allow_write.push(path.clone());
+            });
+        }
     }
 
     fn network(&mut self, layer: &Layer) {
@@ -128,6 +136,15 @@ impl List {
                 format!("--listen {}", port.value),
                 |layer| {
                     layer.listen.push(port.clone());
+                },
+            );
+        }
+        if let Some(trust) = layer.trust.as_ref().filter(|trust| trust.value == Trust::System) {
+            self.add(
+                "ask the system's certificate service (macOS)".into(),
+                "--system-trust".into(),
+                |layer| {
+                    layer.trust = Some(trust.clone());
                 },
             );
         }
@@ -250,7 +267,7 @@ mod tests {
     #[test]
     fn every_kind_of_wish_has_words_and_a_flag_and_can_be_granted() {
         let all = asked(
-            "[filesystem]\nread=['~/a b']\nwrite=['/w']\n[network]\nallow=['x.org:443']\nunix=['/s']\nlisten=[80]\n\
+            "[filesystem]\nread=['~/a b']\nwrite=['/w']\nallow_write=['/w/.git/config']\n[network]\nallow=['x.org:443']\nunix=['/s']\nlisten=[80]\nsystem_trust=true\n\
              [env]\nallow=['A']\nsecrets={T='env:T'}\n[limits]\nmemory='8 GiB'\ntimeout='none'\ntmp_size='8 GiB'\nprocesses=5000\n",
         );
         let flags: Vec<&str> = all.iter().map(|ask| ask.flag.as_str()).collect();
@@ -259,9 +276,11 @@ mod tests {
             [
                 "--read '/home/me/a b'",
                 "--write /w",
+                "--allow-write /w/.git/config",
                 "--allow-net x.org:443",
                 "--allow-unix /s",
                 "--listen 80",
+                "--system-trust",
                 "--env A",
                 "--secret T=env:T",
                 "--max-memory 8GiB",

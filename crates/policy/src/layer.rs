@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Position};
 use crate::excerpt::printable_text;
-use crate::policy::{Env, Filesystem, NetworkMode, Sourced, Subprocess};
+use crate::policy::{Env, Filesystem, NetworkMode, Sourced, Subprocess, Trust};
 use crate::{Bytes, Cores, Duration, LayerBuilder, NetRule, Origin, Protect, Rate, Tools, parse};
 
 /// The largest policy file that is read. A thousand rules are a hundredth of it.
@@ -42,6 +42,7 @@ pub struct Layer {
     pub allow: Vec<Sourced<NetRule>>,
     pub unix: Vec<Sourced<PathBuf>>,
     pub listen: Vec<Sourced<u16>>,
+    pub trust: Option<Sourced<Trust>>,
     pub subprocess: Option<Sourced<Subprocess>>,
     pub limits: LayerLimits,
     pub env: Env,
@@ -74,6 +75,7 @@ impl Layer {
             allow: Vec::new(),
             unix: Vec::new(),
             listen: Vec::new(),
+            trust: None,
             subprocess: None,
             limits: LayerLimits::default(),
             env: Env::default(),

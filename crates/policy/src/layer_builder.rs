@@ -8,7 +8,7 @@ use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerKind};
 use crate::limit_rules::{Limit, LimitValue};
 use crate::paths::{PathRoots, Tilde};
-use crate::policy::{NetworkMode, Sourced, Subprocess};
+use crate::policy::{NetworkMode, Sourced, Subprocess, Trust};
 use crate::{
     Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, Protect, Rate, SecretRef,
     ValueError, parse,
@@ -129,6 +129,11 @@ impl LayerBuilder {
         }
         let port = self.said(port, "--listen");
         self.layer.listen.push(port);
+        self
+    }
+
+    pub fn system_trust(&mut self) -> &mut Self {
+        self.layer.trust = Some(self.said(Trust::System, "--system-trust"));
         self
     }
 

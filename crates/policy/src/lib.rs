@@ -63,8 +63,9 @@ pub use layer::{Layer, LayerKind, LayerLimits, LayerSource, MAX_POLICY_FILE};
 pub use layer_builder::LayerBuilder;
 pub use net_rule::{NetRule, Ports, Protocol, Tls};
 pub use origin::Origin;
+pub use parse::TABLES;
 pub use policy::{
-    Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess,
+    Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess, Trust,
 };
 pub use protect::Protect;
 pub use rate::Rate;

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerKind, LayerLimits};
 use crate::policy::{
-    Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess,
+    Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess, Trust,
 };
 use crate::{Defaults, Origin, Protect};
 
@@ -74,8 +74,11 @@ impl Policy {
 fn merge_network(people: &[&Layer]) -> Result<Network, Error> {
     let mut mode = Sourced::new(NetworkMode::Isolated, Origin::Default);
     people.iter().for_each(|layer| replace(&mut mode, &layer.network_mode));
+    let mut trust = Sourced::new(Trust::Closed, Origin::Default);
+    people.iter().for_each(|layer| replace(&mut trust, &layer.trust));
     let network = Network {
         mode,
+        trust,
         allow: gather(people, |layer| &layer.allow),
         unix: gather(people, |layer| &layer.unix),
         listen: gather(people, |layer| &layer.listen),

@@ -19,7 +19,7 @@ use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerSource};
 use crate::limit_rules::Limit;
 use crate::paths::{PathRoots, Tilde};
-use crate::policy::{NetworkMode, Sourced, Subprocess};
+use crate::policy::{NetworkMode, Sourced, Subprocess, Trust};
 use crate::suggest;
 use crate::toml_source::TomlSource;
 use crate::{Protect, ValueError};
@@ -27,9 +27,10 @@ pub(crate) use env::check_env_value;
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
-const TABLES: [(&str, &[&str]); 6] = [
+/// The tables of a policy file, and the keys of each.
+pub const TABLES: [(&str, &[&str]); 6] = [
     ("filesystem", &["read", "write", "deny", "protect", "allow_write"]),
-    ("network", &["allow", "unix", "listen"]),
+    ("network", &["allow", "unix", "listen", "system_trust"]),
     ("process", &["subprocess"]),
     ("limits", &Limit::KEYS),
     ("env", &["allow", "set", "secrets"]),
@@ -208,7 +209,15 @@ impl<'a> Schema<'a> {
                     let paths = self.strings(key, value, |text| self.path(text))?;
                     layer.filesystem.allow_write = self.sourced(paths);
                 }
-                "protect" => layer.protect = Some(self.protect(value)?),
+                "protect" => {
+                    let hint =
+                        "write protect = true to keep git, editor and shell settings as they are";
+                    let protect = match self.switch(value, hint)? {
+                        true => Protect::Usual,
+                        false => Protect::Nothing,
+                    };
+                    layer.protect = Some(self.said(protect, value.span().start));
+                }
                 _ => {
                     deny = self.strings(key, value, |text| {
                         self.roots.resolve_deny(Path::new(text), Tilde::File)
@@ -236,17 +245,11 @@ impl<'a> Schema<'a> {
         Ok(())
     }
 
-    fn protect(&self, value: &Value<'a>) -> Result<Sourced<Protect>, Error> {
-        let protect = match value.get_ref() {
-            DeValue::Boolean(true) => Protect::Usual,
-            DeValue::Boolean(false) => Protect::Nothing,
-            _ => {
-                let hint =
-                    "write protect = true to keep git, editor and shell settings as they are";
-                return Err(self.wrong_type(value, "true or false", hint));
-            }
-        };
-        Ok(self.said(protect, value.span().start))
+    fn switch(&self, value: &Value<'a>, hint: &str) -> Result<bool, Error> {
+        match value.get_ref() {
+            DeValue::Boolean(on) => Ok(*on),
+            _ => Err(self.wrong_type(value, "true or false", hint)),
+        }
     }
 
     fn network_mode(&self, value: &Value<'a>, mode: &str) -> Result<Sourced<NetworkMode>, Error> {
@@ -267,6 +270,15 @@ impl<'a> Schema<'a> {
                 "unix" => {
                     let paths = self.strings(key, value, |text| self.path(text))?;
                     layer.unix = self.sourced(paths);
+                }
+                "system_trust" => {
+                    let hint = "write system_trust = true to let the command ask the system's \
+                                certificate service (macOS)";
+                    let trust = match self.switch(value, hint)? {
+                        true => Trust::System,
+                        false => Trust::Closed,
+                    };
+                    layer.trust = Some(self.said(trust, value.span().start));
                 }
                 _ => {
                     let mut seen = HashSet::new();
@@ -296,13 +308,10 @@ impl<'a> Schema<'a> {
 
     fn process(&self, entries: &Entries<'_, 'a>, layer: &mut Layer) -> Result<(), Error> {
         for (_, value) in entries {
-            let subprocess = match value.get_ref() {
-                DeValue::Boolean(true) => Subprocess::Allowed,
-                DeValue::Boolean(false) => Subprocess::Refused,
-                _ => {
-                    let hint = "write subprocess = false to refuse new processes";
-                    return Err(self.wrong_type(value, "true or false", hint));
-                }
+            let hint = "write subprocess = false to refuse new processes";
+            let subprocess = match self.switch(value, hint)? {
+                true => Subprocess::Allowed,
+                false => Subprocess::Refused,
             };
             layer.subprocess = Some(self.said(subprocess, value.span().start));
         }

@@ -59,6 +59,23 @@ pub struct Network {
     #[serde(serialize_with = "lossy")]
     pub unix: Vec<Sourced<PathBuf>>,
     pub listen: Vec<Sourced<u16>>,
+    #[serde(rename = "system_trust")]
+    pub trust: Sourced<Trust>,
+}
+
+/// Whether the command may ask the system which certificates are good, where that is a service and
+/// not a file (macOS; Go's TLS needs it). The service fetches what certificates name from hosts of its
+/// own choice: a way to the network, so only for who has an allowlist, and asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    Closed,
+    System,
+}
+
+impl Serialize for Trust {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(*self == Trust::System)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use crate::excerpt::steers_terminal;
-use crate::policy::{NetworkMode, Policy, Sourced, Subprocess};
+use crate::policy::{NetworkMode, Policy, Sourced, Subprocess, Trust};
 use crate::{Origin, Protect, SecretRef};
 
 impl Policy {
@@ -36,6 +36,8 @@ impl Policy {
                 "listen",
                 network.listen.iter().map(|p| (Some(p.value.to_string()), &p.origin)),
             );
+            let trust = &network.trust;
+            page.value("system_trust", trust.value == Trust::System, &trust.origin);
         }
 
         page.0.push_str("\n[process]\n");

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use crate::Protect;
 use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerKind};
 use crate::limit_rules::Limit;
 use crate::paths::is_within;
-use crate::policy::{NetworkMode, Policy, Sourced, Subprocess};
+use crate::policy::{NetworkMode, Policy, Sourced, Subprocess, Trust};
 
 /// One line for each wish that the policy does not grant: what, who asked, and the flag that
 /// would grant it. Wishes are a manifest's, and a person's own that a denial takes away.
@@ -59,6 +60,14 @@ impl Unmet<'_> {
                 }
             }
         }
+        let unprotected = values(&policy.filesystem.allow_write);
+        for path in layer.filesystem.allow_write.iter().filter(|path| {
+            policy.protect.value == Protect::Usual && !is_within(&path.value, &unprotected)
+        }) {
+            let what =
+                format!("change the protected {}", printable_text(&path.value.to_string_lossy()));
+            self.note(what, path, "give it with --allow-write");
+        }
     }
 
     fn network(&mut self, layer: &Layer) {
@@ -85,6 +94,11 @@ impl Unmet<'_> {
                 let remedy = format!("give it with --listen {}", port.value);
                 self.note(format_args!("listen on port {}", port.value), port, remedy);
             }
+        }
+        if let Some(trust) = layer.trust.as_ref().filter(|trust| trust.value == Trust::System)
+            && network.trust.value == Trust::Closed
+        {
+            self.note("the system's certificate service", trust, "give it with --system-trust");
         }
     }
 

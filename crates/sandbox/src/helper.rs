@@ -159,7 +159,7 @@ fn sentence((control, intent): (crate::Control, &Intent)) -> String {
         Intent::Unavailable { why, remedy } => {
             format!("{control} cannot be enforced: {why}; {remedy}")
         }
-        Intent::Partial { by, missing } => {
+        Intent::Partial { by, missing, .. } => {
             format!("{control} is only partly enforced by {by}: {missing}")
         }
         Intent::Enforce { .. } | Intent::NotRequested => control.to_string(),

@@ -39,8 +39,6 @@ mod report;
 mod request;
 pub mod runs;
 mod sandbox;
-#[cfg(not(unix))]
-mod unbuilt;
 #[cfg(unix)]
 mod unix;
 mod variables;

@@ -12,7 +12,6 @@ pub enum Notices {
 }
 
 impl Notices {
-    #[cfg_attr(not(unix), allow(dead_code))]
     pub(crate) fn teller(self) -> Tell {
         match self {
             Notices::Silent => Box::new(|_| {}),

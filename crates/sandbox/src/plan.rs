@@ -15,10 +15,28 @@ use crate::linux;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Intent {
-    Enforce { by: String },
-    Partial { by: String, missing: String },
-    Unavailable { why: String, remedy: String },
+    Enforce {
+        by: String,
+    },
+    Partial {
+        by: String,
+        missing: String,
+        #[serde(skip)]
+        known: Known,
+    },
+    Unavailable {
+        why: String,
+        remedy: String,
+    },
     NotRequested,
+}
+
+/// Whether somebody has said that a gap is all right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// By a rule of the policy that means nothing else.
+    Agreed,
+    Unasked,
 }
 
 impl Intent {
@@ -27,7 +45,11 @@ impl Intent {
     }
 
     pub fn partial(by: impl Into<String>, missing: impl Into<String>) -> Self {
-        Intent::Partial { by: by.into(), missing: missing.into() }
+        Intent::Partial { by: by.into(), missing: missing.into(), known: Known::Unasked }
+    }
+
+    pub fn agreed(by: impl Into<String>, missing: impl Into<String>) -> Self {
+        Intent::Partial { by: by.into(), missing: missing.into(), known: Known::Agreed }
     }
 
     pub fn unavailable(why: impl Into<String>, remedy: impl Into<String>) -> Self {
@@ -106,11 +128,14 @@ impl Plan {
     }
 }
 
-/// What can be had without user namespaces: no file can be read or changed and no process reached
+/// What was agreed to, and what can be had without user namespaces: no file can be read or changed and no process reached
 /// that was not granted, but names and sizes of files, the list of processes, and the one way to
 /// outlive a run are left. Stopping there would stop every run on such a host.
 fn is_told(control: Control, intent: &Intent) -> bool {
     let by_degree =
         matches!(control, Control::Filesystem | Control::ProcessIsolation | Control::TreeKill);
-    by_degree && matches!(intent, Intent::Partial { .. })
+    match intent {
+        Intent::Partial { known, .. } => by_degree || *known == Known::Agreed,
+        _ => false,
+    }
 }

@@ -155,13 +155,12 @@ mod macos {
 #[cfg(windows)]
 mod windows {
     use super::*;
-    pub use crate::unbuilt::{Claim, RunHandle};
-    pub(crate) use crate::unbuilt::{
-        Launcher, Line, ending_signal, is_single_threaded, let_go_of_stdio,
-    };
     pub use crate::windows::facts::WindowsFacts as Facts;
+    pub(crate) use crate::windows::line::{
+        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    };
     pub use crate::windows::plan::{is_visible, plan};
-    pub(crate) use crate::windows::runs::caller;
+    pub use crate::windows::runs::RunHandle;
     pub use crate::windows::step::Step;
 
     pub fn assume_host() -> Result<Facts, Error> {
@@ -176,6 +175,8 @@ mod windows {
         crate::windows::resolve::resolve(wish)
     }
 
+    pub struct Claim;
+
     /// Nothing is taken of the host before a run.
     pub fn claim(_: &Request, _: &mut Facts) -> Claim {
         Claim
@@ -185,9 +186,9 @@ mod windows {
         plan: &Plan<Step>,
         request: &Request,
         _: Claim,
-        _: Notices,
+        notices: Notices,
     ) -> Result<Report, Error> {
-        crate::windows::launch::run(plan, request)
+        crate::windows::launch::run(plan, request, notices)
     }
 
     /// Names are new in each plan; what it intends is not.
@@ -199,12 +200,17 @@ mod windows {
         crate::windows::runs::list()
     }
 
+    /// Whom this machine asks for names; elsewhere a file says it.
+    pub(crate) fn name_servers() -> Vec<crate::net::resolv::Server> {
+        crate::windows::carrier::name_servers()
+    }
+
     pub(crate) fn start_launcher(
-        _: Option<&Path>,
-        _: [std::process::Stdio; 3],
+        helper: Option<&Path>,
+        stdio: [std::process::Stdio; 3],
     ) -> Result<Launcher, Error> {
-        Err(Error::Unsupported(
-            "the library starts no programs on Windows yet; use `mcp run`".to_owned(),
-        ))
+        let name = helper.unwrap_or(Path::new("this program")).display();
+        Launcher::start(helper, stdio)
+            .map_err(|source| Error::Io { doing: format!("start {name} as the helper"), source })
     }
 }

@@ -227,7 +227,7 @@ fn status<S: Describe>(
         Intent::NotRequested => return Status::NotRequested,
         Intent::Unavailable { why, .. } => return Status::Unavailable { why: why.clone() },
         Intent::Enforce { by } => (by, Vec::new()),
-        Intent::Partial { by, missing } => (by, vec![missing.clone()]),
+        Intent::Partial { by, missing, .. } => (by, vec![missing.clone()]),
     };
     let mut seen = Vec::new();
     let mut rests = plan

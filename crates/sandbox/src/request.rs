@@ -142,6 +142,33 @@ impl fmt::Debug for Secret {
 }
 
 impl Request {
+    /// Grants nothing and passes nothing on.
+    pub(crate) fn bare(policy: Policy, program: PathBuf, argv: Vec<OsString>) -> Request {
+        Request {
+            policy,
+            program,
+            argv,
+            shown: Vec::new(),
+            links: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            unix: Vec::new(),
+            stray_sockets: Vec::new(),
+            denied: Vec::new(),
+            withdrawn: Vec::new(),
+            protected: Vec::new(),
+            other_names: Vec::new(),
+            unprotected: Vec::new(),
+            held_back: Vec::new(),
+            texts: Vec::new(),
+            home: Home::Ephemeral,
+            cwd: HOME.into(),
+            env: Vec::new(),
+            secrets: Vec::new(),
+            stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
+        }
+    }
+
     /// Which protected files can be changed by another name, in words; `None` where none can.
     pub fn told_other_names(&self) -> Option<String> {
         let told = |(file, name): &(PathBuf, PathBuf)| {

@@ -99,7 +99,7 @@ pub struct Run {
 }
 
 impl Run {
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no launcher yet"))]
+    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "there is no launcher yet"))]
     pub(crate) fn new(record: Record, handle: platform::RunHandle) -> Run {
         Run { record, handle }
     }

@@ -337,6 +337,7 @@ fn layer_of(policy: Policy) -> Layer {
         allow: policy.network.allow,
         unix: policy.network.unix,
         listen: policy.network.listen,
+        trust: Some(policy.network.trust),
         subprocess: Some(policy.process.subprocess),
         limits: LayerLimits::default(),
         env: policy.env,

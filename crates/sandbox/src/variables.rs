@@ -28,11 +28,13 @@ pub fn inherited(policy: &Policy) -> (Vec<(OsString, OsString)>, Vec<HeldBack>) 
             continue;
         }
         let is_named = fitting.iter().any(|pattern| is_same(pattern, text));
-        match mcp_guard::environment::judge(text, &value.to_string_lossy()) {
-            Some(held) if !is_named => {
+        // A name that was given is not weighed at all: most are, and it takes long.
+        let judged = || mcp_guard::environment::judge(text, &value.to_string_lossy());
+        match (!is_named).then(judged).flatten() {
+            Some(held) => {
                 held_back.push(HeldBack { name: text.to_owned(), reason: held.reason });
             }
-            _ => env.push((name, value)),
+            None => env.push((name, value)),
         }
     }
     env.extend(set.iter().map(|(name, value)| (name.as_ref().into(), value.value.clone().into())));

@@ -323,7 +323,7 @@ fn sentence(control: Control, intent: &Intent) -> String {
         Intent::Unavailable { why, remedy } => {
             format!("{control} cannot be enforced: {why}; {remedy}")
         }
-        Intent::Partial { by, missing } => {
+        Intent::Partial { by, missing, .. } => {
             format!("{control} is only partly enforced by {by}: {missing}")
         }
         Intent::Enforce { by } => format!("{control} is enforced by {by}"),
@@ -420,7 +420,7 @@ fn explain<S: Describe>(plan: &Plan<S>) -> String {
         let name = format!("{control:<18}");
         text += &match intent {
             Intent::Enforce { by } => format!("  {} {name} {by}\n", paint.good("[✓]")),
-            Intent::Partial { by, missing } => {
+            Intent::Partial { by, missing, .. } => {
                 format!("  {} {name} {by}\n      {:<18} {missing}\n", paint.warn("[!]"), "")
             }
             Intent::Unavailable { why, remedy } => {

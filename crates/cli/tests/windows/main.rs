@@ -9,9 +9,12 @@
 mod support;
 
 mod container;
+mod demo;
 mod handles;
 mod journal;
 mod limits;
+mod network;
 mod portable;
+mod runs;
 mod time_and_death;
 mod truth;

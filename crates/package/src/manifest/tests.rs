@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use mcp_policy::{LayerKind, Subprocess};
@@ -253,6 +254,21 @@ fn the_schema_has_every_key_that_is_read() {
             "[package]\nname='a/b'\nversion='1.0.0'\n[server]\ncommand='x'\n[limits]\n{key} = {value}"
         );
         read(None, Some(&text), &LINUX).unwrap_or_else(|error| panic!("{key}: {error}"));
+    }
+    let names = |of: &serde_json::Value| -> BTreeSet<String> {
+        of.as_object().unwrap().keys().cloned().collect()
+    };
+    // What an agent's tools may do is no business of a package's.
+    for (table, keys) in mcp_policy::TABLES.iter().filter(|(table, _)| *table != "tools") {
+        let definition = match *table {
+            "filesystem" => "Filesystem",
+            "network" => "NetworkRules",
+            "process" => "Process",
+            "limits" => "Limits",
+            _ => "Env",
+        };
+        let keys: BTreeSet<String> = keys.iter().map(|&key| key.to_owned()).collect();
+        assert_eq!(names(&schema["$defs"][definition]["properties"]), keys, "[{table}]");
     }
     let top: Vec<&str> =
         schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();

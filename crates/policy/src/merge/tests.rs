@@ -81,6 +81,7 @@ const GREEDY: &str = r#"
 network.allow = ["api.github.com:443", "evil.org"]
 network.unix = ["/run/docker.sock"]
 network.listen = [8080]
+network.system_trust = true
 filesystem.read = ["/home/notes/today", "/home/.ssh", "/home/notes/../.aws"]
 filesystem.write = ["/home/notes"]
 env.allow = ["AWS_*", "LC_ALL"]
@@ -104,16 +105,17 @@ fn a_manifest_only_asks() {
     assert_eq!(policy, merge(&layers[1..]));
     let unmet = asked_but_not_granted(&layers, &policy);
     let expected = [
-        "read /home/.ssh (asked by manifest.toml:5): give it with --read",
-        "read /home/notes/../.aws (asked by manifest.toml:5): give it with --read",
-        "write /home/notes (asked by manifest.toml:6): give it with --write",
+        "read /home/.ssh (asked by manifest.toml:6): give it with --read",
+        "read /home/notes/../.aws (asked by manifest.toml:6): give it with --read",
+        "write /home/notes (asked by manifest.toml:7): give it with --write",
         "connect to evil.org (asked by manifest.toml:2): give it with --allow-net evil.org",
         "connect to /run/docker.sock (asked by manifest.toml:3): give it with --allow-unix",
         "listen on port 8080 (asked by manifest.toml:4): give it with --listen 8080",
-        "variable AWS_* (asked by manifest.toml:7): give it with --env AWS_*",
-        "variable PATH (asked by manifest.toml:8): give it with --env PATH=…",
-        "secret TOKEN (asked by manifest.toml:9): give it with --secret TOKEN=…",
-        "memory 8 GiB (asked by manifest.toml:10): 512 MiB is given (default), more with --max-memory",
+        "the system's certificate service (asked by manifest.toml:5): give it with --system-trust",
+        "variable AWS_* (asked by manifest.toml:8): give it with --env AWS_*",
+        "variable PATH (asked by manifest.toml:9): give it with --env PATH=…",
+        "secret TOKEN (asked by manifest.toml:10): give it with --secret TOKEN=…",
+        "memory 8 GiB (asked by manifest.toml:11): 512 MiB is given (default), more with --max-memory",
     ];
     let unmet: Vec<_> = unmet.iter().map(|line| line.replace('\\', "/")).collect();
     assert_eq!(unmet, expected);

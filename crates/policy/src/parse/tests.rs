@@ -109,7 +109,9 @@ fn unknown_keys_are_named_with_a_suggestion() {
     );
     assert!(refused("[limit]\n").contains("did you mean \"limits\"?"));
     assert!(refused("memory = 5").contains("memory belongs in [limits]"));
-    assert!(refused("[network]\ntls = 1").contains("known here: allow, unix, listen"));
+    assert!(
+        refused("[network]\ntls = 1").contains("known here: allow, unix, listen, system_trust")
+    );
     assert!(refused("[limits]\nmax-pids = 5").contains("did you mean \"processes\"?"));
 }
 
@@ -145,6 +147,7 @@ fn nonsense_is_refused() {
         ("[filesystem]\nwrite = ['./a']\ndeny = ['a/']", "in both write and deny"),
         ("[filesystem]\nread = ['./a']\ndeny = ['a/']", "in both read and deny"),
         ("[network]\nlisten = [0]", "not a port"),
+        ("[network]\nsystem_trust = 'yes'", "expected true or false"),
         ("[network]\nlisten = [65536]", "not a port"),
         ("[network]\nlisten = ['80']", "expected a port number"),
         ("[process]\nsubprocess = 'no'", "expected true or false"),
@@ -273,7 +276,7 @@ proptest! {
     #[test]
     fn no_value_panics(key in prop::sample::select(vec![
         "limits.memory", "limits.cpu", "limits.timeout", "limits.processes", "filesystem.read",
-        "network.allow", "network.listen", "env.set", "env.secrets", "network", "process.subprocess",
+        "network.allow", "network.listen", "network.system_trust", "env.set", "env.secrets", "network", "process.subprocess",
     ]), value in "\\PC{0,20}|[-0-9a-z.+_:'\"\\[\\]{}= ]{0,20}") {
         let text = format!("{key} = {value}");
         let _ = Layer::from_toml(&text, source()).map_err(|error| error.to_string());

@@ -41,6 +41,7 @@ fn shows_values_with_their_origins() {
         .read("/data")
         .allow_net("api.github.com:443".parse().unwrap())
         .listen(8080)
+        .system_trust()
         .memory(Some("64M".parse().unwrap()))
         .cpu(Some(crate::Cores::from_millicores(500)))
         .no_subprocess()
@@ -69,6 +70,7 @@ unix = []
 listen = [
     8080, # --listen
 ]
+system_trust = true # --system-trust
 
 [process]
 subprocess = false # --no-subprocess

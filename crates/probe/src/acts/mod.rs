@@ -10,6 +10,7 @@ mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
 mod network;
+mod proxied;
 mod resources;
 mod talk;
 #[cfg(windows)]
@@ -136,6 +137,10 @@ pub(crate) const ACTS: &[Spec] = &[
     act("talk-tls", "HOST:PORT NAME|- [PIECE]", talk::talk_tls),
     act("tunnel-tls", "HOST:PORT HOST:PORT NAME", talk::tunnel_tls),
     act("udp-talk", "HOST:PORT [TEXT]", talk::udp_talk),
+    act("talk-proxied", "HOST:PORT [TEXT]", proxied::talk),
+    act("echo-proxied", "HOST:PORT BYTES", proxied::echo),
+    act("tell-proxied", "HOST:PORT BYTES", proxied::tell),
+    act("kill-proxy", "HOST:PORT", windows!(kill_proxy)),
     act("talk-at-once", "HOST:PORT N", talk::talk_at_once),
     act("resolve-many", "N SUFFIX", talk::resolve_many),
     act("world", "LOG SPEC COMMAND ARGS…", linux!(world::world)),

@@ -12,7 +12,7 @@ use super::network::look_up;
 /// What is dropped in silence must not hang the probe.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-fn connect(place: &str) -> Result<TcpStream, Failure> {
+pub(super) fn connect(place: &str) -> Result<TcpStream, Failure> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in look_up(place)? {
         match TcpStream::connect_timeout(&address, PATIENCE) {
@@ -27,7 +27,7 @@ fn connect(place: &str) -> Result<TcpStream, Failure> {
 }
 
 /// All that a server says until it closes. Nothing at all is a failure.
-fn hear(mut stream: TcpStream) -> Said {
+pub(super) fn hear(mut stream: TcpStream) -> Said {
     let mut heard = Vec::new();
     let ended = stream.read_to_end(&mut heard);
     match (ended, heard.is_empty()) {

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::act::{Args, Failure, Said};
 use crate::acts::lifetime::live_for;
+pub(crate) use crate::acts::proxied::kill as kill_proxy;
 use crate::acts::resources;
 use crate::sys;
 
@@ -62,7 +63,9 @@ pub(crate) fn fork(args: Args<'_>) -> Said {
 pub(crate) fn daemonize(args: Args<'_>) -> Said {
     let mut command = own()?;
     match args.get(1) {
-        Some(heartbeat) => command.arg("loop-heartbeat").arg(heartbeat).arg("20"),
+        Some(heartbeat) => {
+            command.arg("ignore-term").arg(args.get(0).unwrap_or_default()).arg(heartbeat)
+        }
         None => command.arg("sleep").arg(args.get(0).unwrap_or_default()),
     };
     let child = command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP).spawn()?;

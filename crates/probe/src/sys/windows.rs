@@ -33,6 +33,54 @@ pub(crate) fn terminate(process: u32, really: bool) -> io::Result<()> {
     }
 }
 
+/// One process, as the system lists them.
+#[repr(C)]
+struct Listed {
+    size: u32,
+    usage: u32,
+    process: u32,
+    heap: usize,
+    module: u32,
+    threads: u32,
+    parent: u32,
+    priority: i32,
+    flags: u32,
+    name: [u16; 260],
+}
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn CreateToolhelp32Snapshot(flags: u32, process: u32) -> HANDLE;
+    fn Process32FirstW(snapshot: HANDLE, entry: *mut Listed) -> i32;
+    fn Process32NextW(snapshot: HANDLE, entry: *mut Listed) -> i32;
+}
+
+/// Every other process of our own parent.
+pub(crate) fn siblings() -> io::Result<Vec<u32>> {
+    const PROCESSES: u32 = 2;
+    let mut all = Vec::new();
+    // SAFETY: the entry is a live local that says its own size; the handle is closed below.
+    unsafe {
+        let snapshot = CreateToolhelp32Snapshot(PROCESSES, 0);
+        if snapshot.is_null() || snapshot.addr() == usize::MAX {
+            return Err(io::Error::last_os_error());
+        }
+        let mut entry: Listed = std::mem::zeroed();
+        entry.size = size_of::<Listed>() as u32;
+        let mut more = Process32FirstW(snapshot, &raw mut entry);
+        while more != 0 {
+            all.push((entry.process, entry.parent));
+            more = Process32NextW(snapshot, &raw mut entry);
+        }
+        CloseHandle(snapshot);
+    }
+    let own = std::process::id();
+    let parent = all.iter().find(|(process, _)| *process == own).map(|(_, parent)| *parent);
+    let parent = parent.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let is_sibling = |(process, of): &(u32, u32)| *of == parent && *process != own;
+    Ok(all.into_iter().filter(is_sibling).map(|(process, _)| process).collect())
+}
+
 /// From now on Ctrl-C and Ctrl-Break are heard and not obeyed.
 pub(crate) fn ignore_breaks() -> io::Result<()> {
     unsafe extern "system" fn heard(_: u32) -> i32 {

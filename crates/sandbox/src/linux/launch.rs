@@ -25,12 +25,13 @@ use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::sweeper::Sweeper;
 use crate::linux::watch::Tree;
-use crate::linux::{outlets, runs, seccomp, sys, terminal};
+use crate::linux::{outlets, runs, seccomp, stdio, sys, terminal};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
 use crate::unix::protect;
+use crate::unix::terminal::standard;
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -247,14 +248,14 @@ fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<Prepa
     let mut ends = [None, None, None];
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for (fd, kind) in (0..).zip(kinds) {
-        let user = apply::standard(fd);
+        let user = standard(fd);
         match kind {
             Stdio::Direct | Stdio::Terminal => {}
             Stdio::ReadOnlyFile(path) => {
                 // Without root init does it, in namespaces where it may mount.
                 if let Some(map) = map {
-                    let opened = apply::open_read_only(user, path, Some(&map.namespace))
-                        .or_else(|_| apply::open_read_only(user, path, None));
+                    let opened = stdio::open_read_only(user, path, Some(&map.namespace))
+                        .or_else(|_| stdio::open_read_only(user, path, None));
                     match opened {
                         Err(e) if e.raw_os_error() == Some(libc::EPERM) => {}
                         other => ends[fd as usize] = Some(other?),

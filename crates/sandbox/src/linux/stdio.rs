@@ -3,15 +3,18 @@
 //! opened again for writing through /proc/self/fd, an internet socket is a network.
 
 use std::fs;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::path::PathBuf;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, major, minor};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use crate::error::Error;
-use crate::linux::apply::standard;
+use crate::linux::mounts::host_tree;
+use crate::linux::step::Access;
 use crate::request::Stdio;
+use crate::unix::terminal::standard;
 
 const MEMORY_DEVICES: u32 = 1;
 const NULL_DEVICE: u32 = 3;
@@ -86,4 +89,22 @@ fn socket(fd: BorrowedFd<'_>) -> Stdio {
     let unix = sockopt::socket_domain(fd) == Ok(AddressFamily::UNIX);
     let stream = sockopt::socket_type(fd) == Ok(SocketType::STREAM);
     if unix && stream { Stdio::Direct } else { Stdio::Relayed }
+}
+
+/// Opens the file behind `fd` once more through a read-only mount of its own, at the same
+/// place in the file.
+pub fn open_read_only(
+    fd: BorrowedFd<'_>,
+    path: &Path,
+    map: Option<&OwnedFd>,
+) -> io::Result<OwnedFd> {
+    let tree = host_tree(path, Access::ReadOnly, map)?;
+    let (given, found) = (rustix::fs::fstat(fd)?, rustix::fs::fstat(&tree)?);
+    if (given.st_dev, given.st_ino) != (found.st_dev, found.st_ino) {
+        return Err(io::Error::from_raw_os_error(libc::ESTALE));
+    }
+    let file = fs::File::open(format!("/proc/self/fd/{}", tree.as_raw_fd()))?;
+    let offset = rustix::fs::tell(fd)?;
+    rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(offset))?;
+    Ok(file.into())
 }

@@ -46,7 +46,6 @@ mod tree;
 mod watch;
 
 pub use facts::MacFacts;
-pub use network::Trust;
 pub use plan::{plan, profile_with};
 pub use profile::{Parameter, Profile, is_visible};
 pub use step::{Act, Stage, Step};

@@ -3,7 +3,7 @@
 //! A profile knows `localhost` and `*`, no other host: so an allowlist can only mean the launcher's
 //! own proxy on a port of the loopback, which then decides by name and address.
 
-use mcp_policy::{NetworkMode, Protocol};
+use mcp_policy::{NetworkMode, Protocol, Trust};
 
 use crate::macos::facts::MacFacts;
 use crate::plan::Intent;
@@ -14,17 +14,6 @@ use crate::request::Request;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proxy {
     pub ports: Vec<u16>,
-    pub trust: Trust,
-}
-
-/// Whether the command may ask the system's certificate service (`com.apple.trustd.agent`), which
-/// Go's TLS needs. That service fetches revocation lists itself, so it is a way to the
-/// network: only for who has an allowlist, and asks for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Trust {
-    #[default]
-    Closed,
-    System,
 }
 
 /// Whether a run has connections to carry.
@@ -38,7 +27,7 @@ impl Proxy {
     /// The proxy of a run on a Mac with these facts.
     pub fn of(request: &Request, facts: &MacFacts) -> Proxy {
         let port = facts.proxy.filter(|_| wants_proxy(request) && facts.seatbelt.usable());
-        Proxy { ports: port.into_iter().collect(), trust: Trust::Closed }
+        Proxy { ports: port.into_iter().collect() }
     }
 }
 
@@ -64,9 +53,9 @@ pub fn intent(request: &Request, proxy: &Proxy) -> Intent {
         let missing = format!("udp cannot be proxied ({OVERRIDE})");
         return Intent::partial(proxied, missing);
     }
-    match proxy.trust {
+    match network.trust.value {
         Trust::Closed => Intent::enforce(proxied),
-        Trust::System => Intent::partial(
+        Trust::System => Intent::agreed(
             proxied,
             "the system's certificate service was opened, and connects to hosts of its own choice",
         ),

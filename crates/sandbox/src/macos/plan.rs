@@ -347,11 +347,6 @@ fn asked<T>(limit: Option<T>, by: &str) -> Intent {
 }
 
 /// The profile of a request with a proxy on these ports, for whoever wants to read or test it.
-pub fn profile_with(
-    request: &Request,
-    facts: &MacFacts,
-    ports: Vec<u16>,
-    trust: network::Trust,
-) -> seatbelt::Profile {
-    profile(request, facts, &Proxy { ports, trust })
+pub fn profile_with(request: &Request, facts: &MacFacts, ports: Vec<u16>) -> seatbelt::Profile {
+    profile(request, facts, &Proxy { ports })
 }

@@ -10,12 +10,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::{NetworkMode, Subprocess};
+use mcp_policy::{NetworkMode, Subprocess, Trust};
 use serde::Serialize;
 
 use crate::macos::deny::{self, resolved};
 use crate::macos::facts::MacFacts;
-use crate::macos::network::{Proxy, Trust};
+use crate::macos::network::Proxy;
 use crate::macos::protect;
 use crate::request::{Home, Place, PlaceKind, Request, Stdio};
 
@@ -330,7 +330,7 @@ fn network(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path, 
     let ports: Vec<String> =
         proxy.ports.iter().map(|port| format!("(remote ip \"localhost:{port}\")")).collect();
     rules.allow("The launcher's proxy, which knows the allowlist.", "network-outbound", &ports);
-    if proxy.trust == Trust::System && !ports.is_empty() {
+    if network.trust.value == Trust::System && !ports.is_empty() {
         rules.allow(
             "Certificates as Go's TLS asks for them; asked for explicitly.",
             "mach-lookup",

@@ -12,7 +12,7 @@ use crate::macos::facts::MacFacts;
 use crate::macos::plan::plan;
 use crate::macos::step::Step;
 use crate::plan::Plan;
-use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Stdio};
+use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 use crate::wish::Wish;
 
 pub fn explain(wish: Wish) -> Result<Plan<Step>, Error> {
@@ -43,25 +43,10 @@ fn request(wish: Wish) -> Result<Request, Error> {
     let env = set.map(|(name, value)| (OsString::from(name.as_ref()), value.value.clone().into()));
     Ok(Request {
         env: env.collect(),
-        program,
-        argv: command,
-        shown: Vec::new(),
-        links: Vec::new(),
         read,
         write,
-        unix: Vec::new(),
-        stray_sockets: Vec::new(),
-        denied: Vec::new(),
-        withdrawn: Vec::new(),
-        protected: Vec::new(),
-        unprotected: Vec::new(),
-        other_names: Vec::new(),
-        texts: Vec::new(),
-        held_back: Vec::new(),
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd,
-        secrets: Vec::new(),
-        stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
-        policy,
+        ..Request::bare(policy, program, command)
     })
 }

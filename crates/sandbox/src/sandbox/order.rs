@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use mcp_policy::{
     Bytes, Cores, Duration, Env, Filesystem, Limits, Network, NetworkMode, Origin, Policy, Process,
-    Protect, Rate, Sourced, Subprocess, ValueError,
+    Protect, Rate, Sourced, Subprocess, Trust, ValueError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +121,7 @@ struct SentPolicy {
     allow: Vec<Said<String>>,
     unix: Vec<Said<OsString>>,
     listen: Vec<Said<u16>>,
+    system_trust: Said<bool>,
     subprocess: Said<bool>,
     memory: Said<Option<u64>>,
     millicores: Said<Option<u32>>,
@@ -143,7 +144,7 @@ impl SentPolicy {
         // Taken apart to the last field: a new one must not be lost on the way.
         let Policy { filesystem, protect, network, process, limits, env } = policy;
         let Filesystem { read, write, deny, allow_write } = filesystem;
-        let Network { mode, allow, unix, listen } = network;
+        let Network { mode, allow, unix, listen, trust } = network;
         let Process { subprocess } = process;
         let Limits { memory, cpu, cpu_time, io, processes, open_files, .. } = limits;
         let Limits { file_size, tmp_size, address_space, timeout, grace, .. } = limits;
@@ -161,6 +162,7 @@ impl SentPolicy {
             allow: said::list(allow, |rule| rule.to_string()),
             unix: paths(unix),
             listen: said::list(listen, |port| port),
+            system_trust: Said::new(trust, |trust| trust == Trust::System),
             subprocess: Said::new(subprocess, |subprocess| subprocess == Subprocess::Allowed),
             memory: size(memory),
             millicores: Said::new(cpu, |cpu| cpu.map(Cores::millicores)),
@@ -188,6 +190,7 @@ impl SentPolicy {
         let subprocess =
             |is_allowed| if is_allowed { Subprocess::Allowed } else { Subprocess::Refused };
         let protect = |is_usual| if is_usual { Protect::Usual } else { Protect::Nothing };
+        let trust = |is_system| if is_system { Trust::System } else { Trust::Closed };
         Ok(Policy {
             filesystem: Filesystem {
                 read: paths(self.read)?,
@@ -201,6 +204,7 @@ impl SentPolicy {
                 allow: said::unlist(self.allow, |rule| rule.parse())?,
                 unix: paths(self.unix)?,
                 listen: said::unlist(self.listen, Ok)?,
+                trust: self.system_trust.map(trust),
             },
             process: Process { subprocess: self.subprocess.map(subprocess) },
             limits: Limits {

@@ -64,6 +64,13 @@ impl Sandbox {
         self
     }
 
+    /// Lets the command ask the system's certificate service, on macOS and with an allowlist: Go's
+    /// TLS needs it. That service connects to hosts of its own choice.
+    pub fn system_trust(&mut self) -> &mut Sandbox {
+        self.permissions.system_trust();
+        self
+    }
+
     /// The host's own network, unrestricted.
     pub fn network_host(&mut self) -> &mut Sandbox {
         self.permissions.network_host();

@@ -15,7 +15,6 @@ pub enum Reply {
 }
 
 /// What came of waiting for the launcher.
-#[cfg_attr(not(unix), expect(dead_code, reason = "there is no launcher yet"))]
 pub enum Heard {
     Message(Vec<u8>),
     /// The launcher has ended, and everything it said was heard.

@@ -1,8 +1,11 @@
 //! The names in a directory and what they are, without a look at the files themselves.
 
 use std::os::fd::{AsFd, OwnedFd};
+#[cfg(target_os = "linux")]
+use std::path::Component;
+use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
@@ -15,6 +18,25 @@ pub use other::Lister;
 pub fn open(parent: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(parent, name, flags, Mode::empty())
+}
+
+/// Opens a directory by its whole path, no part of which may be a symlink: where others write, one can take the
+/// place of a directory at any moment.
+#[cfg(target_os = "linux")]
+pub fn open_real(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut at = openat(CWD, "/", flags, Mode::empty())?;
+    for part in path.components().filter(|part| *part != Component::RootDir) {
+        at = openat(&at, part.as_os_str(), flags, Mode::empty())?;
+    }
+    open(&at, ".")
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn open_real(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let no_link = OFlags::from_bits_retain(libc::O_NOFOLLOW_ANY as u32);
+    openat(CWD, path, flags | no_link, Mode::empty())
 }
 
 /// What a name stands for; `None` when it is gone.

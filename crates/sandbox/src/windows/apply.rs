@@ -9,6 +9,7 @@ use std::process::exit;
 use std::time::Duration;
 
 use crate::windows::channel::{Attempt, Failed, Order, Task, Word};
+use crate::windows::outlet;
 use crate::windows::sys::{console, handles, process, token};
 
 /// The first argument of a helper.
@@ -24,6 +25,7 @@ pub fn dispatch() {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(first) if first == MARK => inside(),
+        Some(first) if first == outlet::MARK => outlet::serve(),
         Some(first) if first == BREAK_MARK => {
             let process = args.next().and_then(|word| word.to_str()?.parse().ok());
             let sent = process.map(console::send_break);
@@ -57,6 +59,7 @@ fn carry_out(order: &Order) -> Result<Vec<(usize, String)>, Failed> {
         let done = match task {
             Task::Refused(attempt) => is_refused(attempt, order),
             Task::Allowed(directory) => is_allowed(Path::new(directory)),
+            Task::Reached(port) => outlet::is_reached(*port),
             Task::Identity => is_diminished(),
         };
         match done {
@@ -67,12 +70,12 @@ fn carry_out(order: &Order) -> Result<Vec<(usize, String)>, Failed> {
     Ok(seen)
 }
 
-type Trouble = (i32, String);
+pub type Trouble = (i32, String);
 
 const ACCESS_DENIED: i32 = 5;
 const NOT_SUPPORTED: i32 = 50;
 
-fn number(error: &io::Error) -> i32 {
+pub fn number(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(NOT_SUPPORTED)
 }
 

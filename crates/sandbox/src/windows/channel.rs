@@ -20,6 +20,8 @@ pub enum Task {
     Refused(Attempt),
     /// Make a file in this directory, and remove it.
     Allowed(String),
+    /// The relay on this port leads to the launcher's proxy.
+    Reached(u16),
     Identity,
 }
 

@@ -23,6 +23,8 @@ pub struct WindowsFacts {
     pub token: Fact,
     /// AppContainers: a profile can be made, and closes files, network and processes.
     pub container: Fact,
+    /// Two processes of a container can connect to each other on its loopback, and our relay is one.
+    pub relay: Fact,
     /// The command's own directories are made in here, and removed with it.
     pub scratch: WindowsPath,
     /// A name that no other run has.
@@ -48,6 +50,7 @@ impl WindowsFacts {
             ui: Fact::Assumed,
             token: Fact::Assumed,
             container: Fact::Assumed,
+            relay: Fact::Assumed,
             scratch: path(r"C:\Users\you\AppData\Local\Temp\mcp-run")?,
             nonce: "run".to_owned(),
             helper: path(r"C:\Program Files\mcp\mcp.exe")?,

@@ -21,8 +21,12 @@ use crate::windows::{command_line, environment};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What was seen from inside, for each step that asks for it. The first that is not as planned is an error.
-pub fn look(plan: &Plan<Step>, walls: &Walls) -> Result<Vec<Evidence>, Trouble> {
-    let tasks = tasks(plan);
+pub fn look(
+    plan: &Plan<Step>,
+    walls: &Walls,
+    relay: Option<u16>,
+) -> Result<Vec<Evidence>, Trouble> {
+    let tasks = tasks(plan, relay);
     let Some(first) = tasks.first().map(|(step, _)| *step) else { return Ok(Vec::new()) };
     let step_of = |attempt: Attempt| {
         let wanted = Task::Refused(attempt);
@@ -78,7 +82,7 @@ fn answers(plan: &Plan<Step>, handles: bool, mitigated: Mitigated) -> Vec<Eviden
     evidence
 }
 
-fn tasks(plan: &Plan<Step>) -> Vec<(usize, Task)> {
+fn tasks(plan: &Plan<Step>, relay: Option<u16>) -> Vec<(usize, Task)> {
     let mut tasks = Vec::new();
     for (step, planned) in plan.steps.iter().enumerate() {
         let task = match &planned.step {
@@ -92,6 +96,8 @@ fn tasks(plan: &Plan<Step>) -> Vec<(usize, Task)> {
                 Act::Spawn => Attempt::Spawn,
             }),
             Step::Allowed { directory } => Task::Allowed(directory.to_string()),
+            // On no port at all nobody answers.
+            Step::Reached => Task::Reached(relay.unwrap_or(0)),
             Step::Identity => Task::Identity,
             _ => continue,
         };

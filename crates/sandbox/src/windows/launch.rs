@@ -6,10 +6,14 @@ use std::io;
 use std::path::Path;
 
 use crate::error::{Error, SetupFailure};
+use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Ending, Evidence, Report};
 use crate::request::Request;
+use crate::windows::carrier::{Carried, Carrier};
 use crate::windows::channel::Failed;
+use crate::windows::network::REMEDY;
+use crate::windows::runs::Listed;
 use crate::windows::step::Step;
 use crate::windows::streams::Streams;
 use crate::windows::supervise::{Ended, Limits, Supervisor};
@@ -48,8 +52,9 @@ pub fn at_step(step: usize, error: &io::Error) -> Trouble {
 }
 
 /// Runs the command to its end.
-pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
-    match try_run(plan, request) {
+pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Report, Error> {
+    let carrier = Carrier::prepare(plan, request, notices)?;
+    match try_run(plan, request, carrier) {
         Ok(report) => Ok(report),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
@@ -57,34 +62,51 @@ pub fn run(plan: &Plan<Step>, request: &Request) -> Result<Report, Error> {
 }
 
 /// Sets everything up, looks at it from inside, and takes it down again: for `doctor`.
-pub fn rehearse(plan: &Plan<Step>) -> Result<(), Trouble> {
+pub fn rehearse(plan: &Plan<Step>, carrier: Option<Carrier>) -> Result<(), Trouble> {
     let walls = Walls::build(plan)?;
-    inside::look(plan, &walls).map(drop)
+    let carried = carrier.map(|carrier| carrier.start(&walls)).transpose()?;
+    inside::look(plan, &walls, carried.as_ref().map(Carried::port)).map(drop)
 }
 
-fn try_run(plan: &Plan<Step>, request: &Request) -> Result<Report, Trouble> {
+fn try_run(
+    plan: &Plan<Step>,
+    request: &Request,
+    carrier: Option<Carrier>,
+) -> Result<Report, Trouble> {
     let limits = limits(plan);
     let walls = Walls::build(plan)?;
+    let command: Vec<String> =
+        request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let mut listed = Listed::begin(&walls.run, command.clone());
+    let meter = listed.as_ref().and_then(Listed::meter);
+    let carried = carrier.map(|carrier| carrier.metered(meter).start(&walls)).transpose()?;
     let mut evidence = walls.evidence.clone();
-    evidence.extend(inside::look(plan, &walls)?);
+    evidence.extend(inside::look(plan, &walls, carried.as_ref().map(Carried::port))?);
     let _listening = Listening::to(&walls.port)?;
     let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
-    let process = start(plan, request, &walls, &streams, &mut evidence)?;
+    let proxy = carried.as_ref().map(Carried::variables).unwrap_or_default();
+    let process = start(plan, request, (&walls, &proxy), &streams, &mut evidence)?;
+    if let Some(listed) = &mut listed {
+        listed.started(process.id);
+    }
     let (input, outputs) = streams.relay();
     let supervisor = Supervisor::new(&walls.job, &walls.port, process, limits, input);
     let ended = supervisor.run()?;
     outputs.finish();
     evidence.extend(own_evidence(plan, &ended));
+    let network = carried.map(|carried| carried.finish(&mut evidence));
     drop(walls);
-    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    drop(listed);
     let code = exit_code(&ended.ending);
-    Ok(Report::new(plan, &evidence, command, ended.ending, code, ended.usage))
+    let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
+    report.network = network.filter(|network| !network.is_empty());
+    Ok(report)
 }
 
 fn start(
     plan: &Plan<Step>,
     request: &Request,
-    walls: &Walls,
+    (walls, proxy): (&Walls, &[(&'static str, String)]),
     streams: &Streams,
     evidence: &mut Vec<Evidence>,
 ) -> Result<Process, Trouble> {
@@ -103,6 +125,9 @@ fn start(
     }
     for (name, secret) in &request.secrets {
         environment::put(&mut variables, name.clone(), secret.reveal().clone());
+    }
+    for (name, value) in proxy {
+        environment::put(&mut variables, (*name).into(), value.into());
     }
     let block = environment::block(&variables);
     let start = walls.start(&program, &line, &block, &cwd, &streams.inside);
@@ -197,6 +222,7 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
              administrator: icacls \"{}\" /grant *S-1-15-2-1:(OI)(CI)(RX)",
             grant.path
         ),
+        Step::Reached => REMEDY.to_owned(),
         _ => String::new(),
     };
     let parts = [failed.why, hint];

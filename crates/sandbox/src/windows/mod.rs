@@ -1,6 +1,6 @@
 //! Windows: a job object around the tree, an AppContainer with a restricted token around its files and
-//! network. `access`, `command_line`, `environment`, `facts`, `job`, `journal`, `plan`, `step` and `unseen` are
-//! pure and compile everywhere; the rest talks to the system.
+//! network. `access`, `command_line`, `environment`, `facts`, `job`, `journal`, `network`, `plan`, `step` and
+//! `unseen` are pure and compile everywhere; the rest talks to the system.
 
 pub(crate) mod access;
 pub(crate) mod command_line;
@@ -8,6 +8,7 @@ pub(crate) mod environment;
 pub(crate) mod facts;
 pub(crate) mod job;
 pub(crate) mod journal;
+pub(crate) mod network;
 pub(crate) mod plan;
 pub(crate) mod step;
 pub(crate) mod unseen;
@@ -15,13 +16,19 @@ pub(crate) mod unseen;
 #[cfg(windows)]
 mod apply;
 #[cfg(windows)]
+pub(crate) mod carrier;
+#[cfg(windows)]
 mod channel;
 #[cfg(windows)]
 mod inside;
 #[cfg(windows)]
 pub(crate) mod launch;
 #[cfg(windows)]
+pub(crate) mod line;
+#[cfg(windows)]
 mod locate;
+#[cfg(windows)]
+mod outlet;
 #[cfg(windows)]
 pub(crate) mod probe;
 #[cfg(windows)]

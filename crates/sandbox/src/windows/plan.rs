@@ -18,6 +18,7 @@ use crate::windows::access::{Access, Grant, entries};
 use crate::windows::environment;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::job::{CpuRate, JobLimits};
+use crate::windows::network;
 use crate::windows::step::{Act, ContainerNetwork, Integrity, Step};
 
 pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
@@ -39,10 +40,17 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
     if facts.container.usable() {
         container(request, facts, &mut steps);
     }
+    let has_relay = network::has_relay(request, facts);
+    if has_relay {
+        steps.push(Step::Relay, &[Control::Network]);
+    }
     steps.push(Step::Mitigations, &[]);
     let stdio = request.stdio.clone();
     steps.push(Step::Handles { stdio }, &[Control::Descriptors]);
     checks(request, facts, &mut steps);
+    if has_relay {
+        steps.push(Step::Reached, &[Control::Network]);
+    }
     let set = environment::variables(request, facts);
     steps.push(Step::Environment { set }, &[Control::Environment]);
     let (program, cwd) = (request.program.clone(), start_directory(request, facts));
@@ -212,7 +220,7 @@ fn wanted(control: Control, request: &Request, facts: &WindowsFacts) -> Intent {
                 "add --no-protect, or grant less to write",
             ),
         },
-        Control::Network => network(request),
+        Control::Network => network::intent(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
             Subprocess::Refused => Intent::enforce(
@@ -292,22 +300,6 @@ fn filesystem(request: &Request, facts: &WindowsFacts) -> Intent {
         false => Intent::unavailable(
             format!("cannot be granted: {}", refused.join("; ")),
             "name directories on a local drive",
-        ),
-    }
-}
-
-fn network(request: &Request) -> Intent {
-    let network = &request.policy.network;
-    if network.mode.value == NetworkMode::Host {
-        return Intent::NotRequested;
-    }
-    let has_rules =
-        !(network.allow.is_empty() && network.unix.is_empty() && network.listen.is_empty());
-    match has_rules {
-        false => Intent::enforce("AppContainer without network capabilities"),
-        true => Intent::unavailable(
-            "network rules need a relay inside the container, which is not built for Windows yet",
-            "--fallback warn starts with no network at all, --network host with all of it",
         ),
     }
 }

@@ -8,13 +8,15 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use mcp_policy::windows_path::Spelling;
-use mcp_policy::{Defaults, Policy, WindowsPath};
+use mcp_policy::{Defaults, Origin, Policy, Sourced, WindowsPath};
 
 use crate::error::Error;
 use crate::host::Fact;
+use crate::notices::Notices;
 use crate::plan::{Plan, Planned};
-use crate::request::{HOME, Home, Request, Stdio};
+use crate::request::Request;
 use crate::runs::RunId;
+use crate::windows::carrier::Carrier;
 use crate::windows::channel::{Attempt, Order, Task, Word};
 use crate::windows::facts::WindowsFacts;
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
@@ -56,6 +58,7 @@ pub fn assume() -> Result<WindowsFacts, Error> {
         ui: fact(restrict()),
         token: fact(diminish()),
         container: fact(container::is_known().map_err(|e| e.to_string())),
+        relay: Fact::Assumed,
         scratch,
         nonce,
         helper: helper.map_err(doing("find this program"))?,
@@ -198,7 +201,7 @@ pub fn probe() -> Result<WindowsFacts, Error> {
     // Whatever does not hold is left out, until the rest does.
     for _ in 0..8 {
         let plan = plan(&request, &facts);
-        let failed = match launch::rehearse(&plan) {
+        let failed = match launch::rehearse(&plan, None) {
             Ok(()) => {
                 confirm(&mut facts);
                 break;
@@ -226,17 +229,45 @@ pub fn probe() -> Result<WindowsFacts, Error> {
             break;
         }
         *fact = Fact::Fails { why };
-        facts.nonce = RunId::random().to_string();
-        facts.scratch = facts
-            .scratch
-            .parent()
-            .and_then(|above| above.join(&format!("mcp-{}", facts.nonce)).ok())
-            .unwrap_or(facts.scratch);
+        rename(&mut facts);
     }
+    facts.relay = try_relay(&request, &facts);
     if facts.limits.usable() {
         facts.limits = try_limits(&request, &facts);
     }
     Ok(facts)
+}
+
+/// Another run needs other names.
+fn rename(facts: &mut WindowsFacts) {
+    facts.nonce = RunId::random().to_string();
+    let beside = facts.scratch.parent();
+    let scratch = beside.and_then(|above| above.join(&format!("mcp-{}", facts.nonce)).ok());
+    if let Some(scratch) = scratch {
+        facts.scratch = scratch;
+    }
+}
+
+/// A relay behind whatever walls there are, and somebody inside who connects to it.
+fn try_relay(request: &Request, facts: &WindowsFacts) -> Fact {
+    let mut facts = facts.clone();
+    rename(&mut facts);
+    let mut request = request.clone();
+    let Ok(rule) = "127.0.0.1:9".parse() else { return Fact::Assumed };
+    request.policy.network.allow.push(Sourced::new(rule, Origin::Default));
+    let plan = plan(&request, &facts);
+    let carrier = match Carrier::prepare(&plan, &request, Notices::Silent) {
+        Ok(carrier) => carrier,
+        Err(e) => return Fact::Fails { why: e.to_string() },
+    };
+    match launch::rehearse(&plan, carrier) {
+        Ok(()) => Fact::Works,
+        Err(Trouble::Step(failed)) if failed.why.is_empty() => {
+            Fact::Fails { why: io::Error::from_raw_os_error(failed.errno).to_string() }
+        }
+        Err(Trouble::Step(failed)) => Fact::Fails { why: failed.why },
+        Err(Trouble::Io(e)) => Fact::Fails { why: e.to_string() },
+    }
 }
 
 /// A whole rehearsal went well: what it rests on works.
@@ -250,29 +281,8 @@ fn confirm(facts: &mut WindowsFacts) {
 
 /// A policy of defaults for a command that is never started.
 fn nothing() -> Result<Request, mcp_policy::Error> {
-    Ok(Request {
-        policy: Policy::merge(&[], Defaults::run())?,
-        program: PathBuf::new(),
-        argv: vec![OsString::from("nothing")],
-        shown: Vec::new(),
-        links: Vec::new(),
-        read: Vec::new(),
-        write: Vec::new(),
-        unix: Vec::new(),
-        stray_sockets: Vec::new(),
-        denied: Vec::new(),
-        withdrawn: Vec::new(),
-        protected: Vec::new(),
-        unprotected: Vec::new(),
-        other_names: Vec::new(),
-        texts: Vec::new(),
-        held_back: Vec::new(),
-        home: Home::Ephemeral,
-        cwd: HOME.into(),
-        env: Vec::new(),
-        secrets: Vec::new(),
-        stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
-    })
+    let policy = Policy::merge(&[], Defaults::run())?;
+    Ok(Request::bare(policy, PathBuf::new(), vec![OsString::from("nothing")]))
 }
 
 /// Our own program in a job of one process and little memory, told to take more of both.

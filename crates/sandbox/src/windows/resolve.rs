@@ -41,25 +41,14 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
     Ok(Request {
         secrets: secrets::fetch_all(&policy)?,
         stdio: stdio::inspect()?,
-        program: located.program,
-        argv: command,
         shown,
-        links: Vec::new(),
         read,
         write,
-        unix: Vec::new(),
-        stray_sockets: Vec::new(),
-        denied: Vec::new(),
-        withdrawn: Vec::new(),
-        protected: Vec::new(),
-        unprotected: Vec::new(),
-        other_names: Vec::new(),
-        texts: Vec::new(),
         held_back,
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd: start,
         env,
-        policy,
+        ..Request::bare(policy, located.program, command)
     })
 }
 

@@ -82,6 +82,9 @@ pub enum Step {
         #[serde(flatten)]
         grant: Grant,
     },
+    /// Our own program in the same container, in a job of its own, on a port of the loopback: carries connections
+    /// over two pipes to the launcher, which decides. Variables send the command there.
+    Relay,
     /// No process can be made by the command's, whatever it loads.
     NoChildren,
     /// Settings of the process that every program stands.
@@ -98,6 +101,8 @@ pub enum Step {
     Allowed {
         directory: WindowsPath,
     },
+    /// The relay answers who connects to it from inside, with words that the launcher said.
+    Reached,
     /// The helper's own token is what was asked for.
     Identity,
     Environment {
@@ -129,7 +134,9 @@ fn shown<S: serde::Serializer>(set: &[(OsString, OsString)], to: S) -> Result<S:
 impl Step {
     pub fn stage(&self) -> Stage {
         match self {
-            Step::Refused { .. } | Step::Allowed { .. } | Step::Identity => Stage::Helper,
+            Step::Refused { .. } | Step::Allowed { .. } | Step::Reached | Step::Identity => {
+                Stage::Helper
+            }
             _ => Stage::Launcher,
         }
     }
@@ -145,11 +152,13 @@ impl Step {
             Step::Token { .. } => "restrict the token",
             Step::Container { .. } => "make a container",
             Step::Grant { .. } => "let the container",
+            Step::Relay => "start a relay inside",
             Step::NoChildren => "refuse new processes",
             Step::Mitigations => "set mitigations",
             Step::Handles { .. } => "hand over no handle",
             Step::Refused { .. } => "check from inside that it is refused:",
             Step::Allowed { .. } => "check from inside that files can be made in",
+            Step::Reached => "check from inside that",
             Step::Identity => "check the token from inside",
             Step::Environment { .. } => "set variables",
             Step::Execute { .. } => "execute",
@@ -185,6 +194,10 @@ impl Step {
                 names.join(" ")
             }
             Step::Execute { program, cwd } => format!("{} in {cwd}", program.display()),
+            Step::Relay => {
+                "for the launcher's proxy, which HTTP_PROXY and its like name".to_owned()
+            }
+            Step::Reached => "the relay leads to the launcher".to_owned(),
             Step::Ui | Step::NoChildren | Step::Mitigations | Step::Identity => String::new(),
         }
     }

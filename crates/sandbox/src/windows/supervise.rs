@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::report::{Ending, Usage};
 use crate::windows::apply::BREAK_MARK;
 use crate::windows::relay::Input;
-use crate::windows::sys::console::{CLOSE, INTERRUPT};
+use crate::windows::sys::console::{CLOSE, INTERRUPT, TERMINATE};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::port::{Event, Port};
 use crate::windows::sys::process::Process;
@@ -134,6 +134,8 @@ impl<'a> Supervisor<'a> {
                 self.interrupts += 1;
                 self.send_break();
             }
+            // It may take its time, or refuse.
+            Event::Wake(TERMINATE) => self.send_break(),
             Event::Wake(CLOSE) => {
                 self.end(Ending::Signaled(SIGKILL));
                 self.kill();

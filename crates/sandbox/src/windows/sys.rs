@@ -3,12 +3,14 @@
 #![allow(unsafe_code)]
 
 pub mod acl;
+pub mod adapters;
 pub mod console;
 pub mod container;
 pub mod handles;
 pub mod job;
 pub mod port;
 pub mod process;
+pub mod random;
 pub mod sid;
 pub mod token;
 

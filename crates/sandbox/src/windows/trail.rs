@@ -21,7 +21,8 @@ pub struct Trail {
     made: Vec<Made>,
 }
 
-fn directory() -> PathBuf {
+/// Where journals and records are.
+pub fn directory() -> PathBuf {
     let local =
         std::env::var_os("LOCALAPPDATA").map(PathBuf::from).filter(|path| path.is_absolute());
     local.unwrap_or_else(std::env::temp_dir).join("mcp").join("runs")

@@ -8,7 +8,7 @@ use mcp_policy::Sourced;
 
 use crate::error::Error;
 use crate::plan::Plan;
-use crate::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
+use crate::request::{HOME, Home, Place, PlaceKind, Request};
 use crate::windows::facts::WindowsFacts;
 use crate::windows::plan::{local, plan};
 use crate::windows::step::Step;
@@ -42,25 +42,10 @@ pub(super) fn request(wish: Wish) -> Result<Request, Error> {
     let env = set.map(|(name, value)| (OsString::from(name.as_ref()), value.value.clone().into()));
     Ok(Request {
         env: env.collect(),
-        program,
-        argv: command,
-        shown: Vec::new(),
-        links: Vec::new(),
         read,
         write,
-        unix: Vec::new(),
-        stray_sockets: Vec::new(),
-        denied: Vec::new(),
-        withdrawn: Vec::new(),
-        protected: Vec::new(),
-        unprotected: Vec::new(),
-        other_names: Vec::new(),
-        texts: Vec::new(),
-        held_back: Vec::new(),
         home: home.map_or(Home::Ephemeral, |home| Home::Kept(local(&home))),
         cwd: cwd.map_or_else(|| HOME.into(), |cwd| local(&cwd)),
-        secrets: Vec::new(),
-        stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
-        policy,
+        ..Request::bare(policy, program, command)
     })
 }

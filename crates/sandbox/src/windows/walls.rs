@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
+use crate::runs::RunId;
 use crate::windows::access::{Access, Grant};
 use crate::windows::channel::Failed;
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
 use crate::windows::journal::Made;
 use crate::windows::launch::{Trouble, at_step, code};
-use crate::windows::probe;
 use crate::windows::step::{Integrity, Step};
 use crate::windows::sys::acl;
 use crate::windows::sys::container::Container;
@@ -24,9 +24,12 @@ use crate::windows::sys::process::{Children, Start};
 use crate::windows::sys::sid::{ALL_CONTAINERS, Sid};
 use crate::windows::sys::token::Token;
 use crate::windows::trail::Trail;
+use crate::windows::{probe, runs};
 
 // In this order when dropped: what is inside first, then what it was let at.
 pub struct Walls {
+    /// The name under which the job is found.
+    pub run: RunId,
     pub job: Job,
     pub port: Port,
     pub token: Option<Token>,
@@ -40,8 +43,10 @@ pub struct Walls {
 
 impl Walls {
     pub fn build(plan: &Plan<Step>) -> Result<Walls, Trouble> {
+        let (run, job) = runs::new_job()?;
         let mut walls = Walls {
-            job: Job::new()?,
+            run,
+            job,
             port: Port::new()?,
             token: None,
             container: None,
@@ -97,7 +102,9 @@ impl Walls {
                 self.children = Children::Refused;
                 seen("")
             }
-            Step::Mitigations
+            Step::Relay
+            | Step::Reached
+            | Step::Mitigations
             | Step::Timeout { .. }
             | Step::Handles { .. }
             | Step::Refused { .. }

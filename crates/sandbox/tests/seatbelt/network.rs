@@ -1,6 +1,6 @@
 //! The network: nothing, one socket, one port, the proxy, all of it.
 
-use mcp_sandbox::macos::{self, MacFacts, Step, Trust};
+use mcp_sandbox::macos::{self, MacFacts, Step};
 use mcp_sandbox::{Control, Intent};
 
 use crate::evaluator::{End, Question};
@@ -99,7 +99,7 @@ fn a_plan_tells_no_password() {
 #[test]
 fn an_allowlist_opens_the_proxys_ports_and_no_others() {
     let request = request(policy(|f| f.allow_net("api.example.com:443".parse().unwrap())));
-    let mac = Mac::with_proxy(&request, vec![50_123, 50_124], Trust::Closed);
+    let mac = Mac::with_proxy(&request, vec![50_123, 50_124]);
     assert!(reaches(&mac, "127.0.0.1", 50_123) && reaches(&mac, "::1", 50_124));
     for (host, port) in
         [("127.0.0.1", 50_125), ("203.0.113.5", 443), ("203.0.113.5", 50_123), ("127.0.0.1", 53)]
@@ -111,12 +111,30 @@ fn an_allowlist_opens_the_proxys_ports_and_no_others() {
 
 #[test]
 fn the_certificate_service_only_with_an_allowlist_and_when_asked_for() {
-    let with = request(policy(|f| f.allow_net("api.example.com:443".parse().unwrap())));
-    let without = request(policy(|f| f));
-    assert!(Mac::with_proxy(&with, vec![50_123], Trust::System).looks_up(TRUSTD));
-    assert!(!Mac::with_proxy(&with, vec![50_123], Trust::Closed).looks_up(TRUSTD));
-    assert!(!Mac::with_proxy(&with, vec![], Trust::System).looks_up(TRUSTD));
-    assert!(!Mac::with_proxy(&without, vec![50_123], Trust::System).looks_up(TRUSTD));
+    let host = || "api.example.com:443".parse().unwrap();
+    let asked = request(policy(|f| f.allow_net(host()).system_trust()));
+    let unasked = request(policy(|f| f.allow_net(host())));
+    let without = request(policy(|f| f.system_trust()));
+    assert!(Mac::with_proxy(&asked, vec![50_123]).looks_up(TRUSTD));
+    assert!(!Mac::with_proxy(&unasked, vec![50_123]).looks_up(TRUSTD));
+    assert!(!Mac::with_proxy(&asked, vec![]).looks_up(TRUSTD));
+    assert!(!Mac::with_proxy(&without, vec![50_123]).looks_up(TRUSTD));
+}
+
+/// It is less than was asked for otherwise, and was asked for: told, and no reason to stop.
+#[test]
+fn the_certificate_service_is_told_and_stops_nothing() {
+    let host = || "api.example.com:443".parse().unwrap();
+    let asked = plan(&request(policy(|f| f.allow_net(host()).system_trust())));
+    let told: Vec<_> = asked.told_gaps().map(|(control, _)| control).collect();
+    assert!(told.contains(&Control::Network), "{told:?}");
+    assert!(asked.boundary_gaps().all(|(control, _)| control != Control::Network));
+    let unasked = plan(&request(policy(|f| f.allow_net(host()))));
+    assert!(matches!(unasked.controls[&Control::Network], Intent::Enforce { .. }));
+    let udp = plan(&request(policy(|f| {
+        f.allow_net(host()).allow_net("udp://1.1.1.1:53".parse().unwrap()).system_trust()
+    })));
+    assert!(udp.boundary_gaps().any(|(control, _)| control == Control::Network));
 }
 
 #[test]

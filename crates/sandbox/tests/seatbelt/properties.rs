@@ -57,6 +57,8 @@ fn made(asked: &Asked) -> Request {
         for path in &asked.deny {
             flags.deny(path);
         }
+        // Without an allowlist it opens nothing.
+        flags.system_trust();
         if asked.subprocess { flags } else { flags.no_subprocess() }
     }));
     if let Some(home) = &asked.home {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mcp_policy::{Defaults, Layer, LayerBuilder, Policy};
-use mcp_sandbox::macos::{self, MacFacts, Profile, Step, Trust};
+use mcp_sandbox::macos::{self, MacFacts, Profile, Step};
 use mcp_sandbox::{Home, Place, PlaceKind, Plan, Request, Stdio};
 
 use crate::evaluator::{Question, Rules};
@@ -76,8 +76,8 @@ impl Mac {
         Mac::under(profile(&plan(request)))
     }
 
-    pub fn with_proxy(request: &Request, ports: Vec<u16>, trust: Trust) -> Mac {
-        Mac::under(&macos::profile_with(request, &MacFacts::usual(), ports, trust))
+    pub fn with_proxy(request: &Request, ports: Vec<u16>) -> Mac {
+        Mac::under(&macos::profile_with(request, &MacFacts::usual(), ports))
     }
 
     pub fn under(profile: &Profile) -> Mac {

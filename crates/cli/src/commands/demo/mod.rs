@@ -4,7 +4,7 @@
 //! this same binary, started as a guest.
 
 pub mod server;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 mod stage;
 
 use crate::args;
@@ -16,9 +16,11 @@ pub fn run(args: args::Demo) -> Result<u8, Failure> {
     stage::perform(&args)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 mod stage {
     pub fn perform(_: &crate::args::Demo) -> Result<u8, crate::failure::Failure> {
-        Err(crate::failure::Failure::Refused("the demo is built for Linux only".to_owned()))
+        Err(crate::failure::Failure::Refused(
+            "the demo is built for Linux and Windows only".to_owned(),
+        ))
     }
 }

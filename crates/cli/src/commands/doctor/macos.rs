@@ -14,26 +14,31 @@ impl Findings for MacFacts {
                 Mark::Holds,
                 format!("{}, Darwin {} on {}", self.system, self.kernel, self.architecture),
             ),
-            tried(
+            Line::tried(
                 "seatbelt",
                 &self.seatbelt,
                 Mark::Fails,
                 "/usr/bin/sandbox-exec: a profile closed a file that was open without it",
             ),
-            tried(
+            Line::tried(
                 "membership",
                 &self.membership,
                 Mark::Fails,
                 "the system tells a run's processes from all others, however far they have moved",
             ),
-            tried("rlimits", &self.rlimits, Mark::Fails, "set in a child, read back, and held"),
-            tried(
+            Line::tried(
+                "rlimits",
+                &self.rlimits,
+                Mark::Fails,
+                "set in a child, read back, and held",
+            ),
+            Line::tried(
                 "accounting",
                 &self.accounting,
                 Mark::Fails,
                 "processes and their memory can be counted: that is how memory is limited here",
             ),
-            tried("address space", &self.address_space, Mark::Less, "RLIMIT_AS is accepted"),
+            Line::tried("address space", &self.address_space, Mark::Less, "RLIMIT_AS is accepted"),
             less(
                 "cgroups",
                 "Linux only: memory and processes are watched instead, and --max-cpu has no mechanism",
@@ -69,14 +74,6 @@ impl Findings for MacFacts {
             false => {}
         }
         advice
-    }
-}
-
-fn tried(topic: &str, fact: &Fact, otherwise: Mark, works: &str) -> Line {
-    match fact {
-        Fact::Works => Line::new(topic, Mark::Holds, works),
-        Fact::Fails { why } => Line::new(topic, otherwise, format!("does not hold: {why}")),
-        Fact::Assumed => Line::new(topic, Mark::Less, "not tried"),
     }
 }
 

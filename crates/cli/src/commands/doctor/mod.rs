@@ -39,6 +39,15 @@ impl Line {
     pub fn new(topic: impl Into<String>, mark: Mark, text: impl Into<String>) -> Line {
         Line { topic: topic.into(), mark, text: text.into() }
     }
+
+    /// What a try has shown; `otherwise` where it failed.
+    fn tried(topic: &str, fact: &Fact, otherwise: Mark, works: &str) -> Line {
+        match fact {
+            Fact::Works => Line::new(topic, Mark::Holds, works),
+            Fact::Fails { why } => Line::new(topic, otherwise, format!("does not hold: {why}")),
+            Fact::Assumed => Line::new(topic, Mark::Less, "not tried"),
+        }
+    }
 }
 
 /// What was found out about a machine, in lines.

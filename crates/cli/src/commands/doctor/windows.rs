@@ -14,37 +14,38 @@ impl Findings for WindowsFacts {
                 Mark::Holds,
                 format!("{} on {}, {} processors", self.system, self.architecture, self.processors),
             ),
-            tried(
+            Line::tried(
                 "job objects",
                 &self.tree_kill,
                 Mark::Fails,
                 "a process died with the last handle of its job, and none could break away",
             ),
-            tried(
+            Line::tried(
                 "job limits",
                 &self.limits,
                 Mark::Less,
                 "memory and processes: set, read back, and a process that wanted more was refused",
             ),
-            tried("processor cap", &self.cpu_rate, Mark::Less, "set and read back"),
-            tried(
+            Line::tried("processor cap", &self.cpu_rate, Mark::Less, "set and read back"),
+            Line::tried(
                 "windows, clipboard",
                 &self.ui,
                 Mark::Less,
                 "restrictions on the desktop were set and read back",
             ),
-            tried(
+            Line::tried(
                 "restricted token",
                 &self.token,
                 Mark::Fails,
                 "no privileges, administrators' groups deny only, low integrity: seen from inside",
             ),
-            tried(
+            Line::tried(
                 "AppContainer",
                 &self.container,
                 Mark::Fails,
                 "from inside, a file, a new file, a port and the launcher were out of reach; its own directory not",
             ),
+            relay(self),
             less("disk rate", "Windows has none since version 1607: --max-io has no mechanism"),
             less("open files, sizes", "Windows bounds neither handles nor the size of files"),
         ]
@@ -76,11 +77,21 @@ impl Findings for WindowsFacts {
     }
 }
 
-fn tried(topic: &str, fact: &Fact, otherwise: Mark, works: &str) -> Line {
-    match fact {
-        Fact::Works => Line::new(topic, Mark::Holds, works),
-        Fact::Fails { why } => Line::new(topic, otherwise, format!("does not hold: {why}")),
-        Fact::Assumed => Line::new(topic, Mark::Less, "not tried"),
+/// Without a container there is nothing to get out of, and a relay that works confines nobody.
+fn relay(facts: &WindowsFacts) -> Line {
+    const TOPIC: &str = "network allowlist";
+    match (&facts.relay, facts.container.usable()) {
+        (Fact::Works, false) => Line::new(
+            TOPIC,
+            Mark::Less,
+            "a program connected to the relay, and the launcher's proxy answered; nothing keeps it from other ways",
+        ),
+        (relay, _) => tried(
+            TOPIC,
+            relay,
+            Mark::Less,
+            "a program inside connected to the relay there, and the launcher's proxy answered",
+        ),
     }
 }
 

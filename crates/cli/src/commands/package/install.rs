@@ -10,6 +10,7 @@ mod pypi;
 pub mod uv_bundle;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,9 +48,13 @@ impl Work {
         self.directory.join(name)
     }
 
+    /// A new file: what a script left under the name could be a link to anywhere.
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.path(name);
-        fs::write(&path, text).map_err(|e| Failure::file(&path, &e))
+        self.remove(name);
+        fs::File::create_new(&path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|e| Failure::file(&path, &e))
     }
 
     /// What the installation wrote: a file and not a link, which could lead anywhere.
@@ -184,4 +189,23 @@ fn refuse_signature(
 
 fn file_text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// `--allow-scripts` runs code of the package where the manifest is written afterwards.
+    #[test]
+    fn nothing_is_written_through_a_link_that_a_script_left() {
+        let root = std::env::temp_dir().join(format!("mcp-install-{}", std::process::id()));
+        let work = Work::new(&Store::at(root.join("store"))).unwrap();
+        let theirs = root.join("bashrc");
+        fs::write(&theirs, "the user's").unwrap();
+        std::os::unix::fs::symlink(&theirs, work.path(MCPB)).unwrap();
+        work.write(MCPB, "{}").unwrap();
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "the user's");
+        assert_eq!(work.read(MCPB).unwrap(), "{}");
+        fs::remove_dir_all(&root).unwrap();
+    }
 }

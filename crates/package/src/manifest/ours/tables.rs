@@ -14,6 +14,10 @@ pub struct Filesystem {
     write: Option<Vec<String>>,
     /// Paths or globs that stay closed, whatever is granted
     deny: Option<Vec<String>>,
+    /// Whether git, editor, agent and shell settings stay as they are inside what may be written
+    protect: Option<bool>,
+    /// What may be written of those
+    allow_write: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -33,6 +37,8 @@ pub struct NetworkRules {
     unix: Option<Vec<String>>,
     /// Ports of the server that the host may reach on 127.0.0.1
     listen: Option<Vec<u16>>,
+    /// The system's certificate service on macOS, which Go programs need for TLS
+    system_trust: Option<bool>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use mcp_policy::{Defaults, Layer, Policy};
 
 use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, SystemEntry};
-use crate::request::{Home, Request, Stdio};
+use crate::request::Request;
 
 pub fn policy(flags: impl FnOnce(&mut mcp_policy::LayerBuilder)) -> Policy {
     let mut builder = Layer::command_line("/srv", Some("/home/me".into()));
@@ -13,29 +13,7 @@ pub fn policy(flags: impl FnOnce(&mut mcp_policy::LayerBuilder)) -> Policy {
 
 /// `true`, with nothing granted.
 pub fn request() -> Request {
-    Request {
-        policy: policy(|_| {}),
-        program: "/usr/bin/true".into(),
-        argv: vec!["true".into()],
-        shown: vec![],
-        links: vec![],
-        read: vec![],
-        write: vec![],
-        unix: vec![],
-        stray_sockets: vec![],
-        denied: vec![],
-        withdrawn: vec![],
-        protected: Vec::new(),
-        unprotected: Vec::new(),
-        other_names: Vec::new(),
-        texts: Vec::new(),
-        held_back: Vec::new(),
-        home: Home::Ephemeral,
-        cwd: "/home/mcp".into(),
-        env: vec![],
-        secrets: vec![],
-        stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
-    }
+    Request::bare(policy(|_| {}), "/usr/bin/true".into(), vec!["true".into()])
 }
 
 pub fn entry(path: &str, kind: EntryKind) -> SystemEntry {

@@ -7,8 +7,8 @@ use mcp_policy::{HostName, Protocol, Tls};
 use mio::net::TcpStream;
 
 use super::slots::{Cause, Side};
-use super::socket;
 use super::way::{Buffers, Look, Turn, Way};
+use super::{rearm, socket};
 use crate::net::allowlist::Allowlist;
 use crate::net::endpoint::Target;
 use crate::net::opening::{Opening, Verdict};
@@ -125,6 +125,18 @@ impl Joined {
         alive
     }
 
+    /// Whether the client's first words are still to be judged.
+    pub fn is_unheard(&self) -> bool {
+        self.opening.is_some()
+    }
+
+    pub fn waits_to_write(&self, side: Side) -> bool {
+        match side {
+            Side::Inner => self.back.is_held_up(),
+            Side::Outer => self.out.is_held_up(),
+        }
+    }
+
     /// Whether all that the command had to say is on its way.
     pub fn is_sent(&self) -> bool {
         self.out.is_ended()
@@ -140,8 +152,8 @@ impl Joined {
     ) -> State {
         // At an end both directions are looked at, to the end.
         let look = match cause {
-            Cause::Event(_) | Cause::Room(_) => Look::ForMore,
-            Cause::End(_) | Cause::Unfinished => Look::ToTheEnd,
+            Cause::Event(_) | Cause::Room(_) if !rearm::TELLS_ONCE => Look::ForMore,
+            _ => Look::ToTheEnd,
         };
         let back = match has_turn(cause, Side::Outer, &self.back) {
             true => self.back.advance(&self.upstream, &self.client, look, buffers, scratch),

@@ -84,6 +84,21 @@ impl Rest {
     }
 }
 
+impl Dialing {
+    /// A connection in the making tells that it is there by this.
+    pub fn waits_to_write(&self) -> bool {
+        match &self.phase {
+            Phase::Connecting { .. } => true,
+            Phase::Talking { talk, .. } => talk.waits_to_write(),
+            Phase::Naming(_) => false,
+        }
+    }
+
+    pub fn is_talking(&self) -> bool {
+        matches!(self.phase, Phase::Talking { .. })
+    }
+}
+
 impl Broker {
     pub(super) fn dial(
         &mut self,

@@ -15,7 +15,7 @@ use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::Question;
 use super::slots::{Cause, Side, slot};
-use super::{Broker, Keep, NetworkUse, Watched, Watcher, stub};
+use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
 use crate::net::endpoint::Target;
 
 /// Events that are taken at once.
@@ -76,7 +76,7 @@ impl Broker {
 
     pub(super) fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         let next = [self.timers.next(), self.names.deadline(), self.journal.due, until];
-        let next = next.into_iter().flatten().min();
+        let next = next.into_iter().chain([self.unsure.at]).flatten().min();
         let pause = match (self.busy.is_empty() && !self.names.is_busy(), next) {
             (false, _) => Some(Duration::ZERO),
             (true, Some(at)) => Some(at.saturating_duration_since(Instant::now())),
@@ -92,10 +92,18 @@ impl Broker {
         }
         for event in events.iter() {
             let (slot, side) = slot(event.token());
-            self.dispatch(slot, cause(event, side));
+            let cause = cause(event, side);
+            let can_only_write = rearm::TELLS_ONCE && matches!(cause, Cause::Room(_));
+            if can_only_write && !self.waits_to_write(slot, side) {
+                continue;
+            }
+            self.dispatch(slot, cause);
         }
         for slot in busy {
             self.dispatch(slot, Cause::Unfinished);
+        }
+        if self.unsure.at.is_some_and(|at| at <= Instant::now()) {
+            self.look_again();
         }
         if self.timers.next().is_some() {
             let now = Instant::now();
@@ -122,10 +130,15 @@ impl Broker {
         }
     }
 
-    fn dispatch(&mut self, slot: usize, cause: Cause) {
+    pub(super) fn dispatch(&mut self, slot: usize, cause: Cause) {
         let Some(entry) = self.slots.take(slot) else {
             return;
         };
+        self.give_turn(slot, cause, entry);
+        self.look_again_soon(slot);
+    }
+
+    fn give_turn(&mut self, slot: usize, cause: Cause, entry: Entry) {
         match entry {
             Entry::Joined(joined, service) => self.joined(slot, cause, joined, service),
             Entry::Dialing(dialing) => self.dialing(slot, cause, dialing),

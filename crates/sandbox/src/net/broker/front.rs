@@ -213,6 +213,10 @@ impl Broker {
 }
 
 impl Asking {
+    pub fn waits_to_write(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
     /// What is said is looked at before it is taken: what follows is for the server.
     fn advance(&mut self, scratch: &mut [u8]) -> io::Result<Next> {
         let mut stream = &self.client;
@@ -248,6 +252,10 @@ enum Leaves {
 }
 
 impl Leaving {
+    pub fn waits_to_write(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
     fn advance(&mut self, scratch: &mut [u8]) -> io::Result<Leaves> {
         let mut stream = &self.client;
         if !self.unsent.is_empty() {

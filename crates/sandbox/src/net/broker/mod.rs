@@ -8,6 +8,7 @@
 //!
 //! Portable: how sockets come to be inside is left to [`Inside`] and [`Watcher`].
 
+mod configured;
 mod connection;
 #[cfg(not(target_os = "linux"))]
 mod copy;
@@ -20,6 +21,7 @@ mod host_names;
 mod journal;
 mod listeners;
 mod names;
+mod rearm;
 mod slots;
 mod socket;
 #[cfg(target_os = "linux")]
@@ -170,6 +172,8 @@ pub struct Broker {
     slots: Slots<Entry>,
     /// Who has more to do without being told.
     busy: Vec<usize>,
+    /// Who may wait for something it will not be told (see [`rearm`]).
+    unsure: rearm::Unsure,
     timers: Timers,
     allow: Allowlist,
     own: OwnAddresses,
@@ -212,6 +216,7 @@ impl Broker {
             poll: mio::Poll::new()?,
             slots: Slots::new(),
             busy: Vec::new(),
+            unsure: rearm::Unsure::default(),
             timers: Timers::default(),
             allow,
             own,

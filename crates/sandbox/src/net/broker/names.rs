@@ -5,13 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use mcp_policy::HostName;
 use mio::event::Source;
 use mio::net::{TcpStream, UdpSocket};
 
 use super::Broker;
+use super::configured::{self, Stamp};
 use super::connection::Service;
 use super::event_loop::Entry;
 use super::host_names::HostNames;
@@ -19,13 +20,9 @@ use super::slots::Side;
 use crate::net::allowlist::Allowlist;
 use crate::net::dns::{Frames, Transport, framed};
 use crate::net::endpoint::Endpoint;
-use crate::net::hosts::Hosts;
-use crate::net::nss;
 use crate::net::query::{Act, Exchange, Outcome, Resolver};
-use crate::net::resolv::{Resolv, Server};
+use crate::net::resolv::Server;
 
-const RESOLV: &str = "/etc/resolv.conf";
-const HOSTS: &str = "/etc/hosts";
 const DNS: u16 = 53;
 
 /// How often the host's configuration and addresses are looked at again.
@@ -34,8 +31,8 @@ const LARGEST_ANSWER: u16 = u16::MAX;
 
 pub struct Names {
     resolver: Resolver,
-    /// When the files were changed that it was made from.
-    changed: [Option<SystemTime>; 3],
+    /// What it was made from.
+    made_from: Stamp,
     pub(super) of_host: HostNames,
     looked: Option<Instant>,
     /// Who waits for which name.
@@ -61,7 +58,7 @@ impl Names {
     pub fn new() -> Names {
         Names {
             resolver: configured(),
-            changed: stamps(),
+            made_from: Stamp::now(),
             of_host: HostNames::configured(),
             looked: None,
             waiting: HashMap::new(),
@@ -79,24 +76,16 @@ impl Names {
     }
 }
 
-fn changed(path: &str) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
-}
-
-fn stamps() -> [Option<SystemTime>; 3] {
-    [RESOLV, HOSTS, nss::SWITCH].map(changed)
-}
-
 /// Asks whom the host asks.
 pub(in crate::net) fn configured() -> Resolver {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let (random, mut count) = (RandomState::new(), 0u64);
     // Keyed with the system's randomness.
     let random = move || {
         count += 1;
         random.hash_one(count) as u16
     };
-    Resolver::new(Resolv::read(&read(RESOLV)), Hosts::read(&read(HOSTS)), Box::new(random))
+    let (resolv, hosts) = configured::read();
+    Resolver::new(resolv, hosts, Box::new(random))
 }
 
 impl Broker {
@@ -151,9 +140,9 @@ impl Broker {
             return;
         }
         names.looked = Some(now);
-        let stamps = stamps();
-        if stamps != names.changed && names.waiting.is_empty() {
-            names.changed = stamps;
+        let stamp = Stamp::now();
+        if stamp != names.made_from && names.waiting.is_empty() {
+            names.made_from = stamp;
             names.resolver = configured();
             names.of_host = HostNames::configured();
         }
@@ -242,6 +231,12 @@ impl Broker {
         }
         drop(question);
         self.perform(acts);
+    }
+}
+
+impl Question {
+    pub fn waits_to_write(&self) -> bool {
+        matches!(&self.socket, Socket::Tcp { unsent, .. } if !unsent.is_empty())
     }
 }
 

@@ -65,6 +65,10 @@ impl<T> Slots<T> {
         self.entries.get_mut(slot)?.take()
     }
 
+    pub fn get(&self, slot: usize) -> Option<&T> {
+        self.entries.get(slot)?.as_ref()
+    }
+
     pub fn release(&mut self, slot: usize) {
         self.freed.push(slot);
     }

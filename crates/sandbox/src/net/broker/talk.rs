@@ -57,6 +57,10 @@ impl Talk {
         Talk { proxy, goal, stage, unsent }
     }
 
+    pub fn waits_to_write(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
     pub fn advance(&mut self, mut stream: &TcpStream, scratch: &mut [u8]) -> io::Result<Said> {
         loop {
             if !socket::say(stream, &mut self.unsent)? {

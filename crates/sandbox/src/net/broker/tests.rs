@@ -254,3 +254,45 @@ fn a_refusal_is_heard_by_who_keeps_sending() {
     assert!(heard.starts_with("HTTP/1.1 403 "), "{heard}");
     assert!(heard.contains("add --allow-net a.example:80"), "{heard}");
 }
+
+/// Whatever the system tells of a socket that was only looked at.
+#[test]
+fn a_request_in_pieces_is_heard() {
+    let port = server();
+    let mut proxy = Proxy::new(Callers::Expected, &[format!("127.0.0.1:{port}")]);
+    let mut client = TcpStream::connect(proxy.at).unwrap();
+    Watched(&mut proxy.broker).expect(client.local_addr().unwrap(), Wanted::Proxy);
+    let mut events = Events::with_capacity(16);
+    let mut turns = |proxy: &mut Proxy, time: Duration| {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            let soon = Instant::now() + Duration::from_millis(5);
+            proxy.broker.turn(&mut events, Some(soon)).unwrap();
+        }
+    };
+    for piece in ["CONN", "ECT 127.0.0.1:", &port.to_string(), " HTTP/1.1\r\n", "\r\nword"] {
+        client.write_all(piece.as_bytes()).unwrap();
+        turns(&mut proxy, Duration::from_millis(60));
+    }
+    client.set_nonblocking(true).unwrap();
+    let (start, mut heard, mut bytes) = (Instant::now(), Vec::new(), [0; 4096]);
+    while !heard.ends_with(b"heard word") {
+        assert!(start.elapsed() < PATIENCE, "stuck: {}", String::from_utf8_lossy(&heard));
+        turns(&mut proxy, Duration::from_millis(5));
+        let count = client.read(&mut bytes).unwrap_or(0);
+        heard.extend(&bytes[..count]);
+    }
+}
+
+#[test]
+fn connections_that_rest_cost_nothing() {
+    let mut relay = Relay::new();
+    let (_client, _server) = relay.joined();
+    let mut events = Events::with_capacity(16);
+    let (until, mut told) = (Instant::now() + Duration::from_millis(600), 0);
+    while Instant::now() < until {
+        relay.broker.turn(&mut events, Some(until)).unwrap();
+        told += events.iter().count();
+    }
+    assert!(told < 50, "told {told} times of nothing");
+}

@@ -138,9 +138,9 @@ impl Way {
             }
             self.bytes += count as u64;
             let sent = would_block(to.write(&scratch[..count]))?.unwrap_or(0);
-            if sent < count {
+            self.ahead.extend_from_slice(&scratch[sent..count]);
+            if !socket::say(to, &mut self.ahead)? {
                 // Told of when there is room; then it is looked for more as well.
-                self.ahead.extend_from_slice(&scratch[sent..count]);
                 return Ok(Turn::Waits);
             }
             if count == scratch.len() {

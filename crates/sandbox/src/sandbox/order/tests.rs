@@ -41,6 +41,7 @@ deny = ["**/.env"]
 allow = ["api.example.com:443", "*.example.com", "[2001:db8::/32]:*", "udp://1.1.1.1:53"]
 unix = ["/run/s"]
 listen = [8080]
+system_trust = true
 [process]
 subprocess = false
 [limits]

@@ -1,7 +1,8 @@
 //! Undoes what a command made in protected places that were not there before.
 //!
 //! Stops: hooks, settings and rc files that are left for other programs to act on. Everything of the run is
-//! dead by then, so nobody changes what is looked at; no symlink is followed.
+//! dead by then, but another run may write to the same place and put a symlink where a directory was: none is
+//! followed, on no part of a path, or it would choose what is removed.
 //!
 //! Leaves open: the time between their making and the end of the command. On Linux a process of its own does it
 //! for a launcher that was killed (`linux/sweeper`). New settings of a repository stay if they run nothing, or `git init` could not be used.
@@ -13,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, fchmod, fstat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, fchmod, fstat, unlinkat};
 use rustix::io::Errno;
 
 use super::opening::Force;
@@ -98,7 +99,7 @@ fn remove(path: &Path) -> io::Result<()> {
         return Err(Errno::INVAL.into());
     };
     let name = CString::new(name.as_bytes())?;
-    let parent = listing::open(CWD, parent)?;
+    let parent = listing::open_real(parent)?;
     remove_in(parent.as_fd(), &name, &mut Lister::default())
 }
 
@@ -126,5 +127,24 @@ fn remove_in(parent: BorrowedFd<'_>, name: &CStr, lister: &mut Lister) -> io::Re
             Ok(removed?)
         }
         other => Ok(other?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unix::fixture::Fixture;
+
+    /// Between the search and the removal another run can swap any directory on the way.
+    #[test]
+    fn nothing_is_removed_through_a_link() {
+        let fixture = Fixture::new();
+        let kept = fixture.file("elsewhere/deep/.vscode/tasks.json", "{}");
+        fixture.link("project/a", fixture.path("elsewhere"));
+        let swapped = fixture.path("project/a/deep/.vscode");
+        remove(&swapped).unwrap_err();
+        assert!(kept.exists());
+        remove(&fixture.path("elsewhere/deep/.vscode")).unwrap();
+        assert!(!kept.exists() && fixture.path("elsewhere/deep").is_dir());
     }
 }

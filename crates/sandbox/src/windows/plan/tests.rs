@@ -78,7 +78,7 @@ fn an_allowlist_is_never_a_capability() {
     assert!(steps.contains(&"make a container mcp.run.run without capabilities".to_owned()));
     let plan = plan(&request(text), &usual());
     let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
-    assert_eq!(stops, [Control::Network]);
+    assert_eq!(stops, []);
 }
 
 #[test]
@@ -167,4 +167,69 @@ proptest! {
         let is_last = matches!(last.step, Step::Execute { .. });
         prop_assert!(is_last);
     }
+}
+
+const RULES: &str = "[network]\nallow = ['api.example.com:443']\n";
+
+fn steps_of(text: &str, facts: &WindowsFacts) -> Vec<Step> {
+    plan(&request(text), facts).steps.into_iter().map(|planned| planned.step).collect()
+}
+
+#[test]
+fn an_allowlist_is_a_relay_and_never_a_capability() {
+    let steps = steps_of(RULES, &usual());
+    let at = |wanted: fn(&Step) -> bool| steps.iter().position(wanted).unwrap();
+    let container =
+        at(|step| matches!(step, Step::Container { network: ContainerNetwork::Nothing, .. }));
+    let relay = at(|step| *step == Step::Relay);
+    let reached = at(|step| *step == Step::Reached);
+    let connect = at(|step| *step == Step::Refused { act: Act::Connect });
+    let execute = at(|step| matches!(step, Step::Execute { .. }));
+    assert!(container < relay && relay < reached && connect < execute && reached < execute);
+    let Intent::Enforce { by } = &plan(&request(RULES), &usual()).controls[&Control::Network]
+    else {
+        panic!("not enforced");
+    };
+    assert!(by.contains("relay") && by.contains("know no proxy"), "{by}");
+}
+
+#[test]
+fn without_rules_there_is_no_relay() {
+    for text in ["", "network = 'host'\n", "[network]\nallow = ['udp://1.1.1.1:53']\n"] {
+        let steps = steps_of(text, &usual());
+        assert!(!steps.contains(&Step::Relay) && !steps.contains(&Step::Reached), "{text}");
+    }
+}
+
+#[test]
+fn a_relay_that_does_not_work_stops_the_run_and_says_what_helps() {
+    let facts = WindowsFacts { relay: fails(), ..usual() };
+    let plan = plan(&request(RULES), &facts);
+    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    assert_eq!(stops, [Control::Network]);
+    let Intent::Unavailable { why, remedy } = &plan.controls[&Control::Network] else {
+        panic!("available");
+    };
+    assert!(why.contains("tried, and not so"), "{why}");
+    assert!(remedy.contains("as administrator") && remedy.contains("once"), "{remedy}");
+    assert!(!steps_of(RULES, &facts).contains(&Step::Relay));
+}
+
+/// The relay still runs (`--fallback warn`), and nothing is claimed.
+#[test]
+fn without_a_container_the_relay_carries_and_the_network_is_open() {
+    let facts = WindowsFacts { container: fails(), ..usual() };
+    assert!(steps_of(RULES, &facts).contains(&Step::Relay));
+    let intent = &plan(&request(RULES), &facts).controls[&Control::Network];
+    assert!(matches!(intent, Intent::Unavailable { .. }), "{intent:?}");
+}
+
+#[test]
+fn what_cannot_be_carried_is_a_gap() {
+    let mixed = "[network]\nallow = ['api.example.com:443', 'udp://1.1.1.1:53']\n";
+    let intent = &plan(&request(mixed), &usual()).controls[&Control::Network];
+    assert!(matches!(intent, Intent::Partial { .. }), "{intent:?}");
+    let listen = "[network]\nlisten = [8080]\n";
+    let intent = &plan(&request(listen), &usual()).controls[&Control::Network];
+    assert!(matches!(intent, Intent::Unavailable { .. }), "{intent:?}");
 }

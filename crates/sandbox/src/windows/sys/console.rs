@@ -18,6 +18,8 @@ static LISTENER: Mutex<Option<Port>> = Mutex::new(None);
 /// Words of [`Port::wake`].
 pub const INTERRUPT: u32 = 1;
 pub const CLOSE: u32 = 2;
+/// The caller of the library wants the command to end.
+pub const TERMINATE: u32 = 3;
 
 /// How long the system lets us clean up when a console is closed, at most.
 const LAST_WORDS: Duration = Duration::from_secs(4);
@@ -44,6 +46,15 @@ impl Drop for Listening {
         // SAFETY: takes away what was set above.
         unsafe { SetConsoleCtrlHandler(Some(heard), 0) };
     }
+}
+
+/// Tells the run, where there is one; whether there was.
+pub fn tell(word: u32) -> bool {
+    let port = LISTENER.lock().ok().and_then(|listener| listener.clone());
+    if let Some(port) = &port {
+        port.wake(word);
+    }
+    port.is_some()
 }
 
 /// Called by the system, in a thread of its own.

@@ -7,9 +7,15 @@ use std::os::windows::io::{
     AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, IntoRawHandle, OwnedHandle, RawHandle,
 };
 
-use windows_sys::Win32::Foundation::{DUPLICATE_SAME_ACCESS, DuplicateHandle, HANDLE};
+use windows_sys::Win32::Foundation::{
+    CloseHandle, DUPLICATE_SAME_ACCESS, DuplicateHandle, HANDLE, HANDLE_FLAG_INHERIT,
+    INVALID_HANDLE_VALUE, SetHandleInformation,
+};
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_TYPE_CHAR, FILE_TYPE_DISK, FILE_TYPE_PIPE, GetFileType,
+};
+use windows_sys::Win32::System::Console::{
+    GetStdHandle, STD_ERROR_HANDLE, STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, SetStdHandle,
 };
 use windows_sys::Win32::System::Pipes::GetNamedPipeInfo;
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
@@ -107,6 +113,35 @@ impl Inheritable {
     /// For a process that is to find out that it has no such handle.
     pub fn number(&self) -> u64 {
         self.raw() as usize as u64
+    }
+}
+
+/// Takes a handle that this process was started with, and lets nobody inherit it any more.
+pub fn adopt(number: u64) -> io::Result<OwnedHandle> {
+    let number = usize::try_from(number).map_err(io::Error::other)?;
+    let handle: HANDLE = std::ptr::without_provenance_mut(number);
+    // SAFETY: the calls fail on what is no handle.
+    unsafe {
+        if GetFileType(handle) != FILE_TYPE_PIPE {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        check(SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0))?;
+    }
+    own(handle)
+}
+
+/// Closes the three standard handles, for who reads until the last one is closed.
+pub fn close_standard() {
+    for number in [STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE] {
+        // SAFETY: numbers, and a handle that is this process's own; it is not the standard one any more when it
+        // is closed, and what is none of ours is not closed by that.
+        unsafe {
+            let handle = GetStdHandle(number);
+            SetStdHandle(number, std::ptr::null_mut());
+            if !handle.is_null() && handle != INVALID_HANDLE_VALUE {
+                CloseHandle(handle);
+            }
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use std::ffi::c_void;
 use std::io;
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
 
-use windows_sys::Win32::Foundation::HANDLE;
+use windows_sys::Win32::Foundation::{ERROR_ALREADY_EXISTS, HANDLE, SetLastError};
+use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
 use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, IsProcessInJob, JOB_OBJECT_CPU_RATE_CONTROL_ENABLE,
     JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP, JOBOBJECT_ASSOCIATE_COMPLETION_PORT,
@@ -12,20 +13,24 @@ use windows_sys::Win32::System::JobObjects::{
     JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS,
     JobObjectAssociateCompletionPortInformation, JobObjectBasicAccountingInformation,
-    JobObjectBasicUIRestrictions, JobObjectCpuRateControlInformation,
-    JobObjectExtendedLimitInformation, QueryInformationJobObject, SetInformationJobObject,
-    TerminateJobObject,
+    JobObjectBasicProcessIdList, JobObjectBasicUIRestrictions, JobObjectCpuRateControlInformation,
+    JobObjectExtendedLimitInformation, OpenJobObjectW, QueryInformationJobObject,
+    SetInformationJobObject, TerminateJobObject,
 };
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::port::{JOB, Port};
 use super::process::Process;
-use super::{check, own};
+use super::sid::Descriptor;
+use super::{check, own, wide};
 use crate::windows::job::{CpuRate, JobLimits};
 
 /// Its processes die when this is dropped, or the process that holds it.
 #[derive(Debug)]
 pub struct Job(OwnedHandle);
+
+/// More processes than anybody is let have by default.
+const MOST_LISTED: usize = 1024;
 
 /// What a job has counted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +49,43 @@ impl Job {
         // SAFETY: neither attributes nor a name; the result is a new handle.
         let handle = unsafe { CreateJobObjectW(std::ptr::null(), std::ptr::null()) };
         Ok(Job(own(handle)?))
+    }
+
+    /// One that others of this user can measure and end by its name, and nothing more: not its own processes
+    /// either, where no container keeps them from it.
+    pub fn named(name: &str) -> io::Result<Job> {
+        // QUERY, TERMINATE and SYNCHRONIZE for the user; the second entry is in place of what owners have by
+        // themselves.
+        let user = super::token::user()?;
+        let security =
+            Descriptor::parse(&format!("D:P(A;;0x10000c;;;{user})(A;;0x10000c;;;S-1-3-4)"))?;
+        let attributes = SECURITY_ATTRIBUTES {
+            nLength: size_of::<SECURITY_ATTRIBUTES>() as u32,
+            lpSecurityDescriptor: security.raw(),
+            bInheritHandle: 0,
+        };
+        let name = wide(name);
+        // SAFETY: the name ends in NUL; it, the attributes and their descriptor live through the call.
+        let handle = unsafe {
+            // A call that works need not touch it.
+            SetLastError(0);
+            CreateJobObjectW(&raw const attributes, name.as_ptr())
+        };
+        let is_others =
+            io::Error::last_os_error().raw_os_error() == Some(ERROR_ALREADY_EXISTS.cast_signed());
+        let job = Job(own(handle)?);
+        match is_others {
+            true => Err(io::Error::from(io::ErrorKind::AlreadyExists)),
+            false => Ok(job),
+        }
+    }
+
+    /// Somebody's job, to measure and to end it.
+    pub fn open(name: &str) -> io::Result<Job> {
+        const QUERY_AND_TERMINATE: u32 = 0x4 | 0x8;
+        let name = wide(name);
+        // SAFETY: the name ends in NUL; the result is a new handle.
+        Ok(Job(own(unsafe { OpenJobObjectW(QUERY_AND_TERMINATE, 0, name.as_ptr()) })?))
     }
 
     pub(super) fn raw(&self) -> HANDLE {
@@ -145,6 +187,25 @@ impl Job {
     pub fn terminate(&self, code: u32) -> io::Result<()> {
         // SAFETY: the handle is owned by `self`.
         check(unsafe { TerminateJobObject(self.raw(), code) })
+    }
+
+    /// What its processes have committed now, all together. One that ends meanwhile has none.
+    pub fn committed(&self) -> io::Result<u64> {
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct Processes {
+            assigned: u32,
+            listed: u32,
+            ids: [usize; MOST_LISTED],
+        }
+        impl Default for Processes {
+            fn default() -> Processes {
+                Processes { assigned: 0, listed: 0, ids: [0; MOST_LISTED] }
+            }
+        }
+        let list: Processes = self.get(JobObjectBasicProcessIdList)?;
+        let ids = list.ids.iter().take(list.listed as usize);
+        Ok(ids.filter_map(|id| super::process::committed(*id as u32).ok()).sum())
     }
 
     pub fn counted(&self) -> io::Result<Counted> {

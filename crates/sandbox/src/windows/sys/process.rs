@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString, c_void};
 use std::io;
-use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{HANDLE, WAIT_OBJECT_0, WAIT_TIMEOUT};
@@ -15,8 +15,9 @@ use windows_sys::Win32::System::Threading::{
     LPPROC_THREAD_ATTRIBUTE_LIST, OpenProcess, PROC_THREAD_ATTRIBUTE_CHILD_PROCESS_POLICY,
     PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROC_THREAD_ATTRIBUTE_JOB_LIST,
     PROC_THREAD_ATTRIBUTE_MITIGATION_POLICY, PROC_THREAD_ATTRIBUTE_SECURITY_CAPABILITIES,
-    PROCESS_INFORMATION, PROCESS_TERMINATE, PROCESS_VM_READ, ResumeThread, STARTF_USESTDHANDLES,
-    STARTUPINFOEXW, STARTUPINFOW, TerminateProcess, UpdateProcThreadAttribute, WaitForSingleObject,
+    PROCESS_INFORMATION, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_TERMINATE, PROCESS_VM_READ,
+    ResumeThread, STARTF_USESTDHANDLES, STARTUPINFOEXW, STARTUPINFOW, TerminateProcess,
+    UpdateProcThreadAttribute, WaitForSingleObject,
 };
 
 use super::container::Container;
@@ -293,6 +294,44 @@ impl Drop for Attributes<'_> {
         // SAFETY: it was initialised, and is not used afterwards.
         unsafe { DeleteProcThreadAttributeList(self.raw()) };
     }
+}
+
+/// Ends a process. One that has ended is as good.
+pub fn terminate(process: BorrowedHandle<'_>, code: u32) -> io::Result<()> {
+    // SAFETY: the handle is borrowed for the call.
+    match check(unsafe { TerminateProcess(process.as_raw_handle(), code) }) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}
+
+/// PROCESS_MEMORY_COUNTERS.
+#[repr(C)]
+#[derive(Default)]
+struct Memory {
+    size: u32,
+    faults: u32,
+    peak_working_set: usize,
+    working_set: usize,
+    quotas: [usize; 4],
+    committed: usize,
+    peak_committed: usize,
+}
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn K32GetProcessMemoryInfo(process: HANDLE, memory: *mut Memory, size: u32) -> i32;
+}
+
+/// The memory that a process has committed, which is what limits count.
+pub fn committed(id: u32) -> io::Result<u64> {
+    // SAFETY: numbers only; the result is a new handle.
+    let process = own(unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, id) })?;
+    let size = size_of::<Memory>() as u32;
+    let mut memory = Memory { size, ..Memory::default() };
+    // SAFETY: the handle is owned by `process`; one structure of the size that is said, a live local.
+    check(unsafe { K32GetProcessMemoryInfo(process.as_raw_handle(), &raw mut memory, size) })?;
+    Ok(memory.committed as u64)
 }
 
 /// How many handles this process has.

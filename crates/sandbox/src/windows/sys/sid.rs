@@ -4,8 +4,11 @@ use std::fmt;
 use std::io;
 
 use windows_sys::Win32::Foundation::LocalFree;
-use windows_sys::Win32::Security::Authorization::{ConvertSidToStringSidW, ConvertStringSidToSidW};
-use windows_sys::Win32::Security::{CopySid, EqualSid, GetLengthSid, PSID};
+use windows_sys::Win32::Security::Authorization::{
+    ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW,
+    ConvertStringSidToSidW,
+};
+use windows_sys::Win32::Security::{CopySid, EqualSid, GetLengthSid, PSECURITY_DESCRIPTOR, PSID};
 
 use super::{check, wide};
 
@@ -66,6 +69,37 @@ impl fmt::Display for Sid {
         // SAFETY: it was allocated by the call above and is not used any more.
         unsafe { LocalFree(text.cast()) };
         f.write_str(&shown)
+    }
+}
+
+/// Who may do what with an object.
+pub struct Descriptor(PSECURITY_DESCRIPTOR);
+
+impl Descriptor {
+    pub fn parse(text: &str) -> io::Result<Descriptor> {
+        let mut descriptor: PSECURITY_DESCRIPTOR = std::ptr::null_mut();
+        // SAFETY: the text ends in NUL; the result is memory of the system's, freed when this is dropped.
+        check(unsafe {
+            ConvertStringSecurityDescriptorToSecurityDescriptorW(
+                wide(text).as_ptr(),
+                1,
+                &raw mut descriptor,
+                std::ptr::null_mut(),
+            )
+        })?;
+        Ok(Descriptor(descriptor))
+    }
+
+    /// Not to be used after `self` is gone.
+    pub(super) fn raw(&self) -> PSECURITY_DESCRIPTOR {
+        self.0
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated by the call above and is not used any more.
+        unsafe { LocalFree(self.0) };
     }
 }
 

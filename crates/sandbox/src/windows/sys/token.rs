@@ -9,8 +9,8 @@ use windows_sys::Win32::Security::{
     CreateRestrictedToken, DISABLE_MAX_PRIVILEGE, GetSidSubAuthority, GetSidSubAuthorityCount,
     GetTokenInformation, LookupPrivilegeNameW, SID_AND_ATTRIBUTES, SetTokenInformation,
     TOKEN_ADJUST_DEFAULT, TOKEN_ASSIGN_PRIMARY, TOKEN_DUPLICATE, TOKEN_GROUPS,
-    TOKEN_INFORMATION_CLASS, TOKEN_MANDATORY_LABEL, TOKEN_PRIVILEGES, TOKEN_QUERY, TokenGroups,
-    TokenIntegrityLevel, TokenIsAppContainer, TokenPrivileges,
+    TOKEN_INFORMATION_CLASS, TOKEN_MANDATORY_LABEL, TOKEN_PRIVILEGES, TOKEN_QUERY, TOKEN_USER,
+    TokenGroups, TokenIntegrityLevel, TokenIsAppContainer, TokenPrivileges, TokenUser,
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
@@ -133,6 +133,13 @@ impl Token {
         }
     }
 
+    fn user(&self) -> io::Result<Sid> {
+        let answer = self.ask(TokenUser)?;
+        let user: *const TOKEN_USER = answer.as_ptr().cast();
+        // SAFETY: the answer holds one such structure with a valid SID inside the answer.
+        unsafe { Sid::copy((*user).User.Sid) }
+    }
+
     fn powerful_groups(&self) -> io::Result<Vec<Sid>> {
         let is_powerful = |(sid, attributes): &(Sid, u32)| {
             attributes & SE_GROUP_ENABLED != 0 && POWERFUL.contains(&sid.to_string().as_str())
@@ -195,6 +202,11 @@ impl Token {
             powerful_groups: powerful.iter().map(Sid::to_string).collect(),
         })
     }
+}
+
+/// Whose this process is.
+pub fn user() -> io::Result<Sid> {
+    Token::of_this_process()?.user()
 }
 
 /// What this process is.

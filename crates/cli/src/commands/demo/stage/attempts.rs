@@ -1,57 +1,13 @@
-//! What the server tries, on both sides.
+//! What the server tries on Linux, on both sides.
 
 use std::io;
-use std::path::PathBuf;
 
+use super::attempt::{Attempt, Proof, Session, same, words};
 use super::scene::{Scene, TOKEN};
 
 /// Long enough that, inside, only the sandbox can be what ends it.
 const FOR_LONG: &str = "4";
 const MIB: u64 = 1 << 20;
-
-/// One row of the table.
-pub struct Attempt {
-    pub name: &'static str,
-    /// The acts, as the probe takes them.
-    pub bare: Vec<String>,
-    /// Inside, the same acts, or more: the same goal has other ways there.
-    pub inside: Vec<String>,
-    pub proof: Proof,
-    /// The mechanism that is there to stop it.
-    pub stopped_by: &'static str,
-}
-
-/// What makes an attempt a success.
-pub enum Proof {
-    /// The system says that one of the acts worked.
-    Done,
-    /// One of the acts showed this text.
-    Shows(String),
-    /// One of the acts listed this line among others.
-    Lists(String),
-    /// It worked, and the server was not killed meanwhile, which would be this exit code.
-    Survives(i32),
-    /// It got past a SIGTERM to its end, and was not killed, which would be this exit code.
-    Outlives(i32),
-    /// After the server is gone, something still writes to this file.
-    StaysBehind { bare: PathBuf, inside: PathBuf },
-}
-
-/// Attempts that one server makes one after the other, in a sandbox with these flags.
-pub struct Session {
-    pub flags: Vec<String>,
-    pub attempts: Vec<Attempt>,
-}
-
-/// One word for each argument.
-macro_rules! words {
-    ($($word:expr),* $(,)?) => { vec![$($word.to_string()),*] };
-}
-
-/// The same acts on both sides.
-fn same(name: &'static str, acts: Vec<String>, proof: Proof, stopped_by: &'static str) -> Attempt {
-    Attempt { name, bare: acts.clone(), inside: acts, proof, stopped_by }
-}
 
 /// All sessions; `launcher` is the pid of an `mcp run` that holds the secret, as a shell's would.
 pub fn all(scene: &Scene, launcher: u32) -> io::Result<Vec<Session>> {

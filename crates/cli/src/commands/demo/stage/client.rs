@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::commands::demo::server::{ATTEMPT, TOOL};
 
-/// Far more than any answer takes, even on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+/// Far more than any answer takes, even on a busy machine. A start on Windows takes two processes more.
+pub const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 30 } else { 5 });
 /// Enough of stderr for an error message; the rest is read and dropped.
 const STDERR_KEPT: u64 = 16 << 10;
 const PROTOCOL: &str = "2025-06-18";

@@ -1,8 +1,12 @@
 //! Both sides of the demo: the same server and the same attempts, bare and in the sandbox.
 
+mod attempt;
+#[cfg_attr(windows, path = "windows_attempts.rs")]
 mod attempts;
 mod client;
+#[cfg_attr(windows, path = "windows_scene.rs")]
 mod scene;
+mod stand_in;
 mod table;
 mod trial;
 
@@ -12,7 +16,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-use self::attempts::Session;
+use self::attempt::Session;
 use self::client::Server;
 use self::scene::{Scene, TOKEN};
 use self::table::{Row, Table};
@@ -32,6 +36,8 @@ enum Side {
 struct Stage {
     program: PathBuf,
     scene: Scene,
+    /// Flags of every sandbox, beyond those of an attempt.
+    flags: &'static [&'static str],
 }
 
 impl Stage {
@@ -39,13 +45,47 @@ impl Stage {
     fn command(&self, side: Side, flags: &[String]) -> Command {
         let mut command = Command::new(&self.program);
         if side == Side::Inside {
-            command.args(["run", "--quiet"]).args(flags).arg("--").arg(&self.program);
+            command.args(["run", "--quiet"]).args(self.flags).args(flags);
+            command.arg("--").arg(&self.program);
         }
         command.args([GUEST, SERVER]);
         // A home of the stage's own also means that no user configuration widens the sandbox.
-        command.env_clear().env("HOME", self.scene.path("home"));
-        command.env("PATH", "/usr/bin:/bin").env(TOKEN, self.scene.secret());
+        command.env_clear().env(TOKEN, self.scene.secret());
+        self.place(&mut command);
         command
+    }
+
+    #[cfg(not(windows))]
+    fn place(&self, command: &mut Command) {
+        command.env("HOME", self.scene.path("home")).env("PATH", "/usr/bin:/bin");
+    }
+
+    /// Programs of Windows need to know where that is.
+    #[cfg(windows)]
+    fn place(&self, command: &mut Command) {
+        for name in ["SystemRoot", "SystemDrive", "ComSpec", "PATH", "PATHEXT", "TEMP", "TMP"] {
+            command.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
+        command.env("USERPROFILE", self.scene.path("home"));
+        for name in ["APPDATA", "LOCALAPPDATA"] {
+            command.env(name, self.scene.path("local"));
+        }
+    }
+
+    /// The server in its sandbox. Where the machine cannot give what the default policy asks for, that is said,
+    /// and the rest of the demo shows what is left.
+    fn introduce_inside(&mut self) -> Result<(Server, String), Failure> {
+        match self.introduce(Side::Inside) {
+            Err(Failure::Refused(why)) if cfg!(windows) => {
+                render::say(&format!(
+                    "this machine cannot enforce what is asked for, so `mcp run` refuses to start:\n     {why}\n     \
+                     Shown is what is left with --fallback warn."
+                ));
+                self.flags = &["--fallback", "warn"];
+                self.introduce(Side::Inside)
+            }
+            other => other,
+        }
     }
 
     /// Starts the server and sees that it does its honest work.
@@ -73,9 +113,9 @@ pub fn perform(args: &args::Demo) -> Result<u8, Failure> {
     let start = Instant::now();
     let program = std::env::current_exe().map_err(refused)?;
     let scene = Scene::set(&program)?;
-    let stage = Stage { program, scene };
+    let mut stage = Stage { program, scene, flags: &[] };
     // Both stay to the end: the launcher is one of the processes that are attacked.
-    let (launcher, forecast) = stage.introduce(Side::Inside)?;
+    let (launcher, forecast) = stage.introduce_inside()?;
     let (_bare, bare_forecast) = stage.introduce(Side::Bare)?;
     if forecast != bare_forecast {
         let why = format!("the server answers differently in the sandbox: {forecast}");

@@ -7,19 +7,15 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::symlink;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::commands::guest::GUEST;
+use super::stand_in::{Bystander, TemporaryDirectory, unique};
 use crate::failure::Failure;
 
-/// The variable that the user's shell would hold.
-pub const TOKEN: &str = "GITHUB_TOKEN";
-/// So that a bystander is gone soon even if the demo is killed.
-const BYSTANDER_SECONDS: &str = "10";
+pub use super::stand_in::TOKEN;
+
 /// Above every pid that the sandboxes of the demo give to their own processes.
 const LOW_PIDS: u32 = 100;
 
@@ -37,18 +33,14 @@ pub struct Scene {
 impl Scene {
     pub fn set(program: &Path) -> Result<Scene, Failure> {
         let root = TemporaryDirectory::new()?;
-        let path = root.0.clone();
+        let path = root.path().to_owned();
         Scene::furnish(root, program).map_err(|error| Failure::file(&path, &error))
     }
 
     fn furnish(root: TemporaryDirectory, program: &Path) -> io::Result<Scene> {
         let unique = unique();
         let secret = format!("made-up-secret-{unique}");
-        let put = |name: &str, text: &str| {
-            let path = root.0.join(name);
-            fs::create_dir_all(path.parent().unwrap_or(&root.0))?;
-            fs::write(&path, text)
-        };
+        let put = |name: &str, text: &str| root.put(name, text);
         put("home/.ssh/id_ed25519", &format!("not a key, but {secret}\n"))?;
         put("home/.aws/credentials", &format!("aws_secret_access_key = {secret}\n"))?;
         put("home/.bashrc", "# shell start-up\n")?;
@@ -57,16 +49,16 @@ impl Scene {
         put("tmp/.keep", "")?;
         put("run/.keep", "")?;
         put("project/main.py", "print('hello')\n")?;
-        symlink(root.0.join("home/.ssh/id_ed25519"), root.0.join("project/notes.txt"))?;
+        symlink(root.path().join("home/.ssh/id_ed25519"), root.path().join("project/notes.txt"))?;
 
         let abstract_name = format!("mcp-demo-{unique}");
         let abstract_address = SocketAddr::from_abstract_name(&abstract_name)?;
         let listeners = [
-            UnixListener::bind(root.0.join("run/docker.sock"))?,
+            UnixListener::bind(root.path().join("run/docker.sock"))?,
             UnixListener::bind_addr(&abstract_address)?,
         ];
         // A copy made this way stays open in every child: the mistake that is imitated.
-        let leak = rustix::io::dup(fs::File::open(root.0.join("home/.ssh/id_ed25519"))?)?;
+        let leak = rustix::io::dup(fs::File::open(root.path().join("home/.ssh/id_ed25519"))?)?;
         skip_low_pids();
         Ok(Scene {
             bystanders: [Bystander::new(program, &secret)?, Bystander::new(program, &secret)?],
@@ -85,7 +77,7 @@ impl Scene {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.root.0.join(name)
+        self.root.path().join(name)
     }
 
     /// The path as a word of an attempt.
@@ -107,12 +99,12 @@ impl Scene {
 
     /// A process that lives as long as the scene.
     pub fn bystander(&self) -> u32 {
-        self.bystanders[0].0.id()
+        self.bystanders[0].id()
     }
 
     /// A process that somebody may end.
     pub fn victim(&self) -> u32 {
-        self.bystanders[1].0.id()
+        self.bystanders[1].id()
     }
 }
 
@@ -123,52 +115,5 @@ fn skip_low_pids() {
         if let Ok(thread) = std::thread::Builder::new().spawn(|| {}) {
             let _ = thread.join();
         }
-    }
-}
-
-fn unique() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{}-{:x}", std::process::id(), now.as_nanos())
-}
-
-/// A process of ours with a secret in its environment, gone when dropped.
-struct Bystander(Child);
-
-impl Bystander {
-    fn new(program: &Path, secret: &str) -> io::Result<Bystander> {
-        let mut command = Command::new(program);
-        command.args([GUEST, "sleep", BYSTANDER_SECONDS]).env_clear().env(TOKEN, secret);
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // The scene's errors name its directory, which would mislead here.
-        let missing =
-            |error| io::Error::other(format!("cannot start {}: {error}", program.display()));
-        quiet.spawn().map(Bystander).map_err(missing)
-    }
-}
-
-impl Drop for Bystander {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-struct TemporaryDirectory(PathBuf);
-
-impl TemporaryDirectory {
-    fn new() -> Result<TemporaryDirectory, Failure> {
-        let parent = std::env::temp_dir();
-        let parent = parent.canonicalize().map_err(|error| Failure::temporary(&parent, &error))?;
-        let path = parent.join(format!("mcp-demo-{}", unique()));
-        // Fails for anything that is there already, so nobody can have prepared it.
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| Failure::temporary(&path, &error))?;
-        Ok(TemporaryDirectory(path))
-    }
-}
-
-impl Drop for TemporaryDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
-use super::attempts::Attempt;
+use super::attempt::Attempt;
 use super::trial::Seen;
 use crate::commands::policy::to_json;
 use crate::render::Paint;

@@ -8,9 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcp_probe::Outcome;
-use rustix::process::{Pid, Signal, kill_process};
 
-use super::attempts::{Attempt, Proof, Session};
+use super::attempt::{Attempt, Proof, Session};
 use super::client::{Fault, PATIENCE, Server};
 use super::{Side, Stage};
 
@@ -63,8 +62,7 @@ fn try_one(server: &mut Server, attempt: &Attempt, side: Side) -> Result<Seen, F
         (Proof::Outlives(_), Side::Bare) => {
             server.begin(acts)?;
             thread::sleep(CLIENT_TIMEOUT);
-            // Should it be gone already, the missing answer tells.
-            let _ = kill_process(Pid::from_child(server.child()), Signal::TERM);
+            ask_to_end(server);
             server.finish()?
         }
         _ => server.attempt(acts)?,
@@ -76,6 +74,17 @@ fn try_one(server: &mut Server, attempt: &Attempt, side: Side) -> Result<Seen, F
     }
     Ok(judge(&outcomes, &attempt.proof))
 }
+
+/// Should it be gone already, the missing answer tells.
+#[cfg(unix)]
+fn ask_to_end(server: &Server) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let _ = kill_process(Pid::from_child(server.child()), Signal::TERM);
+}
+
+/// A client of Windows has no way to ask.
+#[cfg(not(unix))]
+fn ask_to_end(_: &Server) {}
 
 fn judge(outcomes: &[Outcome], proof: &Proof) -> Seen {
     let success = outcomes.iter().find(|outcome| {

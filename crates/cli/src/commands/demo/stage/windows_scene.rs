@@ -1,0 +1,72 @@
+//! Stand-ins for what a person has to lose on Windows, so that the attempts are harmless without a sandbox.
+//!
+//! Everything lives in one temporary directory, and every secret is made up.
+
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+pub use super::stand_in::TOKEN;
+use super::stand_in::{Bystander, TemporaryDirectory, unique};
+use crate::failure::Failure;
+
+pub struct Scene {
+    // Declared in the order in which things have to go.
+    bystanders: [Bystander; 2],
+    tcp: TcpListener,
+    root: TemporaryDirectory,
+    secret: String,
+}
+
+impl Scene {
+    pub fn set(program: &Path) -> Result<Scene, Failure> {
+        let root = TemporaryDirectory::new()?;
+        let path = root.path().to_owned();
+        Scene::furnish(root, program).map_err(|error| Failure::file(&path, &error))
+    }
+
+    fn furnish(root: TemporaryDirectory, program: &Path) -> io::Result<Scene> {
+        let secret = format!("made-up-secret-{}", unique());
+        root.put(r"home\.ssh\id_ed25519", &format!("not a key, but {secret}\n"))?;
+        root.put(r"home\.aws\credentials", &format!("aws_secret_access_key = {secret}\n"))?;
+        root.put(r"home\profile.ps1", "# shell start-up\n")?;
+        root.put(r"docs\readme.txt", "may be read, not changed\n")?;
+        root.put(r"project\main.py", "print('hello')\n")?;
+        root.put(r"local\.keep", "")?;
+        Ok(Scene {
+            bystanders: [Bystander::new(program, &secret)?, Bystander::new(program, &secret)?],
+            tcp: TcpListener::bind("127.0.0.1:0")?,
+            root,
+            secret,
+        })
+    }
+
+    /// What only a successful theft can show.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// The path as a word of an attempt, without the prefix that only Windows itself needs.
+    pub fn word(&self, name: &str) -> String {
+        let path = self.path(name).to_string_lossy().into_owned();
+        path.strip_prefix(r"\\?\").map_or(path.clone(), str::to_owned)
+    }
+
+    pub fn tcp_address(&self) -> io::Result<String> {
+        Ok(self.tcp.local_addr()?.to_string())
+    }
+
+    /// A process that lives as long as the scene.
+    pub fn bystander(&self) -> u32 {
+        self.bystanders[0].id()
+    }
+
+    /// A process that somebody may end.
+    pub fn victim(&self) -> u32 {
+        self.bystanders[1].id()
+    }
+}

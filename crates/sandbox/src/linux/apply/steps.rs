@@ -1,0 +1,270 @@
+//! The steps of init.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{self, DumpableBehavior, Signal};
+
+use super::{Sandbox, Trouble, confirmed, cut};
+use crate::linux::channel::{Seen, ToInit, ToLauncher};
+use crate::linux::mounts::{Closed, Root, keep_host_proc};
+use crate::linux::outlet::Outlet;
+use crate::linux::step::{Mask, Owner, ProcView, Step};
+use crate::linux::{netlink, run_directory, stdio, sys, terminal};
+use crate::unix::terminal::standard;
+
+impl Sandbox<'_> {
+    pub(super) fn init_step(&mut self, step: &Step) -> Result<Seen, Trouble> {
+        match step {
+            Step::MapIds { uid, gid, outside_uid, .. } => {
+                return Ok(self.map_ids(*uid, *gid, *outside_uid)?);
+            }
+            Step::CgroupRoot => {
+                allow_oom_kill()?;
+                sys::own_cgroup_root()?;
+            }
+            Step::DieWithLauncher => self.die_with_launcher()?,
+            // The end of the channel tells of the launcher's death; a signal would end this
+            // process before the tree.
+            Step::Subreaper => sys::adopt_orphans()?,
+            Step::PrivateDirectories { at, home, tmp, owner } => {
+                run_directory::make(at, &[home, tmp], *owner)?;
+            }
+            Step::Become { uid, gid } => {
+                sys::become_user(*uid, *gid, sys::Groups::Drop)?;
+                let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
+                return Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")));
+            }
+            Step::HideMemory => {
+                process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+                self.compose()?;
+                sys::scrub_start(c"mcp-init");
+            }
+            Step::NewSession => {
+                process::setsid()?;
+            }
+            // A kernel without keys has no keyring to share either, and where a filter around us
+            // refuses the call, the command cannot make it.
+            Step::NewKeyring => match sys::join_new_keyring() {
+                Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {}
+                Err(e) if e.raw_os_error() == Some(libc::EPERM) && sys::is_filtered() => {}
+                other => other?,
+            },
+            // The file means the user namespace of whoever opens it.
+            Step::ForbidNamespaces => fs::write("/proc/sys/user/max_user_namespaces", "0")?,
+            Step::Hostname { name } => rustix::system::sethostname(name.as_bytes())?,
+            Step::Loopback => {
+                sys::interface_up(c"lo")?;
+                // Its own network, so every port of it may be its own; where /proc/sys is
+                // read-only, a server must do with the high ones.
+                let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+            }
+            Step::Routes { own } => return Ok(routes(own)?),
+            Step::Outlets { outlets } => return self.outlets(outlets),
+            Step::Reopen { fd, path } => self.reopen(*fd, path)?,
+            Step::NewRoot { scratch } => {
+                let mut trees = std::mem::take(&mut self.prepared.trees);
+                let of_host = |step: &Step| matches!(step, Step::Proc { view: ProcView::Host, .. });
+                if self.plan.steps.iter().any(|planned| of_host(&planned.step)) {
+                    keep_host_proc(&mut trees)?;
+                }
+                self.root = Some(Root::new(trees, *scratch, self.plan.steps.len())?);
+            }
+            Step::Directory { at } => self.root()?.directory(at)?,
+            Step::Link { at, to } => self.root()?.link(at, to)?,
+            Step::Text { at, text } => self.root()?.text(at, text)?,
+            Step::Show { path, kind } => self.root()?.show(path, *kind)?,
+            Step::Bind { from, at, kind, access, owner } => {
+                self.root()?.bind(from, at, *kind, *access)?;
+                if *owner == Owner::CallerMapped && self.prepared.unmapped.contains(from) {
+                    let mut text = format!("files of root stay closed in {}", from.display());
+                    cut(&mut text);
+                    return Ok(Seen::Less(text));
+                }
+            }
+            Step::Scratch { places } => self.root()?.scratch(places)?,
+            Step::Devices => self.root()?.devices()?,
+            Step::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
+            Step::Hold { places } => return self.hold(places),
+            Step::Protect { places } => return self.protect(places),
+            Step::Mask { masks } => return self.mask(masks),
+            Step::EnterRoot => match self.root.take() {
+                Some(root) => root.enter()?,
+                None => return Err(no_root().into()),
+            },
+            Step::Terminal => {
+                let pair = terminal::Pair::open()?;
+                terminal::copy_settings(&pair.slave, &self.request.stdio);
+                self.channel.send_with(&ToLauncher::Terminal, &[pair.master.as_fd()])?;
+                self.terminal = Some(pair.slave);
+            }
+            Step::DropPrivileges => return Ok(drop_privileges()?),
+            // Of the launcher or the target.
+            Step::SetCgroup { .. }
+            | Step::EnterCgroup { .. }
+            | Step::Namespaces { .. }
+            | Step::LimitUserProcesses { .. }
+            | Step::Timeout { .. }
+            | Step::WatchMemory { .. }
+            | Step::Broker { .. }
+            | Step::Proxy { .. }
+            | Step::Landlock { .. }
+            | Step::Limit { .. }
+            | Step::Descriptors { .. }
+            | Step::Filter { .. }
+            | Step::Execute { .. } => {}
+        }
+        Ok(confirmed())
+    }
+
+    fn outlets(&self, outlets: &[Outlet]) -> Result<Seen, Trouble> {
+        match self.prepared.workshop.stock(outlets) {
+            Ok(count) => Ok(Seen::Confirmed(format!("{count} sockets made"))),
+            Err((outlet, error)) => Err(Trouble { part: outlet.to_string(), error }),
+        }
+    }
+
+    fn hold(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
+        let root = self.root()?;
+        let mut count = Count::default();
+        for at in places {
+            count.add(root.hold(at).map_err(|error| Trouble::at(at, error))?);
+        }
+        Ok(Seen::Confirmed(count.told("held in place")))
+    }
+
+    fn protect(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
+        let root = self.root()?;
+        let mut count = Count::default();
+        for at in places {
+            count.add(root.protect(at).map_err(|error| Trouble::at(at, error))?);
+        }
+        Ok(Seen::Confirmed(count.told("read-only")))
+    }
+
+    fn mask(&mut self, masks: &[Mask]) -> Result<Seen, Trouble> {
+        let root = self.root()?;
+        let mut count = Count::default();
+        root.mask(masks, |closed| count.add(closed)).map_err(|(at, e)| Trouble::at(at, e))?;
+        Ok(Seen::Confirmed(count.told("masked")))
+    }
+
+    fn root(&mut self) -> Result<&mut Root, io::Error> {
+        self.root.as_mut().ok_or_else(no_root)
+    }
+
+    /// A process can map only its own id; root's launcher maps to another one from outside.
+    fn map_ids(&self, uid: u32, gid: u32, outside_uid: u32) -> io::Result<Seen> {
+        let groups = if uid == outside_uid {
+            fs::write("/proc/self/setgroups", "deny")?;
+            fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+            fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+            sys::Groups::Keep
+        } else {
+            match self.channel.receive::<ToInit>()? {
+                Some((ToInit::Mapped, _)) => sys::Groups::Drop,
+                _ => return Err(io::Error::from_raw_os_error(libc::EPIPE)),
+            }
+        };
+        sys::become_user(uid, gid, groups)?;
+        let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
+        Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")))
+    }
+
+    /// The parent's pid is 0 from in here, so whether it died before the first call shows only
+    /// on the socket.
+    fn die_with_launcher(&self) -> io::Result<()> {
+        process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        let mut fds = [PollFd::new(&self.channel, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&now))?;
+        if fds[0].revents().contains(PollFlags::HUP) {
+            sys::exit_now(125);
+        }
+        Ok(())
+    }
+
+    fn reopen(&mut self, fd: i32, path: &Path) -> io::Result<()> {
+        let slot = &mut self.prepared.stdio[fd as usize];
+        if slot.is_none() {
+            *slot = Some(stdio::open_read_only(standard(fd), path, None)?);
+        }
+        Ok(())
+    }
+}
+
+/// What became of the paths of one step.
+#[derive(Default)]
+struct Count {
+    now: usize,
+    gone: usize,
+    unreachable: usize,
+}
+
+impl Count {
+    fn add(&mut self, closed: Closed) {
+        match closed {
+            Closed::Now => self.now += 1,
+            Closed::Gone => self.gone += 1,
+            Closed::Unreachable => self.unreachable += 1,
+        }
+    }
+
+    fn told(&self, what: &str) -> String {
+        let mut text = format!("{} {what}", self.now);
+        for (count, why) in
+            [(self.gone, "gone meanwhile"), (self.unreachable, "closed to the command anyway")]
+        {
+            if count > 0 {
+                text += &format!(", {count} {why}");
+            }
+        }
+        text
+    }
+}
+
+/// A host may be without IPv6; then nothing is reached over it inside either.
+fn routes(own: &[IpAddr]) -> io::Result<Seen> {
+    let mut local = Vec::new();
+    for own in own {
+        match netlink::everything_is_local(*own) {
+            Ok(()) => local.push(own.to_string()),
+            Err(_) if own.is_ipv6() => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(Seen::Confirmed(format!("every address is local, by {}", local.join(" and "))))
+}
+
+/// A launcher that the kernel must never kill for memory (-1000) would make a sandbox that it
+/// cannot kill either, and one at its memory limit would hang.
+fn allow_oom_kill() -> io::Result<()> {
+    let path = "/proc/self/oom_score_adj";
+    match fs::read_to_string(path)?.trim().parse::<i32>() {
+        Ok(score) if score < 0 => fs::write(path, "0"),
+        _ => Ok(()),
+    }
+}
+
+fn no_root() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOENT)
+}
+
+fn drop_privileges() -> io::Result<Seen> {
+    rustix::thread::set_no_new_privs(true)?;
+    let bounding = sys::drop_all_capabilities()?;
+    let left = sys::capabilities_left()?;
+    if left != 0 || !rustix::thread::no_new_privs()? {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    Ok(Seen::Confirmed(match bounding {
+        sys::Bounding::Empty => "capabilities 0 in every set, no_new_privs 1".to_owned(),
+        sys::Bounding::Kept => {
+            "capabilities 0 in every set but the bounding one, no_new_privs 1".to_owned()
+        }
+    }))
+}

@@ -1,0 +1,248 @@
+//! Many connections over one pair of pipes, where no socket can be handed across. Pure.
+//!
+//! One side opens connections (it has the programs), the other answers (it has the network). Each direction of
+//! each connection has a window: a side sends no more than the other said it has room for, so a program that
+//! does not read keeps nobody else waiting, and memory is bounded by [`MOST`] × [`WINDOW`]. The opening side may
+//! have been taken over by the program it serves: whatever it says that the rules do not foresee is a
+//! [`Violation`], and ends everything.
+
+pub mod frame;
+
+use std::collections::{HashMap, VecDeque};
+
+pub use frame::{Frame, Frames, Id, Violation};
+
+/// Connections at a time.
+pub const MOST: usize = 256;
+/// Bytes on their way in one direction of one connection.
+pub const WINDOW: u32 = 64 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Opens,
+    Answers,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Flows,
+    Ended,
+}
+
+#[derive(Debug)]
+struct Stream {
+    /// What may still be sent.
+    credit: u32,
+    /// What the other side may still send.
+    due: u32,
+    /// Heard, and not taken.
+    waiting: VecDeque<u8>,
+    /// Taken, and the other side not told.
+    taken: u32,
+    ours: Way,
+    theirs: Way,
+}
+
+impl Stream {
+    fn new() -> Stream {
+        Stream {
+            credit: WINDOW,
+            due: WINDOW,
+            waiting: VecDeque::new(),
+            taken: 0,
+            ours: Way::Flows,
+            theirs: Way::Flows,
+        }
+    }
+}
+
+/// What a message came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    Nothing,
+    Opened(Id),
+    /// Something about this connection has changed: there is more to take, or room to send.
+    Changed(Id),
+    /// It is gone.
+    Reset(Id),
+    /// All are to come to an end.
+    Bye,
+}
+
+/// The books of one side.
+#[derive(Debug)]
+pub struct Mux {
+    side: Side,
+    streams: HashMap<Id, Stream>,
+    /// The newest that ever was.
+    last: Id,
+    /// What is to be sent to the other side.
+    pub outbox: Vec<u8>,
+}
+
+impl Mux {
+    pub fn new(side: Side) -> Mux {
+        Mux { side, streams: HashMap::new(), last: 0, outbox: Vec::new() }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.streams.len() >= MOST
+    }
+
+    /// A new connection; `None` where there are too many.
+    pub fn open(&mut self) -> Option<Id> {
+        let id =
+            self.last.checked_add(1).filter(|_| self.side == Side::Opens && !self.is_full())?;
+        self.last = id;
+        self.streams.insert(id, Stream::new());
+        Frame::Open(id).write(&mut self.outbox);
+        Some(id)
+    }
+
+    /// Takes a message into the books.
+    pub fn hear(&mut self, frame: Frame) -> Result<Heard, Violation> {
+        match frame {
+            Frame::Hello { .. } => Err(Violation("a second greeting")),
+            Frame::Bye if self.side == Side::Opens => Ok(Heard::Bye),
+            Frame::Bye => Err(Violation("a farewell from the wrong side")),
+            Frame::Open(id) => self.opened(id),
+            Frame::Data(id, bytes) => {
+                let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
+                if stream.theirs == Way::Ended {
+                    return Err(Violation("bytes behind the end"));
+                }
+                let left = stream.due.checked_sub(bytes.len() as u32);
+                stream.due = left.ok_or(Violation("more bytes than there was room for"))?;
+                stream.waiting.extend(bytes);
+                Ok(Heard::Changed(id))
+            }
+            Frame::End(id) => {
+                let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
+                match std::mem::replace(&mut stream.theirs, Way::Ended) {
+                    Way::Flows => Ok(Heard::Changed(id)),
+                    Way::Ended => Err(Violation("a second end")),
+                }
+            }
+            Frame::Reset(id) => match self.stream(id)? {
+                Some(_) => {
+                    self.streams.remove(&id);
+                    Ok(Heard::Reset(id))
+                }
+                None => Ok(Heard::Nothing),
+            },
+            Frame::Credit(id, bytes) => {
+                let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
+                let sum = stream.credit.checked_add(bytes).filter(|sum| *sum <= WINDOW);
+                stream.credit = sum.ok_or(Violation("more room than there is"))?;
+                Ok(Heard::Changed(id))
+            }
+        }
+    }
+
+    fn opened(&mut self, id: Id) -> Result<Heard, Violation> {
+        if self.side == Side::Opens || id <= self.last {
+            return Err(Violation("opened what it may not"));
+        }
+        self.last = id;
+        if self.is_full() {
+            Frame::Reset(id).write(&mut self.outbox);
+            return Ok(Heard::Nothing);
+        }
+        self.streams.insert(id, Stream::new());
+        Ok(Heard::Opened(id))
+    }
+
+    /// `None` for one that is gone: its last messages may have crossed ours.
+    fn stream(&mut self, id: Id) -> Result<Option<&mut Stream>, Violation> {
+        match id <= self.last {
+            true => Ok(self.streams.get_mut(&id)),
+            false => Err(Violation("a connection that never was")),
+        }
+    }
+
+    /// How many bytes may be sent now.
+    pub fn room(&self, id: Id) -> usize {
+        match self.streams.get(&id) {
+            Some(stream) if stream.ours == Way::Flows => stream.credit as usize,
+            _ => 0,
+        }
+    }
+
+    /// Sends bytes, of which there may be no more than there is room for; the rest is not sent. How many were.
+    pub fn send(&mut self, id: Id, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.room(id));
+        let (Some(bytes), Some(stream)) = (bytes.get(..count), self.streams.get_mut(&id)) else {
+            return 0;
+        };
+        stream.credit -= count as u32;
+        frame::data(&mut self.outbox, id, bytes);
+        count
+    }
+
+    /// Says that nothing more comes.
+    pub fn end(&mut self, id: Id) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && std::mem::replace(&mut stream.ours, Way::Ended) == Way::Flows
+        {
+            Frame::End(id).write(&mut self.outbox);
+        }
+    }
+
+    pub fn reset(&mut self, id: Id) {
+        if self.streams.remove(&id).is_some() {
+            Frame::Reset(id).write(&mut self.outbox);
+        }
+    }
+
+    /// What was heard and not taken, or its first part.
+    pub fn waiting(&self, id: Id) -> &[u8] {
+        self.streams.get(&id).map_or(&[], |stream| stream.waiting.as_slices().0)
+    }
+
+    /// The other side has ended.
+    pub fn is_ended(&self, id: Id) -> bool {
+        self.streams.get(&id).is_some_and(|stream| stream.theirs == Way::Ended)
+    }
+
+    /// The other side has ended, and all it said is taken.
+    pub fn is_heard_out(&self, id: Id) -> bool {
+        let is = |stream: &Stream| stream.theirs == Way::Ended && stream.waiting.is_empty();
+        self.streams.get(&id).is_some_and(is)
+    }
+
+    /// Whether anything may still be said on any connection.
+    pub fn has_more_to_say(&self) -> bool {
+        self.streams.values().any(|stream| stream.ours == Way::Flows)
+    }
+
+    /// So many bytes of [`waiting`](Self::waiting) are passed on: there is room for as many more.
+    pub fn take(&mut self, id: Id, count: usize) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let count = count.min(stream.waiting.len());
+        stream.waiting.drain(..count);
+        stream.taken += count as u32;
+        // Not for every byte a message.
+        if stream.taken >= WINDOW / 2 && stream.theirs == Way::Flows {
+            stream.due += stream.taken;
+            Frame::Credit(id, std::mem::take(&mut stream.taken)).write(&mut self.outbox);
+        }
+    }
+
+    /// Forgets a connection that both sides have ended; whether it was one.
+    pub fn close(&mut self, id: Id) -> bool {
+        let is_over = self.is_heard_out(id)
+            && self.streams.get(&id).is_some_and(|stream| stream.ours == Way::Ended);
+        if is_over {
+            self.streams.remove(&id);
+        }
+        is_over
+    }
+
+    /// How much is kept of what was heard.
+    pub fn held(&self) -> usize {
+        self.streams.values().map(|stream| stream.waiting.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! The relay: this program once more, in the command's container, on a port of its loopback. What connects there
+//! goes over two pipes to the launcher. It knows nothing and decides nothing: the command can do with it what it
+//! likes, and has no more by it than the pipes.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::exit;
+use std::time::Duration;
+
+use crate::net::junction::{Door, Junction};
+use crate::net::mux::Frame;
+use crate::windows::apply::{Trouble, number};
+use crate::windows::sys::handles;
+
+/// The first argument of a relay.
+pub const MARK: &str = "mcp-sandbox-relay";
+const NOT_SET_UP: i32 = 125;
+/// How long the launcher's proxy may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Until the launcher closes its pipes, or is gone.
+pub fn serve() -> ! {
+    match carry() {
+        Ok(()) => exit(0),
+        Err(_) => exit(NOT_SET_UP),
+    }
+}
+
+fn carry() -> io::Result<()> {
+    let (from, mut to) = (File::from(handles::duplicate(0)?), File::from(handles::duplicate(1)?));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let mut hello = Vec::new();
+    Frame::Hello { port: listener.local_addr()?.port() }.write(&mut hello);
+    to.write_all(&hello)?;
+    Junction::new(Door::From(listener), from, to)?.run().map(drop)
+}
+
+/// Begins to speak SOCKS with the launcher's proxy, without a word about who we are or where we want to go. Nobody
+/// else gives this answer: it went all the way.
+pub fn is_reached(port: u16) -> Result<String, Trouble> {
+    const GREETING: [u8; 3] = [5, 1, 2];
+    const CHOICE: [u8; 2] = [5, 2];
+    let talk = || -> io::Result<[u8; 2]> {
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(&GREETING)?;
+        let mut answer = [0; 2];
+        stream.read_exact(&mut answer)?;
+        Ok(answer)
+    };
+    match talk() {
+        Ok(CHOICE) => Ok("connected to the relay, and the launcher's proxy answered".to_owned()),
+        Ok(other) => Err((0, format!("somebody else answered ({other:?})"))),
+        Err(e) => {
+            Err((number(&e), "a program in the container cannot reach the relay there".to_owned()))
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Messages of a relay that is in somebody else's hands: no panic, never more kept than the windows allow, and what
+//! is heard does not depend on how the stream was cut.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mcp_sandbox::net::mux::{Frames, MOST, Mux, Side, WINDOW};
+
+fn heard(bytes: &[u8], cut: usize) -> Vec<String> {
+    let (mut frames, mut mux) = (Frames::default(), Mux::new(Side::Answers));
+    let mut all = Vec::new();
+    for piece in bytes.chunks(cut) {
+        frames.feed(piece);
+        loop {
+            match frames.next_frame() {
+                Ok(None) => break,
+                Ok(Some(frame)) => {
+                    let said = mux.hear(frame);
+                    all.push(format!("{said:?}"));
+                    assert!(mux.held() <= MOST * WINDOW as usize);
+                    if said.is_err() {
+                        return all;
+                    }
+                }
+                Err(violation) => {
+                    all.push(format!("{violation:?}"));
+                    return all;
+                }
+            }
+        }
+    }
+    all
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((cut, bytes)) = bytes.split_first() else { return };
+    assert_eq!(heard(bytes, usize::MAX), heard(bytes, usize::from(*cut).max(1)));
+});
