@@ -71,6 +71,9 @@ struct Machine {
     /// Memory of the guest, in MiB
     #[arg(long, default_value_t = 1024, value_name = "MIB")]
     memory: u32,
+    /// Processors of the guest; on a busy machine more of them wait for each other and take longer
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    processors: u32,
     /// Where kernels and results are kept [default: vm in the target directory]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
@@ -101,6 +104,7 @@ fn one(args: &One) -> Result<ExitCode> {
         cgroup: args.cgroup,
         user,
         memory: args.machine.memory,
+        processors: args.machine.processors,
         limit: Duration::from_secs(args.timeout),
     };
     let finished = guest.run(&args.machine.cache(), &shell_words(&args.command), Output::Shown)?;

@@ -32,6 +32,7 @@ mod windows;
 pub use context::{Context, NetworkAccess, Shell};
 pub use rules::{Group, Rule, Rules, RulesError};
 pub use verdict::{Decision, Finding, Verdict};
+pub use windows::{PARSE_SCRIPT, Parsed, may_be_parsed};
 
 /// Longer texts are not read. Agents write commands, not books.
 pub const LONGEST_COMMAND: usize = 64 * 1024;
@@ -51,6 +52,19 @@ pub fn judge(command: &str, shell: Shell, context: &Context) -> Verdict {
         Shell::Bash => evaluator.bash(command),
         Shell::PowerShell => evaluator.powershell(command, shell::Origin::At(0)),
         Shell::Cmd => evaluator.cmd(command, shell::Origin::At(0)),
+    }
+    Verdict::new(command, evaluator.findings)
+}
+
+/// As [`judge`] for PowerShell, with what PowerShell itself found in the text: a script of ours
+/// ([`PARSE_SCRIPT`]) has it parse and tell. What either of the two finds counts.
+pub fn judge_parsed(command: &str, parsed: &Parsed, context: &Context) -> Verdict {
+    let light = judge(command, Shell::PowerShell, context);
+    let mut evaluator = evaluate::Evaluator::new(context);
+    let is_read = |finding: &Finding| finding.rule == "unreadable" && parsed.is_well_formed();
+    evaluator.findings = light.findings.into_iter().filter(|finding| !is_read(finding)).collect();
+    if command.len() <= LONGEST_COMMAND {
+        evaluator.parsed(command, parsed);
     }
     Verdict::new(command, evaluator.findings)
 }

@@ -35,9 +35,15 @@ pub use mcp_guard::{Context, Decision, NetworkAccess, Shell, Verdict};
 use mcp_policy::{Defaults, Layer, NetworkMode, Policy};
 
 use crate::error::Error;
+use crate::file_names;
 use crate::report::Judged;
 use crate::sandbox::Sandbox;
 use crate::wish::Identity;
+
+mod parser;
+mod shells;
+
+pub use shells::{default_shell, joined, words};
 
 /// Programs that builds start without their being named in the command.
 const USUAL_PROGRAMS: [&str; 34] = [
@@ -68,7 +74,7 @@ pub fn prepare_run_command(command: &str, shell: Shell, policy: Policy) -> Prepa
 /// As [`prepare_run_command`], with rules of your own. Whether there is a network is taken from the policy.
 pub fn prepare_with(command: &str, shell: Shell, policy: Policy, context: &Context) -> Prepared {
     let context = Context { network: network(&policy), rules: context.rules.clone() };
-    let verdict = mcp_guard::judge(command, shell, &context);
+    let verdict = judge(command, shell, &context);
     let words = words(command, shell);
     let mut sandbox = Sandbox::new(&words[0]);
     sandbox.args(&words[1..]).policy(policy).programs(programs(command)).identity(Identity::User);
@@ -107,6 +113,18 @@ impl Prepared {
     }
 }
 
+/// What the guard says of a command. PowerShell's own parse counts as well, where there is a PowerShell.
+pub fn judge(command: &str, shell: Shell, context: &Context) -> Verdict {
+    let parsed = match shell {
+        Shell::PowerShell => parser::parse(command),
+        Shell::Bash | Shell::Cmd => None,
+    };
+    match parsed {
+        Some(parsed) => mcp_guard::judge_parsed(command, &parsed, context),
+        None => mcp_guard::judge(command, shell, context),
+    }
+}
+
 /// Whether a policy gives any network, as the guard wants to know it.
 pub fn network(policy: &Policy) -> NetworkAccess {
     let network = &policy.network;
@@ -127,21 +145,6 @@ pub fn judged(verdict: &Verdict) -> Judged {
         rules: verdict.findings.iter().map(|finding| finding.rule.clone()).collect(),
         why: verdict.reason().map(|finding| finding.human.clone()),
     }
-}
-
-/// The words that have a shell run a command.
-pub fn words(command: &str, shell: Shell) -> Vec<OsString> {
-    let words: &[&str] = match shell {
-        Shell::Bash if has_bash() => &["bash", "-c", command],
-        Shell::Bash => &["sh", "-c", command],
-        Shell::PowerShell => &["pwsh", "-NoProfile", "-NonInteractive", "-Command", command],
-        Shell::Cmd => &["cmd", "/d", "/c", command],
-    };
-    words.iter().map(OsString::from).collect()
-}
-
-fn has_bash() -> bool {
-    ["/bin/bash", "/usr/bin/bash"].iter().any(|path| Path::new(path).exists())
 }
 
 /// Programs to be shown for a command: those its text names, and those that builds need.
@@ -177,26 +180,16 @@ impl Project {
             path: directory.to_owned(),
             why: why.to_owned(),
         };
-        let root = directory.canonicalize().map_err(|e| refuse(&e.to_string()))?;
-        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+        let root = file_names::real(directory).map_err(|e| refuse(&e.to_string()))?;
+        let home = std::env::home_dir().and_then(|home| file_names::real(&home).ok());
         if root.parent().is_none() || home.is_some_and(|home| home.starts_with(&root)) {
             return Err(refuse(
                 "is, or holds, your whole home; go to a project, or name one (-C DIR)",
             ));
         }
-        let git = git_elsewhere(&root);
+        let git = crate::protected::git_elsewhere(&root);
         Ok(Project { root, git })
     }
-}
-
-#[cfg(unix)]
-fn git_elsewhere(root: &Path) -> Vec<PathBuf> {
-    crate::unix::protect::git_elsewhere(root)
-}
-
-#[cfg(not(unix))]
-fn git_elsewhere(_: &Path) -> Vec<PathBuf> {
-    Vec::new()
 }
 
 /// The default policy of `mcp exec`: the project can be written but for what other programs act on, there is no

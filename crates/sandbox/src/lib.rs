@@ -27,6 +27,8 @@
 pub mod agent;
 mod control;
 mod error;
+mod file_names;
+mod glob_set;
 pub mod helper;
 mod host;
 mod linux;
@@ -35,6 +37,7 @@ pub mod net;
 mod notices;
 mod plan;
 pub mod platform;
+mod protected;
 mod report;
 mod request;
 pub mod runs;

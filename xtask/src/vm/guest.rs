@@ -40,10 +40,11 @@ impl User {
 
 /// What becomes of what the command prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
+pub enum Output<'a> {
     /// Passed on as it comes.
     Shown,
-    Collected,
+    /// Written to a file as it comes, to be looked at meanwhile.
+    Logged(&'a Path),
 }
 
 pub struct Guest {
@@ -54,6 +55,7 @@ pub struct Guest {
     pub user: User,
     /// MiB.
     pub memory: u32,
+    pub processors: u32,
     pub limit: Duration,
 }
 
@@ -61,14 +63,13 @@ pub struct Finished {
     /// None when it took too long.
     pub code: Option<u8>,
     pub stdout: String,
-    pub stderr: String,
     /// As `uname -r` says it.
     pub release: String,
 }
 
 impl Guest {
     /// Runs a shell script in a new guest.
-    pub fn run(&self, cache: &Path, script: &str, output: Output) -> Result<Finished> {
+    pub fn run(&self, cache: &Path, script: &str, output: Output<'_>) -> Result<Finished> {
         fs::create_dir_all(cache).map_err(|e| format!("{}: {e}", cache.display()))?;
         let bootable = kernel::prepare(self.kernel, cache)?;
         let orders = Temporary::below(cache, "orders")?;
@@ -80,8 +81,8 @@ impl Guest {
         let mut qemu = self.qemu(&bootable, orders, &disk);
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = qemu.spawn().map_err(|error| tools::missing(&qemu, &error))?;
-        let stdout = copied(child.stdout.take(), io::stdout(), output);
-        let stderr = copied(child.stderr.take(), io::stderr(), output);
+        let (out, err) = sinks(output)?;
+        let (stdout, stderr) = (copied(child.stdout.take(), out), copied(child.stderr.take(), err));
         let status = ended(&mut child, self.limit)?;
         let (stdout, stderr) = (joined(stdout)?, joined(stderr)?);
         let code = match fs::read_to_string(orders.join("code")) {
@@ -93,7 +94,7 @@ impl Guest {
                 return Err(format!("the guest ended early:\n{}\n{stderr}", console.trim()).into());
             }
         };
-        Ok(Finished { code, stdout, stderr, release: bootable.release })
+        Ok(Finished { code, stdout, release: bootable.release })
     }
 
     fn settings(&self) -> String {
@@ -128,6 +129,7 @@ impl Guest {
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
         qemu.args(["-M", "q35,smm=off,hpet=off,vmport=off,usb=off,sata=off", "-cpu", "max"]);
         qemu.args(["-accel", "tcg,thread=multi", "-m", &self.memory.to_string()]);
+        qemu.args(["-smp", &self.processors.to_string()]);
         qemu.arg("-kernel").arg(&bootable.image).arg("-initrd").arg(&bootable.initrd);
         qemu.args(["-append", &words]);
         qemu.args(["-virtfs", &format!("local,path=/,mount_tag=host,readonly=on,{share}")]);
@@ -144,7 +146,7 @@ impl Guest {
 }
 
 /// What the caller gives on standard input; a terminal gives nothing.
-fn give_input(orders: &Path, output: Output) -> Result<()> {
+fn give_input(orders: &Path, output: Output<'_>) -> Result<()> {
     let mut input = Vec::new();
     if output == Output::Shown && !io::IsTerminal::is_terminal(&io::stdin()) {
         io::stdin().read_to_end(&mut input)?;
@@ -166,11 +168,20 @@ fn disk(cache: &Path) -> Result<std::path::PathBuf> {
 
 type Copied = JoinHandle<io::Result<Vec<u8>>>;
 
-fn copied(
-    from: Option<impl Read + Send + 'static>,
-    mut to: impl Write + Send + 'static,
-    output: Output,
-) -> Option<Copied> {
+type Sink = Box<dyn Write + Send>;
+
+/// Where what the guest prints on its two streams is written to.
+fn sinks(output: Output<'_>) -> Result<(Sink, Sink)> {
+    Ok(match output {
+        Output::Shown => (Box::new(io::stdout()), Box::new(io::stderr())),
+        Output::Logged(path) => {
+            let log = fs::File::create(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            (Box::new(log.try_clone()?), Box::new(log))
+        }
+    })
+}
+
+fn copied(from: Option<impl Read + Send + 'static>, mut to: Sink) -> Option<Copied> {
     let mut from = from?;
     Some(thread::spawn(move || {
         let mut all = Vec::new();
@@ -181,10 +192,8 @@ fn copied(
                 return Ok(all);
             }
             all.extend(&buffer[..count]);
-            if output == Output::Shown {
-                to.write_all(&buffer[..count])?;
-                to.flush()?;
-            }
+            to.write_all(&buffer[..count])?;
+            to.flush()?;
         }
     }))
 }

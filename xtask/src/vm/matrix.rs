@@ -7,7 +7,9 @@ mod cell;
 mod document;
 mod host;
 mod stage;
+mod suite;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,9 +19,10 @@ use crate::Result;
 use crate::vm::guest::{Cgroup, Guest, Output, User};
 use crate::vm::kernel::Kernel;
 use crate::vm::{Machine, Temporary};
-use cell::{Suite, Tests, Tried};
+use cell::{Tests, Tried};
 use host::Kind;
 use stage::Stage;
+use suite::Suites;
 
 /// Try every control and the escape tests on several kernels and kinds of hosts
 ///
@@ -30,7 +33,8 @@ pub struct Args {
     /// Only cells whose name contains this: 6.1/, /no-landlock/, /root
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
-    /// A directory with mcp, mcp-probe and escape [default: a fresh release build]
+    /// A directory with mcp, mcp-probe, escape and exec, and with `commit`, which says what they were
+    /// built from [default: a fresh release build]
     #[arg(long, value_name = "DIR")]
     bin_dir: Option<PathBuf>,
     /// Leave the escape tests out: minutes instead of hours
@@ -39,6 +43,9 @@ pub struct Args {
     /// Try again what is known already
     #[arg(long)]
     again: bool,
+    /// Of the tests, only those that failed when they were last run there
+    #[arg(long, conflicts_with_all = ["again", "without_tests"])]
+    failed: bool,
     /// Write the table into docs/SECURITY.md
     #[arg(long, conflicts_with = "check")]
     write: bool,
@@ -83,6 +90,31 @@ impl Cell {
         };
         format!("{}/{}/{user}", self.kernel, self.kind.name())
     }
+
+    /// What such a host has, so that no test may skip for want of it.
+    fn required(self, cgroup: Cgroup) -> Vec<&'static str> {
+        let has_landlock =
+            self.kernel >= Kernel::V6_1 && !matches!(self.kind, Kind::NoLandlock | Kind::Neither);
+        let is_root = self.user == User::Root;
+        let has_userns = match self.kind {
+            Kind::Plain | Kind::NoLandlock => true,
+            Kind::NoUnprivileged => is_root,
+            Kind::NoUserNamespaces | Kind::Neither => false,
+        };
+        let features = [
+            ("userns", has_userns),
+            ("cgroup", cgroup == Cgroup::Delegate),
+            ("root", is_root),
+            ("ordinary-user", !is_root),
+            ("mount-attributes", self.kernel >= Kernel::V6_1),
+            ("nproc", self.kernel >= Kernel::V6_1),
+            ("plain", has_landlock),
+            ("landlock", has_landlock),
+            ("landlock-scopes", has_landlock && self.kernel >= Kernel::V6_12),
+            ("landlock-sockets", has_landlock && self.kernel >= Kernel::Newest),
+        ];
+        features.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
+    }
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -100,17 +132,26 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let file = results.join(cell.name().replace('/', "_") + ".json");
         let chosen =
             args.only.is_empty() || args.only.iter().any(|part| cell.name().contains(part));
-        let kept = Tried::read(&file).filter(|tried| {
-            tried.stage == stage.fingerprint && (args.without_tests || tried.suite.is_some())
-        });
-        match kept {
-            Some(tried) if !chosen || !args.again => known.push((cell, tried)),
-            _ if !chosen => {}
-            _ => {
-                let tried = attempt(cell, args, &stage, &cache)?;
-                tried.write(&file)?;
-                known.push((cell, tried));
-            }
+        let kept = Tried::read(&file);
+        let suites = kept.as_ref().and_then(|tried| tried.suites.clone());
+        let is_done = match args.failed {
+            true => !suites.as_ref().is_some_and(Suites::has_failed),
+            false => kept.as_ref().is_some_and(|tried| {
+                tried.stage == stage.fingerprint && (args.without_tests || suites.is_some())
+            }),
+        };
+        if chosen && (args.again || !is_done) {
+            let only = suites.as_ref().filter(|_| args.failed).map(Suites::failed);
+            let mut tried = attempt(cell, args, only, &stage, &cache)?;
+            // Tests take long: those of an earlier commit stand until they are run again.
+            tried.suites = match (tried.suites, suites) {
+                (Some(again), Some(before)) if args.failed => Some(before.repeated(&again)),
+                (now, before) => now.or(before),
+            };
+            tried.write(&file)?;
+            known.push((cell, tried));
+        } else {
+            known.extend(kept.map(|tried| (cell, tried)));
         }
     }
     let table = document::render(&known);
@@ -119,12 +160,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let text = document::replaced(&fs::read_to_string(&document)?, &table)?;
         fs::write(&document, text)?;
     }
-    let has_failed = |suite: &Suite| !suite.failed.is_empty();
-    let failed = known.iter().any(|(_, tried)| tried.suite.as_ref().is_some_and(has_failed));
+    let failed =
+        known.iter().any(|(_, tried)| tried.suites.as_ref().is_some_and(Suites::has_failed));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn attempt(cell: Cell, args: &Args, stage: &Stage, cache: &Path) -> Result<Tried> {
+/// `only`: names of tests, where it is not all of them.
+fn attempt(
+    cell: Cell,
+    args: &Args,
+    only: Option<BTreeMap<String, Vec<String>>>,
+    stage: &Stage,
+    cache: &Path,
+) -> Result<Tried> {
     let guest = Guest {
         kernel: cell.kernel,
         sysctls: cell.kind.sysctls().iter().map(|it| (*it).to_owned()).collect(),
@@ -132,20 +180,24 @@ fn attempt(cell: Cell, args: &Args, stage: &Stage, cache: &Path) -> Result<Tried
         cgroup: args.cgroup,
         user: cell.user,
         memory: args.machine.memory,
+        processors: args.machine.processors,
         limit: Duration::from_secs(args.timeout),
     };
-    let tests = if args.without_tests { Tests::LeftOut } else { Tests::Run };
+    let tests = match args.without_tests {
+        true => Tests::LeftOut,
+        false => Tests::Run { required: cell.required(args.cgroup).join(","), only },
+    };
     eprint!("{:<28} ", cell.name());
     let begun = Instant::now();
-    let finished = guest.run(cache, &cell::script(&stage.directory, tests), Output::Collected)?;
     let logs = cache.join("logs");
     fs::create_dir_all(&logs)?;
     let log = logs.join(cell.name().replace('/', "_"));
-    fs::write(&log, format!("{}\n{}", finished.stdout, finished.stderr))?;
+    let script = cell::script(&stage.directory, &tests);
+    let finished = guest.run(cache, &script, Output::Logged(&log))?;
     if finished.code.is_none() {
         return Err(format!("not done after {} s; see {}", args.timeout, log.display()).into());
     }
-    let tried = Tried::parse(&finished.stdout, &finished.release, &stage.fingerprint)
+    let tried = Tried::parse(&finished.stdout, &finished.release, stage)
         .map_err(|why| format!("{why}; see {}", log.display()))?;
     eprintln!("{} ({} s)", tried.told(), begun.elapsed().as_secs());
     Ok(tried)

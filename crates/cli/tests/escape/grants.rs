@@ -180,7 +180,7 @@ fn below_every_usual_directory() {
         let name = format!("{base}/mcp-escape-grant-{}", std::process::id());
         let dir = Path::new(&name);
         if fs::create_dir(dir).is_err() {
-            println!("SKIP: {base} is not writable here");
+            println!("SKIP: control: {base} is not writable here");
             continue;
         }
         let file = dir.join("file");

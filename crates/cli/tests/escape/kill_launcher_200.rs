@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::require;
-use crate::support::{Run, Scratch, eventually};
+use crate::support::{Run, Scratch, eventually, soon};
 
 const ROUNDS: u32 = 200;
 
@@ -118,9 +118,7 @@ fn nothing_stays_behind() {
         }
         live.signal(libc::SIGKILL);
         live.wait();
-        let gone = eventually(Duration::from_secs(10), || {
-            alive(&family).is_empty() && marked(&marker).is_empty()
-        });
+        let gone = eventually(soon(), || alive(&family).is_empty() && marked(&marker).is_empty());
         let left = (alive(&family), marked(&marker));
         assert!(gone, "round {round}, killed after {delay:?}: processes remain: {left:?}");
     }

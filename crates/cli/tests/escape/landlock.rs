@@ -5,27 +5,17 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::path::Path;
 
 use serde_json::Value;
 
 use crate::require;
-use crate::support::{Run, Scratch, allowed, blocked, landlock_abi, refused};
+use crate::support::{Run, Scratch, allowed, blocked, has_program, landlock_abi, refused};
 
 /// A directory that root's stand-in may write to as well.
 fn grant(scratch: &Scratch) -> std::path::PathBuf {
     let grant = scratch.dir("grant");
     fs::set_permissions(&grant, fs::Permissions::from_mode(0o777)).unwrap();
     grant
-}
-
-/// Whether the host has a program; its absence is said.
-fn have(program: &str) -> bool {
-    let there = Path::new(program).exists();
-    if !there {
-        println!("SKIP: {program} is not here");
-    }
-    there
 }
 
 #[test]
@@ -47,7 +37,7 @@ fn report_names_the_version() {
 #[test]
 fn descriptor_handed_in_opens_nothing() {
     require!("userns", "landlock");
-    if !have("/usr/bin/python3") {
+    if !has_program("python3") {
         return;
     }
     let script = "import os, socket\n\
@@ -152,7 +142,7 @@ fn files_are_worked_with_in_every_writable_place() {
 #[test]
 fn programs_meet_by_unix_sockets() {
     require!("userns");
-    if !have("/usr/bin/python3") {
+    if !has_program("python3") {
         return;
     }
     let scratch = Scratch::new();
@@ -183,7 +173,7 @@ fn programs_meet_by_unix_sockets() {
 #[test]
 fn python_has_terminals_temporary_files_and_children() {
     require!("userns");
-    if !have("/usr/bin/python3") {
+    if !has_program("python3") {
         return;
     }
     let script = "import os, pty, signal, subprocess, tempfile, termios\n\
@@ -212,7 +202,7 @@ fn python_has_terminals_temporary_files_and_children() {
 #[test]
 fn node_starts_and_works() {
     require!("userns");
-    if !have("/usr/bin/node") {
+    if !has_program("node") {
         return;
     }
     let script = "const fs = require('fs'), net = require('net');\
@@ -230,8 +220,7 @@ fn node_starts_and_works() {
 #[test]
 fn git_commits_in_a_grant() {
     require!("userns");
-    if !["/usr/bin/git", "/usr/local/bin/git"].into_iter().any(|git| Path::new(git).exists()) {
-        println!("SKIP: git is not here");
+    if !has_program("git") {
         return;
     }
     let scratch = Scratch::new();
@@ -249,7 +238,7 @@ fn git_commits_in_a_grant() {
 #[test]
 fn compiled_programs_run_where_they_were_made() {
     require!("userns");
-    if !have("/usr/bin/gcc") {
+    if !has_program("gcc") {
         return;
     }
     let scratch = Scratch::new();

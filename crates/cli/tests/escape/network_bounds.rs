@@ -1,7 +1,7 @@
 //! A command that wants to use up the broker is limited, is told of, and goes on running.
 
 use crate::require;
-use crate::support::{Run, World, allowed};
+use crate::support::{Run, World, allowed, patience};
 
 #[test]
 fn names_without_end_are_bounded() {
@@ -9,7 +9,7 @@ fn names_without_end_are_bounded() {
     let world = World::new();
     let run = Run::new().world(&world).allow_net("*.wild.test").allow_net("api.test:443");
     let run = run.probe(&["resolve-many", "3000", "wild.test"]);
-    let finished = run.probe(&["talk", "api.test:443"]).run();
+    let finished = run.probe(&["talk", "api.test:443"]).limit(patience() * 3).run();
     finished.code_is(0).has_no_panic();
     assert!(finished.outcomes.iter().all(|outcome| outcome.ok), "{finished}");
 }
@@ -29,7 +29,7 @@ fn ports_and_addresses_without_end_are_bounded() {
          \x20   s.close()\n\
          print('made', made)\n";
     let run = Run::new().world(&world).allow_net("9.9.0.0/16:443");
-    let finished = run.command(&["python3", "-c", script]).run();
+    let finished = run.command(&["python3", "-c", script]).limit(patience() * 3).run();
     finished.code_is(0).has_no_panic();
     let made: u32 = finished.text().trim_start_matches("made ").trim().parse().unwrap();
     assert!((16..=4096).contains(&made), "{finished}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::require;
-use crate::support::{Finished, Run, Scratch, allowed, blocked, probe_path, refused};
+use crate::support::{Finished, Run, Scratch, allowed, blocked, has_program, probe_path, refused};
 
 const BLOCKED: &str = "mcp: blocked a new process (subprocess is off)";
 
@@ -15,14 +15,6 @@ fn alone() -> Run {
 
 fn probe() -> String {
     probe_path().to_str().unwrap().to_owned()
-}
-
-fn is_here(program: &str) -> bool {
-    let here = std::process::Command::new(program).arg("--version").output().is_ok();
-    if !here {
-        println!("SKIP: {program} is not here");
-    }
-    here
 }
 
 fn script(dir: &Path, name: &str, text: &str) -> std::path::PathBuf {
@@ -124,7 +116,7 @@ fn the_report_says_so() {
 #[test]
 fn node_runs_with_its_threads() {
     require!("userns");
-    if !is_here("node") {
+    if !has_program("node") {
         return;
     }
     let program = "const { Worker } = require('worker_threads');\n\
@@ -140,7 +132,7 @@ fn node_runs_with_its_threads() {
 #[test]
 fn python_runs_with_its_threads() {
     require!("userns");
-    if !is_here("python3") {
+    if !has_program("python3") {
         return;
     }
     let program = "import os, threading, subprocess\n\
@@ -176,7 +168,7 @@ fn scripts_start_with_one_exec() {
     let more = run(&script(&dir, "more", "#!/usr/bin/env -S -i sh\necho $1\n"));
     more.code_is(126);
     assert!(more.stderr.contains("second exec"), "{more}");
-    if is_here("node") {
+    if has_program("node") {
         let node = "#!/usr/bin/env node\nconsole.log(process.argv[2])\n";
         let node = run(&script(&dir, "node", node));
         assert_eq!(node.text(), "word\n", "{node}");
@@ -187,7 +179,7 @@ fn scripts_start_with_one_exec() {
 #[test]
 fn refusals_without_end_do_not_stop_the_clock() {
     require!("userns");
-    if !is_here("perl") {
+    if !has_program("perl") {
         return;
     }
     let run = alone().flag("--timeout").arg("1s").flag("--grace").arg("200ms");

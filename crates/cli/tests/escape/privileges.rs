@@ -104,7 +104,7 @@ fn raw_sockets_cannot_be_made() {
 fn files_cannot_be_opened_by_handle() {
     require!("userns");
     if !is_root() {
-        println!("SKIP: root: no control, an ordinary user may not do it anyway");
+        println!("SKIP: control: an ordinary user may not do it anyway");
     } else {
         allowed(Run::bare().probe(&["open-by-handle", "/usr/bin/env"]));
     }

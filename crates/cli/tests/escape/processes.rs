@@ -2,7 +2,7 @@
 
 use crate::require;
 use crate::support::{
-    FORBIDDEN, Live, NO_PROCESS, PATIENCE, Run, allowed, blocked, eventually, refused,
+    FORBIDDEN, Live, NO_PROCESS, Run, allowed, blocked, eventually, patience, refused,
 };
 
 /// A process on the host, started by the test.
@@ -10,7 +10,7 @@ fn victim() -> (Live, String) {
     let victim = Run::bare().env("CANARY", "seen").probe(&["sleep", "600"]).spawn();
     let pid = victim.pid().to_string();
     let environ = format!("/proc/{pid}/environ");
-    let ready = eventually(PATIENCE, || {
+    let ready = eventually(patience(), || {
         std::fs::read_to_string(&environ).unwrap_or_default().contains("CANARY")
     });
     assert!(ready, "the victim never started");

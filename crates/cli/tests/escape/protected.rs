@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::require;
-use crate::support::{Finished, PLAIN, Run, Scratch, allowed, blocked, eventually, is_root};
+use crate::support::{Finished, PLAIN, Run, Scratch, allowed, blocked, eventually, is_root, soon};
 
 /// What changing something protected answers.
 const FIXED: &[&str] = &["EROFS", "EACCES", "EPERM"];
@@ -327,7 +327,7 @@ fn a_killed_launcher_leaves_nothing_behind() {
         }
         live.wait();
         let gone = || !project.join(".idea").exists() && !project.join(".zshrc").exists();
-        assert!(eventually(Duration::from_secs(10), gone), "{launcher}");
+        assert!(eventually(soon(), gone), "{launcher}");
     }
 }
 

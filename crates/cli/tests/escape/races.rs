@@ -71,7 +71,7 @@ fn race(flag: &str) {
     });
     assert!(seen + caught > 0, "nothing was tried");
     if caught == 0 {
-        println!("SKIP: no round met the moment of the swap");
+        println!("SKIP: control: no round met the moment of the swap");
     }
 }
 

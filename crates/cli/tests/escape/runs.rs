@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use crate::require;
-use crate::support::{PATIENCE, Run, Scratch, eventually, heart_beats, heart_stops, mcp_path};
+use crate::support::{Run, Scratch, eventually, heart_beats, heart_stops, mcp_path, patience};
 
 /// A runtime directory of the test's own.
 struct Desk {
@@ -92,7 +92,7 @@ fn what_went_over_the_network_is_counted_as_it_goes() {
     open.write_all(&[b'x'; 1000]).unwrap();
     let expected = json!({"connections": 1, "bytes_out": 5, "bytes_in": 1000});
     let counted = || desk.of(live.pid()).iter().any(|run| run["network"] == expected);
-    assert!(eventually(PATIENCE, counted), "{:?}", desk.of(live.pid()));
+    assert!(eventually(patience(), counted), "{:?}", desk.of(live.pid()));
     let id = desk.of(live.pid())[0]["id"].as_str().unwrap().to_owned();
     let shown = desk.mcp(&["stats", &id]);
     let text = String::from_utf8_lossy(&shown.stdout);
@@ -196,5 +196,5 @@ fn entries_are_out_of_reach_inside() {
         Run::bare().probe(&list),
         crate::support::ABSENT,
     );
-    assert!(eventually(PATIENCE, || desk.of(live.pid()).len() == 1));
+    assert!(eventually(patience(), || desk.of(live.pid()).len() == 1));
 }

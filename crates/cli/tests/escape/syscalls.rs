@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::require;
-use crate::support::{Run, Scratch, allowed, blocked, refused};
+use crate::support::{Run, Scratch, allowed, blocked, has_program, refused};
 
 /// A call by number, with these arguments.
 fn call(number: i64, arguments: &[&str]) -> Vec<String> {
@@ -272,8 +272,7 @@ fn everyday_programs_run() {
         ),
         ("java", &["-version"], ""),
     ] {
-        if std::process::Command::new(program).arg("--version").output().is_err() {
-            println!("SKIP: {program} is not here");
+        if !has_program(program) {
             continue;
         }
         let run = Run::new().flag("--max-memory").arg("4GiB").write(scratch.path());

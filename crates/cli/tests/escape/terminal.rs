@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::require;
-use crate::support::{Live, PATIENCE, Pty, Run, Scratch, eventually, mcp_path, probe_path};
+use crate::support::{Live, Pty, Run, Scratch, eventually, mcp_path, patience, probe_path};
 
 /// Has a plain shell lead the session, run the command and then the rest of the script: when the
 /// leader of a session ends, the kernel resets its terminal, and there is nothing left to look at.
@@ -58,7 +58,7 @@ fn characters_cannot_be_typed_into_the_users_terminal() {
     };
     let control = typed(Run::bare());
     if !control.contains("[XX]") {
-        println!("SKIP: this kernel has TIOCSTI switched off: {control}");
+        println!("SKIP: control: this kernel has TIOCSTI switched off: {control}");
     }
     let inside = typed(Run::new());
     assert!(inside.contains("[]"), "{inside}");
@@ -90,7 +90,7 @@ fn stop_key_stops_a_job_of_the_inner_shell() {
         pty.type_in("echo start-$((1+1)); sleep 600\n");
         pty.expect("start-2");
         // Until the shell has handed the terminal to sleep, ^Z reaches the shell, which ignores it.
-        let stopped = eventually(PATIENCE, || {
+        let stopped = eventually(patience(), || {
             pty.type_in("\x1a");
             std::thread::sleep(Duration::from_millis(200));
             pty.screen().contains("topped")
@@ -148,7 +148,7 @@ fn stop_key_stops_the_launcher_and_it_continues() {
         let live = pty.on(Run::bare().command(&[probe_path()]).command(&words)).spawn();
         pty.expect("ready-2");
         pty.type_in("\x1a");
-        let seen = |text: &str| eventually(PATIENCE, || events(&path).contains(text));
+        let seen = |text: &str| eventually(patience(), || events(&path).contains(text));
         assert!(seen("stopped"), "sandboxed {sandboxed}: {}\n{}", events(&path), pty.screen());
         fs::write(scratch.join("events.fg"), "").unwrap();
         assert!(seen("continued"), "sandboxed {sandboxed}: {}", events(&path));

@@ -5,24 +5,16 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::require;
-use crate::support::{Finished, Run, Scratch};
+use crate::support::{Finished, Run, Scratch, has_program, patience};
 
 /// Builds take their time on a loaded machine.
-const LONG: Duration = Duration::from_secs(180);
-
-/// Whether a program is on PATH; said where it is not.
-fn has(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
-    if !found {
-        println!("SKIP: {program} is not installed");
-    }
-    found
+fn long() -> Duration {
+    patience() * 3
 }
 
 /// With the user's own HOME: version managers find their programs by it.
 fn exec(project: &Path, command: &str) -> Run {
-    let run = Run::exec(project).limit(LONG);
+    let run = Run::exec(project).limit(long());
     let run = match std::env::var_os("HOME") {
         Some(home) => run.env("HOME", home),
         None => run,
@@ -63,7 +55,7 @@ fn repository(scratch: &Scratch) -> PathBuf {
 #[test]
 fn git_works() {
     require!("userns");
-    if !has("git") {
+    if !has_program("git") {
         return;
     }
     let scratch = Scratch::new();
@@ -95,7 +87,7 @@ fn git_works() {
 #[test]
 fn git_settings_are_told_how_to_be_changed() {
     require!("userns");
-    if !has("git") {
+    if !has_program("git") {
         return;
     }
     let scratch = Scratch::new();
@@ -115,7 +107,7 @@ fn git_settings_are_told_how_to_be_changed() {
 #[test]
 fn a_name_to_commit_with_comes_along() {
     require!("userns");
-    if !has("git") {
+    if !has_program("git") {
         return;
     }
     let scratch = Scratch::new();
@@ -138,7 +130,7 @@ fn a_name_to_commit_with_comes_along() {
 #[test]
 fn cargo_builds() {
     require!("userns");
-    if !has("cargo") {
+    if !has_program("cargo") {
         return;
     }
     let scratch = Scratch::new();
@@ -158,7 +150,7 @@ fn cargo_builds() {
 #[test]
 fn npm_installs_from_a_cache() {
     require!("userns");
-    if !has("npm") || !has("node") {
+    if !has_program("npm") || !has_program("node") {
         return;
     }
     let scratch = Scratch::new();
@@ -191,7 +183,7 @@ fn npm_installs_from_a_cache() {
 #[test]
 fn pytest_runs() {
     require!("userns");
-    if !has("pytest") {
+    if !has_program("pytest") {
         return;
     }
     let scratch = Scratch::new();
@@ -207,7 +199,7 @@ fn pytest_runs() {
 #[test]
 fn make_works_in_parallel() {
     require!("userns");
-    if !has("make") || !has("cc") {
+    if !has_program("make") || !has_program("cc") {
         return;
     }
     let scratch = Scratch::new();

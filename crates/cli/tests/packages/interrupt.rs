@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::index::Index;
 use crate::require;
-use crate::support::{PATIENCE, eventually, sys};
+use crate::support::{eventually, patience, sys};
 use crate::user::{Said, User, text};
 
 const INTERRUPT: i32 = 2;
@@ -60,10 +60,10 @@ fn an_installation_ends_with_its_user_and_the_next_one_works() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        assert!(eventually(PATIENCE, || has_started(&user)), "npm was never started");
+        assert!(eventually(patience(), || has_started(&user)), "npm was never started");
         end(pull, signal);
         let staging = user.path("data/mcp/store/staging");
-        assert!(eventually(PATIENCE, || !is_worked_in(&staging)), "npm goes on");
+        assert!(eventually(patience(), || !is_worked_in(&staging)), "npm goes on");
         user.mcp(&["list", "--json"]).ok().says("[]");
         let run: Said =
             index.command(&user, &["run", "npm:quick", "--", "x"]).output().unwrap().into();
@@ -111,7 +111,7 @@ impl Slow {
                     } else {
                         say("200 OK", &blob[..blob.len() / 2], blob.len());
                         stopped.store(true, Ordering::SeqCst);
-                        std::thread::sleep(PATIENCE);
+                        std::thread::sleep(patience());
                     }
                 });
             }
@@ -140,7 +140,7 @@ fn a_download_ends_with_its_user_and_the_next_one_works() {
         slow.is_stopped.store(false, Ordering::SeqCst);
         let mut run = user.command(&words);
         let run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        assert!(eventually(PATIENCE, || slow.is_stopped.load(Ordering::SeqCst)));
+        assert!(eventually(patience(), || slow.is_stopped.load(Ordering::SeqCst)));
         end(run, signal);
         user.mcp(&["list", "--json"]).ok().says("[]");
     }

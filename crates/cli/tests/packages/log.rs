@@ -113,13 +113,13 @@ fn it_is_followed_past_a_rotation() {
     let shows = |runs: usize| {
         let seen = || seen.lock().unwrap().matches("\"end\"").count();
         assert!(
-            crate::support::eventually(crate::support::PATIENCE, || seen() >= runs),
+            crate::support::eventually(crate::support::patience(), || seen() >= runs),
             "{} of {runs}",
             seen()
         );
     };
     // It may begin to follow only after the first of them: until one is seen, there is another.
-    let started = crate::support::eventually(crate::support::PATIENCE, || {
+    let started = crate::support::eventually(crate::support::patience(), || {
         user.mcp(&["run", "--", "env"]).ok();
         seen.lock().unwrap().contains("\"end\"")
     });

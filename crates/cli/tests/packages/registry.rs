@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{PATIENCE, eventually};
+use crate::support::{eventually, patience};
 use crate::user::{Said, User, text};
 
 pub struct Registry {
@@ -62,7 +62,7 @@ impl Registry {
             .unwrap();
         let registry = Registry { child, host: format!("localhost:{port}") };
         assert!(
-            eventually(PATIENCE, || TcpStream::connect(("127.0.0.1", port)).is_ok()),
+            eventually(patience(), || TcpStream::connect(("127.0.0.1", port)).is_ok()),
             "it did not start"
         );
         Some(registry)

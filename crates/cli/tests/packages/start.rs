@@ -105,13 +105,13 @@ fn what_runs_is_not_collected() {
     let mut running = user.command(&["run", "acme/test", "--", "sleep", "60"]).spawn().unwrap();
     let log = user.path("state/mcp/log.jsonl");
     let has_started = || fs::read_to_string(&log).is_ok_and(|text| text.contains("\"start\""));
-    assert!(crate::support::eventually(crate::support::PATIENCE, has_started));
+    assert!(crate::support::eventually(crate::support::patience(), has_started));
     user.mcp(&["remove", "acme/test@1.0.0"]).fails(125, "is running");
     user.mcp(&["gc", "--older-than", "0s"]).ok();
     user.mcp(&["list"]).ok().says("acme/test@1.0.0");
     running.kill().unwrap();
     running.wait().unwrap();
-    assert!(crate::support::eventually(crate::support::PATIENCE, || user
+    assert!(crate::support::eventually(crate::support::patience(), || user
         .mcp(&["remove", "acme/test@1.0.0"])
         .code
         == 0));

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::{Finished, Scratch, eventually, sys};
+use super::{Finished, Scratch, eventually, soon, sys};
 
 type Buffer = Arc<Mutex<Vec<u8>>>;
 
@@ -116,7 +116,7 @@ impl Live {
             std::thread::sleep(Duration::from_millis(3));
         };
         self.status = Some(status);
-        let closed = eventually(Duration::from_secs(10), || {
+        let closed = eventually(soon(), || {
             *self.stdout.ended.lock().unwrap() && *self.stderr.ended.lock().unwrap()
         });
         assert!(closed, "something still holds the output of {}\n{}", self.shown, self.so_far());

@@ -16,6 +16,8 @@ pub use finished::{Finished, Outcome};
 pub use live::Live;
 pub use needs::{available, is_root, landlock_abi};
 #[cfg(target_os = "linux")]
+pub use needs::{cgroup, has_program, skip};
+#[cfg(target_os = "linux")]
 pub use pty::Pty;
 pub use run::{Ground, PLAIN, Run, mcp_path, probe_path};
 pub use scratch::Scratch;
@@ -25,8 +27,17 @@ pub use world::World;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// No run of a test takes longer, however slow the machine: what does has hung.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// No run of a test takes longer, however slow the machine: what does has hung. An emulated one sets
+/// `MCP_TEST_PATIENCE`, in seconds.
+pub fn patience() -> Duration {
+    let set = std::env::var("MCP_TEST_PATIENCE").ok();
+    Duration::from_secs(set.map_or(60, |text| text.parse().expect("MCP_TEST_PATIENCE")))
+}
+
+/// For what should be over at once: a whole minute of this in every failure would be too long.
+pub fn soon() -> Duration {
+    patience() / 6
+}
 
 /// What a path outside every grant answers.
 pub const ABSENT: &[&str] = &["ENOENT", "EACCES", "EPERM", "ENOTDIR"];
@@ -102,14 +113,14 @@ fn size(path: &Path) -> u64 {
 #[track_caller]
 pub fn heart_beats(path: &Path) {
     let before = size(path);
-    assert!(eventually(PATIENCE, || size(path) > before + 2), "no heartbeat in {path:?}");
+    assert!(eventually(patience(), || size(path) > before + 2), "no heartbeat in {path:?}");
 }
 
 /// Asserts that a heartbeat file, which has grown, stops growing.
 #[track_caller]
 pub fn heart_stops(path: &Path) {
     assert!(size(path) > 0, "never lived: {path:?}");
-    let stopped = eventually(Duration::from_secs(10), || {
+    let stopped = eventually(soon(), || {
         let before = size(path);
         std::thread::sleep(Duration::from_millis(300));
         size(path) == before

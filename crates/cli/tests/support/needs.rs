@@ -17,6 +17,7 @@ pub fn available(feature: &str) -> bool {
         "userns" => user_namespaces(),
         "plain" => landlock(1, "where there are no user namespaces"),
         "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
+        "ordinary-user" => is_root().then(|| "root's stand-in owns nothing of root's".to_owned()),
         "cgroup" => cgroup(),
         "no-cgroup" => cgroup().is_none().then(|| "there are cgroups here".to_owned()),
         "ptrace" => yama(),
@@ -25,17 +26,36 @@ pub fn available(feature: &str) -> bool {
         "landlock-scopes" => landlock(6, "to keep signals and abstract sockets inside"),
         "landlock-sockets" => landlock(9, "to refuse unix sockets by path"),
         "mount-attributes" => mount_attributes(),
+        "nproc" => kernel(5, 14, "for RLIMIT_NPROC to count in a user namespace alone"),
         "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
         other => panic!("no feature is named {other}"),
     };
     let Some(reason) = missing else { return true };
+    skip(feature, reason);
+    false
+}
+
+/// Says why a test cannot try something here, for what is known only in its middle. The caller
+/// returns then.
+#[track_caller]
+pub fn skip(feature: &str, reason: impl std::fmt::Display) {
     let required = std::env::var("MCP_REQUIRE").unwrap_or_default();
     assert!(
         !required.split(',').any(|name| name.trim() == feature),
         "MCP_REQUIRE={required}, but {feature} is missing: {reason}"
     );
     println!("SKIP: {feature}: {reason}");
-    false
+}
+
+/// Whether a program is installed; skips in its name where it is not.
+#[track_caller]
+pub fn has_program(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
+    if !found {
+        skip(program, "is not installed");
+    }
+    found
 }
 
 pub fn user_namespaces() -> Option<String> {
@@ -51,7 +71,7 @@ pub fn user_namespaces() -> Option<String> {
 
 /// Whether limits on a whole tree can be had: a place in cgroup v2 that we may write and that has
 /// the controllers, a user manager to ask for one, or root.
-fn cgroup() -> Option<String> {
+pub fn cgroup() -> Option<String> {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let (mounts, own) = (text("/proc/self/mountinfo"), text("/proc/self/cgroup"));
     let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "));
@@ -99,6 +119,15 @@ pub fn landlock_abi() -> u32 {
 fn landlock(needed: u32, what_for: &str) -> Option<String> {
     let version = landlock_abi();
     (version < needed).then(|| format!("version {version} here, {needed} is needed {what_for}"))
+}
+
+fn kernel(major: u32, minor: u32, what_for: &str) -> Option<String> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let release = release.trim();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|it| it.parse().unwrap());
+    let here: (u32, u32) = (numbers.next().unwrap(), numbers.next().unwrap());
+    let needed = (major, minor);
+    (here < needed).then(|| format!("{release} here, {major}.{minor} is needed {what_for}"))
 }
 
 /// Before Linux 5.12 a file on standard input is copied to a pipe instead of mounted read-only.

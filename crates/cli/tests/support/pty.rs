@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use super::{PATIENCE, Preparation, Run, eventually, sys};
+use super::{Preparation, Run, eventually, patience, sys};
 
 pub struct Pty {
     master: File,
@@ -66,7 +66,7 @@ impl Pty {
     /// Waits until the screen holds the text.
     #[track_caller]
     pub fn expect(&self, text: &str) {
-        let seen = eventually(PATIENCE, || self.screen().contains(text));
+        let seen = eventually(patience(), || self.screen().contains(text));
         assert!(seen, "the terminal never showed {text:?}, but\n{}", self.screen());
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::sys::{self, Preparation};
-use super::{Finished, Live, PATIENCE, Scratch, World, needs};
+use super::{Finished, Live, Scratch, World, needs, patience};
 
 /// The launcher under test: `MCP_BIN`, or the one cargo built for this test.
 pub fn mcp_path() -> PathBuf {
@@ -85,7 +85,7 @@ impl Run {
             stdout: None,
             stderr: None,
             preparations: Vec::new(),
-            limit: PATIENCE,
+            limit: patience(),
         }
     }
 

@@ -98,6 +98,14 @@ pub fn may_write(path: &Path) -> bool {
     unsafe { libc::access(path.as_ptr(), libc::W_OK) == 0 }
 }
 
+/// Whether a directory is gone, or somebody holds its lock.
+pub fn is_gone_or_locked(path: &Path) -> bool {
+    let Ok(directory) = std::fs::File::open(path) else { return true };
+    // SAFETY: takes a descriptor that is open until after the call, and a number.
+    let answer = unsafe { libc::flock(directory.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    answer == -1
+}
+
 /// Signals a process that this test started.
 pub fn kill(pid: u32, signal: i32) {
     // SAFETY: takes two numbers.

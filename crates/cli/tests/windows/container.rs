@@ -90,13 +90,13 @@ fn token() {
     assert_eq!(allowed(Run::bare().probe(&["in-container"])), "false");
 }
 
-fn entries(path: &std::path::Path) -> String {
+pub fn entries(path: &std::path::Path) -> String {
     let listed = Command::new("icacls").arg(path).output().unwrap();
     String::from_utf8_lossy(&listed.stdout).into_owned()
 }
 
 /// A SID of a container that is gone is shown by its numbers.
-const CONTAINER: &str = "S-1-15-2-";
+pub const CONTAINER: &str = "S-1-15-2-";
 
 #[test]
 fn entries_are_withdrawn() {

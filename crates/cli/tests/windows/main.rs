@@ -10,6 +10,8 @@ mod support;
 
 mod container;
 mod demo;
+mod deny;
+mod exec;
 mod handles;
 mod journal;
 mod limits;

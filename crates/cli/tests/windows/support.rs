@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
+use std::os::windows::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -111,6 +112,7 @@ fn own_places(command: &mut Command, home: &Scratch) {
 
 pub struct Run {
     bare: bool,
+    own_console: bool,
     words: Vec<OsString>,
     command: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
@@ -138,6 +140,7 @@ impl Run {
     pub fn strict() -> Run {
         Run {
             bare: false,
+            own_console: false,
             words: Vec::new(),
             command: Vec::new(),
             environment: Vec::new(),
@@ -149,6 +152,12 @@ impl Run {
     /// The same command without a sandbox: the control.
     pub fn bare() -> Run {
         Run { bare: true, ..Run::strict() }
+    }
+
+    /// The launcher gets a console that nobody else has.
+    pub fn own_console(mut self) -> Run {
+        self.own_console = true;
+        self
     }
 
     pub fn flag(mut self, word: impl AsRef<OsStr>) -> Run {
@@ -206,6 +215,11 @@ impl Run {
         command.args(&words[1..]);
         own_places(&mut command, &self.home);
         command.envs(self.environment);
+        if self.own_console {
+            const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+            const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+            command.creation_flags(CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP);
+        }
         let piped = !matches!(self.input, Input::Nothing);
         command.stdin(if piped { Stdio::piped() } else { Stdio::null() });
         let mut child =

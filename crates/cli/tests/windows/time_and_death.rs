@@ -143,6 +143,44 @@ fn timeout_sends_a_break() {
     assert!(began.elapsed() < Duration::from_secs(40), "waited for the grace: {finished:#?}");
 }
 
+/// A launcher in a console of its own, as one that somebody has started, who now presses Ctrl-Break in it.
+fn interrupted(run: Run, heart: &Heart, times: u32) -> crate::support::Finished {
+    let live = run.own_console().spawn();
+    heart_beats(&heart.path);
+    for _ in 0..times {
+        let id = live.child.id().to_string();
+        let sent = Command::new(mcp()).args(["mcp-sandbox-break", &id]).status();
+        assert!(sent.unwrap().success());
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    live.wait()
+}
+
+#[test]
+fn an_interrupt_asks_the_command_and_then_ends_the_tree() {
+    if !breaks_arrive() {
+        return;
+    }
+    // One that does not listen is ended by the break itself …
+    let heart = Heart::new();
+    let run = heart.in_run(Run::new()).flag("--grace").flag("60s");
+    let began = Instant::now();
+    interrupted(run.probe(&["loop-heartbeat", heart.text(), "20"]), &heart, 1).code_is(130);
+    assert!(began.elapsed() < Duration::from_secs(40), "waited for the grace");
+    heart_stops(&heart.path);
+    // … one that ignores it by the end of the grace …
+    let heart = Heart::new();
+    let run = heart.in_run(Run::new()).flag("--grace").flag("500ms");
+    interrupted(run.probe(&["ignore-term", "60", heart.text()]), &heart, 1).code_is(130);
+    heart_stops(&heart.path);
+    // … or by a second one.
+    let heart = Heart::new();
+    let run = heart.in_run(Run::new()).flag("--grace").flag("60s");
+    interrupted(run.probe(&["ignore-term", "80", heart.text()]), &heart, 2).code_is(130);
+    assert!(began.elapsed() < Duration::from_secs(80));
+    heart_stops(&heart.path);
+}
+
 #[test]
 fn those_who_ignore_breaks_die() {
     let heart = Heart::new();

@@ -65,6 +65,10 @@ const HARMLESS: &[&str] = &[
 pub const FETCHERS: &[&str] =
     &["invoke-webrequest", "invoke-restmethod", "curl", "wget", "start-bitstransfer"];
 
+pub fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name.to_lowercase().trim_start_matches("system."))
+}
+
 #[derive(Default)]
 pub struct PowerShell {
     variables: HashMap<String, Value>,
@@ -218,8 +222,7 @@ impl Evaluator<'_> {
             };
             let member = matches!(tokens.get(at + 1), Some(Token::Word(value, _))
                 if value.without_unknown().starts_with("::"));
-            let name = name.to_lowercase();
-            if member && !HARMLESS.contains(&name.trim_start_matches("system.")) {
+            if member && !is_harmless(name) {
                 self.raise("dotnet-call", span.clone());
             }
         }
@@ -273,7 +276,7 @@ impl Evaluator<'_> {
         Output { text: None, from }
     }
 
-    fn named_command(
+    pub(super) fn named_command(
         &mut self,
         name: &Value,
         span: Range<usize>,

@@ -9,8 +9,10 @@ use crate::act::{Args, Failure, Said};
 
 use super::network::look_up;
 
-/// What is dropped in silence must not hang the probe.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Nothing here hangs for ever; a machine that is emulated takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What is dropped in silence shows by waiting alone.
+const SILENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn connect(place: &str) -> Result<TcpStream, Failure> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
@@ -142,7 +144,7 @@ pub(crate) fn udp_talk(args: Args<'_>) -> Said {
         .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
     let local = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(local)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(SILENCE))?;
     socket.connect(target)?;
     socket.send(args.text_or(1, "hello").as_bytes())?;
     let mut answer = [0; 2048];

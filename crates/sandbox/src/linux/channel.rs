@@ -132,9 +132,9 @@ impl Channel {
         let received = loop {
             let mut parts = [IoSliceMut::new(&mut bytes)];
             match recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
-                Err(rustix::io::Errno::INTR) => {}
-                // A peer that died with messages unread resets the socket.
-                Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                // A peer that died with messages unread resets the socket. The kernel says so once, and
+                // before it hands out what the peer had sent: its last words come next.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
                 other => break other?,
             }
         };
@@ -155,5 +155,22 @@ impl Channel {
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An order that crosses the end of the command must not cost its exit code.
+    #[test]
+    fn last_words_arrive_though_the_peer_read_nothing() {
+        let (launcher, init) = Channel::pair().unwrap();
+        launcher.send(&ToInit::SignalAll(libc::SIGCONT)).unwrap();
+        init.send(&ToLauncher::Exited(6)).unwrap();
+        drop(init);
+        let heard = launcher.receive::<ToLauncher>().unwrap();
+        assert!(matches!(heard, Some((ToLauncher::Exited(6), None))), "{heard:?}");
+        assert!(launcher.receive::<ToLauncher>().unwrap().is_none());
     }
 }

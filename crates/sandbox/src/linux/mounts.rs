@@ -211,6 +211,9 @@ impl Root {
         for name in hidden.iter().filter(is_there) {
             let nothing = clone_tree(&self.top, Path::new("dev/null"))?;
             move_onto(&nothing, &proc, name.as_ref())?;
+            // A copy has the flags of /dev/null, if that has its own already.
+            let at = Path::new(PROC).join(name);
+            self.is_left_for_later(&at, Access::ReadOnly, Devices::On);
         }
         // The descriptor of the mount itself cannot be read.
         Ok(Some(fs::openat(

@@ -17,7 +17,7 @@ use crate::linux::deputy::Deputy;
 use crate::linux::gate::{Askers, Gate};
 use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
-use crate::linux::sys::{self, Signals};
+use crate::linux::sys::{self, Change, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{Found, MemoryWatch, Tree};
@@ -186,12 +186,20 @@ impl Supervisor {
             max_tree_memory_bytes: self.watch.as_ref().filter(|w| w.looks > 0).map(|w| w.peak),
             ..Usage::default()
         };
+        let change = waited.as_ref().map(|waited| waited.change);
         if let Some(waited) = waited {
             usage.cpu_seconds = waited.cpu.as_secs_f64();
             usage.max_process_resident_bytes = waited.max_resident_bytes;
         }
-        // Init was killed from outside, and the command with it.
-        let mut ending = self.ending.take().unwrap_or(Ending::Signaled(libc::SIGKILL));
+        let mut ending = match (self.ending.take(), change) {
+            (Some(ending), _) => ending,
+            // Ours to answer for: nobody killed it, and nothing is known of the command.
+            (None, Some(Change::Exited(_))) => {
+                return Err(io::Error::other("its init gave up").into());
+            }
+            // Init was killed from outside, and the command with it.
+            (None, _) => Ending::Signaled(libc::SIGKILL),
+        };
         if let Some(cgroup) = &self.cgroup {
             let used = cgroup.used();
             if used.oom_kills > 0 && ending == Ending::Signaled(libc::SIGKILL) {

@@ -22,9 +22,9 @@ use rustix::fs::{Access, CWD, FileType, access, lstat};
 use rustix::io::Errno;
 
 use crate::error::Error;
+use crate::glob_set::{GlobSet, Position};
 use crate::request::{Denied, DeniedKind, Place, PlaceKind};
 use crate::unix::glob::{self, Glob};
-use crate::unix::glob_set::{GlobSet, Position};
 use crate::unix::listing::{self, Lister};
 use crate::unix::walk::walk;
 

@@ -7,7 +7,6 @@ pub mod deny;
 pub mod direct;
 #[cfg(test)]
 mod fixture;
-pub mod glob_set;
 pub mod layout;
 pub mod listing;
 pub mod locate;

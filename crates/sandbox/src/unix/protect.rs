@@ -16,36 +16,17 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Origin, Policy, Protect, Sourced};
 
 use crate::error::Error;
+use crate::protected::git;
 use crate::request::{Guarded, Place, Protected};
 use crate::unix::walk::walk;
 use crate::wish::Identity;
 
-mod git;
 mod links;
 mod opening;
 mod search;
 pub mod undo;
 
 use search::{Search, Unlisted};
-
-/// Git directories outside of a project that are its own: a worktree's, with all that it shares, or a
-/// submodule's. Only those that point back at the project: a `.git` file alone could name anything.
-pub fn git_elsewhere(root: &Path) -> Vec<PathBuf> {
-    let link = root.join(".git");
-    let Some(directory) = git::pointer(&link, "gitdir:").filter(|to| !to.starts_with(root)) else {
-        return Vec::new();
-    };
-    let is_back = |to: Option<PathBuf>| to.is_some_and(|to| to == link || to == root);
-    if is_back(git::pointer(&directory.join("gitdir"), "")) {
-        let common = git::pointer(&directory.join("commondir"), "");
-        let fits = |common: &PathBuf| directory.parent() == Some(&common.join("worktrees"));
-        return common.filter(fits).into_iter().collect();
-    }
-    match is_back(git::work_tree(&directory)) {
-        true => vec![directory],
-        false => Vec::new(),
-    }
-}
 
 /// Each is a mount inside; who has more of them grants too much.
 const MOST: usize = 4096;

@@ -1,21 +1,24 @@
 //! The helper: this program once more, started as the command will be (same job, token, container, handles),
 //! to find out from inside that the walls hold. It ends before the command is started.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::windows::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::exit;
 use std::time::Duration;
 
-use crate::windows::channel::{Attempt, Failed, Order, Task, Word};
+use crate::windows::channel::{Attempt, Failed, Order, Purpose, Task, Word};
 use crate::windows::outlet;
-use crate::windows::sys::{console, handles, process, token};
+use crate::windows::sys::{console, handles, process, pty, token};
 
 /// The first argument of a helper.
 pub const MARK: &str = "mcp-sandbox-inside";
 /// The first argument of a process that sends Ctrl-Break to another's console.
 pub const BREAK_MARK: &str = "mcp-sandbox-break";
+/// The first argument of one that finds out whose console it has.
+pub const CONSOLE_MARK: &str = "mcp-sandbox-console";
 const NOT_SET_UP: i32 = 125;
 /// A connection to this machine is there at once, or it is refused.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -31,8 +34,18 @@ pub fn dispatch() {
             let sent = process.map(console::send_break);
             exit(if matches!(sent, Some(Ok(()))) { 0 } else { NOT_SET_UP })
         }
+        Some(first) if first == CONSOLE_MARK => {
+            let launcher = args.next().and_then(|word| word.to_str()?.parse().ok());
+            exit(if launcher.is_some_and(has_own_console) { 0 } else { NOT_SET_UP })
+        }
         _ => {}
     }
+}
+
+/// There is a console, and the launcher is not in it.
+fn has_own_console(launcher: u32) -> bool {
+    let is_shown = io::stdin().is_terminal() && io::stdout().is_terminal();
+    is_shown && pty::neighbours().is_ok_and(|list| !list.contains(&launcher))
 }
 
 fn inside() -> ! {
@@ -107,6 +120,10 @@ fn is_refusal(attempt: &Attempt, error: &io::Error) -> bool {
         ),
         Attempt::Spawn => [ACCESS_DENIED, NOT_ENOUGH_QUOTA, CHILD_BLOCKED].contains(&number(error)),
         Attempt::Inherit | Attempt::Allocate(_) => true,
+        // What is not there any more cannot be had either.
+        Attempt::Open(..) => {
+            matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound)
+        }
         _ => kind == io::ErrorKind::PermissionDenied,
     }
 }
@@ -120,6 +137,9 @@ fn words(attempt: &Attempt) -> String {
         Attempt::Inherit => "use a handle that was not handed over".to_owned(),
         Attempt::BreakAway => "start a process outside of the job".to_owned(),
         Attempt::Spawn => "start a process".to_owned(),
+        Attempt::Open(Purpose::Anything, path) => format!("open {path}"),
+        Attempt::Open(Purpose::Changing, path) => format!("change {path}"),
+        Attempt::Open(Purpose::Moving, path) => format!("remove or rename {path}"),
         Attempt::Allocate(bytes) => format!("take {bytes} bytes of memory"),
     }
 }
@@ -139,8 +159,34 @@ fn tried(attempt: &Attempt, order: &Order) -> io::Result<()> {
         },
         Attempt::BreakAway => process::break_away(),
         Attempt::Spawn => process::spawn(),
+        Attempt::Open(purpose, path) => open(*purpose, path),
         Attempt::Allocate(bytes) => allocate(*bytes),
     }
+}
+
+/// With one right after the other: it is enough for an attack to get one of them.
+fn open(purpose: Purpose, path: &str) -> io::Result<()> {
+    const ITSELF: u32 = 0x200_0000 | 0x20_0000;
+    const READ: &[u32] = &[0x1];
+    // Data, appending, attributes.
+    const WRITE: &[u32] = &[0x2, 0x4, 0x100];
+    // Removal, the access list, the owner.
+    const TAKE: &[u32] = &[0x1_0000, 0x4_0000, 0x8_0000];
+    let rights: &[&[u32]] = match purpose {
+        Purpose::Anything => &[READ, WRITE, TAKE],
+        Purpose::Changing => &[WRITE, TAKE],
+        Purpose::Moving => &[TAKE],
+    };
+    let mut refused = io::Error::from(io::ErrorKind::PermissionDenied);
+    for right in rights.iter().copied().flatten() {
+        let opened = OpenOptions::new().access_mode(*right).custom_flags(ITSELF).open(path);
+        match opened {
+            Ok(_) => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(e) => refused = e,
+        }
+    }
+    Err(refused)
 }
 
 fn allocate(bytes: usize) -> io::Result<()> {

@@ -34,8 +34,18 @@ pub enum Attempt {
     Inherit,
     BreakAway,
     Spawn,
+    /// Open a path for one of these.
+    Open(Purpose, String),
     /// Take this many bytes of memory.
     Allocate(usize),
+}
+
+/// What something kept is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    Anything,
+    Changing,
+    Moving,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

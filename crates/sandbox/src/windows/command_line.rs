@@ -57,6 +57,23 @@ pub fn of_batch(script: &OsStr, arguments: &[OsString]) -> Result<OsString, Refu
     Ok(line)
 }
 
+/// The words of a text for cmd.exe, which takes it apart itself: `cmd /d /v:off /s /c "text"`. `None` for other words.
+pub fn of_shell(program: &OsStr, arguments: &[OsString]) -> Option<Result<OsString, Refusal>> {
+    let [flags @ .., text] = arguments else { return None };
+    let name = program.to_str()?.rsplit(['\\', '/']).next()?;
+    let is_text = name.eq_ignore_ascii_case("cmd.exe") && flags == ["/d", "/v:off", "/s", "/c"];
+    is_text.then(|| {
+        let text = text.to_str().ok_or("is not valid Unicode, which cmd.exe cannot be given")?;
+        if text.contains(['\r', '\n', '\0']) {
+            return Err(
+                "has a line break in it, behind which cmd.exe reads nothing; join lines with &&",
+            );
+        }
+        let program = program.to_string_lossy();
+        Ok(format!("\"{program}\" /d /v:off /s /c \"{text}\"").into())
+    })
+}
+
 fn append_quoted(line: &mut OsString, argument: &OsStr) -> Result<(), Refusal> {
     let bytes = argument.as_encoded_bytes();
     if bytes.contains(&0) {
@@ -174,6 +191,14 @@ mod tests {
         for word in ["%PATH%", "a\"&calc", "a\nb", "a\\"] {
             assert!(of_batch(OsStr::new("x.cmd"), &words(word)).is_err(), "{word:?}");
         }
+        let shell = |text: &str| {
+            let flags = ["/d", "/v:off", "/s", "/c", text].map(OsString::from);
+            of_shell(OsStr::new(r"C:\Windows\System32\cmd.exe"), &flags)
+        };
+        let line = shell(r#"echo "a" && exit 3"#).unwrap().unwrap();
+        assert_eq!(line, r#""C:\Windows\System32\cmd.exe" /d /v:off /s /c "echo "a" && exit 3""#);
+        assert!(shell("a\nb").unwrap().is_err());
+        assert!(of_shell(OsStr::new(r"C:\x.exe"), &words("a")).is_none());
         let line = of_batch(OsStr::new(r"C:\x.cmd"), &words("a & b")).unwrap();
         assert_eq!(line, r#"cmd.exe /d /v:off /s /c ""C:\x.cmd" "a & b"""#);
     }

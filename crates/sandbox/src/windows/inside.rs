@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::windows::apply::MARK;
-use crate::windows::channel::{Attempt, Failed, Order, Task, Word};
+use crate::windows::channel::{Attempt, Failed, Order, Purpose, Task, Word};
 use crate::windows::launch::{Trouble, at_step, code};
 use crate::windows::step::{Act, Step};
 use crate::windows::sys::handles::Inheritable;
@@ -94,6 +94,9 @@ fn tasks(plan: &Plan<Step>, relay: Option<u16>) -> Vec<(usize, Task)> {
                 Act::Inherit => Attempt::Inherit,
                 Act::BreakAway => Attempt::BreakAway,
                 Act::Spawn => Attempt::Spawn,
+                Act::Reach { path } => Attempt::Open(Purpose::Anything, path.verbatim()),
+                Act::Change { path } => Attempt::Open(Purpose::Changing, path.verbatim()),
+                Act::Move { path } => Attempt::Open(Purpose::Moving, path.verbatim()),
             }),
             Step::Allowed { directory } => Task::Allowed(directory.to_string()),
             // On no port at all nobody answers.
@@ -140,7 +143,7 @@ pub fn ask(walls: &Walls, order: &Order) -> std::io::Result<(Option<Word>, Mitig
 }
 
 /// What the job tells of the helper is not about the command.
-fn forget(walls: &Walls) {
+pub fn forget(walls: &Walls) {
     let until = Instant::now() + Duration::from_secs(1);
     while Instant::now() < until {
         match walls.port.wait(Duration::from_millis(100)) {

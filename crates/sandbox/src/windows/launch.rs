@@ -14,13 +14,15 @@ use crate::windows::carrier::{Carried, Carrier};
 use crate::windows::channel::Failed;
 use crate::windows::network::REMEDY;
 use crate::windows::runs::Listed;
-use crate::windows::step::Step;
+use crate::windows::step::{Act, Step};
 use crate::windows::streams::Streams;
 use crate::windows::supervise::{Ended, Limits, Supervisor};
 use crate::windows::sys::console::Listening;
 use crate::windows::sys::process::Process;
+use crate::windows::sys::pty::PseudoConsole;
+use crate::windows::terminal::Terminal;
 use crate::windows::walls::Walls;
-use crate::windows::{command_line, environment, inside};
+use crate::windows::{command_line, environment, inside, protect};
 
 /// Why a run came to no end of its own.
 pub enum Trouble {
@@ -54,8 +56,14 @@ pub fn at_step(step: usize, error: &io::Error) -> Trouble {
 /// Runs the command to its end.
 pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Report, Error> {
     let carrier = Carrier::prepare(plan, request, notices)?;
-    match try_run(plan, request, carrier) {
-        Ok(report) => Ok(report),
+    let outcome = try_run(plan, request, carrier);
+    // However it ended, unless the command was never started.
+    let undone = match &outcome {
+        Err(Trouble::Step(_)) => Vec::new(),
+        _ => protect::undo(request),
+    };
+    match outcome {
+        Ok(report) => Ok(Report { undone, ..report }),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
@@ -73,7 +81,7 @@ fn try_run(
     request: &Request,
     carrier: Option<Carrier>,
 ) -> Result<Report, Trouble> {
-    let limits = limits(plan);
+    let limits = limits(plan, request);
     let walls = Walls::build(plan)?;
     let command: Vec<String> =
         request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -85,13 +93,23 @@ fn try_run(
     let _listening = Listening::to(&walls.port)?;
     let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
     let proxy = carried.as_ref().map(Carried::variables).unwrap_or_default();
-    let process = start(plan, request, (&walls, &proxy), &streams, &mut evidence)?;
+    let mut terminal = Terminal::open(&request.stdio, &walls);
+    let console = terminal.as_ref().and_then(Terminal::console);
+    let process = start(plan, request, (&walls, &proxy), (&streams, console), &mut evidence)?;
     if let Some(listed) = &mut listed {
         listed.started(process.id);
     }
-    let (input, outputs) = streams.relay();
+    let (input, outputs) = match &mut terminal {
+        None => streams.relay(),
+        Some(terminal) => {
+            terminal.listen();
+            streams.forget()
+        }
+    };
     let supervisor = Supervisor::new(&walls.job, &walls.port, process, limits, input);
-    let ended = supervisor.run()?;
+    let ended = supervisor.run();
+    drop(terminal);
+    let ended = ended?;
     outputs.finish();
     evidence.extend(own_evidence(plan, &ended));
     let network = carried.map(|carried| carried.finish(&mut evidence));
@@ -107,7 +125,7 @@ fn start(
     plan: &Plan<Step>,
     request: &Request,
     (walls, proxy): (&Walls, &[(&'static str, String)]),
-    streams: &Streams,
+    (streams, console): (&Streams, Option<&PseudoConsole>),
     evidence: &mut Vec<Evidence>,
 ) -> Result<Process, Trouble> {
     let last = plan.steps.len().saturating_sub(1);
@@ -131,7 +149,11 @@ fn start(
     }
     let block = environment::block(&variables);
     let start = walls.start(&program, &line, &block, &cwd, &streams.inside);
-    let suspended = start.suspended().map_err(|e| fail(&e))?;
+    let suspended = match console {
+        None => start.suspended(),
+        Some(console) => start.suspended_in(console),
+    };
+    let suspended = suspended.map_err(|e| fail(&e))?;
     let process = suspended.resume().map_err(|e| fail(&e))?;
     let seen = format!("process {} was put into the job before its first instruction", process.id);
     evidence.push(Evidence { step: last, answer: Answer::Confirmed(seen) });
@@ -148,11 +170,14 @@ fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::R
         let shell = Path::new(&root).join(r"System32\cmd.exe");
         return Ok((shell.into(), command_line::of_batch(program, arguments)?));
     }
-    Ok((program.to_owned(), command_line::of_program(program, arguments)?))
+    let line = command_line::of_shell(program, arguments)
+        .unwrap_or_else(|| command_line::of_program(program, arguments))?;
+    Ok((program.to_owned(), line))
 }
 
-fn limits(plan: &Plan<Step>) -> Limits {
-    let mut limits = Limits::default();
+fn limits(plan: &Plan<Step>, request: &Request) -> Limits {
+    let grace = request.policy.limits.grace.value.as_std();
+    let mut limits = Limits { timeout: None, grace };
     for planned in &plan.steps {
         if let Step::Timeout { after, grace } = &planned.step {
             limits.timeout = Some(after.as_std());
@@ -223,6 +248,10 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
             grant.path
         ),
         Step::Reached => REMEDY.to_owned(),
+        Step::Refused { act: Act::Reach { .. } | Act::Change { .. } | Act::Move { .. } } => {
+            "every container may have it already, by an entry for ALL APPLICATION PACKAGES"
+                .to_owned()
+        }
         _ => String::new(),
     };
     let parts = [failed.why, hint];

@@ -1,15 +1,22 @@
 //! Windows: a job object around the tree, an AppContainer with a restricted token around its files and
-//! network. `access`, `command_line`, `environment`, `facts`, `job`, `journal`, `network`, `plan`, `step` and
-//! `unseen` are pure and compile everywhere; the rest talks to the system.
+//! network. `access`, `access_list`, `command_line`, `environment`, `facts`, `job`, `journal`, `keep`, `kept`, `network`,
+//! `plan`, `spread`, `step` and `unseen` are pure; `deny` and `protect` look at files by the standard library alone. They
+//! compile everywhere; the rest talks to the system.
 
 pub(crate) mod access;
+pub(crate) mod access_list;
 pub(crate) mod command_line;
+pub(crate) mod deny;
 pub(crate) mod environment;
 pub(crate) mod facts;
 pub(crate) mod job;
 pub(crate) mod journal;
+pub(crate) mod keep;
+pub(crate) mod kept;
 pub(crate) mod network;
 pub(crate) mod plan;
+pub(crate) mod protect;
+pub(crate) mod spread;
 pub(crate) mod step;
 pub(crate) mod unseen;
 
@@ -19,6 +26,10 @@ mod apply;
 pub(crate) mod carrier;
 #[cfg(windows)]
 mod channel;
+#[cfg(windows)]
+mod denials;
+#[cfg(windows)]
+mod disk;
 #[cfg(windows)]
 mod inside;
 #[cfg(windows)]
@@ -48,13 +59,18 @@ mod supervise;
 #[cfg(windows)]
 mod sys;
 #[cfg(windows)]
+mod terminal;
+#[cfg(windows)]
 mod trail;
 #[cfg(windows)]
 mod walls;
 
 pub use access::{Access, Grant};
+#[cfg(windows)]
+pub(crate) use disk::count_names;
 pub use facts::WindowsFacts;
 pub use job::{CpuRate, JobLimits};
+pub use keep::{Keep, Kept};
 pub use plan::{is_visible, plan};
 pub use step::{Act, Stage, Step};
 pub use unseen::explain;

@@ -18,6 +18,7 @@ use crate::windows::access::{Access, Grant, entries};
 use crate::windows::environment;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::job::{CpuRate, JobLimits};
+use crate::windows::kept;
 use crate::windows::network;
 use crate::windows::step::{Act, ContainerNetwork, Integrity, Step};
 
@@ -99,6 +100,12 @@ fn held_by_container(request: &Request) -> Vec<Control> {
     if request.policy.process.subprocess.value == Subprocess::Refused {
         held.push(Control::Subprocess);
     }
+    if !request.policy.filesystem.deny.is_empty() {
+        held.push(Control::Deny);
+    }
+    if request.protects() {
+        held.push(Control::Protect);
+    }
     held
 }
 
@@ -109,6 +116,9 @@ fn container(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
     };
     let profile = facts.profile();
     steps.push(Step::Container { profile, network }, &held_by_container(request));
+    for (keep, control) in kept::kept(request).0 {
+        steps.push(Step::Keep { keep }, &[control]);
+    }
     for grant in entries(grants(request, facts).0, &facts.readable) {
         steps.push(Step::Grant { grant }, &[Control::Filesystem]);
     }
@@ -165,6 +175,9 @@ fn checks(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
         check(Act::Connect, Control::Network);
     }
     check(Act::OpenLauncher, Control::ProcessIsolation);
+    for (keep, control) in kept::kept(request).0 {
+        check(kept::act(&keep), control);
+    }
     if !may_spawn {
         check(Act::Spawn, Control::Subprocess);
     }
@@ -187,6 +200,7 @@ fn intent(control: Control, request: &Request, facts: &WindowsFacts) -> Intent {
         control,
         Control::Filesystem
             | Control::Deny
+            | Control::Protect
             | Control::Network
             | Control::Subprocess
             | Control::ProcessIsolation
@@ -206,20 +220,8 @@ fn wanted(control: Control, request: &Request, facts: &WindowsFacts) -> Intent {
     let limits = &request.policy.limits;
     match control {
         Control::Filesystem => filesystem(request, facts),
-        Control::Deny => match request.policy.filesystem.deny.is_empty() {
-            true => Intent::NotRequested,
-            false => Intent::unavailable(
-                "closing a part of a granted directory is not built for Windows yet",
-                "grant only the directories that the command needs, and leave out --deny",
-            ),
-        },
-        Control::Protect => match request.protects() {
-            false => Intent::NotRequested,
-            true => Intent::unavailable(
-                "protecting settings in writable directories is not built for Windows yet",
-                "add --no-protect, or grant less to write",
-            ),
-        },
+        Control::Deny => kept::deny_intent(request),
+        Control::Protect => kept::protect_intent(request),
         Control::Network => network::intent(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,

@@ -9,16 +9,17 @@ use mcp_policy::{Origin, Sourced, WindowsPath};
 use crate::error::Error;
 use crate::request::{HOME, Home, Place, PlaceKind, Request};
 use crate::variables;
+use crate::windows::denials::Denials;
 use crate::windows::locate::{self, Located};
-use crate::windows::{secrets, stdio};
+use crate::windows::{protect, secrets, stdio};
 use crate::wish::Wish;
 
 pub fn resolve(wish: Wish) -> Result<Request, Error> {
     let Wish { policy, command, cwd, home, programs, .. } = wish;
     let current = std::env::current_dir()
         .map_err(|source| Error::Io { doing: "find the current directory".to_owned(), source })?;
-    let read = grants(&policy.filesystem.read, "read")?;
-    let write = grants(&policy.filesystem.write, "write")?;
+    let mut read = grants(&policy.filesystem.read, "read")?;
+    let mut write = grants(&policy.filesystem.write, "write")?;
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let located = locate::locate(program, &current)?;
     let mut shown = Vec::new();
@@ -30,6 +31,11 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
     for path in &located.shown {
         shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
     }
+    let denials = Denials::find(&policy, [&read, &write, &shown], home.as_deref())?;
+    denials.spare(&located, home.as_deref())?;
+    let withdrawn = denials.withdraw([&mut read, &mut write], &mut shown);
+    let unprotected = protect::exceptions(&policy, &write)?;
+    let protected = protect::find(&policy, &write, &unprotected)?;
     let visible: Vec<PathBuf> =
         shown.iter().chain(&read).chain(&write).map(|place| place.path.clone()).collect();
     let start = start_directory(cwd, &current, &visible)?;
@@ -44,6 +50,10 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
         shown,
         read,
         write,
+        denied: denials.denied.clone(),
+        withdrawn,
+        protected,
+        unprotected,
         held_back,
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd: start,

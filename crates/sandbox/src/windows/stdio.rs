@@ -6,6 +6,11 @@ use crate::request::Stdio;
 use crate::windows::sys::handles::{self, Kind};
 
 pub fn inspect() -> Result<[Stdio; 3], Error> {
+    let all = [0, 1, 2];
+    // A user at a console; with one of them elsewhere, a console of its own would not bring it there.
+    if all.iter().all(|number| handles::kind(*number) == Kind::Console) {
+        return Ok(all.map(|_| Stdio::Terminal));
+    }
     Ok([kind(0)?, kind(1)?, kind(2)?])
 }
 

@@ -10,6 +10,7 @@ use crate::plan::Describe;
 use crate::request::{Stdio, lossy};
 use crate::windows::access::Grant;
 use crate::windows::job::{CpuRate, JobLimits};
+use crate::windows::keep::{Keep, Kept};
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +39,12 @@ pub enum Act {
     BreakAway,
     /// Start a process.
     Spawn,
+    /// Open what is denied, for anything.
+    Reach { path: WindowsPath },
+    /// Open what is protected, for anything that changes it.
+    Change { path: WindowsPath },
+    /// Open what is held in its place, to remove or to rename it.
+    Move { path: WindowsPath },
 }
 
 /// A privilege and group diet.
@@ -77,6 +84,11 @@ pub enum Step {
     Container {
         profile: String,
         network: ContainerNetwork,
+    },
+    /// Not by an entry, but by there being none when the grants are made.
+    Keep {
+        #[serde(flatten)]
+        keep: Keep,
     },
     Grant {
         #[serde(flatten)]
@@ -151,6 +163,11 @@ impl Step {
             Step::Timeout { .. } => "arm the timeout",
             Step::Token { .. } => "restrict the token",
             Step::Container { .. } => "make a container",
+            Step::Keep { keep } => match keep.kept {
+                Kept::Closed => "leave closed",
+                Kept::ReadOnly => "leave read-only",
+                Kept::InPlace => "hold in its place",
+            },
             Step::Grant { .. } => "let the container",
             Step::Relay => "start a relay inside",
             Step::NoChildren => "refuse new processes",
@@ -185,6 +202,7 @@ impl Step {
             Step::Container { profile, network: ContainerNetwork::Host } => {
                 format!("{profile} with the network's capabilities")
             }
+            Step::Keep { keep } => keep.path.to_string(),
             Step::Grant { grant } => format!("{} {}", grant.access, grant.path),
             Step::Handles { .. } => "but the standard three".to_owned(),
             Step::Refused { act } => act.to_string(),
@@ -235,6 +253,9 @@ impl fmt::Display for Act {
             Act::Inherit => f.write_str("use a handle that was not handed over"),
             Act::BreakAway => f.write_str("start a process outside of the job"),
             Act::Spawn => f.write_str("start a process"),
+            Act::Reach { path } => write!(f, "open {path}"),
+            Act::Change { path } => write!(f, "change {path}"),
+            Act::Move { path } => write!(f, "remove or rename {path}"),
         }
     }
 }

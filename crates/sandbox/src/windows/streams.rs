@@ -37,6 +37,11 @@ impl Streams {
         Ok(Streams { inside, input, outputs })
     }
 
+    /// The command has a console instead.
+    pub fn forget(self) -> (Option<Input>, Outputs) {
+        (None, Outputs(Vec::new()))
+    }
+
     /// Begins to copy, once the command has its ends.
     pub fn relay(self) -> (Option<Input>, Outputs) {
         drop(self.inside);

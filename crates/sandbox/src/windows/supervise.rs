@@ -41,9 +41,8 @@ pub struct Supervisor<'a> {
     pub limits: Limits,
     pub input: Option<Input>,
     pub started: Instant,
-    /// Since when the time is up.
+    /// Since when it is asked to end: the time is up, or somebody has pressed Ctrl-C.
     asked: Option<Instant>,
-    interrupts: u32,
     ending: Option<Ending>,
     active: u64,
     most: u64,
@@ -66,7 +65,6 @@ impl<'a> Supervisor<'a> {
             input,
             started: Instant::now(),
             asked: None,
-            interrupts: 0,
             ending: None,
             active: 0,
             most: 0,
@@ -125,15 +123,12 @@ impl<'a> Supervisor<'a> {
                 self.end(Ending::Signaled(SIGXCPU));
                 self.kill();
             }
-            // The first one is the command's to obey.
-            Event::Wake(INTERRUPT) if self.interrupts > 0 => {
+            // The first one is the command's to obey, with its own code where it has one; the second is an order.
+            Event::Wake(INTERRUPT) if self.asked.is_some() => {
                 self.end(Ending::Signaled(SIGINT));
                 self.kill();
             }
-            Event::Wake(INTERRUPT) => {
-                self.interrupts += 1;
-                self.send_break();
-            }
+            Event::Wake(INTERRUPT) => self.ask(Instant::now()),
             // It may take its time, or refuse.
             Event::Wake(TERMINATE) => self.send_break(),
             Event::Wake(CLOSE) => {
@@ -158,19 +153,26 @@ impl<'a> Supervisor<'a> {
         let now = Instant::now();
         if let Some(since) = self.asked {
             if now.duration_since(since) >= self.limits.grace {
+                // Of a timeout it is known already.
+                self.end(Ending::Signaled(SIGINT));
                 self.kill();
             }
             return;
         }
         let Some(timeout) = self.limits.timeout else { return };
         if now.duration_since(self.started) >= timeout {
-            self.asked = Some(now);
             self.end(Ending::Timeout);
-            if let Some(input) = &self.input {
-                input.close();
-            }
-            self.send_break();
+            self.ask(now);
         }
+    }
+
+    /// Asks the command to end; when the grace is over, it is ended.
+    fn ask(&mut self, now: Instant) {
+        self.asked = Some(now);
+        if let Some(input) = &self.input {
+            input.close();
+        }
+        self.send_break();
     }
 
     /// Asks the command to end, as Ctrl-Break does in a console. Only somebody in that console can, so it is

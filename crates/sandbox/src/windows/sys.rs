@@ -10,6 +10,7 @@ pub mod handles;
 pub mod job;
 pub mod port;
 pub mod process;
+pub mod pty;
 pub mod random;
 pub mod sid;
 pub mod token;

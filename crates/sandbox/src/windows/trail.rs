@@ -6,9 +6,13 @@ use std::io::{self, Read, Write};
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use mcp_policy::WindowsPath;
+use mcp_policy::windows_path::Spelling;
+
+use crate::windows::disk::Disk;
 use crate::windows::journal::{self, Made};
-use crate::windows::sys::sid::Sid;
-use crate::windows::sys::{acl, container};
+use crate::windows::sys::container;
+use crate::windows::{access_list, spread};
 
 /// Deny all sharing.
 const EXCLUSIVE: u32 = 0;
@@ -65,9 +69,7 @@ fn take_back(made: Vec<Made>) -> bool {
     let mut is_done = true;
     for made in journal::backwards(made) {
         let undone = match &made {
-            Made::Entry { sid, path } => {
-                Sid::parse(sid).and_then(|sid| acl::shut_out(Path::new(path), &sid).map(drop))
-            }
+            Made::Entry { sid, path } => withdraw(sid, path),
             Made::Profile { name } => container::remove(name),
             Made::Scratch { at } if journal::is_own_directory(at) => fs::remove_dir_all(at),
             Made::Scratch { .. } => Ok(()),
@@ -78,6 +80,14 @@ fn take_back(made: Vec<Made>) -> bool {
         };
     }
     is_done
+}
+
+/// A journal names containers' SIDs and places on drives; of anything else there is no entry of ours.
+fn withdraw(sid: &str, path: &str) -> io::Result<()> {
+    let nothing = || io::Error::from(io::ErrorKind::NotFound);
+    let sid = access_list::sid(sid).filter(|_| sid.starts_with("S-1-15-2-")).ok_or_else(nothing)?;
+    let path = WindowsPath::parse(path, Spelling::Resolved).map_err(|_| nothing())?;
+    spread::shut_out(&Disk, &sid, &path)
 }
 
 /// Whether there is nothing to take back: it is gone, or was never ours to change.

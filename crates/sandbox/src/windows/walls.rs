@@ -10,18 +10,21 @@ use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::runs::RunId;
 use crate::windows::access::{Access, Grant};
+use crate::windows::access_list;
 use crate::windows::channel::Failed;
+use crate::windows::disk::{self, Disk};
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
 use crate::windows::journal::Made;
+use crate::windows::keep::Keep;
 use crate::windows::launch::{Trouble, at_step, code};
+use crate::windows::spread;
 use crate::windows::step::{Integrity, Step};
-use crate::windows::sys::acl;
 use crate::windows::sys::container::Container;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::job::Job;
 use crate::windows::sys::port::Port;
 use crate::windows::sys::process::{Children, Start};
-use crate::windows::sys::sid::{ALL_CONTAINERS, Sid};
+use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::Token;
 use crate::windows::trail::Trail;
 use crate::windows::{probe, runs};
@@ -38,6 +41,7 @@ pub struct Walls {
     pub evidence: Vec<Evidence>,
     /// The run's private directory.
     pub scratch: PathBuf,
+    keeps: Vec<Keep>,
     trail: Option<Trail>,
 }
 
@@ -53,6 +57,7 @@ impl Walls {
             children: Children::Allowed,
             evidence: Vec::new(),
             scratch: PathBuf::new(),
+            keeps: Vec::new(),
             trail: None,
         };
         for (step, planned) in plan.steps.iter().enumerate() {
@@ -97,6 +102,10 @@ impl Walls {
                 self.container = Some(container);
                 seen(&text)
             }
+            Step::Keep { keep } => {
+                self.keeps.push(keep.clone());
+                seen("")
+            }
             Step::Grant { grant } => self.grant(grant).map(Some),
             Step::NoChildren => {
                 self.children = Children::Refused;
@@ -136,33 +145,31 @@ impl Walls {
         Ok(Answer::Confirmed(String::new()))
     }
 
-    fn grant(&mut self, Grant { path, access }: &Grant) -> Result<Answer, Refused> {
-        let Some(sid) = self.container.as_ref().map(|container| container.sid.clone()) else {
+    fn grant(&mut self, grant: &Grant) -> Result<Answer, Refused> {
+        let Some(sid) = self.container.as_ref().map(|container| container.sid.to_string()) else {
             return Err(Refused::Reads("there is no container to let in".to_owned()));
         };
-        let text = path.to_string();
-        let place = Path::new(&text);
-        let everybody = Sid::parse(ALL_CONTAINERS)?;
-        if *access < Access::Write && acl::lets_in(place, &everybody, *access).unwrap_or(false) {
-            return Ok(Answer::Confirmed(format!("every container can {access} {text}")));
+        let Grant { path, access } = grant;
+        let bytes = |text: &str| {
+            access_list::sid(text).ok_or_else(|| Refused::Reads(format!("{text} is no SID")))
+        };
+        let given = disk::gives(path, &bytes(ALL_CONTAINERS)?).unwrap_or_default();
+        if *access < Access::Write && given & access.mask() == access.mask() {
+            return Ok(Answer::Confirmed(format!("every container can {access} {path}")));
         }
-        self.note(Made::Entry { sid: sid.to_string(), path: text.clone() })?;
-        match acl::let_in(place, &sid, *access) {
-            Ok(()) => {}
+        self.note(Made::Entry { sid: sid.clone(), path: path.to_string() })?;
+        match spread::let_in(&Disk, &bytes(&sid)?, grant, &self.keeps) {
+            Ok(()) => Ok(Answer::Confirmed(String::new())),
             // Somebody else's directory above: files below can be had by their full names all the same.
             Err(e)
                 if *access == Access::Attributes && e.kind() == io::ErrorKind::PermissionDenied =>
             {
-                return Ok(Answer::Confirmed(format!(
-                    "{text} is not ours to open: a program that looks at every directory above its own (Node) \
-                     needs, once, as administrator: icacls \"{text}\" /grant *S-1-15-2-1:(RA)"
-                )));
+                Ok(Answer::Confirmed(format!(
+                    "{path} is not ours to open: a program that looks at every directory above its own (Node) \
+                     needs, once, as administrator: icacls \"{path}\" /grant *S-1-15-2-1:(RA)"
+                )))
             }
-            Err(e) => return Err(e.into()),
-        }
-        match acl::lets_in(place, &sid, *access)? {
-            true => Ok(Answer::Confirmed(String::new())),
-            false => Err(Refused::Reads("the entry was accepted, and is not there".to_owned())),
+            Err(e) => Err(e.into()),
         }
     }
 

@@ -1,13 +1,14 @@
 //! What is tried in one guest, and what came of it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::stage::Stage;
+use super::suite::{self, Suite, Suites};
 use crate::Result;
 
 /// Between the parts of what the script prints. A part's name and a code follow.
@@ -19,25 +20,51 @@ const ASK: &str = "--fallback warn --read /scratch/read --write /scratch/write -
                    --no-subprocess --max-memory 256M --max-cpu 500 --max-cpu-time 60s --max-pids 64 \
                    --max-fds 256 --max-file-size 16M --max-tmp 16M --max-address-space 8G --timeout 300s";
 
-const SUITE: &str = "MCP_BIN=$bin/mcp MCP_PROBE_BIN=$bin/mcp-probe \
-                     $bin/escape --show-output --test-threads 2 2>&1; part suite";
+/// Seconds that a test waits before it takes something for hung: all is emulated here, and slow.
+const PATIENCE: u32 = 240;
 
-/// Whether the escape tests are part of a trial; they take most of its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether the tests are part of a trial; they take most of its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tests {
-    Run,
+    Run {
+        /// None of them may miss these: `MCP_REQUIRE`.
+        required: String,
+        /// Names by suite, where it is not all of them.
+        only: Option<BTreeMap<String, Vec<String>>>,
+    },
     LeftOut,
 }
 
+impl Tests {
+    fn script(&self) -> String {
+        let Tests::Run { required, only } = self else {
+            return String::new();
+        };
+        let mut text = format!(
+            "export MCP_REQUIRE={required} MCP_BIN=$bin/mcp MCP_PROBE_BIN=$bin/mcp-probe\n\
+             export MCP_TEST_PATIENCE={PATIENCE}\n"
+        );
+        for name in suite::NAMES {
+            let words = match only {
+                None => String::new(),
+                Some(only) => match only.get(name) {
+                    Some(tests) => format!("--exact {} ", tests.join(" ")),
+                    None => continue,
+                },
+            };
+            let words = words + "--show-output --test-threads 3";
+            text += &format!("$bin/{name} {words} 2>&1; part {name}\n");
+        }
+        text
+    }
+}
+
 /// For a shell in the guest, whose disk is at /scratch.
-pub fn script(stage: &Path, tests: Tests) -> String {
-    let suite = match tests {
-        Tests::Run => SUITE,
-        Tests::LeftOut => "",
-    };
+pub fn script(stage: &Path, tests: &Tests) -> String {
+    let suites = tests.script();
     format!(
         r#"bin=/scratch/bin
-mkdir $bin /scratch/read /scratch/write && cp '{stage}'/mcp '{stage}'/mcp-probe '{stage}'/escape $bin || exit
+mkdir $bin /scratch/read /scratch/write && cp '{stage}'/* $bin || exit
 chmod 755 $bin $bin/* /scratch/read; chmod 777 /scratch/write; touch /scratch/read/secret
 cd /scratch/read
 part() {{ code=$?; echo; echo "{MARK} $1 $code"; }}
@@ -46,7 +73,8 @@ timeout -k 9 300 $bin/mcp run --report /scratch/report {ASK} -- $bin/mcp-probe c
 cat /scratch/said; part said
 cat /scratch/report 2>/dev/null; part report
 timeout -k 9 600 $bin/mcp doctor --json; part doctor
-{suite}
+cd /scratch
+{suites}
 exit 0
 "#,
         stage = stage.display()
@@ -58,6 +86,8 @@ exit 0
 pub struct Tried {
     /// Which programs it was tried with.
     pub stage: String,
+    /// What they were built from.
+    pub commit: String,
     /// As `uname -r` says it.
     pub release: String,
     /// Exit code of a run with the default policy.
@@ -67,7 +97,7 @@ pub struct Tried {
     /// What `doctor` says of the default policy.
     pub doctor: Doctor,
     /// None where the tests were left out.
-    pub suite: Option<Suite>,
+    pub suites: Option<Suites>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -86,29 +116,8 @@ pub enum Doctor {
     Silent,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Suite {
-    pub passed: usize,
-    /// Of the passed: those that said why they could not try.
-    pub skipped: usize,
-    pub failed: Vec<String>,
-}
-
-impl fmt::Display for Suite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} passed", self.passed - self.skipped)?;
-        if self.skipped > 0 {
-            write!(f, ", {} skipped", self.skipped)?;
-        }
-        if !self.failed.is_empty() {
-            write!(f, ", **{} failed**: {}", self.failed.len(), self.failed.join(" "))?;
-        }
-        Ok(())
-    }
-}
-
 impl Tried {
-    pub fn parse(output: &str, release: &str, stage: &str) -> Result<Tried> {
+    pub fn parse(output: &str, release: &str, stage: &Stage) -> Result<Tried> {
         let parts = parts(output);
         let part = |name: &str| {
             parts.get(name).ok_or_else(|| format!("the guest did not get to the {name} part"))
@@ -117,19 +126,27 @@ impl Tried {
             Some(controls) => Controls::Reported(controls),
             None => Controls::Refused(first_line(&part("said")?.1)),
         };
+        let mut results = BTreeMap::new();
+        for name in suite::NAMES {
+            if let Some((_, text)) = parts.get(name) {
+                results.insert(name.to_owned(), Suite::parse(text)?);
+            }
+        }
+        let suites = Suites { commit: stage.commit.clone(), repeated: None, results };
         Ok(Tried {
-            stage: stage.to_owned(),
+            stage: stage.fingerprint.clone(),
+            commit: stage.commit.clone(),
             release: release.to_owned(),
             default: part("default")?.0,
             controls,
             doctor: doctor(&part("doctor")?.1),
-            suite: parts.get("suite").map(|(_, text)| suite(text)).transpose()?,
+            suites: (!suites.results.is_empty()).then_some(suites),
         })
     }
 
     /// What the tests came to.
     pub fn told(&self) -> String {
-        self.suite.as_ref().map_or_else(|| "not run".to_owned(), ToString::to_string)
+        self.suites.as_ref().map_or_else(|| "not run".to_owned(), ToString::to_string)
     }
 
     pub fn read(file: &Path) -> Option<Tried> {
@@ -183,73 +200,25 @@ fn first_line(text: &str) -> String {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message").trim().to_owned()
 }
 
-/// The test harness' own account. Tests may run at the same time, so only whole lines count.
-fn suite(text: &str) -> Result<Suite> {
-    let mut suite = Suite::default();
-    let mut skipping = BTreeSet::new();
-    let (mut current, mut ended) = (None, false);
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... ok"))
-        {
-            suite.passed += usize::from(!name.is_empty());
-        } else if let Some(name) =
-            line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"))
-        {
-            suite.failed.push(format!("`{name}`"));
-        } else if let Some(name) =
-            line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----"))
-        {
-            current = Some(name);
-        } else if line.starts_with("SKIP: ") {
-            // A control that cannot be had weakens a test, it does not skip it.
-            if !line.starts_with("SKIP: control") {
-                skipping.extend(current);
-            }
-        } else if line.starts_with("test result: ") {
-            ended = true;
-        }
-    }
-    suite.failed.sort();
-    let failed = |name: &&str| suite.failed.contains(&format!("`{name}`"));
-    suite.skipped = skipping.iter().filter(|name| !failed(name)).count();
-    if ended { Ok(suite) } else { Err("the tests did not come to their end".into()) }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::suite::tests::SAID;
     use super::*;
-
-    const SAID: &str = "running 4 tests\ntest a::one ... ok\ntest a::two ... ok\ntest b::three ... ok\n\
-                         test b::four ... FAILED\n\nsuccesses:\n\n---- a::two stdout ----\nSKIP: userns: no\n\
-                         ---- b::three stdout ----\nSKIP: control: is EPERM outside too\n\nfailures:\n\
-                         ---- b::four stdout ----\nSKIP: x\nthread panicked\n\ntest result: FAILED. 3 passed\n";
-
-    #[test]
-    fn passed_skipped_and_failed_are_told_apart() {
-        let suite = suite(SAID).unwrap();
-        let expected = Suite { passed: 3, skipped: 1, failed: vec!["`b::four`".to_owned()] };
-        assert_eq!(suite, expected);
-        assert_eq!(suite.to_string(), "2 passed, 1 skipped, **1 failed**: `b::four`");
-    }
-
-    #[test]
-    fn a_suite_without_an_end_is_no_result() {
-        assert!(super::suite("test a::one ... ok\n").is_err());
-    }
 
     #[test]
     fn parts_become_a_result() {
         let report = r#"{"controls":{"memory":{"status":"partial"}},"ending":{"exited":0}}"#;
         let output = format!(
             "\r\n@@part default 0\r\n@@part asked 0\n@@part said 0\n{report}\n@@part report 0\n\
-             {{\"default_policy_enforced\":true}}\n@@part doctor 0\n{SAID}@@part suite 101\n"
+             {{\"default_policy_enforced\":true}}\n@@part doctor 0\n{SAID}@@part escape 101\n"
         );
-        let tried = Tried::parse(&output, "6.1", "x").unwrap();
+        let stage = Stage::named("x", "abc");
+        let tried = Tried::parse(&output, "6.1", &stage).unwrap();
         assert_eq!((tried.default, tried.doctor), (0, Doctor::Enforced));
         let controls = BTreeMap::from([("memory".to_owned(), "partial".to_owned())]);
         assert_eq!(tried.controls, Controls::Reported(controls));
-        assert_eq!(tried.suite.map(|suite| suite.passed), Some(3));
-        assert!(Tried::parse("nothing", "6.1", "x").is_err());
+        assert_eq!(tried.told(), "escape: 2 passed, 1 skipped, **1 failed**: `b::four`; at abc");
+        assert!(Tried::parse("nothing", "6.1", &stage).is_err());
     }
 
     #[test]

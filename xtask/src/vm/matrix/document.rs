@@ -39,7 +39,15 @@ pub fn render(known: &[(Cell, Tried)]) -> String {
         });
         letters.insert(*cell, place);
     }
-    hosts(known, &letters) + "\n" + &controls(&outcomes)
+    hosts(known, &letters) + "\n" + &controls(&outcomes) + "\n" + &commits(known)
+}
+
+/// What was tried is not always of today.
+fn commits(known: &[(Cell, Tried)]) -> String {
+    let mut commits: Vec<&str> = known.iter().map(|(_, tried)| tried.commit.as_str()).collect();
+    commits.sort_unstable();
+    commits.dedup();
+    format!("The letters are of the commits {}.\n", commits.join(", "))
 }
 
 fn letter(place: usize) -> &'static str {
@@ -186,17 +194,20 @@ fn fields(line: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::Suite;
+    use super::super::suite::{Suite, Suites};
     use super::*;
 
     fn tried(controls: Controls, default: i32) -> Tried {
+        let suite = Suite { passed: 9, skipped: 1, failed: Vec::new() };
+        let results = BTreeMap::from([("exec".to_owned(), suite)]);
         Tried {
             stage: "x".to_owned(),
+            commit: "abc".to_owned(),
             release: "6.1.0".to_owned(),
             default,
             controls,
             doctor: if default == 0 { Doctor::Enforced } else { Doctor::NotEnforced },
-            suite: Some(Suite { passed: 9, skipped: 1, failed: Vec::new() }),
+            suites: Some(Suites { commit: "abc".to_owned(), repeated: None, results }),
         }
     }
 
@@ -218,9 +229,10 @@ mod tests {
     #[test]
     fn like_hosts_share_a_letter() {
         let table = render(&known());
-        let line = "| 6.1.0 | as it comes | A | 8 passed, 1 skipped | A | 8 passed, 1 skipped |";
-        assert!(table.contains(line), "{table}");
-        assert!(table.contains("| B | 8 passed, 1 skipped | not tried | – |"), "{table}");
+        let told = "exec: 8 passed, 1 skipped; at abc";
+        let line = format!("| 6.1.0 | as it comes | A | {told} | A | {told} |");
+        assert!(table.contains(&line), "{table}");
+        assert!(table.contains(&format!("| B | {told} | not tried | – |")), "{table}");
         assert!(table.contains("| filesystem | enforced | – |"), "{table}");
         assert!(table.contains("| cpu | no | – |"), "{table}");
         assert!(table.contains("B: nothing is run, whatever is asked for: no user namespaces \\|"));

@@ -1,4 +1,4 @@
-//! The programs that are tried: mcp, its probe and the escape tests.
+//! The programs that are tried: mcp, its probe and the tests.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -8,16 +8,18 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::staging;
+use super::{staging, suite};
 use crate::Result;
-use crate::vm::Temporary;
+use crate::vm::{Temporary, tools};
 
-const PROGRAMS: [&str; 3] = ["mcp", "mcp-probe", "escape"];
+const PROGRAMS: [&str; 4] = ["mcp", "mcp-probe", suite::NAMES[0], suite::NAMES[1]];
 
 pub struct Stage {
     pub directory: PathBuf,
     /// Tells builds apart.
     pub fingerprint: String,
+    /// What they were built from.
+    pub commit: String,
     _temporary: Option<Temporary>,
 }
 
@@ -37,8 +39,25 @@ impl Stage {
             fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?.hash(&mut hasher);
         }
         let fingerprint = format!("{:016x}", hasher.finish());
-        Ok(Stage { directory, fingerprint, _temporary: temporary })
+        let commit = match fs::read_to_string(directory.join("commit")) {
+            Ok(text) => text.trim().to_owned(),
+            Err(_) => head()?,
+        };
+        Ok(Stage { directory, fingerprint, commit, _temporary: temporary })
     }
+
+    #[cfg(test)]
+    pub fn named(fingerprint: &str, commit: &str) -> Stage {
+        let (fingerprint, commit) = (fingerprint.to_owned(), commit.to_owned());
+        Stage { directory: PathBuf::new(), fingerprint, commit, _temporary: None }
+    }
+}
+
+/// What is checked out here.
+fn head() -> Result<String> {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--short=8", "HEAD"]).current_dir(crate::workspace());
+    Ok(tools::output(&mut git)?.trim().to_owned())
 }
 
 fn build(into: &Path) -> Result<()> {
@@ -46,7 +65,7 @@ fn build(into: &Path) -> Result<()> {
         .ok_or("not started by cargo, so there is nothing to build with: give --bin-dir DIR")?;
     for arguments in [
         ["build", "--package=mcp-cli", "--package=mcp-probe"].as_slice(),
-        ["test", "--no-run", "--package=mcp-cli", "--test=escape"].as_slice(),
+        ["test", "--no-run", "--package=mcp-cli", "--test=escape", "--test=exec"].as_slice(),
     ] {
         let mut command = Command::new(&cargo);
         command.args(arguments).args(["--release", "--message-format=json-render-diagnostics"]);

@@ -86,7 +86,7 @@ fn relay(facts: &WindowsFacts) -> Line {
             Mark::Less,
             "a program connected to the relay, and the launcher's proxy answered; nothing keeps it from other ways",
         ),
-        (relay, _) => tried(
+        (relay, _) => Line::tried(
             TOPIC,
             relay,
             Mark::Less,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::plain;
 use crate::require;
-use crate::support::{PATIENCE, Run, Scratch, eventually, heart_beats, heart_stops};
+use crate::support::{Run, Scratch, eventually, heart_beats, heart_stops, patience};
 
 /// A directory that root's stand-in may write too.
 fn writable(scratch: &Scratch) -> std::path::PathBuf {
@@ -65,7 +65,7 @@ fn everything_dies_with_the_launcher() {
     live.wait();
     heart_stops(&beat);
     let home = std::fs::read_to_string(&home).unwrap();
-    assert!(eventually(PATIENCE, || !Path::new(home.trim()).exists()), "{home} remains");
+    assert!(eventually(patience(), || !Path::new(home.trim()).exists()), "{home} remains");
 }
 
 /// The launcher collects what a killed supervisor leaves.

@@ -48,7 +48,12 @@ fn an_inner_one_that_cannot_ask_says_who_can() {
     refused.code_is(125);
     let remedy = "give --no-subprocess to the outer sandbox";
     assert!(refused.stderr.contains(remedy), "{refused}");
+}
 
+/// With namespaces of its own the outer sandbox has no need to listen.
+#[test]
+fn an_inner_one_that_can_ask_has_no_processes() {
+    require!("plain", "userns");
     let no_forks = |words: &[&str]| inner(Run::new(), &["--quiet", "--no-subprocess"], words);
     allowed(no_forks(&["cwd"]));
     blocked(no_forks(&["fork", "1"]), FORBIDDEN);

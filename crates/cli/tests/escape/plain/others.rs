@@ -6,8 +6,8 @@ use std::os::unix::net::UnixListener;
 use super::{bare, plain};
 use crate::require;
 use crate::support::{
-    FORBIDDEN, Live, NO_PROCESS, PATIENCE, Scratch, UNREACHABLE, allowed, blocked, eventually,
-    is_root, mcp_path, probe_path, refused,
+    FORBIDDEN, Live, NO_PROCESS, Scratch, UNREACHABLE, allowed, blocked, eventually, is_root,
+    mcp_path, patience, probe_path, refused,
 };
 
 #[test]
@@ -65,7 +65,7 @@ fn pairs_of_sockets_are_for_talking_to_oneself() {
 fn victim() -> (Live, String) {
     let victim = bare().env("CANARY", "seen").probe(&["sleep", "600"]).spawn();
     let pid = victim.pid().to_string();
-    let ready = eventually(PATIENCE, || {
+    let ready = eventually(patience(), || {
         let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&environ).contains("CANARY")
@@ -156,7 +156,7 @@ fn no_signal_by_a_descriptor_s_owner() {
     std::thread::sleep(std::time::Duration::from_millis(200));
     allowed(bare().probe(&["kill", &pid, "0"]));
     allowed(bare().probe(&["signal-by-owner", &pid, "9"]));
-    let gone = eventually(PATIENCE, || {
+    let gone = eventually(patience(), || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.is_empty() || status.contains("State:\tZ")
     });

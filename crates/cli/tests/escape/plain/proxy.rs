@@ -3,7 +3,9 @@
 
 use super::{bare, plain};
 use crate::require;
-use crate::support::{Finished, Ground, Run, Scratch, UNREACHABLE, World, allowed, blocked};
+use crate::support::{
+    Finished, Ground, Run, Scratch, UNREACHABLE, World, allowed, blocked, has_program,
+};
 
 /// What proxy variables say inside.
 const PROXY: &str = "127.18.0.53:3128";
@@ -371,8 +373,7 @@ fn programs_that_know_proxies_work() {
                   curl --http0.9 -sS -m 20 -p http://api.test/; \
                   curl --http0.9 -sS -m 20 -x socks5h://127.18.0.53:3128 http://api.test/; \
                   curl --http0.9 -sS -m 20 -o /dev/null -w '%{http_code}\\n' http://leak.test/";
-    if !std::path::Path::new("/usr/bin/curl").exists() {
-        println!("SKIP: curl is not installed");
+    if !has_program("curl") {
         return;
     }
     let finished = inside(&world, "api.test").shell(script).run();

@@ -10,7 +10,7 @@ use crate::act::{Args, Failure, Said};
 use crate::acts::network::look_up;
 use crate::sys::{self, Arg, call};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn place(text: &str) -> Result<SocketAddrV4, Failure> {
     match look_up(text)?.first() {

@@ -244,7 +244,7 @@ fn serve(at: SocketAddr, log: &Log, each: Serve) -> Result<(), Failure> {
 }
 
 fn first_words(stream: &mut TcpStream) -> io::Result<String> {
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let mut words = [0; 2048];
     let count = stream.read(&mut words)?;
     Ok(String::from_utf8_lossy(&words[..count]).into_owned())

@@ -3,6 +3,7 @@
 //!
 //! Until then nothing but init is inside. What was set is read back from the kernel's own list of mounts.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -34,27 +35,31 @@ pub fn make_private() -> io::Result<()> {
     Ok(mount_change("/", flags)?)
 }
 
-/// A place below another one has its own flags, so places come in their order.
 pub fn apply(wanted: &[Wanted]) -> io::Result<()> {
     let all = mounts()?;
-    for Wanted { at, access, devices } in wanted {
-        for mount in all.iter().filter(|mount| mount.at.starts_with(at)) {
-            let nearest = wanted.iter().filter(|other| mount.at.starts_with(&other.at));
-            let nearest = nearest.max_by_key(|other| other.at.components().count());
-            if nearest.is_none_or(|nearest| nearest.at != *at) {
-                continue;
-            }
-            let mut flags = mount.flags | MountFlags::BIND | MountFlags::NOSUID;
-            if *access == Access::ReadOnly {
-                flags |= MountFlags::RDONLY;
-            }
-            if *devices == Devices::Off {
-                flags |= MountFlags::NODEV;
-            }
-            mount_remount(&mount.at, flags, c"")?;
+    for (mount, Wanted { access, devices, .. }) in chosen(wanted, &all) {
+        let mut flags = mount.flags | MountFlags::BIND | MountFlags::NOSUID;
+        if *access == Access::ReadOnly {
+            flags |= MountFlags::RDONLY;
         }
+        if *devices == Devices::Off {
+            flags |= MountFlags::NODEV;
+        }
+        mount_remount(&mount.at, flags, c"")?;
     }
     confirm(wanted)
+}
+
+/// What each mount shall be. A place below another one has its own flags: the nearest counts. Looked up
+/// and not compared, since there may be thousands of both.
+fn chosen<'a>(wanted: &'a [Wanted], mounts: &'a [Mount]) -> Vec<(&'a Mount, &'a Wanted)> {
+    let mut places: BTreeMap<&Path, Vec<&Wanted>> = BTreeMap::new();
+    for one in wanted {
+        places.entry(&one.at).or_default().push(one);
+    }
+    let nearest = |mount: &Mount| mount.at.ancestors().find_map(|place| places.get(place));
+    let with_wanted = |mount| nearest(mount).into_iter().flatten().map(move |one| (mount, *one));
+    mounts.iter().flat_map(with_wanted).collect()
 }
 
 /// The root itself, but nothing that stands in it.
@@ -67,9 +72,11 @@ pub fn seal_root() -> io::Result<()> {
 
 fn confirm(wanted: &[Wanted]) -> io::Result<()> {
     let now = mounts()?;
+    // The last one at a place is the one that is seen.
+    let seen: BTreeMap<&Path, &Mount> =
+        now.iter().map(|mount| (mount.at.as_path(), mount)).collect();
     for Wanted { at, access, .. } in wanted {
-        // The last one at a place is the one that is seen.
-        let Some(mount) = now.iter().rev().find(|mount| mount.at == *at) else {
+        let Some(mount) = seen.get(at.as_path()) else {
             return Err(Errno::NOENT.into());
         };
         let is_read_only = mount.flags.contains(MountFlags::RDONLY);
@@ -144,6 +151,30 @@ fn unescaped(text: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_place_counts() {
+        let wanted = |at: &str, access| Wanted { at: at.into(), access, devices: Devices::Off };
+        let wanted = [
+            wanted("/grant", Access::ReadOnly),
+            wanted("/grant/own", Access::ReadWrite),
+            wanted("/elsewhere", Access::ReadOnly),
+        ];
+        let mounts = ["/", "/grant", "/grant/below", "/grant/own", "/grant/own/x", "/grants"]
+            .map(|at| Mount { at: at.into(), flags: MountFlags::empty() });
+        let chosen = chosen(&wanted, &mounts);
+        let named: Vec<_> = chosen
+            .iter()
+            .map(|(mount, one)| (mount.at.to_str().unwrap(), one.at.to_str().unwrap()))
+            .collect();
+        let expected = [
+            ("/grant", "/grant"),
+            ("/grant/below", "/grant"),
+            ("/grant/own", "/grant/own"),
+            ("/grant/own/x", "/grant/own"),
+        ];
+        assert_eq!(named, expected);
+    }
 
     #[test]
     fn a_line_of_mountinfo() {

@@ -11,18 +11,14 @@ use std::path::{Path, PathBuf};
 use mcp_policy::protect::{Spot, reason};
 use rustix::fs::{CWD, FileType};
 
-use super::git;
 use super::opening::{self, Force, Opened};
+use crate::protected::{GIT_LINK, GIT_PLACE, UNREAD, git, is_named_git};
 use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected};
 use crate::unix::listing::Lister;
 use crate::unix::walk::walk;
 
 /// Directories in directories: more is nobody's project, and each holds a descriptor.
 const DEEPEST: usize = 128;
-
-pub const GIT_LINK: &str = "git takes its settings from where it leads";
-const GIT_PLACE: &str = "git looks for its settings in it";
-const UNREAD: &str = "it could not be searched";
 
 /// What to do about directories that cannot be listed.
 #[derive(Debug, Clone, Copy)]
@@ -348,10 +344,6 @@ impl Within<'_> {
         self.roots.iter().any(|root| path.starts_with(root) && path != *root)
             && !self.roots.iter().any(|root| root.starts_with(path))
     }
-}
-
-pub fn is_named_git(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_bytes().eq_ignore_ascii_case(b".git"))
 }
 
 fn below(path: &Path, name: &CStr) -> PathBuf {

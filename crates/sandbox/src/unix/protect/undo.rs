@@ -11,17 +11,17 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode, fchmod, fstat, unlinkat};
 use rustix::io::Errno;
 
+use super::opening;
 use super::opening::Force;
-use super::search::{GIT_LINK, Search, Unlisted, is_named_git};
-use super::{git, opening};
+use super::search::{Search, Unlisted};
+use crate::protected::{is_harmless, is_part_of};
 use crate::report::Undone;
-use crate::request::{DeniedKind, Guarded, Protected, Request};
+use crate::request::{Guarded, Request};
 use crate::unix::listing::{self, Lister};
 
 /// Looks for what is new in protected places, and removes it. Empty where nothing is protected.
@@ -52,45 +52,6 @@ pub fn undo(request: &Request) -> Vec<Undone> {
 
 fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// What was there at the start was read-only, with all that is in it.
-fn is_part_of(new: &Protected, old: &Protected) -> bool {
-    match old.guarded {
-        Guarded::ReadOnly => new.path.starts_with(&old.path),
-        Guarded::InPlace => new.path == old.path && new.kind == old.kind,
-    }
-}
-
-/// Whether something new does nothing by itself: what `git init`, `git clone` and `git worktree add` make.
-fn is_harmless(new: &Protected, request: &Request) -> bool {
-    let Some(name) = new.path.file_name() else {
-        return false;
-    };
-    // Another name for it could be written to later.
-    let is_single = || std::fs::symlink_metadata(&new.path).is_ok_and(|file| file.nlink() == 1);
-    let was_repository = |path: &Path| {
-        let is = |old: &Protected| old.path == path && old.guarded == Guarded::InPlace;
-        let is_granted = request.write.iter().any(|place| place.path == path);
-        request.protected.iter().any(is) || is_granted && is_named_git(path)
-    };
-    match (name.as_bytes(), new.kind) {
-        (b"config", DeniedKind::File) => is_single() && git::is_harmless(&new.path),
-        (b"hooks", DeniedKind::Directory) => git::has_only_samples(&new.path),
-        (b"commondir", DeniedKind::File) => {
-            is_single() && git::pointer(&new.path, "").is_some_and(|to| was_repository(&to))
-        }
-        (b".git", DeniedKind::File) if new.why == GIT_LINK => {
-            let to = git::pointer(&new.path, "gitdir:");
-            let worktrees = to.as_deref().and_then(Path::parent);
-            let fits = worktrees.is_some_and(|worktrees| {
-                worktrees.file_name().is_some_and(|name| name == "worktrees")
-                    && worktrees.parent().is_some_and(was_repository)
-            });
-            is_single() && fits
-        }
-        _ => false,
-    }
 }
 
 /// Removes a file, a link, or a directory with all that is in it.

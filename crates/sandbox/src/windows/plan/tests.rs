@@ -2,6 +2,7 @@ use mcp_policy::{Defaults, Layer, LayerKind, LayerSource, Policy};
 use proptest::prelude::*;
 
 use super::*;
+use crate::request::{Denied, DeniedKind, Guarded, Protected};
 use crate::windows::unseen;
 use crate::wish::{Identity, Wish};
 
@@ -99,10 +100,50 @@ fn grants_become_entries_and_what_is_above_is_seen() {
     );
 }
 
+fn with_kept(facts: &WindowsFacts) -> Plan<Step> {
+    let text = "[filesystem]\nwrite = ['/x']\ndeny = ['**/.env']\nprotect = true";
+    let mut request = request(text);
+    request.denied = vec![Denied { path: r"C:\x\.env".into(), kind: DeniedKind::File, rule: 0 }];
+    let protected = |path: &str, guarded| Protected {
+        path: path.into(),
+        kind: DeniedKind::Directory,
+        guarded,
+        why: String::new(),
+    };
+    request.protected = vec![
+        protected(r"C:\x\.git", Guarded::InPlace),
+        protected(r"C:\x\.git\hooks", Guarded::ReadOnly),
+    ];
+    plan(&request, facts)
+}
+
 #[test]
-fn deny_rules_stop_a_run_until_they_are_built() {
-    let plan = plan(&request("[filesystem]\nread = ['/x']\ndeny = ['**/.env']"), &usual());
-    assert!(plan.boundary_gaps().any(|(control, _)| control == Control::Deny));
+fn what_is_denied_and_protected_is_kept_before_grants_and_tried_from_inside() {
+    let plan = with_kept(&usual());
+    let told: Vec<String> = plan.steps.iter().map(|planned| planned.step.to_string()).collect();
+    let at = |text: &str| {
+        told.iter().position(|step| step == text).unwrap_or_else(|| panic!("{text}\n{told:#?}"))
+    };
+    let granted = at(r"let the container read and write C:\x");
+    for (keep, check) in [
+        (r"leave closed C:\x\.env", r"open C:\x\.env"),
+        (r"hold in its place C:\x\.git", r"remove or rename C:\x\.git"),
+        (r"leave read-only C:\x\.git\hooks", r"change C:\x\.git\hooks"),
+    ] {
+        let check = format!("check from inside that it is refused: {check}");
+        assert!(at(keep) < granted && granted < at(&check), "{told:#?}");
+    }
+    for control in [Control::Deny, Control::Protect] {
+        assert!(matches!(plan.controls[&control], Intent::Enforce { .. }), "{control}");
+    }
+}
+
+#[test]
+fn without_a_container_nothing_is_kept_and_that_is_said() {
+    let plan = with_kept(&WindowsFacts { container: fails(), ..usual() });
+    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    assert!(stops.contains(&Control::Deny) && stops.contains(&Control::Protect), "{stops:?}");
+    assert!(!plan.steps.iter().any(|planned| matches!(planned.step, Step::Keep { .. })));
 }
 
 #[test]

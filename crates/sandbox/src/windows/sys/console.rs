@@ -80,6 +80,8 @@ pub fn send_break(process: u32) -> io::Result<()> {
         FreeConsole();
         check(AttachConsole(process))?;
         check(SetConsoleCtrlHandler(None, 1))?;
+        // Where it leads no group, everybody in that console is meant, this process included.
         check(GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, process))
+            .or_else(|_| check(GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, 0)))
     }
 }

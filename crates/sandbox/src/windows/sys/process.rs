@@ -14,15 +14,17 @@ use windows_sys::Win32::System::Threading::{
     GetExitCodeProcess, GetProcessHandleCount, InitializeProcThreadAttributeList,
     LPPROC_THREAD_ATTRIBUTE_LIST, OpenProcess, PROC_THREAD_ATTRIBUTE_CHILD_PROCESS_POLICY,
     PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROC_THREAD_ATTRIBUTE_JOB_LIST,
-    PROC_THREAD_ATTRIBUTE_MITIGATION_POLICY, PROC_THREAD_ATTRIBUTE_SECURITY_CAPABILITIES,
-    PROCESS_INFORMATION, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_TERMINATE, PROCESS_VM_READ,
-    ResumeThread, STARTF_USESTDHANDLES, STARTUPINFOEXW, STARTUPINFOW, TerminateProcess,
+    PROC_THREAD_ATTRIBUTE_MITIGATION_POLICY, PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE,
+    PROC_THREAD_ATTRIBUTE_SECURITY_CAPABILITIES, PROCESS_INFORMATION,
+    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_TERMINATE, PROCESS_VM_READ, ResumeThread,
+    STARTF_USESTDHANDLES, STARTUPINFOEXW, STARTUPINFOW, TerminateProcess,
     UpdateProcThreadAttribute, WaitForSingleObject,
 };
 
 use super::container::Container;
 use super::handles::Inheritable;
 use super::job::Job;
+use super::pty::PseudoConsole;
 use super::token::Token;
 use super::{check, own, wide};
 
@@ -82,13 +84,27 @@ pub struct Suspended {
 impl Start<'_> {
     /// Makes the process, puts it into its job and leaves it there, suspended.
     pub fn suspended(&self) -> io::Result<Suspended> {
+        self.begin(None)
+    }
+
+    /// The same, with a console for its standard handles: it inherits none.
+    pub fn suspended_in(&self, console: &PseudoConsole) -> io::Result<Suspended> {
+        self.begin(Some(console))
+    }
+
+    fn begin(&self, console: Option<&PseudoConsole>) -> io::Result<Suspended> {
         let handles: Vec<HANDLE> = unique(self.stdio.iter().map(Inheritable::raw).collect());
         let jobs = [self.job.raw()];
         let policy = NO_CHILDREN;
         let mitigations = MITIGATIONS;
         let capabilities = self.container.map(Container::security);
         let mut attributes = Attributes::new(5)?;
-        attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &handles[..])?;
+        match console.map(PseudoConsole::attribute) {
+            None => attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &handles[..])?,
+            Some((value, size)) => {
+                attributes.update(PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE, value, size)?;
+            }
+        }
         // Where it is not accepted, assigning the suspended process does the same.
         let _ = attributes.set(PROC_THREAD_ATTRIBUTE_JOB_LIST, &jobs[..]);
         let mitigated =
@@ -103,7 +119,7 @@ impl Start<'_> {
             let value: &SECURITY_CAPABILITIES = capabilities.value();
             attributes.set_one(PROC_THREAD_ATTRIBUTE_SECURITY_CAPABILITIES, value)?;
         }
-        let (process, thread) = self.create(&attributes)?;
+        let (process, thread) = self.create(&attributes, console)?;
         drop(attributes);
         let suspended = Suspended { process, thread, is_let_go: false, mitigated };
         if !self.job.holds(&suspended.process)? {
@@ -115,32 +131,44 @@ impl Start<'_> {
         }
     }
 
-    fn create(&self, attributes: &Attributes) -> io::Result<(Process, OwnedHandle)> {
+    fn create(
+        &self,
+        attributes: &Attributes,
+        console: Option<&PseudoConsole>,
+    ) -> io::Result<(Process, OwnedHandle)> {
         let program = wide(self.program);
         let mut line = wide(self.command_line);
         let directory = wide(self.directory);
         let mut environment: Vec<u16> = self.environment.iter().flat_map(wide).collect();
         environment.push(0);
-        let [input, output, error] = self.stdio;
+        // With a console all three are told to be none, or the launcher's own would be taken.
+        let raw = |handle: &Inheritable| match console {
+            None => handle.raw(),
+            Some(_) => std::ptr::null_mut(),
+        };
+        let [input, output, error] = self.stdio.each_ref().map(raw);
         let startup = STARTUPINFOEXW {
             StartupInfo: STARTUPINFOW {
                 cb: size_of::<STARTUPINFOEXW>() as u32,
                 dwFlags: STARTF_USESTDHANDLES,
-                hStdInput: input.raw(),
-                hStdOutput: output.raw(),
-                hStdError: error.raw(),
+                hStdInput: input,
+                hStdOutput: output,
+                hStdError: error,
                 ..STARTUPINFOW::default()
             },
             lpAttributeList: attributes.raw(),
         };
         // A console of its own that nobody sees: in ours it could type. A program that may not make processes
         // gets none, since a console is one.
-        let console = match self.children {
-            Children::Allowed => CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP,
-            Children::Refused => DETACHED_PROCESS,
+        let kind = match (console, self.children) {
+            // Not a group of its own, which would not hear Ctrl-C.
+            (Some(_), _) => 0,
+            (None, Children::Allowed) => CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP,
+            (None, Children::Refused) => DETACHED_PROCESS,
         };
+        let inherits = i32::from(console.is_none());
         let flags =
-            CREATE_SUSPENDED | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT | console;
+            CREATE_SUSPENDED | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT | kind;
         let mut made = PROCESS_INFORMATION::default();
         let block = environment.as_ptr().cast::<c_void>();
         // SAFETY: all strings end in NUL and, with the environment, the startup structure and the attribute list
@@ -154,7 +182,7 @@ impl Start<'_> {
                     line.as_mut_ptr(),
                     std::ptr::null(),
                     std::ptr::null(),
-                    1,
+                    inherits,
                     flags,
                     block,
                     directory.as_ptr(),
@@ -166,7 +194,7 @@ impl Start<'_> {
                     line.as_mut_ptr(),
                     std::ptr::null(),
                     std::ptr::null(),
-                    1,
+                    inherits,
                     flags,
                     block,
                     directory.as_ptr(),

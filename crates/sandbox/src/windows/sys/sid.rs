@@ -8,7 +8,7 @@ use windows_sys::Win32::Security::Authorization::{
     ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW,
     ConvertStringSidToSidW,
 };
-use windows_sys::Win32::Security::{CopySid, EqualSid, GetLengthSid, PSECURITY_DESCRIPTOR, PSID};
+use windows_sys::Win32::Security::{CopySid, GetLengthSid, PSECURITY_DESCRIPTOR, PSID};
 
 use super::{check, wide};
 
@@ -45,13 +45,6 @@ impl Sid {
     /// Not to be written to, nor used after `self` is gone.
     pub(super) fn raw(&self) -> PSID {
         self.0.as_ptr().cast_mut().cast()
-    }
-
-    /// # Safety
-    /// `other` has to be a valid SID.
-    pub(super) unsafe fn is(&self, other: PSID) -> bool {
-        // SAFETY: one is ours, the other valid by the caller's word.
-        unsafe { EqualSid(self.raw(), other) != 0 }
     }
 }
 

@@ -3,11 +3,9 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::unix::walk::walk;
+use crate::file_names::real;
 
 /// Larger than any that people have.
 const LARGEST: u64 = 256 * 1024;
@@ -33,8 +31,7 @@ const HARMLESS: &[&str] = &[
 
 /// The text of a regular file that is not too large; no symlink is followed at its end.
 pub fn text(path: &Path) -> Option<String> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let file = open_itself(path).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > LARGEST {
         return None;
@@ -42,6 +39,20 @@ pub fn text(path: &Path) -> Option<String> {
     let mut text = String::new();
     file.take(LARGEST).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// A link is opened itself, and then is no file.
+#[cfg(unix)]
+fn open_itself(path: &Path) -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
+}
+
+#[cfg(windows)]
+fn open_itself(path: &Path) -> std::io::Result<File> {
+    use std::os::windows::fs::OpenOptionsExt;
+    const OPEN_REPARSE_POINT: u32 = 0x20_0000;
+    File::options().read(true).custom_flags(OPEN_REPARSE_POINT).open(path)
 }
 
 /// Where a file that holds one path leads: `gitdir: PATH`, or the path alone.
@@ -57,8 +68,8 @@ pub fn pointer(file: &Path, label: &str) -> Option<PathBuf> {
 /// With links resolved where it is there, else without `..` at least.
 fn resolved(base: &Path, target: &str) -> Option<PathBuf> {
     let joined = base.join(target);
-    if let Ok(walked) = walk(&joined) {
-        return Some(walked.real);
+    if let Ok(real) = real(&joined) {
+        return Some(real);
     }
     let mut plain = PathBuf::new();
     for part in joined.components() {
@@ -221,7 +232,7 @@ pub fn has_only_samples(directory: &Path) -> bool {
     };
     entries.into_iter().all(|entry| {
         entry.is_ok_and(|entry| {
-            entry.file_name().as_bytes().ends_with(b".sample")
+            entry.file_name().as_encoded_bytes().ends_with(b".sample")
                 && entry.file_type().is_ok_and(|kind| kind.is_file())
         })
     })

@@ -3,11 +3,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::unix::glob::{Glob, Part};
+use mcp_policy::glob::{Glob, Part};
 
 /// A glob, by its number, and how many of its parts the path so far has matched.
 type State = (usize, usize);
@@ -48,10 +47,10 @@ impl GlobSet {
         self.enter((glob, 0), &mut states);
         let mut position = self.position(states);
         for (depth, name) in below.iter().enumerate() {
-            if let Some(rule) = position.denies(name.as_bytes()) {
+            if let Some(rule) = position.denies(name.as_encoded_bytes()) {
                 return Err((depth + 1, rule));
             }
-            position = self.below(&position, name.as_bytes());
+            position = self.below(&position, name.as_encoded_bytes());
         }
         Ok(position)
     }

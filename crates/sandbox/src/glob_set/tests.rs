@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::unix::glob::parse;
+use mcp_policy::glob::parse;
 
 fn set(patterns: &[String]) -> GlobSet {
     let globs = patterns.iter().enumerate().flat_map(|(rule, pattern)| {
@@ -19,10 +19,10 @@ fn followed(set: &GlobSet, path: &Path) -> Option<usize> {
         set.iter().filter_map(|(number, _)| set.descend(number, Path::new("")).ok()).collect();
     let mut position = set.joined(&all);
     for name in path.iter().skip(1) {
-        if let Some(rule) = position.denies(name.as_bytes()) {
+        if let Some(rule) = position.denies(name.as_encoded_bytes()) {
             return Some(rule);
         }
-        position = set.below(&position, name.as_bytes());
+        position = set.below(&position, name.as_encoded_bytes());
     }
     None
 }
@@ -41,7 +41,7 @@ fn matches(tail: &[Part], names: &[&[u8]]) -> bool {
 /// The same without states: every glob against the path and all above it.
 fn naive(set: &GlobSet, path: &Path) -> bool {
     path.ancestors().any(|path| {
-        let names: Vec<_> = path.iter().skip(1).map(|name| name.as_bytes()).collect();
+        let names: Vec<_> = path.iter().skip(1).map(|name| name.as_encoded_bytes()).collect();
         set.iter().any(|(_, glob)| matches(&glob.tail, &names))
     })
 }

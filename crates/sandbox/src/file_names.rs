@@ -1,0 +1,34 @@
+//! The one name of a file without links, and how many names it has.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where a path leads, without links on the way or at its end.
+#[cfg(unix)]
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    match path.is_absolute() {
+        true => crate::unix::walk::walk(path).map(|walked| walked.real),
+        false => path.canonicalize(),
+    }
+}
+
+/// In the spelling that programs know, where it has one.
+#[cfg(windows)]
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    let path = path.canonicalize()?;
+    let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
+    let plain = plain.filter(|rest| rest.as_bytes().get(1) == Some(&b':'));
+    Ok(plain.map_or_else(|| path.clone(), PathBuf::from))
+}
+
+/// How many names (hard links) a file has; of a link its own.
+#[cfg(unix)]
+pub fn count(path: &Path) -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::symlink_metadata(path).map(|file| file.nlink())
+}
+
+#[cfg(windows)]
+pub fn count(path: &Path) -> io::Result<u64> {
+    crate::windows::count_names(path)
+}
