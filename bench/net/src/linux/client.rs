@@ -130,9 +130,16 @@ impl Goal {
             let field = format!("\r\nProxy-Authorization: Basic {}\r\n\r\n", base64(login));
             request = request.replace("\r\n\r\n", &field);
         }
-        // `localhost` has two addresses, and the proxy may be at one of them only.
-        let mut places = (proxy_host, proxy_port.parse::<u16>()?).to_socket_addrs()?;
-        let at = places.find(|at| TcpStream::connect_timeout(at, WAIT).is_ok());
+        // `localhost` has two addresses, and the proxy may be at one of them only; it may also be
+        // started together with the client.
+        let places: Vec<_> = (proxy_host, proxy_port.parse::<u16>()?).to_socket_addrs()?.collect();
+        let at = (0..50).find_map(|_| {
+            let at = places.iter().find(|at| TcpStream::connect_timeout(at, WAIT).is_ok());
+            if at.is_none() {
+                thread::sleep(Duration::from_millis(100));
+            }
+            at.copied()
+        });
         Ok(Self { at: at.ok_or("nobody listens at HTTPS_PROXY")?, connect: Some(request) })
     }
 
