@@ -62,7 +62,12 @@ pub enum Command {
   mcp run --read ./docs --write ./out --timeout 10m -- ./server --root ./docs
   mcp run --secret GITHUB_TOKEN=env:GITHUB_TOKEN -- github-server
   mcp run --policy server.toml --report report.json -- my-server
+  mcp run --allow-net api.github.com --allow-net '*.example.com:443' -- my-server
   mcp run acme/test@1.0.0 --max-memory 64M --config dir=./data -- --verbose
+
+Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an
+address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private
+addresses have to be named. TLS to a name must ask for that name; with ,tls=off it may ask for any.
 
 Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set
 up; 126 not executable; 127 not found; 2 usage.")]

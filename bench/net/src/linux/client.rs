@@ -130,7 +130,17 @@ impl Goal {
             let field = format!("\r\nProxy-Authorization: Basic {}\r\n\r\n", base64(login));
             request = request.replace("\r\n\r\n", &field);
         }
-        Ok(Self { at: resolve(proxy_host, proxy_port.parse()?)?, connect: Some(request) })
+        // `localhost` has two addresses, and the proxy may be at one of them only; it may also be
+        // started together with the client.
+        let places: Vec<_> = (proxy_host, proxy_port.parse::<u16>()?).to_socket_addrs()?.collect();
+        let at = (0..50).find_map(|_| {
+            let at = places.iter().find(|at| TcpStream::connect_timeout(at, WAIT).is_ok());
+            if at.is_none() {
+                thread::sleep(Duration::from_millis(100));
+            }
+            at.copied()
+        });
+        Ok(Self { at: at.ok_or("nobody listens at HTTPS_PROXY")?, connect: Some(request) })
     }
 
     fn connect(&self) -> Result<TcpStream> {

@@ -156,7 +156,12 @@ fn pasta(ports: Ports) -> Peer {
     let program = find("pasta").ok_or(("pasta", "not installed (apt: passt)"))?;
     let forwarded = format!("{},{}", ports.echo, ports.source);
     let mut line = vec![program.into_os_string()];
-    line.extend(words(["--config-net", "--quiet", "-T", &forwarded, "--"]));
+    line.extend(words(["--config-net", "--quiet", "-T", &forwarded]));
+    if rustix::process::getuid().is_root() {
+        // As root it becomes "nobody", and then never starts the client.
+        line.extend(words(["--runas", "0"]));
+    }
+    line.push("--".into());
     Ok(Contender::new("pasta", line))
 }
 

@@ -19,6 +19,8 @@ The current directory (or -C) can be written; HOME is empty, and there is no net
 programs act on (.git/hooks, .git/config, .vscode, .mcp.json, .bashrc …) stay as they are: those that are
 there are read-only, new ones are removed when the command has ended, and a line says so.
 
+Network rules are written as for `mcp run`.
+
 Limits by default: 2 minutes, 4 GiB of memory, 1024 processes, 1 GiB of temporary space.
 
 Exit codes: the command's own; 126 the guard refused it, or not executable; otherwise as for `mcp run`.")]

@@ -211,6 +211,37 @@ fn datagrams_leave_only_by_a_rule() {
     Run::new().allow_net("udp://10.0.0.0/8:53").shell("true").run().is_clear_error();
 }
 
+/// Neither the host's file of names nor one of the command's own opens more than the rules do.
+#[test]
+fn files_of_names_open_nothing() {
+    require!("userns");
+    let world = World::new().with("hosts=mine.test>127.0.0.1").with("hosts=pub.test>9.9.9.9");
+    let finished = silent(in_world(&world, "mine.test:443").probe(&["talk", "mine.test:443"]));
+    says(&finished, "mcp: blocked mine.test:443, for its address 127.0.0.1");
+    silent(in_world(&world, "api.test:443").probe(&["talk", "pub.test:443"]));
+    assert!(!world.saw("connected"), "{}", world.log());
+    allowed(in_world(&world, "pub.test:443").probe(&["talk", "pub.test:443"]));
+    let both = in_world(&world, "mine.test:443").allow_net("127.0.0.1:443");
+    allowed(both.probe(&["talk", "mine.test:443"]));
+    // Addresses that a name could have been given, and has not.
+    for address in ["198.18.5.5:443", "198.19.255.254:443"] {
+        blocked(in_world(&world, "api.test").probe(&["talk", address]), UNREACHABLE);
+    }
+    if !std::path::Path::new("/usr/bin/getent").exists() {
+        println!("SKIP: getent is not installed");
+        return;
+    }
+    // An alias is a question for the name that it stands for.
+    let alias = |name: &str| {
+        let script = format!("echo 'api {name}' >/tmp/a; HOSTALIASES=/tmp/a getent hosts api");
+        in_world(&world, "api.test").shell(&script).run()
+    };
+    alias("api.test").code_is(0);
+    let finished = alias("leak.test");
+    finished.code_is(2);
+    says(&finished, "mcp: blocked leak.test");
+}
+
 /// With an allowlist the kernel has the same few doors as without.
 #[test]
 fn other_sockets_stay_closed_with_an_allowlist() {
@@ -219,6 +250,7 @@ fn other_sockets_stay_closed_with_an_allowlist() {
     let run = || in_world(&world, "0.0.0.0/0:*");
     for (words, errnos) in [
         (&["socket", "2", "3", "1"][..], &["EPERM", "EACCES"][..]),
+        (&["socket", "2", "2", "1"], &["EPERM", "EACCES"]),
         (&["socket", "17", "3", "768"], &["EAFNOSUPPORT"]),
         (&["socket", "40", "1", "0"], &["EAFNOSUPPORT"]),
         (&["socket", "38", "5", "0"], &["EAFNOSUPPORT"]),

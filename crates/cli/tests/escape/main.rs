@@ -31,6 +31,8 @@ mod filesystem;
 #[cfg(target_os = "linux")]
 mod grants;
 #[cfg(target_os = "linux")]
+mod host_names;
+#[cfg(target_os = "linux")]
 mod kill_launcher_200;
 #[cfg(target_os = "linux")]
 mod landlock;

@@ -30,7 +30,6 @@ use linux::named;
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::HashMap;
-    use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
     use mcp_policy::HostName;
@@ -38,6 +37,7 @@ mod linux {
 
     use super::*;
     use crate::net::broker::{Socket, configured};
+    use crate::net::nss::{self, Domains};
     use crate::net::query::{Act, Exchange, Outcome, Resolver};
 
     pub fn named(host: &str) -> io::Result<Vec<IpAddr>> {
@@ -46,25 +46,12 @@ mod linux {
         let outcome = Asking::new(configured())?.ask(&name)?;
         match outcome {
             Outcome::Addresses(addresses) => Ok(addresses),
-            other => match by_getent(&name) {
+            other => match nss::ask(&name, Domains::Tried) {
                 found if !found.is_empty() => Ok(found),
                 _ if other == Outcome::Unanswered => Err(unknown("no name server answers")),
                 _ => Err(unknown("no such name")),
             },
         }
-    }
-
-    fn by_getent(name: &HostName) -> Vec<IpAddr> {
-        let mut getent = Command::new("getent");
-        getent.args(["ahosts", &name.to_string()]).stdin(Stdio::null()).stderr(Stdio::null());
-        let said = getent.output().map(|output| output.stdout).unwrap_or_default();
-        let mut found = Vec::new();
-        for line in String::from_utf8_lossy(&said).lines() {
-            // Once for each kind of socket.
-            let ip = line.split_ascii_whitespace().next().and_then(|word| word.parse().ok());
-            found.extend(ip.filter(|ip| !found.contains(ip)));
-        }
-        found
     }
 
     /// One lookup, its questions and their sockets.

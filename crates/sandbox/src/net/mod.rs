@@ -25,6 +25,7 @@ pub mod http;
 pub mod junction;
 pub mod lookup;
 pub mod mux;
+pub mod nss;
 pub mod opening;
 pub mod parsed;
 pub mod pool;

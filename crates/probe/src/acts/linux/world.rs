@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,6 +39,8 @@ impl Log {
 /// banner=9.9.9.9:22     speaks first, then echoes
 /// echo=9.9.9.9:80       echoes until the end
 /// udp=9.9.9.9:53        answers each datagram with "hello from 9.9.9.9:53"
+/// hosts=box.test>9.9.9.9 a line of the host's /etc/hosts
+/// host=box.local>9.9.9.9 what the host knows beside DNS; `never` instead of an address: no answer
 /// proxy=127.0.0.1:3128  an HTTP proxy that leads to a server which says "hello by proxy"
 /// ```
 pub(crate) fn world(args: Args<'_>) -> Said {
@@ -46,7 +49,8 @@ pub(crate) fn world(args: Args<'_>) -> Said {
     interface_up()?;
     let file = OpenOptions::new().append(true).create(true).open(&log_path)?;
     let log = Log(Arc::new(Mutex::new(file)));
-    let mut names = Vec::new();
+    let (mut names, mut known) = (Vec::new(), Vec::new());
+    let mut hosts = "127.0.0.1 localhost\n".to_owned();
     let spec = args.text(1).into_owned();
     for word in spec.split(';').map(str::trim).filter(|word| !word.is_empty()) {
         let (kind, value) = word.split_once('=').ok_or_else(|| bad(word))?;
@@ -58,6 +62,11 @@ pub(crate) fn world(args: Args<'_>) -> Said {
                 let (name, ip) = value.split_once('>').ok_or_else(|| bad(word))?;
                 names.push((name.to_owned(), ip.parse::<IpAddr>().map_err(|_| bad(word))?));
             }
+            "hosts" => {
+                let (name, ip) = value.split_once('>').ok_or_else(|| bad(word))?;
+                hosts += &format!("{ip} {name}\n");
+            }
+            "host" => known.push(value.split_once('>').ok_or_else(|| bad(word))?),
             "serve" => serve(address()?, &log, greet)?,
             "banner" => serve(address()?, &log, speak_first)?,
             "echo" => serve(address()?, &log, echo)?,
@@ -67,7 +76,10 @@ pub(crate) fn world(args: Args<'_>) -> Said {
         }
     }
     name_server(names, &log)?;
-    configure(&log_path)?;
+    configure(&log_path, &hosts)?;
+    if !known.is_empty() {
+        know_more(&log_path, &known)?;
+    }
     let status = Command::new(args.path(2)).args(args.rest(3)).status()?;
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     // Nothing of the world's own is said: the output is the command's.
@@ -176,21 +188,42 @@ fn ask_kernel(kind: u16, body: &[u8]) -> Result<(), Failure> {
 }
 
 /// Puts the world's own files over the host's.
-fn configure(log: &Path) -> Result<(), Failure> {
-    let beside = |end: &str| PathBuf::from(format!("{}.{end}", log.display()));
-    for (end, target, text) in [
-        ("resolv", "/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"),
-        ("hosts", "/etc/hosts", "127.0.0.1 localhost\n"),
-    ] {
-        let path = beside(end);
-        fs::write(&path, text)?;
-        let (from, to) = (c_string(&path)?, c_string(target)?);
-        let flags = Arg::Num(libc::MS_BIND);
-        call(
-            libc::SYS_mount,
-            &mut [Arg::Text(&from), Arg::Text(&to), Arg::Null, flags, Arg::Null],
-        )?;
-    }
+fn configure(log: &Path, hosts: &str) -> Result<(), Failure> {
+    let resolv = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n";
+    cover(&beside(log, "resolv"), "/etc/resolv.conf", resolv)?;
+    cover(&beside(log, "hosts"), "/etc/hosts", hosts)
+}
+
+/// A source of names beside the file and DNS, and a `getent` that knows what it says, and notes
+/// how it was asked.
+fn know_more(log: &Path, known: &[(&str, &str)]) -> Result<(), Failure> {
+    let cases: String = known
+        .iter()
+        .map(|(name, ip)| match *ip {
+            "never" => format!("{name}) exec sleep 600;;\n"),
+            ip => format!("{name}) echo '{ip} STREAM {name}'; echo '{ip} DGRAM';;\n"),
+        })
+        .collect();
+    let script = format!(
+        "#!/bin/sh\n{{ echo \"getent $*\"; tr '\\0' ' ' </proc/$$/environ; echo; }} >>'{}'\n\
+         case \"$2\" in\n{cases}*) exit 2;;\nesac\n",
+        log.display()
+    );
+    let path = beside(log, "getent");
+    cover(&path, "/usr/bin/getent", &script)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    cover(&beside(log, "nsswitch"), "/etc/nsswitch.conf", "hosts: files dns other\n")
+}
+
+fn beside(log: &Path, end: &str) -> PathBuf {
+    PathBuf::from(format!("{}.{end}", log.display()))
+}
+
+fn cover(path: &Path, target: &str, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)?;
+    let (from, to) = (c_string(path)?, c_string(target)?);
+    let flags = Arg::Num(libc::MS_BIND);
+    call(libc::SYS_mount, &mut [Arg::Text(&from), Arg::Text(&to), Arg::Null, flags, Arg::Null])?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use crate::net::hosts::Hosts;
+use crate::net::nss;
 use crate::net::resolv::{Resolv, Server};
 
 /// By this a change is noticed.
@@ -21,7 +22,8 @@ impl Stamp {
 }
 
 fn files() -> Vec<PathBuf> {
-    system::RESOLV.map(PathBuf::from).into_iter().chain([system::hosts()]).collect()
+    let resolv = system::RESOLV.map(PathBuf::from);
+    resolv.into_iter().chain([system::hosts(), nss::SWITCH.into()]).collect()
 }
 
 pub fn read() -> (Resolv, Hosts) {

@@ -150,15 +150,14 @@ impl Joined {
         buffers: &mut Buffers,
         scratch: &mut [u8],
     ) -> State {
-        // When one socket has something to say, the other direction has nothing to do but to send
-        // what was held up. At an end both are looked at, to the end.
+        // At an end both directions are looked at, to the end.
         let look = match cause {
-            Cause::Event(_) if !rearm::TELLS_ONCE => Look::ForMore,
-            Cause::Event(_) | Cause::End(_) | Cause::Unfinished => Look::ToTheEnd,
+            Cause::Event(_) | Cause::Room(_) if !rearm::TELLS_ONCE => Look::ForMore,
+            _ => Look::ToTheEnd,
         };
-        let back = match cause {
-            Cause::Event(Side::Inner) if !self.back.is_held_up() => Ok(Turn::Waits),
-            _ => self.back.advance(&self.upstream, &self.client, look, buffers),
+        let back = match has_turn(cause, Side::Outer, &self.back) {
+            true => self.back.advance(&self.upstream, &self.client, look, buffers, scratch),
+            false => Ok(Turn::Waits),
         };
         let was_unheard = self.opening.is_some();
         // Who is spoken to first speaks a language in which no name is asked for.
@@ -166,6 +165,9 @@ impl Joined {
             self.opening = None;
         }
         if let Some(opening) = &mut self.opening {
+            if matches!(cause, Cause::Room(_)) {
+                return self.state(back, Ok(Turn::Waits));
+            }
             match judge(opening, &mut self.fed, &self.client, (service, allow), scratch) {
                 Ok(Judged::Waits) => return self.state(back, Ok(Turn::Waits)),
                 Ok(Judged::Passes) => self.opening = None,
@@ -174,13 +176,14 @@ impl Joined {
             }
         }
         let look = if was_unheard { Look::ToTheEnd } else { look };
-        let out = match cause {
-            Cause::Event(Side::Outer) if !was_unheard && !self.out.is_held_up() => Ok(Turn::Waits),
-            _ => self.out.advance(&self.client, &self.upstream, look, buffers),
+        let out = match was_unheard || has_turn(cause, Side::Inner, &self.out) {
+            true => self.out.advance(&self.client, &self.upstream, look, buffers, scratch),
+            false => Ok(Turn::Waits),
         };
         if out.is_err() && back.is_ok() {
             // A server that has said all may refuse to hear the rest: what it said counts.
-            let _ = self.back.advance(&self.upstream, &self.client, Look::ToTheEnd, buffers);
+            let end = Look::ToTheEnd;
+            let _ = self.back.advance(&self.upstream, &self.client, end, buffers, scratch);
         }
         self.state(back, out)
     }
@@ -199,6 +202,16 @@ impl Joined {
             socket::reset(self.client);
             socket::reset(self.upstream);
         }
+    }
+}
+
+/// Whether a direction has anything to do. When one socket has something to say, the other
+/// direction has not, unless something waits in it until it can be sent.
+fn has_turn(cause: Cause, from: Side, way: &Way) -> bool {
+    match cause {
+        Cause::Event(side) => side == from || way.is_held_up(),
+        Cause::Room(side) => side != from && way.is_held_up(),
+        Cause::End(_) | Cause::Unfinished => true,
     }
 }
 

@@ -264,7 +264,10 @@ impl Broker {
 
     pub(super) fn dialing(&mut self, slot: usize, cause: Cause, dialing: Box<Dialing>) {
         // What the client has to say is heard once there is somebody to say it to.
-        if !matches!(cause, Cause::Event(Side::Outer) | Cause::End(Side::Outer)) {
+        let (Cause::Event(side) | Cause::Room(side) | Cause::End(side)) = cause else {
+            return self.slots.put(slot, Entry::Dialing(dialing));
+        };
+        if side == Side::Inner {
             return self.slots.put(slot, Entry::Dialing(dialing));
         }
         let Dialing { caller, phase, until } = *dialing;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::Events;
+use mio::event::Event;
 
 use super::connection::{Closing, HALF_CLOSED, Joined, Service, State};
 use super::dial::Dialing;
@@ -13,7 +14,7 @@ use super::front::{Asking, Front, Leaving};
 use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::Question;
-use super::slots::{Cause, slot};
+use super::slots::{Cause, Side, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
 use crate::net::endpoint::Target;
 
@@ -55,6 +56,7 @@ impl Broker {
                     Command::Watch(watcher) => {
                         let _ = self.add_watcher(watcher);
                     }
+                    Command::Named(name, found) => self.host_says(name, found),
                     Command::Stop => until = Some(Instant::now() + LAST_WORDS),
                 }
             }
@@ -90,12 +92,12 @@ impl Broker {
         }
         for event in events.iter() {
             let (slot, side) = slot(event.token());
-            let ends = event.is_read_closed() || event.is_write_closed() || event.is_error();
-            let can_only_write = rearm::TELLS_ONCE && !event.is_readable() && !ends;
+            let cause = cause(event, side);
+            let can_only_write = rearm::TELLS_ONCE && matches!(cause, Cause::Room(_));
             if can_only_write && !self.waits_to_write(slot, side) {
                 continue;
             }
-            self.dispatch(slot, if ends { Cause::End(side) } else { Cause::Event(side) });
+            self.dispatch(slot, cause);
         }
         for slot in busy {
             self.dispatch(slot, Cause::Unfinished);
@@ -272,5 +274,15 @@ impl Broker {
             traffic.bytes_out += out;
             traffic.bytes_in += back;
         }
+    }
+}
+
+fn cause(event: &Event, side: Side) -> Cause {
+    if event.is_read_closed() || event.is_write_closed() || event.is_error() {
+        Cause::End(side)
+    } else if event.is_readable() {
+        Cause::Event(side)
+    } else {
+        Cause::Room(side)
     }
 }

@@ -1,10 +1,12 @@
 //! The broker as the supervisor holds it: a thread to be told things and, at the end, asked.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
+use mcp_policy::HostName;
 use mio::{Token, Waker};
 
 use super::slots::{Side, token};
@@ -12,44 +14,56 @@ use super::{Broker, NetworkUse, Watcher};
 
 pub enum Command {
     Watch(Box<dyn Watcher>),
+    /// What the host says of a name; nothing where it knows none.
+    Named(HostName, Vec<IpAddr>),
     Stop,
 }
 
 pub type Inbox = Receiver<Command>;
 
-pub struct Handle {
+/// Tells the broker something, from any thread.
+#[derive(Clone)]
+pub struct Caller {
     outbox: Sender<Command>,
     waker: Arc<Waker>,
+}
+
+impl Caller {
+    /// A thread that has ended early says so when it is joined.
+    pub fn send(&self, command: Command) {
+        let _ = self.outbox.send(command);
+        let _ = self.waker.wake();
+    }
+}
+
+pub struct Handle {
+    caller: Caller,
     thread: JoinHandle<NetworkUse>,
 }
 
 impl Broker {
     /// Runs in a thread of its own.
-    pub fn start(self) -> io::Result<Handle> {
+    pub fn start(mut self) -> io::Result<Handle> {
         const WAKER: Token = token(0, Side::Inner);
         let waker = Arc::new(Waker::new(self.poll.registry(), WAKER)?);
         let (outbox, inbox) = mpsc::channel();
+        let caller = Caller { outbox, waker };
+        self.caller = Some(caller.clone());
         let thread = std::thread::Builder::new()
             .name("mcp-network".to_owned())
             .spawn(move || self.run(&inbox))?;
-        Ok(Handle { outbox, waker, thread })
+        Ok(Handle { caller, thread })
     }
 }
 
 impl Handle {
     pub fn watch(&self, watcher: Box<dyn Watcher>) {
-        self.send(Command::Watch(watcher));
+        self.caller.send(Command::Watch(watcher));
     }
 
     /// Ends the thread. What the command had sent gets out first, but nothing waits long.
     pub fn finish(self) -> NetworkUse {
-        self.send(Command::Stop);
+        self.caller.send(Command::Stop);
         self.thread.join().unwrap_or_default()
-    }
-
-    /// A thread that has ended early says so when it is joined.
-    fn send(&self, command: Command) {
-        let _ = self.outbox.send(command);
-        let _ = self.waker.wake();
     }
 }

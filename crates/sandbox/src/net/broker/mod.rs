@@ -17,6 +17,7 @@ mod event_loop;
 mod flow;
 mod front;
 mod handle;
+mod host_names;
 mod journal;
 mod listeners;
 mod names;
@@ -43,6 +44,7 @@ use self::connection::Service;
 use self::event_loop::Entry;
 use self::front::Expected;
 pub use self::front::{Callers, Wanted};
+use self::handle::Caller;
 pub use self::handle::Handle;
 pub use self::journal::{Journal, Meter, NetworkUse, Refusal, Tell, Traffic};
 use self::names::Names;
@@ -178,6 +180,8 @@ pub struct Broker {
     upstream: Upstream,
     pool: Pool,
     names: Names,
+    /// How other threads reach this one, once it is one.
+    caller: Option<Caller>,
     inside: Box<dyn Inside>,
     /// What is listened for inside.
     listening: HashMap<SocketAddr, usize>,
@@ -219,6 +223,7 @@ impl Broker {
             upstream,
             pool,
             names: Names::new(),
+            caller: None,
             inside,
             listening: HashMap::new(),
             published: HashMap::new(),

@@ -15,6 +15,7 @@ use super::Broker;
 use super::configured::{self, Stamp};
 use super::connection::Service;
 use super::event_loop::Entry;
+use super::host_names::HostNames;
 use super::slots::Side;
 use crate::net::allowlist::Allowlist;
 use crate::net::dns::{Frames, Transport, framed};
@@ -32,6 +33,7 @@ pub struct Names {
     resolver: Resolver,
     /// What it was made from.
     made_from: Stamp,
+    pub(super) of_host: HostNames,
     looked: Option<Instant>,
     /// Who waits for which name.
     waiting: HashMap<HostName, Vec<usize>>,
@@ -57,6 +59,7 @@ impl Names {
         Names {
             resolver: configured(),
             made_from: Stamp::now(),
+            of_host: HostNames::configured(),
             looked: None,
             waiting: HashMap::new(),
             questions: HashMap::new(),
@@ -94,7 +97,11 @@ impl Broker {
         if let Some(Act::Answer { .. }) = acts.last()
             && let Some(Act::Answer { outcome, .. }) = acts.pop()
         {
-            return Some(outcome);
+            let outcome = self.beyond_dns(name, outcome);
+            if outcome.is_none() {
+                self.names.waiting.entry(name.clone()).or_default().push(slot);
+            }
+            return outcome;
         }
         self.names.waiting.entry(name.clone()).or_default().push(slot);
         self.perform(acts);
@@ -137,6 +144,7 @@ impl Broker {
         if stamp != names.made_from && names.waiting.is_empty() {
             names.made_from = stamp;
             names.resolver = configured();
+            names.of_host = HostNames::configured();
         }
         self.allow = Allowlist::new(self.allow.rules().to_vec(), (self.own)());
     }
@@ -173,11 +181,17 @@ impl Broker {
                     }
                 }
                 Act::Answer { name, outcome } => {
-                    for slot in self.names.waiting.remove(&name).unwrap_or_default() {
-                        self.name_is_known(slot, &outcome);
+                    if let Some(outcome) = self.beyond_dns(&name, outcome) {
+                        self.tell_waiting(&name, &outcome);
                     }
                 }
             }
+        }
+    }
+
+    pub(super) fn tell_waiting(&mut self, name: &HostName, outcome: &Outcome) {
+        for slot in self.names.waiting.remove(name).unwrap_or_default() {
+            self.name_is_known(slot, outcome);
         }
     }
 

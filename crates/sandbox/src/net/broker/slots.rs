@@ -16,8 +16,10 @@ pub enum Side {
 /// Why an entry has its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// One of its sockets can be read or written.
+    /// One of its sockets can be read, or is a new one.
     Event(Side),
+    /// One of its sockets can be written, and has nothing to say.
+    Room(Side),
     /// One of its sockets has ended or failed, perhaps after some last words.
     End(Side),
     /// It had more to do.

@@ -93,6 +93,53 @@ fn a_reset_connection_leaves_no_timer() {
     assert_eq!(relay.broker.timers.next(), None);
 }
 
+/// Pieces of every size, a receiver that is slower than the sender, and the end right behind: all
+/// arrives, in order, both where bytes are few and where they are many.
+#[test]
+fn pieces_arrive_whole_and_in_order() {
+    const PIECES: [usize; 9] = [1, 15, 1400, 16_383, 16_384, 16_385, 3, 200_000, 40_000];
+    let mut relay = Relay::new();
+    let (mut client, mut server) = relay.joined();
+    client.set_nonblocking(true).unwrap();
+    server.set_nonblocking(true).unwrap();
+    let sizes = PIECES.iter().cycle().take(PIECES.len() * 20);
+    let sent: Vec<u8> = (0..sizes.clone().sum::<usize>()).map(|at| (at / 7) as u8).collect();
+    let mut ends = sizes.scan(0, |end, size| {
+        *end += size;
+        Some(*end)
+    });
+    let (mut at, mut end, mut heard) = (0, 0, Vec::<u8>::new());
+    let mut turns = 0;
+    relay.turn_until(|_| {
+        turns += 1;
+        if at == end
+            && let Some(next) = ends.next()
+        {
+            end = next;
+        }
+        if at < end {
+            at += client.write(&sent[at..end]).unwrap_or(0);
+            if at == sent.len() {
+                client.shutdown(Shutdown::Write).unwrap();
+            }
+        }
+        // Every third turn: what is on its way fills all buffers in between.
+        let mut bytes = [0; 100_000];
+        match if turns % 3 == 0 { server.read(&mut bytes) } else { return false } {
+            Ok(0) => return true,
+            Ok(count) => heard.extend(&bytes[..count]),
+            Err(_) => {}
+        }
+        false
+    });
+    assert_eq!(heard.len(), sent.len());
+    assert!(heard == sent, "not in order");
+    drop((client, server));
+    relay.turn_until(|broker| broker.connections == 0);
+    let counted: u64 = relay.broker.journal.used.reached.values().map(|it| it.bytes_out).sum();
+    assert_eq!(counted, (b"word".len() + sent.len()) as u64);
+}
+
 /// A broker that is a proxy, for whom `callers` says, with these rules.
 struct Proxy {
     broker: Broker,

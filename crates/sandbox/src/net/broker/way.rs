@@ -1,7 +1,7 @@
 //! One direction of a relayed connection: from one socket to the other, with the end of the
 //! stream passed on and no more held than a pipe's worth.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 
 use mio::net::TcpStream;
@@ -15,8 +15,8 @@ pub use super::splice::{Buffer, Buffers};
 /// How often a direction is moved before others have their turn.
 const ROUNDS: usize = 16;
 
-/// A socket that gave no more than this had no more.
-const FEW: usize = 4096;
+/// Less than this goes through memory of ours, which takes the fewest steps: no pipe, no pages.
+const FEW: usize = 16 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -27,12 +27,20 @@ enum Stage {
     Ended,
 }
 
+/// How much the sender gave when it was last asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Few,
+    Much,
+}
+
 #[derive(Debug)]
 pub struct Way {
     stage: Stage,
+    pace: Pace,
     /// Only while there is something in it: idle connections hold two descriptors, not six.
     buffer: Option<Buffer>,
-    /// Words of our own that go first.
+    /// What goes first: words of our own, or what could not be sent at once.
     ahead: Vec<u8>,
     pub bytes: u64,
 }
@@ -62,7 +70,7 @@ impl Way {
 
     /// These words go first, and are not counted.
     pub fn after(ahead: Vec<u8>) -> Way {
-        Way { stage: Stage::Flowing, buffer: None, ahead, bytes: 0 }
+        Way { stage: Stage::Flowing, pace: Pace::Few, buffer: None, ahead, bytes: 0 }
     }
 
     pub fn is_ended(&self) -> bool {
@@ -81,6 +89,7 @@ impl Way {
         to: &TcpStream,
         look: Look,
         buffers: &mut Buffers,
+        scratch: &mut [u8],
     ) -> io::Result<Turn> {
         if self.stage == Stage::Ended {
             return Ok(Turn::Waits);
@@ -88,11 +97,18 @@ impl Way {
         if !socket::say(to, &mut self.ahead)? {
             return Ok(Turn::Waits);
         }
+        if self.buffer.is_none() && self.pace == Pace::Few {
+            let turn = self.move_few(from, to, look, &mut scratch[..FEW])?;
+            if self.pace == Pace::Few {
+                self.end(to);
+                return Ok(turn);
+            }
+        }
         let mut buffer = match self.buffer.take() {
             Some(buffer) => buffer,
             None => buffers.take()?,
         };
-        let moved = self.rounds(from, to, look, &mut buffer);
+        let moved = self.rounds(from, to, &mut buffer);
         if buffer.is_empty() {
             buffers.put_back(buffer);
         } else {
@@ -101,21 +117,57 @@ impl Way {
         moved
     }
 
+    /// A message and its answer: until the sender has no more, or turns out to have much.
+    fn move_few(
+        &mut self,
+        mut from: &TcpStream,
+        mut to: &TcpStream,
+        look: Look,
+        scratch: &mut [u8],
+    ) -> io::Result<Turn> {
+        for _ in 0..ROUNDS {
+            if self.stage != Stage::Flowing {
+                return Ok(Turn::Waits);
+            }
+            let Some(count) = would_block(from.read(scratch))? else {
+                return Ok(Turn::Waits);
+            };
+            if count == 0 {
+                self.stage = Stage::Ending;
+                return Ok(Turn::Waits);
+            }
+            self.bytes += count as u64;
+            let sent = would_block(to.write(&scratch[..count]))?.unwrap_or(0);
+            self.ahead.extend_from_slice(&scratch[sent..count]);
+            if !socket::say(to, &mut self.ahead)? {
+                // Told of when there is room; then it is looked for more as well.
+                return Ok(Turn::Waits);
+            }
+            if count == scratch.len() {
+                self.pace = Pace::Much;
+                return Ok(Turn::GoesOn);
+            }
+            if look == Look::ForMore {
+                return Ok(Turn::Waits);
+            }
+        }
+        Ok(Turn::GoesOn)
+    }
+
     fn rounds(
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
-        look: Look,
         buffer: &mut Buffer,
     ) -> io::Result<Turn> {
-        let mut drained = false;
         for _ in 0..ROUNDS {
             let mut moved = false;
-            if self.stage == Stage::Flowing && !drained {
+            if self.stage == Stage::Flowing {
                 match would_block(buffer.fill(from))? {
                     Some(0) => self.stage = Stage::Ending,
                     Some(count) => {
-                        drained = look == Look::ForMore && count < FEW;
+                        // No sign of the sender having no more: small pieces fill a pipe too.
+                        self.pace = if count < FEW { Pace::Few } else { Pace::Much };
                         moved = true;
                     }
                     None => {}
@@ -127,17 +179,23 @@ impl Way {
                 self.bytes += count as u64;
                 moved = true;
             }
-            if self.stage == Stage::Ending && buffer.is_empty() {
-                self.stage = Stage::Ended;
-                // A receiver that is gone already has no use for it.
-                let _ = to.shutdown(Shutdown::Write);
-                return Ok(Turn::Waits);
+            if buffer.is_empty() {
+                self.end(to);
             }
-            if !moved || (drained && buffer.is_empty()) {
+            if !moved || self.stage == Stage::Ended {
                 return Ok(Turn::Waits);
             }
         }
         Ok(Turn::GoesOn)
+    }
+
+    /// Passes the end on, once it was reached and all before it was sent.
+    fn end(&mut self, to: &TcpStream) {
+        if self.stage == Stage::Ending && self.ahead.is_empty() {
+            self.stage = Stage::Ended;
+            // A receiver that is gone already has no use for it.
+            let _ = to.shutdown(Shutdown::Write);
+        }
     }
 }
 
