@@ -30,8 +30,12 @@ pub(super) fn connect(place: &str) -> Result<TcpStream, Failure> {
 
 /// All that a server says until it closes. Nothing at all is a failure.
 pub(super) fn hear(mut stream: TcpStream) -> Said {
-    let mut heard = Vec::new();
-    let ended = stream.read_to_end(&mut heard);
+    let mut heard = vec![0; 4096];
+    // Who has spoken and is silent then may have said all, and wait for more.
+    let first = stream.read(&mut heard);
+    heard.truncate(*first.as_ref().unwrap_or(&0));
+    stream.set_read_timeout(Some(SILENCE))?;
+    let ended = first.and_then(|_| stream.read_to_end(&mut heard));
     match (ended, heard.is_empty()) {
         (Err(error), true) => Err(error.into()),
         (Ok(_), true) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
