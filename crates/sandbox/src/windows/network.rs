@@ -34,7 +34,7 @@ pub fn intent(request: &Request, facts: &WindowsFacts) -> Intent {
     let by = "AppContainer without network capabilities";
     if !(network.unix.is_empty() && network.listen.is_empty()) {
         return Intent::unavailable(
-            "--unix and --listen are not built for Windows yet",
+            "--allow-unix and --listen are not built for Windows yet",
             "leave them out, or --network host",
         );
     }
