@@ -1,16 +1,74 @@
 //! What the protection of settings knows on every system: which git directories belong to a project, and which of the
 //! things that a command made are left where they are.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use mcp_policy::{Origin, Policy, Sourced};
+
+use crate::error::Error;
 use crate::file_names;
-use crate::request::{DeniedKind, Guarded, Protected, Request};
+use crate::request::{DeniedKind, Guarded, Place, Protected, Request};
 
 pub mod git;
 
 pub const GIT_LINK: &str = "git takes its settings from where it leads";
 pub const GIT_PLACE: &str = "git looks for its settings in it";
 pub const UNREAD: &str = "it could not be searched";
+
+/// Each is a mount or an entry of its own, and looked at from inside; who has more of them grants too much.
+const MOST: usize = 4096;
+
+/// What is not protected: it need not be there yet. `real` follows links.
+pub fn exceptions<E: Display>(
+    policy: &Policy,
+    write: &[Place],
+    real: impl Fn(&Path) -> Result<PathBuf, E>,
+) -> Result<Vec<PathBuf>, Error> {
+    let mut paths = Vec::new();
+    for Sourced { value: path, origin } in &policy.filesystem.allow_write {
+        let flag = match origin {
+            Origin::CommandLine { .. } => "--allow-write".to_owned(),
+            place => format!("{place}: allow_write"),
+        };
+        let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
+        let real = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => real(parent).map(|parent| parent.join(name)),
+            _ => real(path),
+        };
+        let real = real.map_err(|e| refuse(e.to_string()))?;
+        if !write.iter().any(|place| real.starts_with(&place.path)) {
+            let why = "is not inside what the command may write (add --write)";
+            return Err(refuse(why.to_owned()));
+        }
+        paths.push(real);
+    }
+    Ok(paths)
+}
+
+/// What was found, unless there is too much of it or an exception lies inside.
+pub fn checked(protected: Vec<Protected>, allowed: &[PathBuf]) -> Result<Vec<Protected>, Error> {
+    let closed = protected.iter().filter(|place| place.guarded == Guarded::ReadOnly);
+    for (place, allowed) in closed.flat_map(|place| allowed.iter().map(move |a| (place, a))) {
+        if allowed.starts_with(&place.path) {
+            return Err(Error::Grant {
+                flag: "--allow-write".to_owned(),
+                path: allowed.clone(),
+                why: format!("is protected with all of {}; allow that", place.path.display()),
+            });
+        }
+    }
+    if protected.len() > MOST {
+        return Err(Error::Input {
+            what: "protect".to_owned(),
+            why: format!(
+                "more than {MOST} protected paths are in what may be written; grant less, or do without \
+                 (--no-protect)"
+            ),
+        });
+    }
+    Ok(protected)
+}
 
 pub fn is_named_git(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"))

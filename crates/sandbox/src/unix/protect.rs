@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::{Origin, Policy, Protect, Sourced};
+use mcp_policy::{Policy, Protect};
 
 use crate::error::Error;
-use crate::protected::git;
-use crate::request::{Guarded, Place, Protected};
+use crate::protected::{self, git};
+use crate::request::{Place, Protected};
 use crate::unix::walk::walk;
 use crate::wish::Identity;
 
@@ -27,9 +27,6 @@ mod search;
 pub mod undo;
 
 use search::{Search, Unlisted};
-
-/// Each is a mount inside; who has more of them grants too much.
-const MOST: usize = 4096;
 
 /// What a policy protects in the places that it gives for writing.
 pub fn find(
@@ -45,27 +42,7 @@ pub fn find(
         let doing = format!("search {} for what is protected", path.display());
         return Err(Error::Io { doing, source: io::Error::other(why.clone()) });
     }
-    let protected = search.protected();
-    let closed = protected.iter().filter(|place| place.guarded == Guarded::ReadOnly);
-    for (place, allowed) in closed.flat_map(|place| allowed.iter().map(move |a| (place, a))) {
-        if allowed.starts_with(&place.path) {
-            return Err(Error::Grant {
-                flag: "--allow-write".to_owned(),
-                path: allowed.clone(),
-                why: format!("is protected with all of {}; allow that", place.path.display()),
-            });
-        }
-    }
-    if protected.len() > MOST {
-        return Err(Error::Input {
-            what: "protect".to_owned(),
-            why: format!(
-                "more than {MOST} protected paths are in what may be written; grant less, or do without \
-                 (--no-protect)"
-            ),
-        });
-    }
-    Ok(protected)
+    protected::checked(search.protected(), allowed)
 }
 
 /// Protected files that can be changed by another name, as pairs.
@@ -93,23 +70,5 @@ pub fn identity_text(identity: Identity, home: Option<&Path>) -> Vec<(PathBuf, S
 
 /// What is not protected: it need not be there yet.
 pub fn exceptions(policy: &Policy, write: &[Place]) -> Result<Vec<PathBuf>, Error> {
-    let mut paths = Vec::new();
-    for Sourced { value: path, origin } in &policy.filesystem.allow_write {
-        let flag = match origin {
-            Origin::CommandLine { .. } => "--allow-write".to_owned(),
-            place => format!("{place}: allow_write"),
-        };
-        let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
-        let real = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => walk(parent).map(|walked| walked.real.join(name)),
-            _ => walk(path).map(|walked| walked.real),
-        };
-        let real = real.map_err(|e| refuse(e.to_string()))?;
-        if !write.iter().any(|place| real.starts_with(&place.path)) {
-            let why = "is not inside what the command may write (add --write)";
-            return Err(refuse(why.to_owned()));
-        }
-        paths.push(real);
-    }
-    Ok(paths)
+    protected::exceptions(policy, write, |path| walk(path).map(|walked| walked.real))
 }

@@ -12,16 +12,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use mcp_policy::protect::{Spot, reason};
-use mcp_policy::{Origin, Policy, Protect, Sourced};
+use mcp_policy::{Policy, Protect};
 
 use crate::error::Error;
 use crate::file_names::real;
-use crate::protected::{GIT_LINK, GIT_PLACE, UNREAD, git, is_harmless, is_named_git, is_part_of};
+use crate::protected::{
+    self, GIT_LINK, GIT_PLACE, UNREAD, git, is_harmless, is_named_git, is_part_of,
+};
 use crate::report::Undone;
 use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
 
-/// Each is looked at from inside; who has more of them grants too much.
-const MOST: usize = 4096;
 /// Directories in directories: more is nobody's project.
 const DEEPEST: usize = 128;
 
@@ -35,50 +35,19 @@ pub fn find(
         return Ok(Vec::new());
     }
     let search = Search::run(write, allowed);
-    let protected = search.protected();
-    let closed = protected.iter().filter(|place| place.guarded == Guarded::ReadOnly);
-    for (place, allowed) in closed.flat_map(|place| allowed.iter().map(move |a| (place, a))) {
-        if allowed.starts_with(&place.path) {
-            return Err(Error::Grant {
-                flag: "--allow-write".to_owned(),
-                path: allowed.clone(),
-                why: format!("is protected with all of {}; allow that", place.path.display()),
-            });
-        }
+    // Only the top of a place is not protected as a whole then, or nothing could be written.
+    if let Some((path, why)) =
+        search.unread.iter().find(|(path, _)| !search.found.contains_key(path))
+    {
+        let doing = format!("search {} for what is protected", path.display());
+        return Err(Error::Io { doing, source: io::Error::other(why.clone()) });
     }
-    if protected.len() > MOST {
-        return Err(Error::Input {
-            what: "protect".to_owned(),
-            why: format!(
-                "more than {MOST} protected paths are in what may be written; grant less, or do without \
-                 (--no-protect)"
-            ),
-        });
-    }
-    Ok(protected)
+    protected::checked(search.protected(), allowed)
 }
 
 /// What is not protected: it need not be there yet.
 pub fn exceptions(policy: &Policy, write: &[Place]) -> Result<Vec<PathBuf>, Error> {
-    let mut paths = Vec::new();
-    for Sourced { value: path, origin } in &policy.filesystem.allow_write {
-        let flag = match origin {
-            Origin::CommandLine { .. } => "--allow-write".to_owned(),
-            place => format!("{place}: allow_write"),
-        };
-        let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
-        let real = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => real(parent).map(|parent| parent.join(name)),
-            _ => real(path),
-        };
-        let real = real.map_err(|e| refuse(e.to_string()))?;
-        if !write.iter().any(|place| real.starts_with(&place.path)) {
-            let why = "is not inside what the command may write (add --write)";
-            return Err(refuse(why.to_owned()));
-        }
-        paths.push(real);
-    }
-    Ok(paths)
+    protected::exceptions(policy, write, real)
 }
 
 /// Looks for what is new in protected places, and removes it. Everything of the run is dead by then.

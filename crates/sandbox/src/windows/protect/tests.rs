@@ -135,3 +135,14 @@ fn an_exception_inside_something_protected_is_an_error() {
     let error = find(&policy, &[project.place()], &allowed).unwrap_err().to_string();
     assert!(error.contains("hooks"), "{error}");
 }
+
+/// A place that cannot be searched would be writable whole, with all that is protected in it.
+#[test]
+fn a_place_that_cannot_be_searched_stops_the_run() {
+    let project = Project::new("unread", &[("plain", "")]);
+    let policy = project.request().policy;
+    let unread = Place { path: project.0.join("plain"), kind: PlaceKind::Directory };
+    let error = find(&policy, &[unread], &[]).unwrap_err().to_string();
+    assert!(error.contains("plain for what is protected"), "{error}");
+    assert!(find(&policy, &[project.place()], &[]).unwrap().is_empty());
+}
