@@ -162,6 +162,9 @@ fn tls_must_ask_for_the_name_of_its_rule() {
     assert!(CLOSED.contains(&finished.last("").errno()), "{finished}");
     let finished = silent(run().probe(&["talk-tls", "api.test:443", "-"]));
     says(&finished, "TLS without a server name");
+    // What some servers still take for TLS, and where no name can be read.
+    let finished = silent(run().probe(&["talk-hex", "api.test:443", "802e0103010000000000000000"]));
+    says(&finished, "an SSL 2 hello");
     assert_eq!(world.log().matches("heard").count(), answered, "bytes got out\n{}", world.log());
     // A rule for an address is about the address.
     let address = in_world(&world, "9.9.9.9:443");

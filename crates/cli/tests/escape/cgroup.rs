@@ -294,6 +294,18 @@ fn the_next_run_removes_what_a_killed_launcher_left() {
     assert!(swept, "still there: {}", path.display());
 }
 
+/// Its lock says that somebody uses it.
+#[test]
+fn a_run_beside_it_is_not_swept() {
+    require!("userns", "cgroup");
+    let live = Run::new().limit(slow()).shell("echo ready; sleep 5; echo alive").spawn();
+    live.await_output("ready");
+    Run::new().command(&["true"]).run().code_is(0);
+    let finished = live.wait();
+    finished.code_is(0);
+    assert!(finished.text().contains("alive"), "{finished}");
+}
+
 #[test]
 fn without_a_cgroup_the_report_says_so() {
     require!("userns", "no-cgroup");

@@ -97,5 +97,7 @@ fn noise_at_the_resolver_is_ignored() {
     let finished = run.command(&["python3", "-c", script]).run();
     finished.code_is(0).has_no_panic();
     assert!(finished.text().contains("True"), "{finished}");
+    let line = "too many connections to the resolver; further ones are closed";
+    assert!(finished.stderr.contains(line), "{finished}");
     allowed(Run::new().world(&world).allow_net("api.test").probe(&["talk", "api.test:443"]));
 }

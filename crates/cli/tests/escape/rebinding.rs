@@ -35,6 +35,38 @@ fn a_name_does_not_lead_to_private_places() {
     }
 }
 
+/// The host's own address leads to its servers as its loopback does, however public it looks.
+#[test]
+fn a_name_does_not_lead_to_the_hosts_own_address() {
+    require!("userns");
+    let world = World::new().with("own=8.8.4.4").with("serve=8.8.4.4:443");
+    let world = world.with("name=own.test>8.8.4.4");
+    let run = || Run::new().world(&world).allow_net("own.test");
+    let finished = run().probe(&["talk", "own.test:443"]).run();
+    assert!(!finished.last("talk").ok, "{finished}");
+    let line = "mcp: blocked own.test:443, for its address 8.8.4.4 is the host's own address";
+    assert!(finished.stderr.contains(line), "{finished}");
+    assert!(!world.saw("connected"), "{}", world.log());
+    let heard = allowed(run().allow_net("8.8.4.4:443").probe(&["talk", "own.test:443"]));
+    assert_eq!(heard.detail, "hello from 8.8.4.4:443\n");
+}
+
+#[test]
+fn datagrams_do_not_lead_there_either() {
+    require!("userns");
+    let world = World::new().with("udp=192.168.7.7:99").with("name=rebound.test>192.168.7.7");
+    let run = || Run::new().world(&world).allow_net("udp://rebound.test:99");
+    let finished = run().probe(&["udp-talk", "rebound.test:99"]).run();
+    assert!(!finished.last("udp-talk").ok, "{finished}");
+    assert!(world.saw("dns rebound.test"), "never asked\n{finished}");
+    let line = "mcp: blocked udp://rebound.test:99, for its address 192.168.7.7";
+    assert!(finished.stderr.contains(line), "{finished}");
+    assert!(!world.saw("udp 192.168.7.7"), "{}", world.log());
+    let both = run().allow_net("udp://192.168.7.7:99");
+    let heard = allowed(both.probe(&["udp-talk", "rebound.test:99"]));
+    assert_eq!(heard.detail, "hello from 192.168.7.7:99");
+}
+
 /// The control: the same server, once a rule names its address; and a name with a public address
 /// beside the private one.
 #[test]

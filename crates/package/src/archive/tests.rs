@@ -122,6 +122,29 @@ fn refused(bytes: &[u8], said: &str) {
     }
 }
 
+/// Should a name below a link ever get past the checks of names.
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    let scratch = Scratch::new();
+    let (root, outside) = (scratch.dir("root"), scratch.dir("outside"));
+    let mut unpack = Unpack::into(&root).unwrap();
+    let mut put = |path: &str, content: Content| {
+        let entry = Entry { path: EntryPath::parse(path.as_bytes()).unwrap(), content };
+        unpack.entry(&entry, &mut "x".as_bytes())
+    };
+    let file = || Content::File { is_executable: false, length: 1 };
+    put("out", Content::Link("../outside".to_owned())).unwrap();
+    put("file", Content::Link("../outside/file".to_owned())).unwrap();
+    assert!(put("out/file", file()).is_err());
+    assert!(put("out/directory/file", file()).is_err());
+    assert!(put("out", Content::Directory).is_err());
+    assert!(put("file", file()).is_err());
+    put("in/file", file()).unwrap();
+    assert!(scratch.tree(&outside).is_empty());
+    assert_eq!(fs::read(root.join("in/file")).unwrap(), b"x");
+}
+
 #[test]
 fn honest_archives_are_taken() {
     let tree =

@@ -64,6 +64,34 @@ fn what_is_added_is_found_and_ready() {
 }
 
 #[test]
+fn what_is_taken_in_is_what_its_digest_says() {
+    let scratch = Scratch::new();
+    let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
+    let manifest = store.read_blob(&digest, 1 << 20).unwrap();
+    let layer = store.manifest(&digest).unwrap().bundle().unwrap().digest;
+    let honest = store.blob_path(&layer);
+    let into = |name: &str, blob: PathBuf| {
+        let names = ["acme/test@1.0.0".to_owned()];
+        let blobs = [(layer, blob)];
+        let addition = Addition {
+            names: &names,
+            manifest: &manifest,
+            blobs: &blobs,
+            source: "test",
+            signature: None,
+        };
+        Store::at(scratch.join(name)).add(&addition)
+    };
+    let error = into("lied-to", scratch.file("other", b"other bytes")).unwrap_err().to_string();
+    for digest in [layer, Digest::of(b"other bytes")] {
+        assert!(error.contains(&digest.to_string()), "{error}");
+    }
+    assert!(!Store::at(scratch.join("lied-to")).has_blob(&layer));
+    let copy = scratch.file("copy", &fs::read(honest).unwrap());
+    assert_eq!(into("told-the-truth", copy).unwrap(), digest);
+}
+
+#[test]
 fn the_latest_is_the_highest_version() {
     let scratch = Scratch::new();
     added(&scratch, "one", &["acme/test@1.10.0"]);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::plain;
 use crate::require;
-use crate::support::{Run, Scratch, eventually, heart_beats, heart_stops, patience};
+use crate::support::{Run, Scratch, allowed, eventually, heart_beats, heart_stops, patience};
 
 /// A directory that root's stand-in may write too.
 fn writable(scratch: &Scratch) -> std::path::PathBuf {
@@ -46,6 +46,16 @@ fn everything_dies_with_the_timeout() {
         .run();
     finished.code_is(124);
     heart_stops(&beat);
+}
+
+/// It counts what else the user runs, so only that there is an end can be told.
+#[test]
+fn processes_are_limited() {
+    require!("plain", "no-cgroup");
+    let run = |most: &str| plain().flag("--max-pids").arg(most).probe(&["fork", "500"]);
+    let finished = run("20").run();
+    assert_eq!(finished.last("fork").errno(), "EAGAIN", "{finished}");
+    assert_eq!(allowed(run("2000")).detail, "500");
 }
 
 #[test]

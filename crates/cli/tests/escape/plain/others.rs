@@ -202,6 +202,55 @@ fn nothing_is_shared_without_a_path() {
     refused(plain().read(&file).probe(&words), bare().probe(&words), &["EACCES", "EPERM"]);
 }
 
+/// By what the kernel says to the same call outside: that it works, or that its arguments mean nothing.
+#[test]
+fn calls_upon_others_are_refused() {
+    require!("plain");
+    const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+    // A class of its own, in the middle.
+    const BEST_EFFORT: u64 = 2 << 13 | 4;
+    for (call, words, outside) in [
+        (libc::SYS_setpriority, "0 PID 0".to_owned(), &["ok"][..]),
+        (libc::SYS_ioprio_set, format!("1 PID {BEST_EFFORT}"), &["ok"]),
+        (libc::SYS_sched_setparam, "PID 0".to_owned(), &["EINVAL"]),
+        (libc::SYS_sched_setscheduler, "PID 0 0".to_owned(), &["EINVAL"]),
+        (libc::SYS_sched_setattr, "PID 0 0".to_owned(), &["EINVAL"]),
+        (libc::SYS_semget, "0x6d637001 0 0".to_owned(), &["ENOENT"]),
+        (libc::SYS_msgget, "0x6d637001 0".to_owned(), &["ENOENT"]),
+        (libc::SYS_ioctl, format!("0 {FS_IOC_SETFLAGS} 0"), &["EFAULT", "ENOTTY"]),
+    ] {
+        let act = format!("syscall {call} {words}");
+        let (found, shown) = beside(false, &act);
+        assert!(outside.contains(&found.as_str()), "{act}: {shown}");
+        let (found, shown) = beside(true, &act);
+        assert!(["EPERM", "ENOSYS"].contains(&found.as_str()), "{act}: {shown}");
+    }
+    // Of all processes of a user: outside it would be just that.
+    for (call, words) in [
+        (libc::SYS_setpriority, "2 0 0".to_owned()),
+        (libc::SYS_ioprio_set, format!("3 0 {BEST_EFFORT}")),
+    ] {
+        let (found, shown) = beside(true, &format!("syscall {call} {words}"));
+        assert_eq!(found, "EPERM", "{shown}");
+    }
+    // Of itself it may.
+    for (call, words) in [
+        (libc::SYS_setpriority, "0 0 0".to_owned()),
+        (libc::SYS_ioprio_set, format!("1 0 {BEST_EFFORT}")),
+    ] {
+        let (found, shown) = beside(true, &format!("syscall {call} {words}"));
+        assert_eq!(found, "ok", "{shown}");
+    }
+    // setxattrat, removexattrat and file_setattr, where the kernel has them.
+    for call in [463, 466, 469] {
+        let act = format!("syscall {call} 9999 0 0 0 0");
+        if beside(false, &act).0 != "ENOSYS" {
+            let (found, shown) = beside(true, &act);
+            assert_eq!(found, "ENOSYS", "{act}: {shown}");
+        }
+    }
+}
+
 #[test]
 fn privileges_are_gone() {
     require!("plain");

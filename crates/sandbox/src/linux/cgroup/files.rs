@@ -145,3 +145,17 @@ impl AsFd for Cgroup {
 fn directory() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files that are called `memory.max` can be anywhere.
+    #[test]
+    fn only_a_cgroup_of_version_2_is_one() {
+        for path in ["/", "/proc", "/tmp"] {
+            let error = Cgroup::open(Path::new(path)).err().expect(path);
+            assert_eq!(error.raw_os_error(), Some(libc::ENODEV), "{path}");
+        }
+    }
+}
