@@ -1,10 +1,12 @@
 //! `cargo xtask switches`: does a test notice when a control is gone?
 //!
-//! switches.toml lists controls, each with the edit that turns it off and the tests that must fail then.
-//! Each edit is made in a copy of the tree, built, and tried. A control that no test misses is a
-//! hole in the tests. Takes about ten seconds each, so it is no part of CI; that every edit still
-//! fits its source is.
+//! switches.toml and those beside it list controls, each with the edit that turns it off and the
+//! tests that must fail then. Each edit is made in a copy of the tree, built, and tried. A control
+//! that no test misses is a hole in the tests. Takes about ten seconds each, so it is no part of
+//! CI; that every edit still fits its source is.
 
+mod guest;
+mod suites;
 mod tree;
 mod trial;
 
@@ -16,7 +18,13 @@ use crate::Result;
 use tree::Tree;
 use trial::{Suite, Trial};
 
-const LIST: &str = include_str!("../switches.toml");
+const LISTS: [&str; 5] = [
+    include_str!("../switches.toml"),
+    include_str!("../switches-host.toml"),
+    include_str!("../switches-network.toml"),
+    include_str!("../switches-packages.toml"),
+    include_str!("../switches-plain.toml"),
+];
 
 /// Turn controls off one by one and see which tests notice
 #[derive(clap::Args)]
@@ -43,7 +51,7 @@ struct Switch {
     name: String,
     /// What is off then.
     off: String,
-    /// Tests that fail then; `lib:` for unit tests of mcp-sandbox.
+    /// Tests that fail then, with the word in front that says where they are (see [`suites`]).
     #[serde(default)]
     tests: Vec<String>,
     /// Why no test can notice this one alone.
@@ -88,9 +96,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut named: Vec<&String> = chosen.iter().flat_map(|switch| &switch.tests).collect();
     named.sort();
     named.dedup();
-    let failing = trial.failing(&tree, &suite(args, &named))?;
-    if !failing.is_empty() {
-        return Err(format!("fail with nothing switched off: {}", failing.join(" ")).into());
+    let before = trial.results(&tree, &suite(args, &named))?;
+    if !before.failed.is_empty() {
+        return Err(format!("fail with nothing switched off: {}", before.failed.join(" ")).into());
+    }
+    let is_absent = |name: &&&str| !before.run.iter().any(|run| run == **name);
+    let named: Vec<&str> = named.iter().map(|name| name.as_str()).collect();
+    let absent: Vec<&str> = named.iter().filter(is_absent).copied().collect();
+    if !args.discover && !absent.is_empty() {
+        return Err(format!("there are no such tests: {}", absent.join(" ")).into());
     }
     let mut holes = 0;
     for switch in &chosen {
@@ -110,7 +124,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn switches() -> Result<Vec<Switch>> {
-    Ok(toml::from_str::<List>(LIST)?.switch)
+    let mut switches = Vec::new();
+    for list in LISTS {
+        switches.extend(toml::from_str::<List>(list)?.switch);
+    }
+    Ok(switches)
 }
 
 fn suite<'a>(args: &Args, named: &[&'a String]) -> Suite<'a> {
@@ -122,12 +140,13 @@ fn suite<'a>(args: &Args, named: &[&'a String]) -> Suite<'a> {
 
 fn tried(switch: &Switch, args: &Args, tree: &Tree, trial: &Trial) -> Result<Outcome> {
     let _edited = tree.edited(&switch.edit)?;
-    if let Err(why) = trial.build(tree) {
+    let named: Vec<&String> = switch.tests.iter().collect();
+    let suite = suite(args, &named);
+    if let Err(why) = trial.build(tree, &suite) {
         return Ok(Outcome::DoesNotBuild(why.to_string()));
     }
-    let named: Vec<&String> = switch.tests.iter().collect();
-    let failing = trial.failing(tree, &suite(args, &named))?;
-    Ok(if failing.is_empty() { Outcome::NotCaught } else { Outcome::Caught(failing) })
+    let failed = trial.results(tree, &suite)?.failed;
+    Ok(if failed.is_empty() { Outcome::NotCaught } else { Outcome::Caught(failed) })
 }
 
 #[cfg(test)]
@@ -151,6 +170,14 @@ mod tests {
                 );
                 assert_ne!(made.unwrap(), text, "{}", switch.name);
             }
+        }
+    }
+
+    #[test]
+    fn every_test_is_of_a_suite_that_there_is() {
+        for switch in switches().unwrap() {
+            let names: Vec<&str> = switch.tests.iter().map(String::as_str).collect();
+            assert!(suites::by_place(&names).is_ok(), "{}", switch.name);
         }
     }
 

@@ -5,9 +5,9 @@
 //! and it is 5 to 17 times slower. Needs Debian's apt, busybox-static, qemu-system-x86, kmod, e2fsprogs.
 
 mod boot_image;
-mod guest;
+pub mod guest;
 mod initrd;
-mod kernel;
+pub mod kernel;
 mod matrix;
 mod tools;
 

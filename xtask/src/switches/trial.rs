@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::guest;
+use super::suites::{Built, Place, STAGED, by_place};
 use super::tree::Tree;
 use crate::Result;
 
@@ -27,6 +29,24 @@ pub struct Trial {
     is_root: bool,
 }
 
+/// What came of some tests, by their names with the word in front.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Results {
+    pub run: Vec<String>,
+    pub failed: Vec<String>,
+}
+
+impl Results {
+    fn add(&mut self, other: Results) {
+        self.run.extend(other.run);
+        self.failed.extend(other.failed);
+        for names in [&mut self.run, &mut self.failed] {
+            names.sort();
+            names.dedup();
+        }
+    }
+}
+
 impl Trial {
     /// Builds everything once, the tests included: they do not change with a switch.
     pub fn prepare(tree: &Tree) -> Result<Trial> {
@@ -35,52 +55,82 @@ impl Trial {
         fs::create_dir_all(&stage)?;
         let id = Command::new("id").arg("-u").stdin(Stdio::null()).output()?;
         let trial = Trial { stage, is_root: id.stdout == b"0\n" };
-        trial.build(tree)?;
+        trial.build_program(tree)?;
         stage_programs(&cargo(tree, &["build", "--package=mcp-probe"])?, &trial.stage)?;
-        let test = ["test", "--no-run", "--package=mcp-cli", "--test=escape"];
-        stage_programs(&cargo(tree, &test)?, &trial.stage)?;
+        let tests = STAGED.map(|name| format!("--test={name}"));
+        let mut words = vec!["test", "--no-run", "--package=mcp-cli"];
+        words.extend(tests.iter().map(String::as_str));
+        stage_programs(&cargo(tree, &words)?, &trial.stage)?;
         Ok(trial)
     }
 
-    pub fn build(&self, tree: &Tree) -> Result<()> {
+    /// Builds what these tests are about.
+    pub fn build(&self, tree: &Tree, suite: &Suite<'_>) -> Result<()> {
+        let Suite::Named(names) = suite else {
+            return self.build_program(tree);
+        };
+        let places = by_place(names)?;
+        for place in places.keys() {
+            if let Place::Built(built) = place {
+                let package = format!("--package={}", built.package);
+                cargo(tree, &["test", "--no-run", &package, built.part])?;
+            }
+        }
+        // A switch without tests of its own has to build as well.
+        let needs_none = |place: &Place| matches!(place, Place::Built(_));
+        match !places.is_empty() && places.keys().all(needs_none) {
+            true => Ok(()),
+            false => self.build_program(tree),
+        }
+    }
+
+    fn build_program(&self, tree: &Tree) -> Result<()> {
         let build = ["build", "--package=mcp-cli", "--bin=mcp"];
         stage_programs(&cargo(tree, &build)?, &self.stage)
     }
 
-    /// The tests that fail, as root or as an ordinary user.
-    pub fn failing(&self, tree: &Tree, suite: &Suite<'_>) -> Result<Vec<String>> {
-        let mut failing = Vec::new();
-        let words = match suite {
-            Suite::All => vec!["--skip", SLOW],
+    /// What came of the tests, as root and as an ordinary user.
+    pub fn results(&self, tree: &Tree, suite: &Suite<'_>) -> Result<Results> {
+        let mut results = Results::default();
+        match suite {
+            Suite::All => results.add(self.staged("escape", &["--skip", SLOW])?),
             Suite::Named(names) => {
-                let (units, escapes): (Vec<&str>, Vec<&str>) =
-                    names.iter().partition(|name| name.starts_with("lib:"));
-                if !units.is_empty() {
-                    failing.extend(failing_units(tree, &units)?);
+                for (place, tests) in by_place(names)? {
+                    results.add(match place {
+                        Place::Staged(name) => {
+                            self.staged(name, &[vec!["--exact"], tests].concat())?
+                        }
+                        Place::Built(built) => built_tests(tree, built, &tests)?,
+                        Place::Guest(user) => {
+                            let said = guest::run(&self.stage, user, &tests)?;
+                            read(&said, &place.prefix())?
+                        }
+                    });
                 }
-                if escapes.is_empty() {
-                    return Ok(failing);
-                }
-                [vec!["--exact"], escapes].concat()
             }
-        };
-        let mut users = vec![Command::new(self.stage.join("escape"))];
+        }
+        Ok(results)
+    }
+
+    fn staged(&self, name: &'static str, words: &[&str]) -> Result<Results> {
+        let program = self.stage.join(name);
+        let mut users = vec![Command::new(&program)];
         if self.is_root {
             let ids = [format!("--reuid={ORDINARY}"), format!("--regid={ORDINARY}")];
             let mut drop = Command::new("setpriv");
-            drop.args(ids).arg("--clear-groups").arg(self.stage.join("escape"));
+            drop.args(ids).arg("--clear-groups").arg(&program);
             users.push(drop);
         }
+        let mut results = Results::default();
         for mut command in users {
-            command.args(&words).env("MCP_BIN", self.stage.join("mcp"));
+            command.args(words).env("MCP_BIN", self.stage.join("mcp"));
             command.env("MCP_PROBE_BIN", self.stage.join("mcp-probe")).current_dir("/");
             let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
-            failing.extend(failed(&String::from_utf8_lossy(&output.stdout), "")?);
+            let said = String::from_utf8_lossy(&output.stdout);
+            results.add(read(&said, &Place::Staged(name).prefix())?);
             self.end_survivors();
         }
-        failing.sort();
-        failing.dedup();
-        Ok(failing)
+        Ok(results)
     }
 
     /// What outlives its launcher because a switch is off.
@@ -102,23 +152,34 @@ impl Drop for Trial {
     }
 }
 
-fn failing_units(tree: &Tree, names: &[&str]) -> Result<Vec<String>> {
-    let mut words = vec!["test", "--package=mcp-sandbox", "--lib", "--", "--exact"];
-    words.extend(names.iter().map(|name| name.trim_start_matches("lib:")));
+fn built_tests(tree: &Tree, built: Built, names: &[&str]) -> Result<Results> {
+    let package = format!("--package={}", built.package);
+    let mut words = vec!["test", "--no-fail-fast", &package, built.part, "--", "--exact"];
+    words.extend(names);
     let output = command(tree, &words).stderr(Stdio::null()).output()?;
-    failed(&String::from_utf8_lossy(&output.stdout), "lib:")
+    read(&String::from_utf8_lossy(&output.stdout), &Place::Built(built).prefix())
 }
 
-/// Names of failed tests in what the test harness says.
-fn failed(text: &str, prefix: &str) -> Result<Vec<String>> {
+/// What the test harness says of each test.
+fn read(text: &str, prefix: &str) -> Result<Results> {
     if !text.lines().any(|line| line.starts_with("test result: ")) {
         return Err("the tests did not come to their end".into());
     }
-    let name = |line: &str| {
-        let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
-        Some(format!("{prefix}{name}"))
-    };
-    Ok(text.lines().filter_map(name).collect())
+    let mut results = Results::default();
+    for line in text.lines() {
+        let Some((name, outcome)) =
+            line.strip_prefix("test ").and_then(|line| line.split_once(" ... "))
+        else {
+            continue;
+        };
+        // Behind a test that is to panic stands a note.
+        let name = name.split(' ').next().unwrap_or_default();
+        results.run.push(format!("{prefix}{name}"));
+        if outcome == "FAILED" {
+            results.failed.push(format!("{prefix}{name}"));
+        }
+    }
+    Ok(results)
 }
 
 fn cargo(tree: &Tree, words: &[&str]) -> Result<String> {
@@ -157,9 +218,8 @@ fn first_error(text: &str) -> Option<String> {
 fn stage_programs(text: &str, stage: &Path) -> Result<()> {
     for message in messages(text) {
         let name = message["target"]["name"].as_str().unwrap_or_default();
-        let (Some(path), true) =
-            (message["executable"].as_str(), ["mcp", "mcp-probe", "escape"].contains(&name))
-        else {
+        let is_ours = ["mcp", "mcp-probe"].contains(&name) || STAGED.contains(&name);
+        let (Some(path), true) = (message["executable"].as_str(), is_ours) else {
             continue;
         };
         // A program that is still running cannot be written over.
@@ -174,9 +234,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_tests_are_named() {
+    fn tests_are_named_with_their_outcome() {
         let text = "test a::b ... ok\ntest a::c ... FAILED\n\ntest result: FAILED. 1 passed\n";
-        assert_eq!(failed(text, "lib:").unwrap(), ["lib:a::c"]);
-        assert!(failed("test a::c ... FAILED\n", "").is_err());
+        let results = read(text, "lib:").unwrap();
+        assert_eq!(results.run, ["lib:a::b", "lib:a::c"]);
+        assert_eq!(results.failed, ["lib:a::c"]);
+        assert!(read("test a::c ... FAILED\n", "").is_err());
     }
 }
