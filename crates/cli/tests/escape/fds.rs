@@ -4,12 +4,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use crate::require;
-use crate::support::{Finished, Preparation, Run, Scratch, allowed, blocked, is_root, refused};
+use crate::support::{
+    Finished, Preparation, Run, Scratch, allowed, blocked, is_root, refused, skip,
+};
 
 fn path_only(path: &Path) -> File {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).unwrap()
@@ -269,5 +271,20 @@ fn other_devices_are_turned_away() {
     let device = File::open("/dev/zero").unwrap();
     for number in 0..=2 {
         is_turned_away(&device, number, "a device");
+    }
+}
+
+#[test]
+fn block_devices_are_turned_away() {
+    require!("userns");
+    let entries = std::fs::read_dir("/dev").unwrap().flatten();
+    let is_block = |entry: &std::fs::DirEntry| entry.file_type().unwrap().is_block_device();
+    let mut opened = entries.filter(is_block).filter_map(|entry| File::open(entry.path()).ok());
+    let Some(device) = opened.next() else {
+        skip("block-device", "none can be opened here");
+        return;
+    };
+    for number in 0..=2 {
+        is_turned_away(&device, number, "of an unknown kind");
     }
 }
