@@ -147,9 +147,15 @@ fn usage_counts_those_who_were_killed() {
     let file = scratch.join("report.json");
     let run = Run::new().flag("--report").arg(&file).flag("--timeout").arg("1s");
     run.flag("--grace").arg("100ms").shell("trap '' TERM; while :; do :; done").run().code_is(124);
-    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    let seconds = report["usage"]["cpu_seconds"].as_f64().unwrap();
-    assert!(seconds > 0.1, "{report:#}");
+    let seconds = || {
+        let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        report["usage"]["cpu_seconds"].as_f64().unwrap()
+    };
+    assert!(seconds() > 0.1, "{}", seconds());
+    // And those whom the command left behind.
+    let run = Run::new().flag("--report").arg(&file);
+    run.shell("(while :; do :; done) & sleep 1").run().code_is(0);
+    assert!(seconds() > 0.1, "{}", seconds());
 }
 
 /// A directory that the command may write is one where it can plant links for the next run.

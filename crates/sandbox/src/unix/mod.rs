@@ -6,7 +6,7 @@ pub mod denials;
 pub mod deny;
 pub mod direct;
 #[cfg(test)]
-mod fixture;
+pub mod fixture;
 pub mod layout;
 pub mod listing;
 pub mod locate;

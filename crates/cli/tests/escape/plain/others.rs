@@ -215,6 +215,8 @@ fn calls_upon_others_are_refused() {
         (libc::SYS_sched_setparam, "PID 0".to_owned(), &["EINVAL"]),
         (libc::SYS_sched_setscheduler, "PID 0 0".to_owned(), &["EINVAL"]),
         (libc::SYS_sched_setattr, "PID 0 0".to_owned(), &["EINVAL"]),
+        (libc::SYS_shmget, "0x6d637001 0 0".to_owned(), &["ENOENT"]),
+        (libc::SYS_shmat, "0x7fffffff 0 0".to_owned(), &["EINVAL"]),
         (libc::SYS_semget, "0x6d637001 0 0".to_owned(), &["ENOENT"]),
         (libc::SYS_msgget, "0x6d637001 0".to_owned(), &["ENOENT"]),
         (libc::SYS_ioctl, format!("0 {FS_IOC_SETFLAGS} 0"), &["EFAULT", "ENOTTY"]),

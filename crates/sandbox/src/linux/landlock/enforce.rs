@@ -85,3 +85,23 @@ pub fn refuses_all() -> io::Result<bool> {
     sys::landlock_restrict(&fd, ruleset.flags)?;
     Ok(File::open("/dev/null").is_err_and(|e| e.raw_os_error() == Some(libc::EACCES)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unix::fixture::Fixture;
+
+    /// Between the look at a grant and its rule somebody may have put a link in its place.
+    #[test]
+    fn a_place_that_became_a_link_is_refused() {
+        let fixture = Fixture::new();
+        let file = fixture.file("real/file", "");
+        fixture.link("link", fixture.path("real"));
+        let top = fixture.path("real").canonicalize().unwrap();
+        assert!(place(&top).is_ok() && place(&file.canonicalize().unwrap()).is_ok());
+        for name in ["link", "link/file"] {
+            let error = place(&top.with_file_name(name)).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ELOOP), "{name}");
+        }
+    }
+}
