@@ -46,6 +46,7 @@ fn look_alikes_do_not_leave() {
     for name in [
         "api.test.evil.test",
         "evilapi.test",
+        "evilwild.test",
         "data.api.test",
         "api.tes",
         "test",

@@ -118,6 +118,8 @@ fn a_server_inside_is_reached_from_the_host_only_when_asked_for() {
         let port = free_port();
         let listening = server(Run::new().flag("--listen").arg(port.to_string()), at, port);
         listening.await_output("ready");
+        // On one address of the host, and on no other.
+        assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
         let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
         client.write_all(b"hello").unwrap();
         let mut answer = String::new();

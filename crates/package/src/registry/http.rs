@@ -231,14 +231,7 @@ impl Http {
                 .get(LOCATION)
                 .and_then(|to| to.to_str().ok())
                 .ok_or_else(|| Error::network(format!("{url} redirects to nowhere")))?;
-            let next = join(&url, to)?;
-            if scheme(&url) == "https" && scheme(&next) != "https" {
-                return Err(Error::network(format!("{url} redirects away from https")));
-            }
-            if origin(&url) != origin(&next) {
-                authorization = None;
-            }
-            url = next;
+            (url, authorization) = hop(&url, to, authorization)?;
         }
         Err(Error::network(format!("{} redirects without end", request.url)))
     }
@@ -292,6 +285,20 @@ impl Http {
         let (parts, body) = sent.map_err(failed)?.into_parts();
         Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
     }
+}
+
+/// Where a redirect leads, and what may be shown there.
+pub(super) fn hop<'a>(
+    from: &str,
+    to: &str,
+    authorization: Option<&'a str>,
+) -> Result<(String, Option<&'a str>)> {
+    let next = join(from, to)?;
+    if scheme(from) == "https" && scheme(&next) != "https" {
+        return Err(Error::network(format!("{from} redirects away from https")));
+    }
+    let is_same = origin(from) == origin(&next);
+    Ok((next, authorization.filter(|_| is_same)))
 }
 
 /// In seconds; a date is taken for "later".

@@ -49,6 +49,12 @@ fn what_is_added_is_found_and_ready() {
     }
     let ready = store.ready(&digest).unwrap();
     assert_eq!(fs::read(ready.root.join("bin/run")).unwrap(), b"one");
+    #[cfg(unix)]
+    for name in ["bin/run", "lib/x.js"] {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(ready.root.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o222, 0, "{name} can be written");
+    }
     // An image layout that other tools can read.
     let layout: serde_json::Value =
         serde_json::from_slice(&fs::read(scratch.join("store/oci-layout")).unwrap()).unwrap();
@@ -171,6 +177,33 @@ fn a_damaged_blob_is_refused_with_both_digests() {
     assert!(store.ready(&digest).is_err());
     fs::write(store.blob_path(&digest), "{}").unwrap();
     assert!(store.manifest(&digest).unwrap_err().to_string().contains(&digest.to_string()));
+}
+
+/// A bundle that is sound and another one, and a file that nobody unpacks: only digests tell.
+#[test]
+fn other_sound_blobs_are_refused_with_both_digests() {
+    let scratch = Scratch::new();
+    let store = Store::at(scratch.join("store"));
+    let names = ["acme/test@1.0.0".to_owned()];
+    let one = bundle(&scratch, "one");
+    let digest = store.add_bundle(&one, &names, "test", Some("{}")).unwrap();
+    let layers = store.manifest(&digest).unwrap().layers;
+    let other = fs::read(bundle(&scratch, "two")).unwrap();
+    let told = |error: Error, layer: &Descriptor, bytes: &[u8]| {
+        let error = error.to_string();
+        let digests = [layer.digest, Digest::of(bytes)];
+        assert!(digests.iter().all(|digest| error.contains(&digest.to_string())), "{error}");
+    };
+    for (layer, bytes) in layers.iter().zip([&other[..], b"[]"]) {
+        let honest = fs::read(store.blob_path(&layer.digest)).unwrap();
+        store.verify(&digest).unwrap();
+        fs::write(store.blob_path(&layer.digest), bytes).unwrap();
+        told(store.verify(&digest).unwrap_err(), layer, bytes);
+        let _ = fs::remove_dir_all(store.unpacked_path(&digest));
+        told(store.ready(&digest).err().unwrap(), layer, bytes);
+        fs::write(store.blob_path(&layer.digest), honest).unwrap();
+        store.ready(&digest).unwrap();
+    }
 }
 
 #[test]

@@ -35,6 +35,76 @@ fn an_identity_token_is_traded_for_a_token_and_never_sent_to_the_registry() {
 }
 
 #[test]
+fn an_upload_that_is_sent_elsewhere_takes_no_credentials_along() {
+    let elsewhere = Server::new(|_, _| answer("201 Made", "", b""));
+    let to = elsewhere.host.clone();
+    let server = Server::new(move |_, asked| match asked.header("authorization") {
+        None => answer("401 Who", "www-authenticate: Basic realm=\"x\"\r\n", b""),
+        Some(_) if asked.line.starts_with("POST ") => {
+            answer("202 There", &format!("location: http://{to}/upload?state=1\r\n"), b"")
+        }
+        Some(_) => answer("404 Not Found", "", b""),
+    });
+    let scratch = Scratch::new();
+    let (http, kept) = (quick(), login(&scratch, &server.host));
+    let mut oci = Oci::new(&http, &kept, &server.host, "a/b", Scheme::Https);
+    oci.push_blob(&blob(b"content"), &scratch.file("blob", b"content")).unwrap();
+    let asked = elsewhere.asked();
+    assert!(asked.len() == 1 && asked[0].line.starts_with("PUT /upload?"), "{asked:?}");
+    assert_eq!(asked[0].header("authorization"), None);
+    assert_eq!(server.asked().pop().unwrap().header("authorization"), Some(BASIC));
+}
+
+#[test]
+fn a_token_service_without_tls_is_not_told_the_password() {
+    let service = Server::new(|_, _| answer("200 OK", "", br#"{"token": "abc"}"#));
+    let realm = format!("http://{}/token", service.host);
+    let challenge = auth::Challenge::Bearer { realm, service: "s".into(), scope: String::new() };
+    let (user, password) = ("user".to_owned(), "hunter2".to_owned());
+    let known = credentials::Credentials::Password { user, password };
+    let (http, host) = (quick(), "registry.example");
+    let ask = |is_plain| auth::answer(&http, &challenge, Some(&known), host, is_plain);
+    let error = ask(false).unwrap_err().to_string();
+    assert!(error.contains("not https") && service.asked().is_empty(), "{error}");
+    // The control: a registry that is itself spoken to in the open.
+    assert_eq!(ask(true).unwrap(), "Bearer abc");
+    assert_eq!(service.asked()[0].header("authorization"), Some(BASIC));
+}
+
+#[test]
+fn a_redirect_leads_neither_from_tls_nor_with_credentials_to_others() {
+    let secret = Some(BASIC);
+    let hop = |from, to| http::hop(from, to, secret);
+    let here = "https://a.example/v2/x";
+    assert!(hop(here, "http://a.example/v2/x").is_err());
+    assert!(hop(here, "http://b.example/").is_err());
+    assert_eq!(hop(here, "/y").unwrap(), ("https://a.example/y".to_owned(), secret));
+    for elsewhere in ["https://b.example/", "https://a.example:444/", "//b.example/"] {
+        assert_eq!(hop(here, elsewhere).unwrap().1, None, "{elsewhere}");
+    }
+    assert!(hop("http://a.example/", "https://a.example/").unwrap().1.is_none());
+}
+
+#[test]
+fn a_file_from_anywhere_is_what_its_digest_says() {
+    let server = Server::new(|_, _| answer("200 OK", "", b"other"));
+    let (scratch, http) = (Scratch::new(), quick());
+    let url = format!("http://{}/file?token=hunter2", server.host);
+    let get = |digest: Digest, most: u64| {
+        http.download(&url, &digest, most, &scratch.join("file"), &mut |_, _| {})
+    };
+    get(Digest::of(b"other"), 5).unwrap();
+    let error = get(Digest::of(b"asked"), 5).unwrap_err();
+    let text = error.to_string();
+    assert_eq!(error.kind(), Kind::Untrusted);
+    for digest in [Digest::of(b"asked"), Digest::of(b"other")] {
+        assert!(text.contains(&digest.to_string()) && !text.contains("hunter2"), "{text}");
+    }
+    let error = get(Digest::of(b"other"), 4).unwrap_err().to_string();
+    assert!(error.contains("larger than 4 bytes"), "{error}");
+}
+
+#[test]
 fn a_server_that_wants_more_patience_than_there_is_is_not_waited_for() {
     let server = Server::new(|_, _| answer("503 Busy", "retry-after: 86400\r\n", b""));
     let (http, kept) = (quick(), Kept::default());
