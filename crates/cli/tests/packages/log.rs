@@ -83,7 +83,7 @@ fn no_secret_is_ever_in_it() {
         "--",
         "sh",
         "-c",
-        "echo $A $B $C $D hunter2-argument",
+        "echo $A $B $C $D hunter2-argument; getent hosts $A.example; getent hosts plain.example; true",
     ];
     let said: Said = user.command(&words).env("TOKEN", "hunter2-env").output().unwrap().into();
     let said = said.ok();
@@ -92,6 +92,7 @@ fn no_secret_is_ever_in_it() {
     }
     let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
     assert!(!log.contains("hunter2"), "{log}");
+    assert!(log.contains("(holds a secret)") && log.contains("plain.example"), "{log}");
 }
 
 #[test]

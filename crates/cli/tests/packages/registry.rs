@@ -241,6 +241,14 @@ fn signatures_bind_name_version_and_digest() {
     other.mcp(&["verify", "--require-signature", PUBLIC_KEY]).ok();
     mcp(&other, &registry, &[&["pull", "acme/test@2.0.0"], &require[..]].concat())
         .fails(125, "is not signed");
+    // Once it is in the store, too.
+    let run = |version: &str| {
+        let name = format!("acme/test@{version}");
+        mcp(&other, &registry, &[&["run", &name], &require[..], &["--", "cwd"]].concat())
+    };
+    run("1.0.0").ok();
+    mcp(&other, &registry, &["pull", "acme/test@2.0.0"]).ok();
+    run("2.0.0").fails(125, "is not signed");
     let another = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
     mcp(&User::new(), &registry, &["pull", "acme/test@1.0.0", "--require-signature", another])
         .fails(125, "signature is not good");
