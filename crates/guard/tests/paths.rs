@@ -343,6 +343,14 @@ proptest! {
     }
 }
 
+struct StopsAtTheEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopsAtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// One thread makes `spot` now a directory, now a link out, now a file, now a link to a denied
 /// one, while the gate opens through it. Never may the secret come out.
 #[test]
@@ -352,6 +360,8 @@ fn swapped_links_never_lead_out() {
     let stop = AtomicBool::new(false);
     let (mut opened, mut refused, mut leaked) = (0u32, 0u32, 0u32);
     std::thread::scope(|scope| {
+        // Also when an assertion fails: the other thread would be waited for.
+        let _stops = StopsAtTheEnd(&stop);
         scope.spawn(|| {
             let (spot, spare) = (scratch.join("root/spot"), scratch.join("root/spare"));
             let places = ["sub", "../outside", "sub", ".env", "/", "sub"];
@@ -382,7 +392,6 @@ fn swapped_links_never_lead_out() {
                 assert!(opened.path.starts_with(scratch.join("root/sub")), "{:?}", opened.path);
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     println!("{opened} opened, {refused} refused; {leaked} leaked without the gate");
     assert!(leaked > 0, "the link out was never met");

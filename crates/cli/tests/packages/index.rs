@@ -18,6 +18,11 @@ bash -c 'exec 3<>/dev/tcp/127.0.0.1/PORT' 2>/dev/null && echo reached >> "seen-$
 case $verb in
 install)
     touch started
+    # As the real one: scripts run unless it is told not to, in either way.
+    case " $* " in
+    *" --ignore-scripts "*) ;;
+    *) grep -qx npm_config_ignore_scripts=true "seen-$verb" || echo built > built ;;
+    esac
     [ "$name" = slow ] && sleep 600
     mkdir -p "node_modules/$name"
     printf '{"name": "%s", "version": "1.2.3", "bin": "index.js", "description": ""}' "$name" > "node_modules/$name/package.json"

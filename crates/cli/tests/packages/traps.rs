@@ -85,6 +85,16 @@ fn hostile_names_do_not_steer_the_terminal() {
     let said = user.mcp(&["run", text(&source)]);
     assert_ne!(said.code, 0);
     assert!(!said.err.contains('\u{1b}'), "{:?}", said.err);
+    // Nor do the names of its files.
+    let path = user.scratch.file(
+        "source/mcp.toml",
+        "[package]\nname = 'acme/test'\nversion = '1.0.0'\n[server]\ncommand = \"./\\u001b[2Jx\"\n",
+    );
+    let run = || user.mcp(&["run", text(path.parent().unwrap())]);
+    let missing = run().fails(2, "\\u{1b}[2Jx");
+    std::os::unix::fs::symlink("/bin/true", user.path("source/\u{1b}[2Jx")).unwrap();
+    let leads_out = run().fails(125, "\\u{1b}[2Jx");
+    assert!(!missing.err.contains('\u{1b}') && !leads_out.err.contains('\u{1b}'));
 }
 
 #[test]
