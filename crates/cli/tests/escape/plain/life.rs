@@ -63,17 +63,21 @@ fn everything_dies_with_the_launcher() {
     require!("plain");
     let scratch = Scratch::new();
     let dir = writable(&scratch);
-    let (beat, home) = (dir.join("beat"), dir.join("home"));
+    let (beat, orphan, home) = (dir.join("beat"), dir.join("orphan"), dir.join("home"));
     let script = format!(
-        "echo $HOME > {}; setsid sh -c 'while :; do echo . >> {}; sleep 0.02; done' & sleep 600",
+        "echo $HOME > {}; beat='while :; do echo . >> $0; sleep 0.02; done'; \
+         setsid sh -c \"$beat\" {} & (setsid sh -c \"$beat\" {} &); sleep 600",
         home.display(),
-        beat.display()
+        beat.display(),
+        orphan.display()
     );
     let live = plain().write(&dir).shell(&script).spawn();
     heart_beats(&beat);
+    heart_beats(&orphan);
     live.signal(libc::SIGKILL);
     live.wait();
     heart_stops(&beat);
+    heart_stops(&orphan);
     let home = std::fs::read_to_string(&home).unwrap();
     assert!(eventually(patience(), || !Path::new(home.trim()).exists()), "{home} remains");
 }

@@ -210,7 +210,7 @@ fn calls_upon_others_are_refused() {
     // A class of its own, in the middle.
     const BEST_EFFORT: u64 = 2 << 13 | 4;
     for (call, words, outside) in [
-        (libc::SYS_setpriority, "0 PID 0".to_owned(), &["ok"][..]),
+        (libc::SYS_setpriority, "0 PID 19".to_owned(), &["ok"][..]),
         (libc::SYS_ioprio_set, format!("1 PID {BEST_EFFORT}"), &["ok"]),
         (libc::SYS_sched_setparam, "PID 0".to_owned(), &["EINVAL"]),
         (libc::SYS_sched_setscheduler, "PID 0 0".to_owned(), &["EINVAL"]),
@@ -237,7 +237,7 @@ fn calls_upon_others_are_refused() {
     }
     // Of itself it may.
     for (call, words) in [
-        (libc::SYS_setpriority, "0 0 0".to_owned()),
+        (libc::SYS_setpriority, "0 0 19".to_owned()),
         (libc::SYS_ioprio_set, format!("1 0 {BEST_EFFORT}")),
     ] {
         let (found, shown) = beside(true, &format!("syscall {call} {words}"));
