@@ -106,6 +106,7 @@ fn network() {
     works(&["udp-send", &udp.local_addr().unwrap().to_string(), "hello"]);
     let mut buffer = [0; 16];
     assert_eq!(udp.recv(&mut buffer).unwrap(), 5);
+    works(&["offer", "0"]);
     works(&["listen", "0"]);
     works(&["socket", "1", "1", "0"]);
     works(&["socket", "0x100000001", "1", "0"]);

@@ -280,10 +280,16 @@ fn the_next_run_removes_what_a_killed_launcher_left() {
     require!("userns", "cgroup");
     let live = Run::new().shell("echo ready; sleep 60").spawn();
     live.await_output("ready");
-    let listed = Command::new(mcp_path()).args(["ps", "--json"]).output().unwrap();
-    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-    let entry = listed.as_array().unwrap().iter().find(|run| run["launcher"] == live.pid());
-    let path = PathBuf::from(entry.unwrap()["cgroup"].as_str().unwrap());
+    // Its launcher lists it while it starts.
+    let mut path = PathBuf::new();
+    let is_listed = eventually(patience(), || {
+        let listed = Command::new(mcp_path()).args(["ps", "--json"]).output().unwrap();
+        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let entry = listed.as_array().unwrap().iter().find(|run| run["launcher"] == live.pid());
+        path = entry.map_or("", |run| run["cgroup"].as_str().unwrap()).into();
+        entry.is_some()
+    });
+    assert!(is_listed);
     assert!(path.exists(), "{}", path.display());
     live.signal(libc::SIGKILL);
     live.wait();

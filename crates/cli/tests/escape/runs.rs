@@ -45,6 +45,12 @@ impl Desk {
             .collect()
     }
 
+    /// The same of one that has started: its launcher lists it meanwhile.
+    fn listed(&self, launcher: u32) -> Vec<Value> {
+        eventually(patience(), || !self.of(launcher).is_empty());
+        self.of(launcher)
+    }
+
     fn files(&self) -> usize {
         std::fs::read_dir(self.scratch.join("mcp")).map_or(0, Iterator::count)
     }
@@ -56,7 +62,7 @@ fn what_runs_is_listed_and_gone_afterwards() {
     let desk = Desk::new();
     let live = desk.run().shell("echo ready; sleep 60 & sleep 60").spawn();
     live.await_output("ready");
-    let found = desk.of(live.pid());
+    let found = desk.listed(live.pid());
     assert_eq!(found.len(), 1, "{found:?}");
     let run = &found[0];
     assert_eq!(run["command"][0], "sh");
@@ -97,7 +103,7 @@ fn what_went_over_the_network_is_counted_as_it_goes() {
     let shown = desk.mcp(&["stats", &id]);
     let text = String::from_utf8_lossy(&shown.stdout);
     assert!(text.contains("1 connections, 5 B sent, 1000 B received"), "{text}");
-    assert_eq!(desk.of(silent.pid())[0]["network"], Value::Null);
+    assert_eq!(desk.listed(silent.pid())[0]["network"], Value::Null);
     drop(open);
     live.wait().code_is(0);
 }
@@ -115,7 +121,7 @@ fn a_run_can_be_killed_by_its_name() {
     let act = ["loop-heartbeat".as_ref(), beat.as_os_str(), "20".as_ref()];
     let live = desk.run().write(beat.parent().unwrap()).probe(&act).spawn();
     heart_beats(&beat);
-    let id = desk.of(live.pid())[0]["id"].as_str().unwrap().to_owned();
+    let id = desk.listed(live.pid())[0]["id"].as_str().unwrap().to_owned();
     for wrong in ["", "zz", "ffffffffffff", "../x"] {
         let refused = desk.mcp(&["kill", wrong]);
         assert!([1, 2].contains(&refused.status.code().unwrap()), "{wrong}: {refused:?}");
@@ -136,7 +142,7 @@ fn a_killed_launcher_leaves_no_entry() {
     let live = desk.run().shell("echo ready; sleep 60").spawn();
     live.await_output("ready");
     let pid = live.pid();
-    assert_eq!(desk.of(pid).len(), 1);
+    assert_eq!(desk.listed(pid).len(), 1);
     live.signal(libc::SIGKILL);
     live.wait();
     // Init has no copy of the lock, so it is gone at once.
@@ -179,7 +185,7 @@ fn nonsense_among_the_entries_is_passed_over() {
     assert!(Command::new("mkfifo").arg(own.join("00000003.json")).status().unwrap().success());
     let live = desk.run().shell("echo ready; sleep 60").spawn();
     live.await_output("ready");
-    assert_eq!(desk.of(live.pid()).len(), 1);
+    assert_eq!(desk.listed(live.pid()).len(), 1);
 }
 
 /// The command learns nothing of it, and cannot change it.
@@ -196,5 +202,5 @@ fn entries_are_out_of_reach_inside() {
         Run::bare().probe(&list),
         crate::support::ABSENT,
     );
-    assert!(eventually(patience(), || desk.of(live.pid()).len() == 1));
+    assert_eq!(desk.listed(live.pid()).len(), 1);
 }

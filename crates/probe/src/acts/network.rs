@@ -42,6 +42,13 @@ pub(crate) fn udp_send(args: Args<'_>) -> Said {
 }
 
 /// Listens on loopback, calls itself and exchanges a byte. Port 0: any.
+/// Listens, and leaves it to others to connect.
+pub(crate) fn offer(args: Args<'_>) -> Said {
+    let port =
+        u16::try_from(args.number(0)?).map_err(|_| Failure::usage("a port is below 65536"))?;
+    Ok(TcpListener::bind(("127.0.0.1", port))?.local_addr()?.to_string())
+}
+
 pub(crate) fn listen(args: Args<'_>) -> Said {
     let port =
         u16::try_from(args.number(0)?).map_err(|_| Failure::usage("a port is below 65536"))?;

@@ -35,7 +35,7 @@ fn without_network_namespaces_sockets_are_refused() {
     assert!(allowed(allow().probe(&["connect", "127.18.0.53:3128"])).ok);
     blocked(allow().probe(&["connect", "127.0.0.1:9"]), UNREACHABLE);
     blocked(allow().probe(&["socket", "2", "2", "0"]), UNREACHABLE);
-    blocked(allow().probe(&["listen", "0"]), UNREACHABLE);
+    blocked(allow().probe(&["offer", "0"]), UNREACHABLE);
     assert_eq!(control(allow(), "network")["status"], "enforced");
     // Everything else is that of an ordinary run.
     assert_eq!(allowed(on("net").probe(&["hostname"])).detail, "mcp");

@@ -205,6 +205,7 @@ fn the_host_s_network_is_not_reached_directly() {
     for words in [
         &["udp-send", "9.9.9.9:99"][..],
         &["fastopen", "9.9.9.9:443"],
+        &["offer", "0"],
         &["listen", "0"],
         // UDP, MPTCP, SCTP, raw, unix, netlink, packet, vsock; high bits mean nothing.
         &["socket", "2", "2", "0"],
@@ -226,6 +227,7 @@ fn the_host_s_network_is_not_reached_directly() {
     }
     assert!(!world.saw("udp"), "{}", world.log());
     allowed(outside(&world).probe(&["udp-send", "9.9.9.9:99"]));
+    allowed(outside(&world).probe(&["offer", "0"]));
     allowed(outside(&world).probe(&["listen", "0"]));
     allowed(inside(&world, "api.test").probe(&["socket", "2", "1", "0"]));
     allowed(inside(&world, "api.test").probe(&["socket", "10", "0x80001", "6"]));
