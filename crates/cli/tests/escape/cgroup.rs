@@ -225,6 +225,10 @@ fn without_clone3_the_sandbox_is_moved() {
     let (finished, report) = reported(hog.probe(&["alloc", "209715200", "30000"]));
     finished.code_is(137);
     held_by_cgroup(&report, "memory", "memory.max 67108864");
+    // What it is told starts where it was moved to.
+    let run = Run::new().on(Ground::Without("clone3")).probe(&["read", "/proc/self/cgroup"]);
+    let told = allowed(run).detail;
+    assert!(told.lines().all(|line| !line.starts_with("0::") || line == "0::/"), "{told}");
 }
 
 #[test]
