@@ -92,7 +92,7 @@ fn try_run(
         sys::adopt_orphans()?;
     }
     let map = OwnerMap::for_plan(plan);
-    let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
+    let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref(), index)?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref(), index)?;
     let (orders, workshop) = outlets::pair()?;
     let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan), workshop };
@@ -242,7 +242,12 @@ fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
 /// Ends of relays for what must not get inside, and files opened again.
 type PreparedStdio = ([Option<OwnedFd>; 3], (Vec<Relay>, Vec<Relay>));
 
-fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<PreparedStdio> {
+/// `namespaces` is the step that is to blame where there cannot be one more.
+fn prepare_stdio(
+    kinds: &[Stdio; 3],
+    map: Option<&OwnerMap>,
+    namespaces: usize,
+) -> Result<PreparedStdio, Trouble> {
     let mut ends = [None, None, None];
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for (fd, kind) in (0..).zip(kinds) {
@@ -252,7 +257,8 @@ fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<Prepa
             Stdio::ReadOnlyFile(path) => {
                 // Without root init does it, in namespaces where it may mount.
                 if let Some(map) = map {
-                    let opened = stdio::open_read_only(user, path, Some(map.of_root()?))
+                    let owners = map.of_root().map_err(|e| at_step(namespaces, &e))?;
+                    let opened = stdio::open_read_only(user, path, Some(owners))
                         .or_else(|_| stdio::open_read_only(user, path, None));
                     match opened {
                         Err(e) if e.raw_os_error() == Some(libc::EPERM) => {}
