@@ -15,6 +15,7 @@ mod exec;
 mod handles;
 mod journal;
 mod limits;
+mod listen;
 mod network;
 mod portable;
 mod runs;

@@ -236,5 +236,11 @@ fn who_knows_no_proxy_does_not_get_out() {
 fn what_is_not_built_is_said() {
     let finished = with("udp://127.0.0.1:53").probe(&["exit", "0"]).run();
     assert!(finished.stderr.contains("udp cannot be proxied") || missing("container").is_some());
-    Run::strict().flag("--listen").flag("8080").probe(&["exit", "0"]).run().code_is(125);
+    let scratch = Scratch::new();
+    let socket = scratch.file("x.sock", "");
+    let finished = Run::strict().flag("--allow-unix").flag(socket).probe(&["exit", "0"]).run();
+    finished.code_is(125);
+    if missing("container").is_none() {
+        assert!(finished.stderr.contains("--allow-net 127.0.0.1:PORT"), "{finished:#?}");
+    }
 }

@@ -129,6 +129,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("connect6", "[ADDR]:PORT", network::connect6),
     act("udp-send", "ADDR:PORT [TEXT]", network::udp_send),
     act("listen", "PORT", network::listen),
+    act("serve", "PORT [CALLERS]", network::serve),
     act("resolve", "NAME", network::resolve),
     act("talk", "HOST:PORT [TEXT]", talk::talk),
     act("talk-hex", "HOST:PORT HEX", talk::talk_hex),

@@ -42,8 +42,12 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
         container(request, facts, &mut steps);
     }
     let has_relay = network::has_relay(request, facts);
+    let entrances = network::entrances(request, facts);
     if has_relay {
         steps.push(Step::Relay, &[Control::Network]);
+    }
+    for port in &entrances {
+        steps.push(Step::Entrance { port: *port }, &[Control::Network]);
     }
     steps.push(Step::Mitigations, &[]);
     let stdio = request.stdio.clone();
@@ -51,6 +55,9 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
     checks(request, facts, &mut steps);
     if has_relay {
         steps.push(Step::Reached, &[Control::Network]);
+    }
+    for port in entrances {
+        steps.push(Step::Served { port }, &[Control::Network]);
     }
     let set = environment::variables(request, facts);
     steps.push(Step::Environment { set }, &[Control::Environment]);

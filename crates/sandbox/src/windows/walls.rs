@@ -112,7 +112,9 @@ impl Walls {
                 seen("")
             }
             Step::Relay
+            | Step::Entrance { .. }
             | Step::Reached
+            | Step::Served { .. }
             | Step::Mitigations
             | Step::Timeout { .. }
             | Step::Handles { .. }
