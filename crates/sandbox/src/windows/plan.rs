@@ -12,6 +12,7 @@ use mcp_policy::{NetworkMode, Subprocess, WindowsPath};
 
 use crate::control::Control;
 use crate::host::Fact;
+use crate::identity;
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request};
 use crate::windows::access::{Access, Grant, entries};
@@ -26,6 +27,11 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
     let mut steps = Steps::default();
     let limits = &request.policy.limits;
     steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
+    for (path, text) in identity::home_texts(request) {
+        if let Ok(at) = facts.home().join(&path.to_string_lossy()) {
+            steps.push(Step::Text { at, text: text.to_owned() }, &[]);
+        }
+    }
     job(request, facts, &mut steps);
     if facts.ui.usable() {
         steps.push(Step::Ui, &[Control::ProcessIsolation]);

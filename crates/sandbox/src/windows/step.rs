@@ -64,6 +64,11 @@ pub enum Step {
     Scratch {
         at: WindowsPath,
     },
+    /// A file of the command's own.
+    Text {
+        at: WindowsPath,
+        text: String,
+    },
     /// Made and filled before anything runs in it; read back.
     Job {
         limits: JobLimits,
@@ -168,6 +173,7 @@ impl Step {
     pub fn verb(&self) -> &'static str {
         match self {
             Step::Scratch { .. } => "make private directories",
+            Step::Text { .. } => "write",
             Step::Job { .. } => "make a job object",
             Step::CpuRate { .. } => "cap the processor share",
             Step::Ui => "restrict windows, clipboard and desktop",
@@ -195,7 +201,7 @@ impl Step {
 
     pub fn operand(&self) -> String {
         match self {
-            Step::Scratch { at } => at.to_string(),
+            Step::Scratch { at } | Step::Text { at, .. } => at.to_string(),
             Step::Job { limits } => job(*limits),
             Step::CpuRate { rate: CpuRate(rate) } => {
                 format!("{}.{:02} % of all processors", rate / 100, rate % 100)

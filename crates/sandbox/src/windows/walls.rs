@@ -78,6 +78,10 @@ impl Walls {
         let seen = |text: &str| Ok(Some(Answer::Confirmed(text.to_owned())));
         match step {
             Step::Scratch { at } => self.scratch(Path::new(&at.to_string())).map(Some),
+            Step::Text { at, text } => {
+                fs::write(at.to_string(), text)?;
+                Ok(None)
+            }
             Step::Job { limits } => {
                 self.job.report_to(&self.port)?;
                 bound(&self.job, *limits).map(Some)

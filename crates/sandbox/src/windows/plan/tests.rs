@@ -302,3 +302,18 @@ fn each_port_to_listen_on_is_a_relay_that_is_tried() {
     assert!(!steps_of(LISTEN, &facts).iter().any(is_relayed));
     assert!(!steps_of("", &usual()).iter().any(is_relayed));
 }
+
+#[test]
+fn a_name_to_commit_with_is_written_into_a_home_of_its_own_and_into_no_other() {
+    let mut request = request("");
+    let text = "[user]\n".to_owned();
+    request.texts = vec![("/home/mcp/.gitconfig".into(), text.clone())];
+    let written = |request: &Request| -> Vec<Step> {
+        let steps = plan(request, &usual()).steps.into_iter().map(|planned| planned.step);
+        steps.filter(|step| matches!(step, Step::Text { .. })).collect()
+    };
+    let at = usual().home().join(".gitconfig").unwrap();
+    assert_eq!(written(&request), [Step::Text { at, text }]);
+    request.home = Home::Kept(r"C:\kept".into());
+    assert_eq!(written(&request), []);
+}
