@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::net::junction::{Door, Ended, Farewell, Junction, Over};
 use crate::net::mux::{Frame, Frames};
-use crate::windows::job::JobLimits;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::job::Job;
 use crate::windows::sys::process::Children;
@@ -75,9 +74,7 @@ struct Process {
 impl Process {
     fn start(walls: &Walls, arguments: &[OsString]) -> io::Result<Process> {
         // Its own: what it takes is not the command's, which may have one process only.
-        let job = Job::new()?;
-        let limits = JobLimits { memory: Some(MEMORY), processes: Some(1), user_time: None };
-        job.set_limits(limits)?;
+        let job = walls.job_beside(MEMORY)?;
         let own = std::env::current_exe()?;
         let line =
             command_line::of_program(own.as_os_str(), arguments).map_err(io::Error::other)?;
