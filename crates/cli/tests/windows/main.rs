@@ -17,6 +17,7 @@ mod journal;
 mod limits;
 mod listen;
 mod network;
+mod packages;
 mod portable;
 mod runs;
 mod time_and_death;

@@ -95,7 +95,8 @@ fn written(path: &Path) -> Result<(), &'static str> {
     let text = path.to_str().ok_or("is not valid Unicode")?;
     // What `..` means depends on links; the system resolves both.
     let names: Vec<&str> = text.split(['\\', '/']).filter(|name| *name != "..").collect();
-    WindowsPath::parse(&names.join("\\"), Spelling::Written).map(drop)
+    // So it does with short names, which the system itself hands out (`%TEMP%` of a user with a long name).
+    WindowsPath::parse(&names.join("\\"), Spelling::Resolved).map(drop)
 }
 
 fn reason(error: &std::io::Error) -> String {
