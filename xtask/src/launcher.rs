@@ -14,16 +14,18 @@ pub fn locate(named: Option<&Path>) -> Result<PathBuf> {
         Some(path) => {
             path.canonicalize().map_err(|error| format!("--mcp {}: {error}", path.display()).into())
         }
-        None => build(),
+        None => build("build", &[]),
     }
 }
 
-fn build() -> Result<PathBuf> {
+/// As it is released: by `cargo build`, or by `cargo rustc` with more words.
+pub fn build(verb: &str, more: &[&str]) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO")
         .ok_or("not started by cargo, so there is nothing to build mcp with: give --mcp PATH")?;
     let output = Command::new(cargo)
-        .args(["build", "--release", "--package", "mcp-cli", "--bin", "mcp"])
+        .args([verb, "--release", "--package", "mcp-cli", "--bin", "mcp"])
         .arg("--message-format=json-render-diagnostics")
+        .args(more)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()?;

@@ -1,6 +1,8 @@
 //! `cargo xtask`: chores of this workspace that are more than one cargo command.
 
 mod launcher;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod order;
 mod servers;
 mod switches;
 mod vm;
@@ -24,6 +26,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Order(order::Args),
     Servers(servers::Args),
     Switches(switches::Args),
     Vm(vm::Args),
@@ -31,6 +35,8 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Verb::Order(args) => order::run(&args),
         Verb::Servers(args) => servers::run(&args),
         Verb::Switches(args) => switches::run(&args),
         Verb::Vm(args) => vm::run(&args),

@@ -17,7 +17,9 @@
 
 use std::ffi::CStr;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use self::processor::Processor;
 use crate::error::{Error, Result};
 
 const HEADER: &[u8] = b"mcp record 2\n";
@@ -131,34 +133,25 @@ fn all_hold(root: &Path, directories: &[&[u8]], length: usize) -> bool {
     let Some(root) = mark::Root::open(root) else {
         return false;
     };
-    let holds = |part: &[&[u8]]| part.iter().all(|directory| holds_in(&root, directory));
-    let wanted = (length / BYTES_OF_A_THREAD).clamp(1, MOST_THREADS);
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = if wanted == 1 { 1 } else { wanted.min(cores()) };
-    // Of about the same length, not of the same count: one directory may hold most of it all.
-    let (mut shares, mut filled) = (vec![Vec::new(); threads], 0);
-    for directory in directories {
-        shares[(filled * threads / length).min(threads - 1)].push(*directory);
-        filled += directory.len();
-    }
-    let (own, others) = match shares.split_first() {
-        Some(split) => split,
-        None => return false,
+    let next = AtomicUsize::new(0);
+    let rest_holds = || {
+        let directory = || directories.get(next.fetch_add(1, Ordering::Relaxed));
+        std::iter::from_fn(directory).all(|directory| holds_in(&root, directory))
     };
+    let threads = (length / BYTES_OF_A_THREAD).clamp(1, MOST_THREADS);
     std::thread::scope(|scope| {
-        let started: Vec<_> = others
-            .iter()
-            .map(|share| {
-                let builder = std::thread::Builder::new().stack_size(64 << 10);
-                (share, builder.spawn_scoped(scope, || holds(share)))
+        let helper = |processor: Processor| {
+            let builder = std::thread::Builder::new().stack_size(64 << 10);
+            let rest_holds = &rest_holds;
+            builder.spawn_scoped(scope, move || {
+                processor.stay();
+                rest_holds()
             })
-            .collect();
-        let own = holds(own);
-        started.into_iter().fold(own, |so_far, (share, thread)| match thread {
-            Ok(thread) => thread.join().unwrap_or(false) && so_far,
-            // No thread to be had: then here.
-            Err(_) => so_far && holds(share),
-        })
+        };
+        // One that cannot be had leaves its part to the others.
+        let helpers: Vec<_> = Processor::others(threads - 1).into_iter().flat_map(helper).collect();
+        let own = rest_holds();
+        helpers.into_iter().fold(own, |so_far, helper| helper.join().unwrap_or(false) && so_far)
     })
 }
 
@@ -182,6 +175,52 @@ fn holds_in(root: &mark::Root, part: &[u8]) -> bool {
         rest = after;
     }
     true
+}
+
+/// A new thread is often left to wait behind the one that made it, for longer than all of this
+/// takes, while another processor is idle.
+#[cfg(target_os = "linux")]
+mod processor {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+    pub struct Processor(CpuSet);
+
+    impl Processor {
+        /// Those that this thread may be on, and is not.
+        pub fn others(most: usize) -> Vec<Processor> {
+            let allowed = match most {
+                0 => return Vec::new(),
+                _ => sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new()),
+            };
+            let here = sched_getcpu();
+            let others = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu) && cpu != here);
+            let only = |cpu| {
+                let mut set = CpuSet::new();
+                set.set(cpu);
+                Processor(set)
+            };
+            others.map(only).take(most).collect()
+        }
+
+        pub fn stay(self) {
+            // It is as right elsewhere, and slower.
+            let _ = sched_setaffinity(None, &self.0);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod processor {
+    pub struct Processor;
+
+    impl Processor {
+        pub fn others(most: usize) -> Vec<Processor> {
+            let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            (1..all).map(|_| Processor).take(most).collect()
+        }
+
+        pub fn stay(self) {}
+    }
 }
 
 #[cfg(unix)]

@@ -1,11 +1,8 @@
 //! From a plan to a running sandbox: what only the launcher can do, then one clone3.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-
-use rustix::event::{PollFlags, Timespec};
 
 use crate::error::{Error, SetupFailure};
 use crate::host::Ids;
@@ -19,6 +16,7 @@ use crate::linux::deputy::Deputy;
 use crate::linux::landlock::Allowed;
 use crate::linux::mounts::{Trees, host_tree};
 use crate::linux::network::{Network, Outside};
+use crate::linux::owner_map::OwnerMap;
 use crate::linux::relay::{Pipe, Relay, set_nonblocking};
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
@@ -93,9 +91,9 @@ fn try_run(
     if namespaces == 0 {
         sys::adopt_orphans()?;
     }
-    let map = OwnerMap::for_plan(plan).map_err(|e| at_step(index, &e))?;
+    let map = OwnerMap::for_plan(plan);
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref())?;
-    let (trees, unmapped) = prepare_trees(plan, map.as_ref())?;
+    let (trees, unmapped) = prepare_trees(plan, map.as_ref(), index)?;
     let (orders, workshop) = outlets::pair()?;
     let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan), workshop };
 
@@ -254,7 +252,7 @@ fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<Prepa
             Stdio::ReadOnlyFile(path) => {
                 // Without root init does it, in namespaces where it may mount.
                 if let Some(map) = map {
-                    let opened = stdio::open_read_only(user, path, Some(&map.namespace))
+                    let opened = stdio::open_read_only(user, path, Some(map.of_root()?))
                         .or_else(|_| stdio::open_read_only(user, path, None));
                     match opened {
                         Err(e) if e.raw_os_error() == Some(libc::EPERM) => {}
@@ -283,8 +281,13 @@ fn prepare_stdio(kinds: &[Stdio; 3], map: Option<&OwnerMap>) -> io::Result<Prepa
     Ok((ends, (inputs, outputs)))
 }
 
-/// As root, granted trees are made here: what root may read, its stand-in may not even reach.
-fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<PathBuf>), Trouble> {
+/// As root, granted trees are made here: what root may read, its stand-in may not even reach. `namespaces` is the
+/// step that is to blame where there cannot be one more.
+fn prepare_trees(
+    plan: &Plan,
+    map: Option<&OwnerMap>,
+    namespaces: usize,
+) -> Result<(Trees, Vec<PathBuf>), Trouble> {
     let (mut trees, mut unmapped) = (Trees::new(), Vec::new());
     let Some(map) = map else {
         return Ok((trees, unmapped));
@@ -293,7 +296,8 @@ fn prepare_trees(plan: &Plan, map: Option<&OwnerMap>) -> Result<(Trees, Vec<Path
         let Step::Bind { from, at, access, owner: Owner::CallerMapped, .. } = &planned.step else {
             continue;
         };
-        let tree = match mapped_tree(from, *access, map.of(from)) {
+        let owners = map.of(from).map_err(|e| at_step(namespaces, &e))?;
+        let tree = match mapped_tree(from, *access, owners) {
             Ok(Some(tree)) => tree,
             Ok(None) => {
                 unmapped.push(from.clone());
@@ -328,90 +332,6 @@ fn mapped_tree(
 pub fn at_step(step: usize, error: &io::Error) -> Trouble {
     let errno = error.raw_os_error().unwrap_or(libc::EIO);
     Trouble::Step(Failed { step, errno, part: String::new() })
-}
-
-/// Root's stand-in: the ids of the sandbox, and a user namespace that maps root's files to it.
-struct OwnerMap {
-    namespace: OwnedFd,
-    /// By sudo: the same for the files of who called it, where a granted place is theirs.
-    invoker: Option<(Ids, OwnedFd)>,
-    uid: u32,
-    gid: u32,
-    outside_uid: u32,
-    outside_gid: u32,
-}
-
-impl OwnerMap {
-    /// `None` for an ordinary user, who needs no stand-in.
-    fn for_plan(plan: &Plan) -> io::Result<Option<OwnerMap>> {
-        let ids = plan.steps.iter().find_map(|planned| match planned.step {
-            Step::MapIds { uid, gid, outside_uid, outside_gid, invoker } if uid != outside_uid => {
-                Some((uid, gid, outside_uid, outside_gid, invoker))
-            }
-            _ => None,
-        });
-        let Some((uid, gid, outside_uid, outside_gid, invoker)) = ids else {
-            return Ok(None);
-        };
-        let map = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
-        let namespace = user_namespace(&map(outside_uid), &map(outside_gid))?;
-        let invoker = match invoker {
-            Some(ids) => {
-                let uids = in_the_place_of(ids.uid, outside_uid);
-                let gids = in_the_place_of(ids.gid, outside_gid);
-                Some((ids, user_namespace(&uids, &gids)?))
-            }
-            None => None,
-        };
-        Ok(Some(OwnerMap { namespace, invoker, uid, gid, outside_uid, outside_gid }))
-    }
-
-    /// The map for a granted place: what is written there belongs to who owns it already.
-    fn of(&self, place: &std::path::Path) -> &OwnedFd {
-        use std::os::unix::fs::MetadataExt;
-        let owner = fs::symlink_metadata(place).map(|metadata| metadata.uid());
-        match &self.invoker {
-            Some((ids, namespace)) if owner.is_ok_and(|owner| owner == ids.uid) => namespace,
-            _ => &self.namespace,
-        }
-    }
-
-    fn write_for(&self, pid: i32) -> io::Result<()> {
-        let line = |inside: u32, outside: u32| format!("{inside} {outside} 1");
-        fs::write(format!("/proc/{pid}/gid_map"), line(self.gid, self.outside_gid))?;
-        fs::write(format!("/proc/{pid}/uid_map"), line(self.uid, self.outside_uid))
-    }
-}
-
-/// A map of ids in which `outside` stands for `id`, and everybody else for themselves.
-fn in_the_place_of(id: u32, outside: u32) -> String {
-    let after = id + 1;
-    let mut map = format!("0 0 {id}\n{id} {outside} 1\n");
-    if after < outside {
-        map += &format!("{after} {after} {}\n", outside - after);
-    }
-    map
-}
-
-/// A user namespace with these maps and no process in it.
-pub fn user_namespace(uid_map: &str, gid_map: &str) -> io::Result<OwnedFd> {
-    let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    match sys::clone_process(libc::CLONE_NEWUSER as u64)? {
-        sys::Cloned::Child => {
-            drop(go);
-            let mut fds = [rustix::event::PollFd::new(&wait, PollFlags::IN)];
-            let _ = rustix::event::poll(&mut fds, None::<&Timespec>);
-            sys::exit_now(0)
-        }
-        sys::Cloned::Parent { pid, .. } => {
-            let made = fs::write(format!("/proc/{pid}/uid_map"), uid_map)
-                .and_then(|()| fs::write(format!("/proc/{pid}/gid_map"), gid_map))
-                .and_then(|()| fs::File::open(format!("/proc/{pid}/ns/user")));
-            drop(go);
-            sys::wait_for(pid)?;
-            Ok(made?.into())
-        }
-    }
 }
 
 /// The failed step in the user's words.

@@ -44,6 +44,8 @@ mod network;
 #[cfg(target_os = "linux")]
 mod outlets;
 #[cfg(target_os = "linux")]
+mod owner_map;
+#[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]
 mod refusals;

@@ -211,7 +211,7 @@ fn map_to(caller: Caller) -> io::Result<OwnedFd> {
     if !caller.is_root() {
         return Err(io::Error::other("only root needs them and may make them"));
     }
-    crate::linux::launch::user_namespace("0 1 1\n", "0 1 1\n")
+    crate::linux::owner_map::user_namespace("0 1 1\n", "0 1 1\n")
 }
 
 fn entries() -> Vec<SystemEntry> {
