@@ -39,6 +39,11 @@ const MUCH: usize = 256 << 10;
 /// only answers are above [`MUCH`], and all of them together are less than this.
 const TOO_MUCH: usize = 1 << 20;
 
+/// A place on this machine that takes longer has no room, or is gone: of a server that ends right after it was
+/// connected to nothing is told.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often that is looked at, while somebody is not connected yet.
+const LOOK: Duration = Duration::from_millis(250);
 /// How long what was said before the end may take to get out.
 /// A test asks whether they arrive, and not how busy the machine is.
 const LAST_WORDS: Duration = Duration::from_secs(if cfg!(test) { 30 } else { 1 });
@@ -82,8 +87,8 @@ pub struct Junction {
     poll: Poll,
     mux: Mux,
     sockets: HashMap<Id, TcpStream>,
-    /// Who is not connected yet.
-    connecting: HashSet<Id>,
+    /// Who is not connected yet, and since when.
+    connecting: HashMap<Id, Instant>,
     door: Way,
     inlet: Inlet,
     outlet: Outlet,
@@ -135,7 +140,7 @@ impl Junction {
         Ok(Junction {
             mux: Mux::new(side),
             sockets: HashMap::new(),
-            connecting: HashSet::new(),
+            connecting: HashMap::new(),
             door,
             inlet: Inlet::start(from, waker.clone())?,
             outlet: Outlet::start(to, waker.clone())?,
@@ -183,12 +188,14 @@ impl Junction {
         let pause = match (is_busy, self.leaving) {
             (true, _) => Some(Duration::ZERO),
             (false, Some((since, _))) => Some(LAST_WORDS.saturating_sub(since.elapsed())),
-            (false, None) => None,
+            (false, None) if self.connecting.is_empty() => None,
+            (false, None) => Some(LOOK),
         };
         match self.poll.poll(events, pause) {
             Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
             _ => {}
         }
+        self.ready.extend(self.connecting.keys());
         for event in events.iter() {
             match event.token() {
                 WAKER => {}
@@ -272,7 +279,7 @@ impl Junction {
         let Way::Out(place) = self.door else { return };
         match TcpStream::connect(place) {
             Ok(socket) => {
-                self.connecting.insert(id);
+                self.connecting.insert(id, Instant::now());
                 self.add(id, socket);
             }
             Err(_) => self.mux.reset(id),
@@ -330,7 +337,7 @@ impl Junction {
 
     fn advance(&mut self, id: Id, socket: &TcpStream, readable: &HashSet<Id>) -> io::Result<()> {
         // Of what it had to say when it was connected nobody is told again.
-        let is_new = self.connecting.contains(&id);
+        let is_new = self.connecting.contains_key(&id);
         if !self.is_connected(id, socket)? {
             return Ok(());
         }
@@ -339,13 +346,14 @@ impl Junction {
     }
 
     fn is_connected(&mut self, id: Id, socket: &TcpStream) -> io::Result<bool> {
-        if !self.connecting.contains(&id) {
-            return Ok(true);
-        }
+        let Some(since) = self.connecting.get(&id) else { return Ok(true) };
         if let Some(error) = socket.take_error()? {
             return Err(error);
         }
         let is = socket.peer_addr().is_ok();
+        if !is && since.elapsed() >= PATIENCE {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         if is {
             self.connecting.remove(&id);
         }

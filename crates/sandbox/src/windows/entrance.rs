@@ -21,22 +21,35 @@ use crate::windows::walls::Walls;
 
 /// How long a connection on this machine may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A server of this machine answers at once; that nobody does, Windows says after two seconds only.
+const KNOCK: Duration = Duration::from_millis(50);
 /// When to try again whether somebody serves.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// Takes the ports that are to lead inside, before anything is started.
 pub fn claim(request: &Request) -> Result<Vec<(u16, TcpListener)>, Error> {
-    let claim = |port: u16| {
-        let listener = TcpListener::bind((Ipv6Addr::LOCALHOST, port))?;
+    let ports = request.policy.network.listen.iter().map(|port| port.value);
+    let refuse = |port: u16, (at, e): (SocketAddr, io::Error)| Error::Input {
+        what: format!("--listen {port}"),
+        why: format!("{at} of this machine cannot be had: {e}"),
+    };
+    ports.map(|port| claim_one(port).map_err(|e| refuse(port, e))).collect()
+}
+
+fn claim_one(port: u16) -> Result<(u16, TcpListener), (SocketAddr, io::Error)> {
+    let ours = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+    // Windows lets one address of a port be taken from a server that has it on all of them.
+    for at in [ours, SocketAddr::from((Ipv4Addr::LOCALHOST, port))] {
+        if TcpStream::connect_timeout(&at, KNOCK).is_ok() {
+            return Err((at, io::Error::other("somebody serves there")));
+        }
+    }
+    let listen = || {
+        let listener = TcpListener::bind(ours)?;
         listener.set_nonblocking(true)?;
         Ok((port, listener))
     };
-    let ports = request.policy.network.listen.iter().map(|port| port.value);
-    let refuse = |port: u16, e: io::Error| Error::Input {
-        what: format!("--listen {port}"),
-        why: format!("[::1]:{port} of this machine cannot be had: {e}"),
-    };
-    ports.map(|port| claim(port).map_err(|e| refuse(port, e))).collect()
+    listen().map_err(|e| (ours, e))
 }
 
 /// One port that leads inside.

@@ -304,6 +304,31 @@ fn who_is_not_there_keeps_nobody_waiting() {
     assert_eq!(closed, expected);
 }
 
+/// A server that ends takes with it who waits for it, whenever that is: each is told.
+#[test]
+fn who_waits_for_a_server_that_ends_is_told() {
+    for pause in [0, 0, 0, 1, 2, 5, 20] {
+        let (server, mut liar) = {
+            let server = loopback();
+            let door = Door::To(server.local_addr().unwrap());
+            (server, Liar::at(door, loopback()))
+        };
+        let words = |id| [Frame::Open(id), Frame::Data(id, vec![7; 10_000]), Frame::End(id)];
+        liar.say(&(1..=5).flat_map(words).collect::<Vec<_>>()).unwrap();
+        std::thread::sleep(Duration::from_millis(pause));
+        drop(server);
+        liar.say(&(6..=10).flat_map(words).collect::<Vec<_>>()).unwrap();
+        let mut told = HashSet::new();
+        while told.len() < 10 {
+            match liar.hear() {
+                Frame::Reset(id) | Frame::End(id) => drop(told.insert(id)),
+                Frame::Credit(..) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
 /// A connection that rests costs nothing.
 #[test]
 fn idle_connections_do_not_keep_it_awake() {
