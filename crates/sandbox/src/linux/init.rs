@@ -6,24 +6,34 @@
 
 use std::io;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::linux::apply::Sandbox;
 use crate::linux::channel::{ToInit, ToLauncher};
 use crate::linux::sys::{self, Change};
 use crate::linux::tree;
 
+/// As the launcher does.
+const SETTLED_AFTER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
 /// Runs until the command has ended or the launcher is gone.
 pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
     // The command's own ends must be the only ones, or its readers never see the end of file.
     sandbox.let_go();
-    sys::forget_code();
-    let mut orders = Orders::Open;
+    let (mut orders, mut stay) = (Orders::Open, Stay::Brief);
     loop {
-        if serve(&sandbox, command, &mut orders).is_err() {
+        if serve(&sandbox, command, &mut orders, &mut stay).is_err() {
             abandoned(&sandbox);
         }
     }
+}
+
+/// What of the program is kept in memory: a command may be over sooner than its pages come back.
+#[derive(PartialEq)]
+enum Stay {
+    Brief,
+    /// Without what waiting does not need.
+    Long,
 }
 
 /// Whether the launcher may still ask for sockets.
@@ -33,7 +43,12 @@ enum Orders {
     Closed,
 }
 
-fn serve(sandbox: &Sandbox<'_>, command: i32, orders: &mut Orders) -> io::Result<()> {
+fn serve(
+    sandbox: &Sandbox<'_>,
+    command: i32,
+    orders: &mut Orders,
+    stay: &mut Stay,
+) -> io::Result<()> {
     collect(sandbox, command)?;
     let mut fds = [
         PollFd::new(&sandbox.channel, PollFlags::IN),
@@ -41,7 +56,12 @@ fn serve(sandbox: &Sandbox<'_>, command: i32, orders: &mut Orders) -> io::Result
         PollFd::new(sandbox.workshop(), PollFlags::IN),
     ];
     let watched = if *orders == Orders::Open { 3 } else { 2 };
-    match poll(&mut fds[..watched], None) {
+    let patience = (*stay == Stay::Brief).then_some(&SETTLED_AFTER);
+    match poll(&mut fds[..watched], patience) {
+        Ok(0) => {
+            *stay = Stay::Long;
+            sys::forget_code();
+        }
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(e) => return Err(e.into()),
     }
