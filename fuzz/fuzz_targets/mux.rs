@@ -5,8 +5,12 @@
 use libfuzzer_sys::fuzz_target;
 use mcp_sandbox::net::mux::{Frames, MOST, Mux, Side, WINDOW};
 
-fn heard(bytes: &[u8], cut: usize) -> Vec<String> {
-    let (mut frames, mut mux) = (Frames::default(), Mux::new(Side::Answers));
+fn heard(side: Side, bytes: &[u8], cut: usize) -> Vec<String> {
+    let (mut frames, mut mux) = (Frames::default(), Mux::new(side));
+    // Where it is the one that opens, there is something to lie about.
+    for _ in 0..3 {
+        mux.open();
+    }
     let mut all = Vec::new();
     for piece in bytes.chunks(cut) {
         frames.feed(piece);
@@ -33,5 +37,7 @@ fn heard(bytes: &[u8], cut: usize) -> Vec<String> {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((cut, bytes)) = bytes.split_first() else { return };
-    assert_eq!(heard(bytes, usize::MAX), heard(bytes, usize::from(*cut).max(1)));
+    for side in [Side::Answers, Side::Opens] {
+        assert_eq!(heard(side, bytes, usize::MAX), heard(side, bytes, usize::from(*cut).max(1)));
+    }
 });

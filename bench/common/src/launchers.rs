@@ -86,6 +86,7 @@ mod tests {
         assert_eq!(words, ["/opt/mcp", "run", "--", "/bin/true"]);
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_failing_command_says_why() {
         assert_eq!(failure(&["/bin/true".into()]), None);

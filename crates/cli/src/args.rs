@@ -163,7 +163,7 @@ pub struct Permissions {
     /// A unix socket of the host that the command may use
     #[arg(long, value_name = "PATH", help_heading = "Permissions")]
     pub allow_unix: Vec<PathBuf>,
-    /// A port of the command's that the host may reach on 127.0.0.1
+    /// A port of the command's that the host may reach on 127.0.0.1; on Windows on localhost, by ::1
     #[arg(long, value_name = "PORT", help_heading = "Permissions")]
     pub listen: Vec<u16>,
     /// On macOS, with --allow-net: the system's certificate service, which Go programs need for TLS

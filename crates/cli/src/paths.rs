@@ -1,7 +1,15 @@
 //! Where `mcp` keeps its own files, by the custom of each system.
 
 use std::env;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mcp_policy::windows_path;
+
+/// A path without links, in the spelling that programs know.
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().map(windows_path::plain)
+}
 
 pub fn home() -> Option<PathBuf> {
     let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };

@@ -148,6 +148,17 @@ fn is_drive(path: &str) -> bool {
     bytes.len() >= 3 && bytes[0].is_ascii_alphabetic() && &bytes[1..3] == br":\"
 }
 
+/// A path as `canonicalize` gives it, without the prefix (`\\?\`) that programs stumble over, where it has a
+/// spelling without. On other systems, as it is.
+#[must_use]
+pub fn plain(path: std::path::PathBuf) -> std::path::PathBuf {
+    let rest = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
+    match rest.filter(|rest| is_drive(rest)) {
+        Some(rest) => rest.into(),
+        None => path,
+    }
+}
+
 /// NTFS compares by a table of its own, one character for one; this is close, and folds more rather than
 /// less: two names taken for one are both closed or both open.
 fn folded(name: &str) -> String {

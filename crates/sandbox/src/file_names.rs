@@ -15,10 +15,7 @@ pub fn real(path: &Path) -> io::Result<PathBuf> {
 /// In the spelling that programs know, where it has one.
 #[cfg(windows)]
 pub fn real(path: &Path) -> io::Result<PathBuf> {
-    let path = path.canonicalize()?;
-    let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
-    let plain = plain.filter(|rest| rest.as_bytes().get(1) == Some(&b':'));
-    Ok(plain.map_or_else(|| path.clone(), PathBuf::from))
+    path.canonicalize().map(mcp_policy::windows_path::plain)
 }
 
 /// How many names (hard links) a file has; of a link its own.

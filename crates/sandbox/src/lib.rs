@@ -31,6 +31,7 @@ mod file_names;
 mod glob_set;
 pub mod helper;
 mod host;
+mod identity;
 mod linux;
 pub mod macos;
 pub mod net;

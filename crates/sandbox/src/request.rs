@@ -217,7 +217,7 @@ pub struct Request {
     pub unprotected: Vec<PathBuf>,
     /// Variables that a pattern lets through, and that the command does not get all the same.
     pub held_back: Vec<HeldBack>,
-    /// Files of the sandbox's own, where it has a root of its own.
+    /// Files of the sandbox's own: anywhere where it has a root of its own, else below a HOME of its own.
     pub texts: Vec<(PathBuf, String)>,
     pub home: Home,
     /// Where the command starts, as a path inside.

@@ -16,13 +16,16 @@ mod windows {
 
     use std::ffi::OsString;
     use std::fs::File;
+    use std::net::TcpListener;
     use std::os::windows::io::AsRawHandle;
 
-    use mcp_policy::{Defaults, Policy};
-    use mcp_sandbox::{Ending, Identity, Notices, Wish, platform};
+    use mcp_policy::{Defaults, Layer, Policy};
+    use mcp_sandbox::{Ending, Error, Identity, Notices, Report, Wish, platform};
 
     const RUNS: u32 = 200;
     const THREADS: u32 = 4;
+    /// Each takes its time, and would leave more than one handle.
+    const CONNECTED: u32 = 20;
     /// What was opened on first use and stays.
     const SLACK: u32 = 8;
 
@@ -59,15 +62,30 @@ mod windows {
         Wish { policy, command, cwd, home, programs: Vec::new(), identity: Identity::Nobody }
     }
 
-    fn run(code: &str) {
-        let command = ["cmd", "/c", "exit", code].map(Into::into).to_vec();
-        let policy = Policy::merge(&[], Defaults::run()).unwrap();
+    fn start(policy: Policy, command: Vec<OsString>) -> Result<Report, Error> {
         let request = platform::resolve(wish(policy, command)).unwrap();
         let mut facts = platform::assume_host().unwrap();
         let claim = platform::claim(&request, &mut facts);
         let plan = mcp_sandbox::plan(&request, &facts);
-        let report = platform::run(&plan, &request, claim, Notices::Silent).unwrap();
+        platform::run(&plan, &request, claim, Notices::Silent)
+    }
+
+    fn run_under(policy: Policy, code: &str) {
+        let command = ["cmd", "/c", "exit", code].map(Into::into).to_vec();
+        let report = start(policy, command).unwrap();
         assert_eq!(report.ending, Ending::Exited(code.parse().unwrap()));
+    }
+
+    fn run(code: &str) {
+        run_under(Policy::merge(&[], Defaults::run()).unwrap(), code);
+    }
+
+    /// With a relay in each direction.
+    fn run_connected(code: &str) {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut flags = Layer::command_line(".", None);
+        flags.allow_net("127.0.0.1:9".parse().unwrap()).listen(port);
+        run_under(Policy::merge(&[flags.build().unwrap()], Defaults::run()).unwrap(), code);
     }
 
     /// A start that fails half-way must not leave anything open either.
@@ -77,18 +95,14 @@ mod windows {
         let broken = std::env::temp_dir().join(name);
         std::fs::write(&broken, "no program").unwrap();
         let policy = Policy::merge(&[], Defaults::run()).unwrap();
-        let wish = wish(policy, vec![broken.clone().into()]);
-        let request = platform::resolve(wish).unwrap();
-        let mut facts = platform::assume_host().unwrap();
-        let claim = platform::claim(&request, &mut facts);
-        let plan = mcp_sandbox::plan(&request, &facts);
-        assert!(platform::run(&plan, &request, claim, Notices::Silent).is_err());
+        assert!(start(policy, vec![broken.clone().into()]).is_err());
         std::fs::remove_file(broken).unwrap();
     }
 
     pub fn check() {
         for _ in 0..3 {
             run("3");
+            run_connected("4");
             fail();
         }
         leaks_are_noticed();
@@ -106,6 +120,9 @@ mod windows {
                 });
             }
         });
+        for _ in 0..CONNECTED {
+            run_connected("4");
+        }
         let after = handles();
         println!("handles before {before}, after {RUNS} runs {after}");
         assert!(after <= before + SLACK, "{before} handles became {after} over {RUNS} runs");

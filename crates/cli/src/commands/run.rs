@@ -246,7 +246,7 @@ pub fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, F
         return Ok(home);
     }
     mcp_package::store::make_private(&home).map_err(|e| Failure::file(&home, &e))?;
-    home.canonicalize().map_err(|e| Failure::file(&home, &e))
+    paths::real(&home).map_err(|e| Failure::file(&home, &e))
 }
 
 /// Fail closed, degrade in the open: boundaries stop the run, limits are told.
@@ -382,7 +382,7 @@ fn hint_at_hidden(request: &Request, facts: &platform::Facts) {
     };
     for argument in request.argv.iter().skip(1) {
         let path = cwd.join(argument);
-        let Ok(real) = path.canonicalize() else {
+        let Ok(real) = paths::real(&path) else {
             continue;
         };
         if argument.is_empty() {

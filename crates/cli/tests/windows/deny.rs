@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::container::{CONTAINER, entries};
-use crate::support::{Run, Scratch, allowed, blocked, heart_beats, holds, missing, refused};
+use crate::support::{Run, Scratch, allowed, heart_beats, holds, missing, refused_by};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -47,46 +47,55 @@ fn nonsense_and_what_the_program_needs() {
     assert!(finished.stderr.contains("denied by --deny"), "{finished:#?}");
 }
 
-#[test]
-fn denied_files_are_closed_by_every_name() {
-    if !holds("container") {
-        return;
-    }
+/// An act on something of a project that nobody has touched before.
+fn fresh(act: &str, name: &str, with: &[&str]) -> (Scratch, Run) {
     let scratch = Scratch::new();
     let project = project(&scratch);
-    let alias = project.join(r"src\alias");
-    std::fs::hard_link(project.join(".env"), &alias).unwrap();
-    let denied = || Run::new().write(&project).flag("--deny").flag("**/.env");
-    let open = || Run::new().write(&project);
-    for file in [project.join(".env"), project.join(r"src\deep\.ENV"), alias] {
-        refused(denied().probe(&["read", text(&file)]), open().probe(&["read", text(&file)]));
-        blocked(denied().probe(&["write", text(&file)]));
-        blocked(denied().probe(&["rename", text(&file), text(&project.join("moved"))]));
-        blocked(denied().probe(&["unlink", text(&file)]));
+    std::fs::hard_link(project.join(".env"), project.join(r"src\alias")).unwrap();
+    let (path, moved) = (project.join(name), project.join("moved"));
+    let run = with.iter().fold(Run::new().write(&project), |run, word| run.flag(word));
+    let run = match act {
+        "rename" => run.probe(&[act, text(&path), text(&moved)]),
+        _ => run.probe(&[act, text(&path)]),
+    };
+    (scratch, run)
+}
+
+fn is_blocked(act: &str, name: &str, with: &[&str]) {
+    let (_scratch, attack) = fresh(act, name, with);
+    let (_other, control) = fresh(act, name, &[]);
+    refused_by("container", attack, control);
+}
+
+fn is_allowed(act: &str, name: &str, with: &[&str]) {
+    let (_scratch, run) = fresh(act, name, with);
+    allowed(run);
+}
+
+#[test]
+fn denied_files_are_closed_by_every_name() {
+    const DENIED: &[&str] = &["--deny", "**/.env"];
+    for name in [".env", r"src\deep\.ENV", r"src\alias"] {
+        for act in ["read", "write", "rename", "unlink"] {
+            is_blocked(act, name, DENIED);
+        }
     }
-    let way = project.join(r"src\deep");
-    blocked(denied().probe(&["rename", text(&way), text(&project.join("moved"))]));
-    allowed(denied().probe(&["read", text(&project.join(r"src\lib.rs"))]));
-    allowed(denied().probe(&["create", text(&project.join(r"src\deep\new"))]));
+    is_blocked("rename", r"src\deep", DENIED);
+    is_allowed("read", r"src\lib.rs", DENIED);
+    is_allowed("create", r"src\deep\new", DENIED);
 }
 
 #[test]
 fn protected_settings_are_read_and_not_changed() {
-    if !holds("container") {
-        return;
+    const PROTECTED: &[&str] = &["--protect"];
+    for name in [r".git\hooks\pre-commit", r".git\config"] {
+        is_allowed("read", name, PROTECTED);
+        is_blocked("write", name, PROTECTED);
+        is_blocked("unlink", name, PROTECTED);
     }
-    let scratch = Scratch::new();
-    let project = project(&scratch);
-    let kept = || Run::new().write(&project).flag("--protect");
-    let hook = project.join(r".git\hooks\pre-commit");
-    allowed(kept().probe(&["read", text(&hook)]));
-    for file in [hook, project.join(r".git\config")] {
-        blocked(kept().probe(&["write", text(&file)]));
-        blocked(kept().probe(&["unlink", text(&file)]));
-    }
-    blocked(kept().probe(&["create", text(&project.join(r".git\hooks\new"))]));
-    blocked(kept().probe(&["rename", text(&project.join(".git")), text(&project.join("x"))]));
-    allowed(kept().probe(&["create", text(&project.join(r".git\index"))]));
+    is_blocked("create", r".git\hooks\new", PROTECTED);
+    is_blocked("rename", ".git", PROTECTED);
+    is_allowed("create", r".git\index", PROTECTED);
 }
 
 /// Also after a launcher that was killed: the next run reads its journal.

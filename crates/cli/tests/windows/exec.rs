@@ -7,8 +7,12 @@ use std::process::{Command, Stdio};
 use crate::support::{Finished, Scratch, mcp, missing};
 
 fn exec(project: &Path, flags: &[&str], text: &str) -> Finished {
-    let home = Scratch::new();
+    exec_as(&Scratch::new(), project, flags, text)
+}
+
+fn exec_as(home: &Scratch, project: &Path, flags: &[&str], text: &str) -> Finished {
     let mut command = Command::new(mcp());
+    command.env_remove("HOME").env_remove("XDG_CONFIG_HOME");
     for name in ["USERPROFILE", "APPDATA", "LOCALAPPDATA"] {
         command.env(name, home.dir(name));
     }
@@ -62,6 +66,29 @@ fn new_settings_are_removed_and_old_ones_stay() {
     assert!(project.join("plain").exists() && project.join(r".git\config").exists());
     exec(&project, &["--allow-write", ".mcp.json"], "echo x> .mcp.json");
     assert!(project.join(".mcp.json").exists(), "the control: allowed, it stays");
+}
+
+#[test]
+fn a_name_to_commit_with_comes_along_and_nothing_else() {
+    let scratch = Scratch::new();
+    let (home, project) = (Scratch::new(), scratch.dir("p"));
+    let text = "[user]\n\tname = Ada Example\n\temail = ada@example.org\n[alias]\n\tx = !id\n";
+    home.file(r"USERPROFILE\.gitconfig", text);
+    let show = r#"type "%USERPROFILE%\.gitconfig""#;
+    let finished = exec_as(&home, &project, &[], show);
+    finished.code_is(0);
+    let told = "[user]\n\temail = \"ada@example.org\"\n\tname = \"Ada Example\"\n";
+    assert_eq!(finished.stdout.replace('\r', ""), told, "{finished:#?}");
+    // It is the command's to change, and gone with it.
+    let change = r#"(echo [alias])>> "%HOME%\.gitconfig" & type "%HOME%\.gitconfig""#;
+    let finished = exec_as(&home, &project, &[], change);
+    assert!(finished.stdout.contains("[alias]"), "{finished:#?}");
+    assert_eq!(std::fs::read_to_string(home.join(r"USERPROFILE\.gitconfig")).unwrap(), text);
+    // Who has no name has no file, and a home that is kept is left as it is.
+    let finished = exec(&project, &[], show);
+    assert_ne!(finished.code, 0, "{finished:#?}");
+    let finished = exec_as(&home, &project, &["--home", "kept"], show);
+    assert_ne!(finished.code, 0, "{finished:#?}");
 }
 
 #[test]

@@ -36,7 +36,8 @@ impl Scratch {
         let name = format!("mcp-test-{}-{number}-{now:x}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path).unwrap();
-        Scratch(path)
+        // As it is spelt by whoever resolves it: what the system calls TEMP may have short names in it.
+        Scratch(mcp_policy::windows_path::plain(path.canonicalize().unwrap()))
     }
 
     pub fn path(&self) -> &Path {
@@ -339,11 +340,28 @@ pub fn blocked(run: Run) {
     assert_eq!(finished.last()["ok"], false, "should be refused: {finished:#?}");
 }
 
+/// Asserts that the last act is refused where this machine has what refuses it. Where it has not, the act has to
+/// work: so it is that, and not a mistake of the probe's, by which it is refused elsewhere.
+#[track_caller]
+pub fn blocked_by(fact: &str, run: Run) {
+    match holds(fact) {
+        true => blocked(run),
+        false => drop(allowed(run)),
+    }
+}
+
 /// Asserts that the last act of `attack` fails and that it works in `control`.
 #[track_caller]
 pub fn refused(attack: Run, control: Run) {
     allowed(control);
     blocked(attack);
+}
+
+/// Both: the last act of `attack` is refused by this, and works in `control` on every machine.
+#[track_caller]
+pub fn refused_by(fact: &str, attack: Run, control: Run) {
+    allowed(control);
+    blocked_by(fact, attack);
 }
 
 pub fn eventually(mut is: impl FnMut() -> bool) -> bool {

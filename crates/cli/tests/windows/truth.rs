@@ -66,7 +66,7 @@ fn what_is_not_built_is_a_gap() {
     for (flag, value, control) in [
         ("--allow-net", "api.github.com:443", "network"),
         ("--deny", "**/.env", "deny"),
-        ("--listen", "8080", "network"),
+        ("--allow-unix", r"C:\x.sock", "network"),
     ] {
         let finished = Run::strict().flag(flag).flag(value).probe(&["exit", "0"]).run();
         finished.code_is(125);

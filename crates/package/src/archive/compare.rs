@@ -30,7 +30,8 @@ impl Compare {
                 let entry = entry.map_err(|e| Error::io("read", &full, &e))?;
                 let path = directory.join(entry.file_name());
                 if !self.seen.contains(&path) {
-                    self.differing.push(format!("{} was added", path.display()));
+                    let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
+                    self.differing.push(format!("{} was added", names.join("/")));
                     continue;
                 }
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_policy::SecretRef;
+use mcp_policy::{SecretRef, windows_path};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
@@ -149,5 +149,8 @@ fn absolute(value: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let path: PathBuf = path.components().collect();
     let climbs = path.components().any(|part| part == std::path::Component::ParentDir);
     // Inside, what is above a granted directory may not be there to climb over.
-    if climbs { path.canonicalize().unwrap_or(path) } else { path }
+    match climbs.then(|| path.canonicalize().map(windows_path::plain)) {
+        Some(Ok(real)) => real,
+        _ => path,
+    }
 }

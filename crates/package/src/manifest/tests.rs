@@ -15,6 +15,11 @@ fn read(mcpb: Option<&str>, ours: Option<&str>, platform: &Platform) -> Result<M
     Manifest::read(&files, platform, "/bundle".into(), Some("/home/me".into()))
 }
 
+/// A path that was made here, as this system writes it.
+fn native(path: &str) -> String {
+    path.replace('/', std::path::MAIN_SEPARATOR_STR)
+}
+
 fn places() -> Places {
     Places {
         directory: "/bundle".into(),
@@ -64,7 +69,7 @@ fn a_bundle_is_started_as_it_says() {
     assert_eq!(launch.asks[0].kind, LayerKind::Manifest);
     let asked: Vec<_> =
         launch.asks[0].filesystem.write.iter().map(|p| p.value.display().to_string()).collect();
-    assert_eq!(asked, ["/home/me/notes", "/home/me/Desktop"]);
+    assert_eq!(asked, ["/home/me/notes", "/home/me/Desktop"].map(native));
     assert!(launch.given.filesystem.write.is_empty());
 }
 
@@ -73,7 +78,7 @@ fn what_the_user_sets_is_given() {
     let manifest = read(Some(&with_server(SERVER, FILES)), None, &LINUX).unwrap();
     let given = [("dirs", "a"), ("dirs", "~/b"), ("key", "env:MY_KEY"), ("port", "99")];
     let launch = launch(&manifest, &given).unwrap();
-    assert_eq!(launch.args[1..], ["/cwd/a", "/home/me/b", "--port=99"]);
+    assert_eq!(launch.args[1..], ["/cwd/a", "/home/me/b", "--port=99"].map(native));
     let written: Vec<_> = launch.given.filesystem.write.iter().map(|p| p.value.clone()).collect();
     assert_eq!(written, [PathBuf::from("/cwd/a"), PathBuf::from("/home/me/b")]);
     let secret = launch.given.env.secrets.iter().next().unwrap();
@@ -140,7 +145,7 @@ fn platforms_and_defaults() {
     {
         let server = format!(r#"{{"type": "{kind}", "entry_point": "bin/x"}}"#);
         let manifest = read(Some(&with_server(&server, "")), None, &LINUX).unwrap();
-        assert_eq!(launch(&manifest, &[]).unwrap().program, command);
+        assert_eq!(launch(&manifest, &[]).unwrap().program, native(command));
     }
     let only = r#", "compatibility": {"platforms": ["darwin"], "runtimes": {"node": ">=16"}}"#;
     let error = read(Some(&with_server(SERVER, only)), None, &LINUX).unwrap_err().to_string();
@@ -196,11 +201,11 @@ fn ours_alone_and_over_a_bundle() {
     let asks = manifest.asks.as_ref().unwrap();
     assert_eq!(asks.kind, LayerKind::Manifest);
     assert_eq!(asks.subprocess.as_ref().unwrap().value, Subprocess::Refused);
-    assert_eq!(launch(&manifest, &[]).unwrap().program, "/bundle/bin/x64");
+    assert_eq!(launch(&manifest, &[]).unwrap().program, native("/bundle/bin/x64"));
     let other = Platform { os: "linux", arch: "riscv64" };
     assert_eq!(
         launch(&read(None, Some(ours), &other).unwrap(), &[]).unwrap().program,
-        "/bundle/bin/run"
+        native("/bundle/bin/run")
     );
 
     let over = read(
@@ -298,7 +303,8 @@ fn a_registry_entry_becomes_a_package_with_settings() {
             .unwrap();
     server.onto(&mut manifest);
     let launch = launch(&manifest, &[("API_KEY", "env:K"), ("data_dir", "d")]).unwrap();
-    assert_eq!(launch.args, ["/bundle/x.js", "start", "--units", "metric", "/cwd/d"]);
+    let made = native("/cwd/d");
+    assert_eq!(launch.args, ["/bundle/x.js", "start", "--units", "metric", made.as_str()]);
     assert_eq!(launch.env.iter().next().unwrap().1, "https://h/");
     assert_eq!(launch.given.env.secrets.len(), 1);
 }

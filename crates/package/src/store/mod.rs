@@ -127,8 +127,12 @@ impl Store {
 
     pub fn staging(&self) -> Result<Staging> {
         self.prepare_directories()?;
-        // What an interrupted one left goes before there is more of it.
-        self.sweep();
+        // What an interrupted one left goes before there is more of it. Who changes the store this moment has swept.
+        let lock = File::options().create(true).truncate(false).write(true).open(self.path("lock"));
+        if lock.as_ref().is_ok_and(|lock| lock.try_lock().is_ok()) {
+            self.sweep();
+        }
+        drop(lock);
         Staging::new(&self.path("staging"))
     }
 
@@ -140,7 +144,8 @@ impl Store {
             let mut file = File::create_new(&staging)?;
             file.write_all(bytes)?;
             file.sync_all()?;
-            fs::rename(&staging, path)
+            drop(file);
+            staging::place(&staging, path)
         };
         write().map_err(|e| {
             let _ = fs::remove_file(&staging);
@@ -204,13 +209,15 @@ impl Store {
             return Ok(());
         }
         let failed = |e: std::io::Error| Error::io("take in", from, &e);
-        let file = File::open(from).map_err(failed)?;
+        // Windows writes to the disk only for who may write.
+        let file = File::options().read(true).write(true).open(from).map_err(failed)?;
         let (found, _) = Digest::of_reader(&file).map_err(failed)?;
         if found != *digest {
             return Err(Error::digest(from.display(), digest, &found));
         }
         file.sync_all().map_err(failed)?;
-        fs::rename(from, &to).map_err(failed)
+        drop(file);
+        staging::place(from, &to).map_err(failed)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
@@ -263,12 +270,12 @@ impl Store {
     pub fn ready(&self, digest: &Digest) -> Result<Ready> {
         let directory = self.unpacked_path(digest);
         let lock_path = directory.join("lock");
-        let lock = match File::open(&lock_path) {
+        let lock = match open_lock(&lock_path) {
             Ok(lock) => lock,
             Err(_) => {
                 let _lock = self.lock()?;
                 self.unpack(digest, &self.manifest(digest)?)?;
-                File::open(&lock_path).map_err(|e| Error::io("open", &lock_path, &e))?
+                open_lock(&lock_path).map_err(|e| Error::io("open", &lock_path, &e))?
             }
         };
         lock.lock_shared().map_err(|e| Error::io("lock", &lock_path, &e))?;
@@ -363,6 +370,14 @@ pub fn read_manifests(directory: &Path) -> Result<Files> {
         .hinted("a package has one of them at its top"));
     }
     Ok(files)
+}
+
+/// On Windows only who may write can note when it was used; on a read-only store nobody can.
+fn open_lock(path: &Path) -> std::io::Result<File> {
+    match cfg!(windows) {
+        true => File::options().read(true).write(true).open(path).or_else(|_| File::open(path)),
+        false => File::open(path),
+    }
 }
 
 /// Copies a file into a staging directory, and tells its digest.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub struct Staging {
     path: PathBuf,
     /// Held while this lives. In the end it is the lock of what was made.
-    _lock: File,
+    lock: Option<File>,
 }
 
 /// A name that no other process or thread has.
@@ -31,7 +31,7 @@ impl Staging {
             lock.lock().map_err(failed)?;
             // A sweep may have come before the lock.
             if path.join("lock").exists() {
-                return Ok(Staging { path, _lock: lock });
+                return Ok(Staging { path, lock: Some(lock) });
             }
         }
     }
@@ -41,16 +41,41 @@ impl Staging {
     }
 
     /// It is finished, and gets its place.
-    pub(super) fn keep(self, to: &Path) -> Result<()> {
-        fs::rename(&self.path, to).map_err(|e| Error::io("finish", to, &e))
+    pub(super) fn keep(mut self, to: &Path) -> Result<()> {
+        self.let_go();
+        place(&self.path, to).map_err(|e| Error::io("finish", to, &e))
+    }
+
+    /// Windows neither moves nor removes a directory with something open in it. Nobody sweeps meanwhile without
+    /// the lock of the store, which who keeps something has.
+    fn let_go(&mut self) {
+        if cfg!(windows) {
+            self.lock = None;
+        }
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
+        self.let_go();
         // After `keep` there is nothing at that path any more.
         remove_tree(&self.path);
     }
+}
+
+/// Puts something in its place. On Windows somebody may have it open this moment, or what was there before: a
+/// reader, another process of ours, a virus scanner.
+pub(super) fn place(from: &Path, to: &Path) -> std::io::Result<()> {
+    const TRIES: u32 = 50;
+    for _ in 1..TRIES {
+        match fs::rename(from, to) {
+            Err(e) if cfg!(windows) && e.kind() == std::io::ErrorKind::PermissionDenied => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            done => return done,
+        }
+    }
+    fs::rename(from, to)
 }
 
 /// Unpacked directories may be read-only to their owner.
@@ -81,9 +106,22 @@ impl Store {
             };
             // Killed before it had a lock, or just being made.
             if held.is_some() || is_old(&entry) {
-                remove_tree(&path);
+                remove_dead(&path, held);
             }
         }
+    }
+}
+
+/// On Windows what is open stays, so the lock is let go; what can be moved away nobody else has open either.
+fn remove_dead(path: &Path, held: Option<File>) {
+    if !cfg!(windows) {
+        remove_tree(path);
+        return;
+    }
+    drop(held);
+    let away = path.with_extension("dead");
+    if fs::rename(path, &away).is_ok() {
+        remove_tree(&away);
     }
 }
 

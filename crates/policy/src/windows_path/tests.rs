@@ -114,3 +114,17 @@ proptest! {
         prop_assert!(path.ancestors().all(|above| path.is_within(&above)));
     }
 }
+
+#[test]
+fn a_prefix_goes_where_the_rest_says_the_same() {
+    for (path, expected) in [
+        (r"\\?\C:\a b", r"C:\a b"),
+        (r"\\?\UNC\server\share", r"\\?\UNC\server\share"),
+        (r"\\?\Volume{1}\x", r"\\?\Volume{1}\x"),
+        (r"\\?\C:", r"\\?\C:"),
+        ("/home/me", "/home/me"),
+        ("", ""),
+    ] {
+        assert_eq!(super::plain(path.into()), std::path::Path::new(expected));
+    }
+}

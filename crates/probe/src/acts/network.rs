@@ -60,6 +60,21 @@ pub(crate) fn listen(args: Args<'_>) -> Said {
     Ok(address.to_string())
 }
 
+/// A server on a port of the loopback that says back what so many callers say, each to its end.
+pub(crate) fn serve(args: Args<'_>) -> Said {
+    let port =
+        u16::try_from(args.number(0)?).map_err(|_| Failure::usage("a port is below 65536"))?;
+    let listener = TcpListener::bind(("127.0.0.1", port))?;
+    let mut said = 0;
+    for _ in 0..args.number_or(1, 1)? {
+        let (mut stream, _) = listener.accept()?;
+        let mut writer = stream.try_clone()?;
+        said += std::io::copy(&mut stream, &mut writer)?;
+        stream.shutdown(std::net::Shutdown::Write)?;
+    }
+    Ok(format!("{said} bytes"))
+}
+
 pub(crate) fn resolve(args: Args<'_>) -> Said {
     let mut addresses: Vec<String> = look_up(&format!("{}:0", args.text(0)))?
         .iter()

@@ -98,3 +98,17 @@ pub(crate) fn in_container(_: Args<'_>) -> Said {
 pub(crate) fn read_handle(args: Args<'_>) -> Said {
     Ok(sys::read_handle(args.count(0)?)?)
 }
+
+/// Has pipes of this name for so many seconds.
+pub(crate) fn pipe_serve(args: Args<'_>) -> Said {
+    let pipes = sys::named_pipes(&args.text(0))?;
+    std::thread::sleep(args.seconds(1)?);
+    Ok(format!("{} pipes", pipes.len()))
+}
+
+/// Opens one of them, to read and to write.
+pub(crate) fn pipe_open(args: Args<'_>) -> Said {
+    let path = format!(r"\\.\pipe\{}", args.text(0));
+    std::fs::OpenOptions::new().read(true).write(true).open(path)?;
+    Ok("opened".into())
+}

@@ -8,9 +8,10 @@ use std::os::windows::io::{FromRawHandle, IntoRawHandle};
 
 use windows_sys::Win32::Foundation::{CloseHandle, HANDLE};
 use windows_sys::Win32::Security::{GetTokenInformation, TOKEN_QUERY, TokenIsAppContainer};
-use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, GetFileType};
+use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, GetFileType, PIPE_ACCESS_DUPLEX};
 use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
 use windows_sys::Win32::System::JobObjects::IsProcessInJob;
+use windows_sys::Win32::System::Pipes::CreateNamedPipeW;
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, OpenProcess, OpenProcessToken, PROCESS_TERMINATE, TerminateProcess,
 };
@@ -79,6 +80,34 @@ pub(crate) fn siblings() -> io::Result<Vec<u32>> {
     let parent = parent.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let is_sibling = |(process, of): &(u32, u32)| *of == parent && *process != own;
     Ok(all.into_iter().filter(is_sibling).map(|(process, _)| process).collect())
+}
+
+/// Pipes of this name, as many as can be opened one after the other. They are there as long as the result is.
+pub(crate) fn named_pipes(name: &str) -> io::Result<Vec<File>> {
+    const INSTANCES: u32 = 8;
+    const SIZE: u32 = 512;
+    let name: Vec<u16> = format!(r"\\.\pipe\{name}").encode_utf16().chain([0]).collect();
+    let make = |_| {
+        // SAFETY: the name ends in NUL and lives through the call; no security of its own.
+        let handle = unsafe {
+            CreateNamedPipeW(
+                name.as_ptr(),
+                PIPE_ACCESS_DUPLEX,
+                0,
+                INSTANCES,
+                SIZE,
+                SIZE,
+                0,
+                std::ptr::null(),
+            )
+        };
+        match handle.addr() == usize::MAX {
+            true => Err(io::Error::last_os_error()),
+            // SAFETY: a new handle that nobody else has.
+            false => Ok(unsafe { File::from_raw_handle(handle) }),
+        }
+    };
+    (0..INSTANCES).map(make).collect()
 }
 
 /// From now on Ctrl-C and Ctrl-Break are heard and not obeyed.

@@ -76,6 +76,11 @@ fn try_run(
     let parts = Parts::of(plan);
     let (index, place) = parts.place;
     let scratch = Scratch::make(place).map_err(|e| at_step(index, &e))?;
+    for (index, planned) in plan.steps.iter().enumerate() {
+        if let Step::Text { at, text } = &planned.step {
+            std::fs::write(at, text).map_err(|e| at_step(index, &e))?;
+        }
+    }
     let membership = parts.service.and_then(|(_, service)| Membership::new(service));
     let guardian =
         Guardian::start(place, membership.clone()).map_err(|e| at_step(parts.guardian, &e))?;

@@ -11,6 +11,7 @@ use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
 use crate::host::Fact;
+use crate::identity;
 use crate::linux::step::Resource;
 use crate::macos::facts::MacFacts;
 use crate::macos::network::{self, Proxy};
@@ -24,6 +25,10 @@ pub fn plan(request: &Request, facts: &MacFacts) -> Plan<Step> {
     let proxy = Proxy::of(request, facts);
     let mut steps = Steps::default();
     steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
+    for (path, text) in identity::home_texts(request) {
+        let (at, text) = (facts.home().join(path), text.to_owned());
+        steps.push(Step::Text { at, text }, &[]);
+    }
     watches(request, &mut steps);
     steps.push(Step::Guardian, &[Control::TreeKill]);
     for port in &proxy.ports {

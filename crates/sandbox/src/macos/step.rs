@@ -57,6 +57,12 @@ pub enum Step {
         #[serde(serialize_with = "lossy")]
         at: PathBuf,
     },
+    /// A file of the command's own.
+    Text {
+        #[serde(serialize_with = "lossy")]
+        at: PathBuf,
+        text: String,
+    },
     Timeout {
         after: Duration,
         grace: Duration,
@@ -111,6 +117,7 @@ impl Step {
     pub fn stage(&self) -> Stage {
         match self {
             Step::Scratch { .. }
+            | Step::Text { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
             | Step::WatchProcesses { .. }
@@ -131,6 +138,7 @@ impl Step {
     pub fn verb(&self) -> &'static str {
         match self {
             Step::Scratch { .. } => "make private directories",
+            Step::Text { .. } => "write",
             Step::Timeout { .. } => "arm the timeout",
             Step::WatchMemory { .. } => "watch memory",
             Step::WatchProcesses { .. } => "watch processes",
@@ -149,7 +157,7 @@ impl Step {
 
     pub fn operand(&self) -> String {
         match self {
-            Step::Scratch { at } => at.display().to_string(),
+            Step::Scratch { at } | Step::Text { at, .. } => at.display().to_string(),
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
             Step::WatchProcesses { limit } => format!("of the whole tree, at most {limit}"),

@@ -5,6 +5,9 @@
 //!                        (opens)                (answers)
 //! ```
 //!
+//! Either end may be the one inside: programs there connect to something outside, or, where they are servers, are
+//! connected to. The other end trusts it in neither case.
+//!
 //! The loop never waits for a pipe: two threads do that. What is on its way to the other side is bounded; where
 //! the other side does not read, sockets are not read either, and where it floods, it is not heard. The end of
 //! either pipe is the end of all connections.
@@ -36,8 +39,11 @@ const MUCH: usize = 256 << 10;
 /// only answers are above [`MUCH`], and all of them together are less than this.
 const TOO_MUCH: usize = 1 << 20;
 
-/// A place on this machine that takes longer has no room.
+/// A place on this machine that takes longer has no room, or is gone: of a server that ends right after it was
+/// connected to nothing is told.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often that is looked at, while somebody is not connected yet.
+const LOOK: Duration = Duration::from_millis(250);
 /// How long what was said before the end may take to get out.
 /// A test asks whether they arrive, and not how busy the machine is.
 const LAST_WORDS: Duration = Duration::from_secs(if cfg!(test) { 30 } else { 1 });
@@ -64,7 +70,7 @@ pub struct Ended {
     _sockets: Vec<TcpStream>,
 }
 
-/// Ends a junction that answers, from another thread: the other side says what it has to say, and goes.
+/// Ends a junction from another thread: the other side says what it has to say, and goes.
 pub struct Farewell {
     is_said: Arc<AtomicBool>,
     waker: Arc<Waker>,
@@ -81,6 +87,8 @@ pub struct Junction {
     poll: Poll,
     mux: Mux,
     sockets: HashMap<Id, TcpStream>,
+    /// Who is not connected yet, and since when.
+    connecting: HashMap<Id, Instant>,
     door: Way,
     inlet: Inlet,
     outlet: Outlet,
@@ -95,8 +103,8 @@ pub struct Junction {
     /// Somebody may be at the door.
     has_callers: bool,
     farewell: Arc<AtomicBool>,
-    /// Since when this side is to come to an end.
-    leaving: Option<Instant>,
+    /// Since when this side is to come to an end, and whose words it waits for.
+    leaving: Option<(Instant, Last)>,
     waker: Arc<Waker>,
     scratch: Box<[u8]>,
 }
@@ -104,6 +112,12 @@ pub struct Junction {
 enum Way {
     In(TcpListener),
     Out(SocketAddr),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Ours,
+    Theirs,
 }
 
 impl Junction {
@@ -126,6 +140,7 @@ impl Junction {
         Ok(Junction {
             mux: Mux::new(side),
             sockets: HashMap::new(),
+            connecting: HashMap::new(),
             door,
             inlet: Inlet::start(from, waker.clone())?,
             outlet: Outlet::start(to, waker.clone())?,
@@ -152,7 +167,7 @@ impl Junction {
         loop {
             self.wait(&mut events)?;
             if self.farewell.swap(false, Ordering::AcqRel) {
-                Frame::Bye.write(&mut self.mux.outbox);
+                self.take_leave();
             }
             if let Some(over) = self.hear() {
                 return Ok(self.finish(over));
@@ -172,13 +187,15 @@ impl Junction {
         let is_busy = !self.ready.is_empty() || !self.readable.is_empty();
         let pause = match (is_busy, self.leaving) {
             (true, _) => Some(Duration::ZERO),
-            (false, Some(since)) => Some(LAST_WORDS.saturating_sub(since.elapsed())),
-            (false, None) => None,
+            (false, Some((since, _))) => Some(LAST_WORDS.saturating_sub(since.elapsed())),
+            (false, None) if self.connecting.is_empty() => None,
+            (false, None) => Some(LOOK),
         };
         match self.poll.poll(events, pause) {
             Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
             _ => {}
         }
+        self.ready.extend(self.connecting.keys());
         for event in events.iter() {
             match event.token() {
                 WAKER => {}
@@ -199,10 +216,23 @@ impl Junction {
         self.mux.outbox.len() + self.outlet.held()
     }
 
+    /// Who opens is asked to come to an end; who answers is heard out.
+    fn take_leave(&mut self) {
+        match self.door {
+            Way::Out(_) => Frame::Bye.write(&mut self.mux.outbox),
+            Way::In(_) => self.leaving = Some((Instant::now(), Last::Theirs)),
+        }
+    }
+
     /// Whether all that was to be said is said, or has taken too long.
     fn has_left(&self) -> bool {
-        let is_silent = || !self.mux.has_more_to_say() && self.backlog() == 0;
-        self.leaving.is_some_and(|since| is_silent() || since.elapsed() >= LAST_WORDS)
+        self.leaving.is_some_and(|(since, last)| {
+            let is_silent = match last {
+                Last::Ours => !self.mux.has_more_to_say() && self.backlog() == 0,
+                Last::Theirs => !self.mux.has_more_to_hear(),
+            };
+            is_silent || since.elapsed() >= LAST_WORDS
+        })
     }
 
     fn hear(&mut self) -> Option<Over> {
@@ -232,25 +262,26 @@ impl Junction {
             }
             Heard::Reset(id) => {
                 self.sockets.remove(&id);
+                self.connecting.remove(&id);
                 self.paused.remove(&id);
             }
             Heard::Bye => {
-                self.leaving.get_or_insert_with(Instant::now);
+                self.leaving.get_or_insert_with(|| (Instant::now(), Last::Ours));
                 // Whoever has connected before is to be heard.
                 self.has_callers = true;
             }
         }
     }
 
-    /// Connects what the other side has opened. On this machine that takes no time.
+    /// Connects what the other side has opened. Nobody waits for it: where no server is, Windows takes two
+    /// seconds to say so.
     fn lead(&mut self, id: Id) {
         let Way::Out(place) = self.door else { return };
-        let socket = std::net::TcpStream::connect_timeout(&place, PATIENCE).and_then(|socket| {
-            socket.set_nonblocking(true)?;
-            Ok(TcpStream::from_std(socket))
-        });
-        match socket {
-            Ok(socket) => self.add(id, socket),
+        match TcpStream::connect(place) {
+            Ok(socket) => {
+                self.connecting.insert(id, Instant::now());
+                self.add(id, socket);
+            }
             Err(_) => self.mux.reset(id),
         }
     }
@@ -283,25 +314,50 @@ impl Junction {
                 self.ready.insert(id);
                 self.readable.insert(id);
             }
-            Err(_) => self.mux.reset(id),
+            Err(_) => self.give_up(id),
         }
+    }
+
+    fn give_up(&mut self, id: Id) {
+        self.connecting.remove(&id);
+        self.mux.reset(id);
     }
 
     fn advance_all(&mut self) {
         let readable = std::mem::take(&mut self.readable);
         for id in std::mem::take(&mut self.ready).union(&readable) {
             let Some(socket) = self.sockets.remove(id) else { continue };
-            let told = self.tell(*id, &socket);
-            let moved = told.and_then(|()| match readable.contains(id) {
-                true => self.read(*id, &socket),
-                false => Ok(()),
-            });
-            match moved {
+            match self.advance(*id, &socket, &readable) {
                 Ok(()) if self.mux.close(*id) => {}
                 Ok(()) => drop(self.sockets.insert(*id, socket)),
-                Err(_) => self.mux.reset(*id),
+                Err(_) => self.give_up(*id),
             }
         }
+    }
+
+    fn advance(&mut self, id: Id, socket: &TcpStream, readable: &HashSet<Id>) -> io::Result<()> {
+        // Of what it had to say when it was connected nobody is told again.
+        let is_new = self.connecting.contains_key(&id);
+        if !self.is_connected(id, socket)? {
+            return Ok(());
+        }
+        self.tell(id, socket)?;
+        if is_new || readable.contains(&id) { self.read(id, socket) } else { Ok(()) }
+    }
+
+    fn is_connected(&mut self, id: Id, socket: &TcpStream) -> io::Result<bool> {
+        let Some(since) = self.connecting.get(&id) else { return Ok(true) };
+        if let Some(error) = socket.take_error()? {
+            return Err(error);
+        }
+        let is = socket.peer_addr().is_ok();
+        if !is && since.elapsed() >= PATIENCE {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if is {
+            self.connecting.remove(&id);
+        }
+        Ok(is)
     }
 
     /// Passes on what the other side has said.
@@ -344,12 +400,12 @@ impl Junction {
     /// What the other side had ended in order is passed on; the rest is cut off.
     fn finish(mut self, over: Over) -> Ended {
         let mut sockets = Vec::new();
-        let until = Instant::now() + LAST_WORDS;
+        let (until, nobody) = (Instant::now() + LAST_WORDS, HashSet::new());
         for (id, socket) in std::mem::take(&mut self.sockets) {
             if over != Over::Closed || !self.mux.is_ended(id) {
                 continue;
             }
-            while self.tell(id, &socket).is_ok() && !self.mux.is_heard_out(id) {
+            while self.advance(id, &socket, &nobody).is_ok() && !self.mux.is_heard_out(id) {
                 if Instant::now() >= until {
                     break;
                 }

@@ -2,9 +2,9 @@
 //!
 //! One side opens connections (it has the programs), the other answers (it has the network). Each direction of
 //! each connection has a window: a side sends no more than the other said it has room for, so a program that
-//! does not read keeps nobody else waiting, and memory is bounded by [`MOST`] × [`WINDOW`]. The opening side may
-//! have been taken over by the program it serves: whatever it says that the rules do not foresee is a
-//! [`Violation`], and ends everything.
+//! does not read keeps nobody else waiting, and memory is bounded by [`MOST`] × [`WINDOW`]. The side inside, which
+//! is the one that opens for programs that connect and the one that answers for servers, may have been taken over by
+//! the program it serves: whatever it says that the rules do not foresee is a [`Violation`], and ends everything.
 
 pub mod frame;
 
@@ -213,6 +213,13 @@ impl Mux {
     /// Whether anything may still be said on any connection.
     pub fn has_more_to_say(&self) -> bool {
         self.streams.values().any(|stream| stream.ours == Way::Flows)
+    }
+
+    /// Whether anything may still be heard on any connection.
+    pub fn has_more_to_hear(&self) -> bool {
+        self.streams
+            .values()
+            .any(|stream| stream.theirs == Way::Flows || !stream.waiting.is_empty())
     }
 
     /// So many bytes of [`waiting`](Self::waiting) are passed on: there is room for as many more.

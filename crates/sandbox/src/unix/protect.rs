@@ -9,17 +9,15 @@
 //! Leaves open: what git's settings outside of the project name, and other names (hard links) of a protected
 //! file that exist already, which are told.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mcp_policy::{Policy, Protect};
 
 use crate::error::Error;
-use crate::protected::{self, git};
+use crate::protected;
 use crate::request::{Place, Protected};
 use crate::unix::walk::walk;
-use crate::wish::Identity;
 
 mod links;
 mod opening;
@@ -48,24 +46,6 @@ pub fn find(
 /// Protected files that can be changed by another name, as pairs.
 pub fn other_names(protected: &[Protected], write: &[Place]) -> Vec<(PathBuf, PathBuf)> {
     links::find(protected, write)
-}
-
-/// The name that commits are made in, as a file of the sandbox's own.
-pub fn identity_text(identity: Identity, home: Option<&Path>) -> Vec<(PathBuf, String)> {
-    let (Identity::User, Some(home)) = (identity, home) else {
-        return Vec::new();
-    };
-    let own = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let files =
-        [own.unwrap_or_else(|| home.join(".config")).join("git/config"), home.join(".gitconfig")];
-    let mut known: BTreeMap<&str, String> = BTreeMap::new();
-    files.iter().for_each(|file| known.extend(git::identity(file)));
-    if known.is_empty() {
-        return Vec::new();
-    }
-    let lines: String =
-        known.iter().map(|(key, value)| format!("\t{key} = \"{value}\"\n")).collect();
-    vec![("/etc/gitconfig".into(), format!("[user]\n{lines}"))]
 }
 
 /// What is not protected: it need not be there yet.

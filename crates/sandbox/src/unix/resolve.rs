@@ -11,6 +11,7 @@ use std::process::{Command, Stdio as ChildStdio};
 use mcp_policy::{NetRule, NetworkMode, Origin, Policy, Protocol, SecretRef, Sourced, Subprocess};
 
 use crate::error::Error;
+use crate::identity::{self, Level};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
@@ -32,6 +33,9 @@ const FILE_VARIABLES: [&str; 5] = [
 /// Always on PATH inside.
 const SYSTEM_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// Only Linux has a root of its own.
+const GIT_SETTINGS: Level = if cfg!(target_os = "linux") { Level::System } else { Level::Home };
 
 pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let Wish { policy, command, cwd, home, programs, identity } = wish;
@@ -93,10 +97,12 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     };
     let start = start_directory(cwd, &current, &is_there, &links)?;
     let secrets = secrets(&policy)?;
-    let texts = protect::identity_text(identity, host_home.as_deref());
+    let texts = identity::texts(identity, host_home.as_deref(), GIT_SETTINGS);
     // Not every git looks for it in /etc.
-    let system_git =
-        texts.first().map(|(at, _)| ("GIT_CONFIG_SYSTEM", at.clone().into_os_string()));
+    let system_git = texts
+        .first()
+        .filter(|_| GIT_SETTINGS == Level::System)
+        .map(|(at, _)| ("GIT_CONFIG_SYSTEM", at.clone().into_os_string()));
     for (name, value) in [
         ("PATH", inner_path(&located, &host_path, &is_visible)),
         ("HOME", HOME.into()),

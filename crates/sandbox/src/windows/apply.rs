@@ -3,15 +3,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::exit;
 use std::time::Duration;
 
-use crate::windows::channel::{Attempt, Failed, Order, Purpose, Task, Word};
-use crate::windows::outlet;
+use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Task, Word};
 use crate::windows::sys::{console, handles, process, pty, token};
+use crate::windows::{entrance, outlet};
 
 /// The first argument of a helper.
 pub const MARK: &str = "mcp-sandbox-inside";
@@ -29,6 +29,9 @@ pub fn dispatch() {
     match args.next() {
         Some(first) if first == MARK => inside(),
         Some(first) if first == outlet::MARK => outlet::serve(),
+        Some(first) if first == outlet::MARK_IN => {
+            outlet::serve_in(args.next().and_then(|word| word.to_str()?.parse().ok()))
+        }
         Some(first) if first == BREAK_MARK => {
             let process = args.next().and_then(|word| word.to_str()?.parse().ok());
             let sent = process.map(console::send_break);
@@ -56,23 +59,63 @@ fn inside() -> ! {
         eprintln!("{MARK}: started by hand; it is for mcp itself");
         exit(NOT_SET_UP)
     };
-    let word = match carry_out(&order) {
+    let mut stdout = io::stdout();
+    let servers = Servers::open(&order);
+    if servers.has_all() {
+        let _ = stdout.write_all(READY).and_then(|()| stdout.flush());
+    }
+    let word = match carry_out(&order, &servers) {
         Ok(seen) => Word::Ready(seen),
         Err(failed) => Word::Failed(failed),
     };
     let answer = serde_json::to_vec(&word).unwrap_or_default();
-    let mut stdout = io::stdout();
     let said = stdout.write_all(&answer).and_then(|()| stdout.flush());
     exit(if said.is_ok() { 0 } else { NOT_SET_UP })
 }
 
-fn carry_out(order: &Order) -> Result<Vec<(usize, String)>, Failed> {
+/// Where the command's servers will be.
+struct Servers(Vec<(u16, io::Result<TcpListener>)>);
+
+impl Servers {
+    fn open(order: &Order) -> Servers {
+        let ports = order.tasks.iter().filter_map(|(_, task)| match task {
+            Task::Served(port) => Some(*port),
+            _ => None,
+        });
+        Servers(ports.map(|port| (port, entrance::listen(port))).collect())
+    }
+
+    fn has_all(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|(_, server)| server.is_ok())
+    }
+
+    fn is_served(&self, port: u16, word: &str) -> Result<String, Trouble> {
+        let served = match self.0.iter().find(|(own, _)| *own == port) {
+            Some((_, Ok(server))) => entrance::serve_once(server, word),
+            Some((_, Err(e))) => {
+                let why = format!(
+                    "127.0.0.1:{port} cannot be had ({e}): a container shares the ports of this machine, so choose \
+                     one that nobody has"
+                );
+                return Err((number(e), why));
+            }
+            None => Err(io::ErrorKind::NotFound.into()),
+        };
+        match served {
+            Ok(()) => Ok(format!("a word of the launcher's arrived on 127.0.0.1:{port}")),
+            Err(e) => Err((number(&e), "what the launcher says does not arrive there".to_owned())),
+        }
+    }
+}
+
+fn carry_out(order: &Order, servers: &Servers) -> Result<Vec<(usize, String)>, Failed> {
     let mut seen = Vec::new();
     for (step, task) in &order.tasks {
         let done = match task {
             Task::Refused(attempt) => is_refused(attempt, order),
             Task::Allowed(directory) => is_allowed(Path::new(directory)),
             Task::Reached(port) => outlet::is_reached(*port),
+            Task::Served(port) => servers.is_served(*port, &order.marker),
             Task::Identity => is_diminished(),
         };
         match done {

@@ -22,6 +22,8 @@ pub enum Task {
     Allowed(String),
     /// The relay on this port leads to the launcher's proxy.
     Reached(u16),
+    /// The launcher says the marker to who listens on this port.
+    Served(u16),
     Identity,
 }
 
@@ -47,6 +49,9 @@ pub enum Purpose {
     Changing,
     Moving,
 }
+
+/// Before its word, from a helper that is where servers will be.
+pub const READY: &[u8] = b"\n";
 
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Word {

@@ -5,6 +5,7 @@ use mcp_policy::windows_path::Spelling;
 use serde::Serialize;
 
 use crate::host::Fact;
+use crate::windows::journal::PROFILE;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WindowsFacts {
@@ -82,6 +83,6 @@ impl WindowsFacts {
 
     /// The name of the run's container profile.
     pub fn profile(&self) -> String {
-        format!("mcp.run.{}", self.nonce)
+        format!("{PROFILE}{}", self.nonce)
     }
 }

@@ -2,20 +2,23 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::report::{Answer, Evidence};
 use crate::windows::apply::MARK;
-use crate::windows::channel::{Attempt, Failed, Order, Purpose, Task, Word};
+use crate::windows::carrier::Carried;
+use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Task, Word};
 use crate::windows::launch::{Trouble, at_step, code};
 use crate::windows::step::{Act, Step};
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::port::Event;
 use crate::windows::sys::process::Mitigated;
 use crate::windows::walls::Walls;
-use crate::windows::{command_line, environment};
+use crate::windows::{command_line, entrance, environment};
 
 /// A helper that says nothing for so long has hung.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,9 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn look(
     plan: &Plan<Step>,
     walls: &Walls,
-    relay: Option<u16>,
+    carried: Option<&Carried>,
 ) -> Result<Vec<Evidence>, Trouble> {
-    let tasks = tasks(plan, relay);
+    let tasks = tasks(plan, carried.and_then(Carried::port));
     let Some(first) = tasks.first().map(|(step, _)| *step) else { return Ok(Vec::new()) };
     let step_of = |attempt: Attempt| {
         let wanted = Task::Refused(attempt);
@@ -44,7 +47,12 @@ pub fn look(
     // Ready to be inherited by whoever is not told which handles to inherit.
     let trap = Inheritable::of(&File::open(&path)?)?;
     let order = Order { tasks, launcher: std::process::id(), port, handle: trap.number(), marker };
-    let (word, mitigated) = ask(walls, &order).map_err(|e| at_step(first, &e))?;
+    let (doors, words) = (carried.map(Carried::doors).unwrap_or_default(), order.marker.clone());
+    let knock = move |is_over: &AtomicBool| {
+        let is_silent = |(_, at): &(u16, SocketAddr)| !entrance::is_answered(*at, &words, is_over);
+        doors.into_iter().find(is_silent).map(|(port, _)| port)
+    };
+    let (word, mitigated, unheard) = ask(walls, &order, knock).map_err(|e| at_step(first, &e))?;
     drop(trap);
     let seen = match word {
         Some(Word::Ready(seen)) => seen,
@@ -57,6 +65,12 @@ pub fn look(
     if listener.accept().is_ok() {
         let why = "was NOT refused: a connection from inside arrived".to_owned();
         return Err(Trouble::Step(Failed { step: connect, errno: code::ACCESS_DENIED, why }));
+    }
+    if let Some(port) = unheard.flatten() {
+        let is_it = |planned: &Planned<Step>| planned.step == Step::Served { port };
+        let step = plan.steps.iter().position(is_it).unwrap_or(first);
+        let why = "its answer did not arrive at the launcher".to_owned();
+        return Err(Trouble::Step(Failed { step, errno: code::NOT_SUPPORTED, why }));
     }
     let mut evidence: Vec<Evidence> = seen
         .into_iter()
@@ -101,6 +115,7 @@ fn tasks(plan: &Plan<Step>, relay: Option<u16>) -> Vec<(usize, Task)> {
             Step::Allowed { directory } => Task::Allowed(directory.to_string()),
             // On no port at all nobody answers.
             Step::Reached => Task::Reached(relay.unwrap_or(0)),
+            Step::Served { port } => Task::Served(*port),
             Step::Identity => Task::Identity,
             _ => continue,
         };
@@ -109,8 +124,13 @@ fn tasks(plan: &Plan<Step>, relay: Option<u16>) -> Vec<(usize, Task)> {
     tasks
 }
 
-/// Starts the helper, gives it its order and waits for its answer and its end. `None`: it gave none.
-pub fn ask(walls: &Walls, order: &Order) -> std::io::Result<(Option<Word>, Mitigated)> {
+/// Starts the helper, gives it its order and waits for its answer and its end. `None`: it gave none. Something can be
+/// done meanwhile, from when the helper says that it is ready for it; it is told when the helper is gone.
+pub fn ask<T: Send + 'static>(
+    walls: &Walls,
+    order: &Order,
+    meanwhile: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+) -> std::io::Result<(Option<Word>, Mitigated, Option<T>)> {
     let own = std::env::current_exe()?;
     let line =
         command_line::of_program(own.as_os_str(), &[MARK.into()]).map_err(std::io::Error::other)?;
@@ -129,17 +149,23 @@ pub fn ask(walls: &Walls, order: &Order) -> std::io::Result<(Option<Word>, Mitig
     // One that is dead already says more by that.
     let _ = say.write_all(&serde_json::to_vec(order)?);
     drop(say);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let seen = is_over.clone();
     let reader = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        answer.read_to_end(&mut text).map(|_| text)
+        let mut text = vec![0];
+        let first = answer.read_exact(&mut text);
+        let done = (first.is_ok() && text == READY).then(|| meanwhile(&seen));
+        let whole = first.and_then(|()| answer.read_to_end(&mut text));
+        (whole.map(|_| text).unwrap_or_default(), done)
     });
     if process.ended(PATIENCE)?.is_none() {
         process.kill(1);
         process.ended(PATIENCE)?;
     }
+    is_over.store(true, Ordering::Release);
     forget(walls);
-    let text = reader.join().ok().and_then(Result::ok).unwrap_or_default();
-    Ok((serde_json::from_slice(&text).ok(), mitigated))
+    let (text, done) = reader.join().unwrap_or_default();
+    Ok((serde_json::from_slice(&text).ok(), mitigated, done))
 }
 
 /// What the job tells of the helper is not about the command.

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::runs::RunId;
 
+/// What the names of all profiles of runs begin with.
+pub const PROFILE: &str = "mcp.run.";
+
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "made", rename_all = "snake_case")]
@@ -42,6 +45,20 @@ pub fn read(text: &str) -> Vec<Made> {
 pub fn is_own_directory(at: &str) -> bool {
     let name = at.rsplit(['\\', '/']).next().unwrap_or_default();
     name.strip_prefix("mcp-").is_some_and(|name| RunId::parse(name).is_some())
+}
+
+/// Whether a profile can be one of a run's.
+pub fn is_own_profile(name: &str) -> bool {
+    name.strip_prefix(PROFILE).is_some_and(|name| RunId::parse(name).is_some())
+}
+
+/// Whether a SID is one container's. There are others of all containers, which files name for good.
+pub fn is_of_one_container(sid: &str) -> bool {
+    let is_number = |part: &str| part.parse::<u32>().is_ok();
+    sid.strip_prefix("S-1-15-2-").is_some_and(|rest| {
+        let parts: Vec<&str> = rest.split('-').collect();
+        parts.len() == 7 && parts.into_iter().all(is_number)
+    })
 }
 
 /// In the order in which it is taken back: entries while their SID is known, the profile after them.
@@ -90,6 +107,28 @@ mod tests {
             r"C:\mcp-0123abcd\",
         ] {
             assert!(!is_own_directory(at), "{at}");
+        }
+    }
+
+    /// A command that was let at the place of journals could write one.
+    #[test]
+    fn only_containers_of_runs_are_taken_back() {
+        assert!(is_own_profile("mcp.run.0123abcd"));
+        for name in ["", "mcp.run.", "mcp.run.x", "Microsoft.WindowsStore_8wekyb3d8bbwe"] {
+            assert!(!is_own_profile(name), "{name}");
+        }
+        assert!(is_of_one_container("S-1-15-2-11-22-33-44-55-66-4294967295"));
+        for sid in [
+            "S-1-15-2-1",
+            "S-1-15-2-2",
+            "S-1-1-0",
+            "S-1-15-2-1-2-3-4-5-6",
+            "S-1-15-2-1-2-3-4-5-6-7-8",
+            "S-1-15-2-1-2-3-4-5-6-4294967296",
+            "S-1-15-2-1-2-3-4-5-6-",
+            "S-1-15-3-1-2-3-4-5-6-7",
+        ] {
+            assert!(!is_of_one_container(sid), "{sid}");
         }
     }
 

@@ -73,7 +73,7 @@ pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Rep
 pub fn rehearse(plan: &Plan<Step>, carrier: Option<Carrier>) -> Result<(), Trouble> {
     let walls = Walls::build(plan)?;
     let carried = carrier.map(|carrier| carrier.start(&walls)).transpose()?;
-    inside::look(plan, &walls, carried.as_ref().map(Carried::port)).map(drop)
+    inside::look(plan, &walls, carried.as_ref()).map(drop)
 }
 
 fn try_run(
@@ -89,7 +89,7 @@ fn try_run(
     let meter = listed.as_ref().and_then(Listed::meter);
     let carried = carrier.map(|carrier| carrier.metered(meter).start(&walls)).transpose()?;
     let mut evidence = walls.evidence.clone();
-    evidence.extend(inside::look(plan, &walls, carried.as_ref().map(Carried::port))?);
+    evidence.extend(inside::look(plan, &walls, carried.as_ref())?);
     let _listening = Listening::to(&walls.port)?;
     let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
     let proxy = carried.as_ref().map(Carried::variables).unwrap_or_default();
@@ -248,6 +248,8 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
             grant.path
         ),
         Step::Reached => REMEDY.to_owned(),
+        // A port that somebody has is said already.
+        Step::Served { .. } if failed.errno == code::NOT_SUPPORTED => REMEDY.to_owned(),
         Step::Refused { act: Act::Reach { .. } | Act::Change { .. } | Act::Move { .. } } => {
             "every container may have it already, by an entry for ALL APPLICATION PACKAGES"
                 .to_owned()

@@ -31,6 +31,8 @@ mod denials;
 #[cfg(windows)]
 mod disk;
 #[cfg(windows)]
+mod entrance;
+#[cfg(windows)]
 mod inside;
 #[cfg(windows)]
 pub(crate) mod launch;
@@ -44,6 +46,8 @@ mod outlet;
 pub(crate) mod probe;
 #[cfg(windows)]
 mod relay;
+#[cfg(windows)]
+mod relay_process;
 #[cfg(windows)]
 pub(crate) mod resolve;
 #[cfg(windows)]

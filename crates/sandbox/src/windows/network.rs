@@ -2,7 +2,11 @@
 //!
 //! A container has no network of its own, and a capability would give it all of the host's: so an allowlist can
 //! only mean a relay. That is our own program in the same container, on a port of its loopback, with two pipes
-//! to the launcher, where the broker decides by name and address. The command is sent there by variables.
+//! to the launcher, where the broker decides by name and address. The command is sent there by variables. A port to
+//! listen on (`--listen`) is one more relay, for the other direction.
+//!
+//! Named pipes are what unix sockets are elsewhere: a container opens those only that name it, or all containers, in
+//! their access list.
 
 use mcp_policy::{NetworkMode, Protocol};
 
@@ -14,7 +18,7 @@ use crate::windows::facts::WindowsFacts;
 const OVERRIDE: &str =
     "--fallback warn starts with no network at all, --network host with all of it";
 
-/// Whether there are connections to carry.
+/// Whether there are connections to carry out of it.
 pub fn wants_relay(request: &Request) -> bool {
     let network = &request.policy.network;
     network.mode.value == NetworkMode::Isolated
@@ -26,36 +30,50 @@ pub fn has_relay(request: &Request, facts: &WindowsFacts) -> bool {
     wants_relay(request) && facts.relay.usable()
 }
 
+/// The ports on which connections are carried into it, by a relay each.
+pub fn entrances(request: &Request, facts: &WindowsFacts) -> Vec<u16> {
+    let network = &request.policy.network;
+    match network.mode.value == NetworkMode::Isolated && facts.relay.usable() {
+        true => network.listen.iter().map(|port| port.value).collect(),
+        false => Vec::new(),
+    }
+}
+
 pub fn intent(request: &Request, facts: &WindowsFacts) -> Intent {
     let network = &request.policy.network;
     if network.mode.value == NetworkMode::Host {
         return Intent::NotRequested;
     }
-    let by = "AppContainer without network capabilities";
-    if !(network.unix.is_empty() && network.listen.is_empty()) {
-        return Intent::unavailable(
-            "--allow-unix and --listen are not built for Windows yet",
-            "leave them out, or --network host",
-        );
+    if !network.unix.is_empty() {
+        return Intent::unavailable(UNIX, TCP_INSTEAD);
     }
-    if network.allow.is_empty() {
-        return Intent::enforce(by);
-    }
-    if let (true, Fact::Fails { why }) = (wants_relay(request), &facts.relay) {
+    let carries = wants_relay(request) || !network.listen.is_empty();
+    if let (true, Fact::Fails { why }) = (carries, &facts.relay) {
         return Intent::unavailable(
             format!("the relay into the container does not work ({why})"),
             format!("{REMEDY}; or {OVERRIDE}"),
         );
     }
-    let proxied = format!(
-        "{by}, and a relay to the launcher's proxy, which carries what is allowed; programs that know no proxy \
-         do not get out"
-    );
+    let mut by = "AppContainer without network capabilities".to_owned();
+    if !network.allow.is_empty() {
+        by += ", and a relay to the launcher's proxy, which carries what is allowed; programs that know no proxy do \
+               not get out";
+    }
+    for port in network.listen.iter().map(|port| port.value) {
+        by += &format!("; a relay from [::1]:{port} of this machine to 127.0.0.1:{port} inside");
+    }
     match network.allow.iter().any(|rule| rule.value.protocol == Protocol::Udp) {
-        true => Intent::partial(proxied, format!("udp cannot be proxied ({OVERRIDE})")),
-        false => Intent::enforce(proxied),
+        true => Intent::partial(by, format!("udp cannot be proxied ({OVERRIDE})")),
+        false => Intent::enforce(by),
     }
 }
+
+/// Nobody has seen it work, so nobody is promised it: an entry for the container on the socket's file would be
+/// one of our grants, but the driver behind it has rules of its own for containers.
+const UNIX: &str = "--allow-unix is not built for Windows: the file of a socket could be granted like any other, but \
+     whether Windows then lets a container connect to a server outside of it is not known";
+const TCP_INSTEAD: &str = "have the server listen on a port of 127.0.0.1 as well, and allow that one: --allow-net \
+     127.0.0.1:PORT";
 
 /// What helps where two programs of one container cannot connect to each other. Not an exemption from the
 /// loopback rule (`CheckNetIsolation LoopbackExempt`): that would open every port of this machine to the command,

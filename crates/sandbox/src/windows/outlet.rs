@@ -1,6 +1,7 @@
 //! The relay: this program once more, in the command's container, on a port of its loopback. What connects there
-//! goes over two pipes to the launcher. It knows nothing and decides nothing: the command can do with it what it
-//! likes, and has no more by it than the pipes.
+//! goes over two pipes to the launcher. With `--listen`, another one for each port: what the launcher says over its
+//! pipes goes to the command's server. It knows nothing and decides nothing: the command can do with it what it likes,
+//! and has no more by it than the pipes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,25 +16,34 @@ use crate::windows::sys::handles;
 
 /// The first argument of a relay.
 pub const MARK: &str = "mcp-sandbox-relay";
+/// The first argument of one that leads to a server inside, before the server's port.
+pub const MARK_IN: &str = "mcp-sandbox-relay-in";
 const NOT_SET_UP: i32 = 125;
-/// How long the launcher's proxy may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the launcher may take to answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Until the launcher closes its pipes, or is gone.
 pub fn serve() -> ! {
-    match carry() {
-        Ok(()) => exit(0),
-        Err(_) => exit(NOT_SET_UP),
-    }
+    let carried = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| {
+        let port = listener.local_addr()?.port();
+        carry(port, Door::From(listener))
+    });
+    exit(if carried.is_ok() { 0 } else { NOT_SET_UP })
 }
 
-fn carry() -> io::Result<()> {
+/// The same for a server inside.
+pub fn serve_in(port: Option<u16>) -> ! {
+    let to = |port| Door::To(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let carried = port.map(|port| carry(port, to(port)));
+    exit(if matches!(carried, Some(Ok(()))) { 0 } else { NOT_SET_UP })
+}
+
+fn carry(port: u16, door: Door) -> io::Result<()> {
     let (from, mut to) = (File::from(handles::duplicate(0)?), File::from(handles::duplicate(1)?));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut hello = Vec::new();
-    Frame::Hello { port: listener.local_addr()?.port() }.write(&mut hello);
+    Frame::Hello { port }.write(&mut hello);
     to.write_all(&hello)?;
-    Junction::new(Door::From(listener), from, to)?.run().map(drop)
+    Junction::new(door, from, to)?.run().map(drop)
 }
 
 /// Begins to speak SOCKS with the launcher's proxy, without a word about who we are or where we want to go. Nobody

@@ -12,6 +12,7 @@ use mcp_policy::{NetworkMode, Subprocess, WindowsPath};
 
 use crate::control::Control;
 use crate::host::Fact;
+use crate::identity;
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request};
 use crate::windows::access::{Access, Grant, entries};
@@ -26,6 +27,11 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
     let mut steps = Steps::default();
     let limits = &request.policy.limits;
     steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
+    for (path, text) in identity::home_texts(request) {
+        if let Ok(at) = facts.home().join(&path.to_string_lossy()) {
+            steps.push(Step::Text { at, text: text.to_owned() }, &[]);
+        }
+    }
     job(request, facts, &mut steps);
     if facts.ui.usable() {
         steps.push(Step::Ui, &[Control::ProcessIsolation]);
@@ -42,8 +48,12 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
         container(request, facts, &mut steps);
     }
     let has_relay = network::has_relay(request, facts);
+    let entrances = network::entrances(request, facts);
     if has_relay {
         steps.push(Step::Relay, &[Control::Network]);
+    }
+    for port in &entrances {
+        steps.push(Step::Entrance { port: *port }, &[Control::Network]);
     }
     steps.push(Step::Mitigations, &[]);
     let stdio = request.stdio.clone();
@@ -51,6 +61,9 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
     checks(request, facts, &mut steps);
     if has_relay {
         steps.push(Step::Reached, &[Control::Network]);
+    }
+    for port in entrances {
+        steps.push(Step::Served { port }, &[Control::Network]);
     }
     let set = environment::variables(request, facts);
     steps.push(Step::Environment { set }, &[Control::Environment]);

@@ -314,10 +314,10 @@ fn try_limits(request: &Request, facts: &WindowsFacts) -> Fact {
         Trouble::Step(failed) => failed.why,
         Trouble::Io(e) => e.to_string(),
     });
-    match asked.and_then(|walls| inside::ask(&walls, &order).map_err(|e| e.to_string())) {
-        Ok((Some(Word::Ready(_)), _)) => Fact::Works,
-        Ok((Some(Word::Failed(failed)), _)) => Fact::Fails { why: failed.why },
-        Ok((None, _)) => Fact::Fails { why: "our own program gave no answer".to_owned() },
+    match asked.and_then(|walls| inside::ask(&walls, &order, |_| ()).map_err(|e| e.to_string())) {
+        Ok((Some(Word::Ready(_)), ..)) => Fact::Works,
+        Ok((Some(Word::Failed(failed)), ..)) => Fact::Fails { why: failed.why },
+        Ok((None, ..)) => Fact::Fails { why: "our own program gave no answer".to_owned() },
         Err(why) => Fact::Fails { why },
     }
 }

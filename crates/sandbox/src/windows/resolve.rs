@@ -7,6 +7,7 @@ use mcp_policy::windows_path::Spelling;
 use mcp_policy::{Origin, Sourced, WindowsPath};
 
 use crate::error::Error;
+use crate::identity::{self, Level};
 use crate::request::{HOME, Home, Place, PlaceKind, Request};
 use crate::variables;
 use crate::windows::denials::Denials;
@@ -15,7 +16,7 @@ use crate::windows::{protect, secrets, stdio};
 use crate::wish::Wish;
 
 pub fn resolve(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home, programs, .. } = wish;
+    let Wish { policy, command, cwd, home, programs, identity } = wish;
     let current = std::env::current_dir()
         .map_err(|source| Error::Io { doing: "find the current directory".to_owned(), source })?;
     let mut read = grants(&policy.filesystem.read, "read")?;
@@ -44,8 +45,10 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
     if !env.iter().any(|(name, _)| name.eq_ignore_ascii_case("PATH")) {
         env.push(("PATH".into(), path));
     }
+    let texts = identity::texts(identity, git_home().as_deref(), Level::Home);
     Ok(Request {
         secrets: secrets::fetch_all(&policy)?,
+        texts,
         stdio: stdio::inspect()?,
         shown,
         read,
@@ -60,6 +63,12 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
         env,
         ..Request::bare(policy, located.program, command)
     })
+}
+
+/// Where the user's git looks for settings.
+fn git_home() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    named("HOME").or_else(|| named("USERPROFILE"))
 }
 
 fn grants(paths: &[Sourced<PathBuf>], key: &str) -> Result<Vec<Place>, Error> {
@@ -86,7 +95,8 @@ fn written(path: &Path) -> Result<(), &'static str> {
     let text = path.to_str().ok_or("is not valid Unicode")?;
     // What `..` means depends on links; the system resolves both.
     let names: Vec<&str> = text.split(['\\', '/']).filter(|name| *name != "..").collect();
-    WindowsPath::parse(&names.join("\\"), Spelling::Written).map(drop)
+    // So it does with short names, which the system itself hands out (`%TEMP%` of a user with a long name).
+    WindowsPath::parse(&names.join("\\"), Spelling::Resolved).map(drop)
 }
 
 fn reason(error: &std::io::Error) -> String {

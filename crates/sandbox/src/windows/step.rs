@@ -64,6 +64,11 @@ pub enum Step {
     Scratch {
         at: WindowsPath,
     },
+    /// A file of the command's own.
+    Text {
+        at: WindowsPath,
+        text: String,
+    },
     /// Made and filled before anything runs in it; read back.
     Job {
         limits: JobLimits,
@@ -97,6 +102,11 @@ pub enum Step {
     /// Our own program in the same container, in a job of its own, on a port of the loopback: carries connections
     /// over two pipes to the launcher, which decides. Variables send the command there.
     Relay,
+    /// The same the other way round: the launcher takes connections on this port, and a relay inside brings them
+    /// to the command's.
+    Entrance {
+        port: u16,
+    },
     /// No process can be made by the command's, whatever it loads.
     NoChildren,
     /// Settings of the process that every program stands.
@@ -115,6 +125,10 @@ pub enum Step {
     },
     /// The relay answers who connects to it from inside, with words that the launcher said.
     Reached,
+    /// What the launcher says arrives inside on this port.
+    Served {
+        port: u16,
+    },
     /// The helper's own token is what was asked for.
     Identity,
     Environment {
@@ -146,9 +160,11 @@ fn shown<S: serde::Serializer>(set: &[(OsString, OsString)], to: S) -> Result<S:
 impl Step {
     pub fn stage(&self) -> Stage {
         match self {
-            Step::Refused { .. } | Step::Allowed { .. } | Step::Reached | Step::Identity => {
-                Stage::Helper
-            }
+            Step::Refused { .. }
+            | Step::Allowed { .. }
+            | Step::Reached
+            | Step::Served { .. }
+            | Step::Identity => Stage::Helper,
             _ => Stage::Launcher,
         }
     }
@@ -157,6 +173,7 @@ impl Step {
     pub fn verb(&self) -> &'static str {
         match self {
             Step::Scratch { .. } => "make private directories",
+            Step::Text { .. } => "write",
             Step::Job { .. } => "make a job object",
             Step::CpuRate { .. } => "cap the processor share",
             Step::Ui => "restrict windows, clipboard and desktop",
@@ -169,13 +186,13 @@ impl Step {
                 Kept::InPlace => "hold in its place",
             },
             Step::Grant { .. } => "let the container",
-            Step::Relay => "start a relay inside",
+            Step::Relay | Step::Entrance { .. } => "start a relay inside",
             Step::NoChildren => "refuse new processes",
             Step::Mitigations => "set mitigations",
             Step::Handles { .. } => "hand over no handle",
             Step::Refused { .. } => "check from inside that it is refused:",
             Step::Allowed { .. } => "check from inside that files can be made in",
-            Step::Reached => "check from inside that",
+            Step::Reached | Step::Served { .. } => "check from inside that",
             Step::Identity => "check the token from inside",
             Step::Environment { .. } => "set variables",
             Step::Execute { .. } => "execute",
@@ -184,7 +201,7 @@ impl Step {
 
     pub fn operand(&self) -> String {
         match self {
-            Step::Scratch { at } => at.to_string(),
+            Step::Scratch { at } | Step::Text { at, .. } => at.to_string(),
             Step::Job { limits } => job(*limits),
             Step::CpuRate { rate: CpuRate(rate) } => {
                 format!("{}.{:02} % of all processors", rate / 100, rate % 100)
@@ -215,7 +232,13 @@ impl Step {
             Step::Relay => {
                 "for the launcher's proxy, which HTTP_PROXY and its like name".to_owned()
             }
+            Step::Entrance { port } => {
+                format!(
+                    "for connections from [::1]:{port} of this machine to 127.0.0.1:{port} inside"
+                )
+            }
             Step::Reached => "the relay leads to the launcher".to_owned(),
+            Step::Served { port } => format!("a server on 127.0.0.1:{port} is reached"),
             Step::Ui | Step::NoChildren | Step::Mitigations | Step::Identity => String::new(),
         }
     }

@@ -70,9 +70,9 @@ fn take_back(made: Vec<Made>) -> bool {
     for made in journal::backwards(made) {
         let undone = match &made {
             Made::Entry { sid, path } => withdraw(sid, path),
-            Made::Profile { name } => container::remove(name),
+            Made::Profile { name } if journal::is_own_profile(name) => container::remove(name),
             Made::Scratch { at } if journal::is_own_directory(at) => fs::remove_dir_all(at),
-            Made::Scratch { .. } => Ok(()),
+            Made::Profile { .. } | Made::Scratch { .. } => Ok(()),
         };
         is_done &= match undone {
             Ok(()) => true,
@@ -85,7 +85,8 @@ fn take_back(made: Vec<Made>) -> bool {
 /// A journal names containers' SIDs and places on drives; of anything else there is no entry of ours.
 fn withdraw(sid: &str, path: &str) -> io::Result<()> {
     let nothing = || io::Error::from(io::ErrorKind::NotFound);
-    let sid = access_list::sid(sid).filter(|_| sid.starts_with("S-1-15-2-")).ok_or_else(nothing)?;
+    let is_ours = journal::is_of_one_container(sid);
+    let sid = access_list::sid(sid).filter(|_| is_ours).ok_or_else(nothing)?;
     let path = WindowsPath::parse(path, Spelling::Resolved).map_err(|_| nothing())?;
     spread::shut_out(&Disk, &sid, &path)
 }

@@ -38,6 +38,8 @@ pub struct Walls {
     pub token: Option<Token>,
     pub container: Option<Container>,
     pub children: Children,
+    /// What the command's job has that another one inside needs as well.
+    fence: Fence,
     pub evidence: Vec<Evidence>,
     /// The run's private directory.
     pub scratch: PathBuf,
@@ -55,6 +57,7 @@ impl Walls {
             token: None,
             container: None,
             children: Children::Allowed,
+            fence: Fence::default(),
             evidence: Vec::new(),
             scratch: PathBuf::new(),
             keeps: Vec::new(),
@@ -78,15 +81,23 @@ impl Walls {
         let seen = |text: &str| Ok(Some(Answer::Confirmed(text.to_owned())));
         match step {
             Step::Scratch { at } => self.scratch(Path::new(&at.to_string())).map(Some),
+            Step::Text { at, text } => {
+                fs::write(at.to_string(), text)?;
+                Ok(None)
+            }
             Step::Job { limits } => {
                 self.job.report_to(&self.port)?;
+                self.fence.user_time = limits.user_time;
                 bound(&self.job, *limits).map(Some)
             }
-            Step::CpuRate { rate } => cap(&self.job, *rate).map(Some),
-            Step::Ui => match self.job.restrict_ui(UI_RESTRICTIONS)? {
-                UI_RESTRICTIONS => seen("restrictions were read back"),
-                other => Err(Refused::Reads(format!("was accepted, and reads {other:#x}"))),
-            },
+            Step::CpuRate { rate } => {
+                self.fence.rate = Some(*rate);
+                cap(&self.job, *rate).map(Some)
+            }
+            Step::Ui => {
+                self.fence.ui = Some(UI_RESTRICTIONS);
+                restrict(&self.job, UI_RESTRICTIONS).map(Some)
+            }
             Step::Token { integrity } => {
                 let token = Token::restricted()?;
                 if *integrity == Integrity::Low {
@@ -112,7 +123,9 @@ impl Walls {
                 seen("")
             }
             Step::Relay
+            | Step::Entrance { .. }
             | Step::Reached
+            | Step::Served { .. }
             | Step::Mitigations
             | Step::Timeout { .. }
             | Step::Handles { .. }
@@ -173,6 +186,23 @@ impl Walls {
         }
     }
 
+    /// A job for a process of ours inside, which the command can take over: it may have so much memory, one process,
+    /// and otherwise no more than the command.
+    pub fn job_beside(&self, memory: u64) -> io::Result<Job> {
+        let job = Job::new()?;
+        let Fence { user_time, rate, ui } = self.fence;
+        job.set_limits(JobLimits { memory: Some(memory), processes: Some(1), user_time })?;
+        let others =
+            [rate.map(|rate| cap(&job, rate)), ui.map(|restrictions| restrict(&job, restrictions))];
+        for held in others.into_iter().flatten() {
+            held.map_err(|refused| match refused {
+                Refused::Io(error) => error,
+                Refused::Reads(why) => io::Error::other(why),
+            })?;
+        }
+        Ok(job)
+    }
+
     /// How a process is started behind these walls.
     pub fn start<'a>(
         &'a self,
@@ -210,6 +240,13 @@ impl Drop for Walls {
     }
 }
 
+#[derive(Debug, Clone, Copy, Default)]
+struct Fence {
+    user_time: Option<i64>,
+    rate: Option<CpuRate>,
+    ui: Option<u32>,
+}
+
 enum Refused {
     Io(io::Error),
     /// Accepted, and not kept.
@@ -240,9 +277,51 @@ fn bound(job: &Job, limits: JobLimits) -> Result<Answer, Refused> {
     }
 }
 
+fn restrict(job: &Job, restrictions: u32) -> Result<Answer, Refused> {
+    match job.restrict_ui(restrictions)? {
+        read if read == restrictions => {
+            Ok(Answer::Confirmed("restrictions were read back".to_owned()))
+        }
+        read => Err(Refused::Reads(format!("was accepted, and reads {read:#x}"))),
+    }
+}
+
 fn cap(job: &Job, rate: CpuRate) -> Result<Answer, Refused> {
     match job.cap_cpu(rate)? {
         read if read == rate.0 => Ok(Answer::Confirmed(format!("read back: {read} of 10000"))),
         read => Err(Refused::Reads(format!("was accepted, and reads {read}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::plan::Planned;
+
+    /// A command that takes over a process of ours has no more by it than in its own job.
+    #[test]
+    fn a_job_beside_has_what_the_commands_has() {
+        let limits = JobLimits { memory: None, processes: None, user_time: Some(70_000_000) };
+        let rate = CpuRate(1234);
+        let steps = [Step::Job { limits }, Step::CpuRate { rate }, Step::Ui];
+        let of = |step: &Step| Planned { step: step.clone(), for_controls: vec![Control::Cpu] };
+        let plan = |steps: &[Step]| Plan {
+            controls: std::collections::BTreeMap::new(),
+            steps: steps.iter().map(of).collect(),
+        };
+        let Ok(walls) = Walls::build(&plan(&steps)) else {
+            println!("NOT VERIFIED: limits: this system does not keep what a job is told");
+            // It ends with its last handle there too.
+            let walls = Walls::build(&plan(&[]));
+            assert!(walls.is_ok_and(|walls| walls.job_beside(1 << 20).is_ok()));
+            return;
+        };
+        let job = walls.job_beside(64 << 20).unwrap();
+        let (flags, read) = job.limits().unwrap();
+        let user_time = limits.user_time;
+        assert_eq!(read, JobLimits { memory: Some(64 << 20), processes: Some(1), user_time });
+        assert_ne!(flags & JobLimits::KILL_ON_CLOSE, 0);
+        assert_eq!((job.ui().unwrap(), job.cpu_rate().unwrap()), (UI_RESTRICTIONS, rate.0));
     }
 }

@@ -50,6 +50,16 @@ fn the_plan_of_an_ordinary_run() {
 }
 
 #[test]
+fn a_name_to_commit_with_is_written_into_a_home_of_its_own_and_into_no_other() {
+    let mut request = request(policy(|f| f.write(PROJECT)));
+    request.texts = vec![("/home/mcp/.gitconfig".into(), "[user]\n".to_owned())];
+    let written = format!("write {RUN}/home/.gitconfig");
+    assert_eq!(names(&plan(&request))[1], written);
+    request.home = Home::Kept("/Users/me/kept".into());
+    assert!(!names(&plan(&request)).contains(&written));
+}
+
+#[test]
 fn launcher_steps_come_before_the_helpers() {
     let plan = plan(&request(policy(|f| f.no_subprocess().timeout(Some(Duration::from_secs(5))))));
     let stages: Vec<Stage> = plan.steps.iter().map(|planned| planned.step.stage()).collect();

@@ -22,6 +22,7 @@ use mcp_package::{Digest, Reference, Store, Take, pack};
 use mcp_sandbox::{Bytes, Sandbox};
 
 use crate::failure::Failure;
+use crate::paths;
 use crate::{progress, render};
 
 pub use npm::npm;
@@ -40,7 +41,7 @@ impl Work {
         let staging = store.staging()?;
         let directory = staging.path().join("work");
         fs::create_dir(&directory).map_err(|e| Failure::file(&directory, &e))?;
-        let directory = directory.canonicalize().map_err(|e| Failure::file(&directory, &e))?;
+        let directory = paths::real(&directory).map_err(|e| Failure::file(&directory, &e))?;
         Ok(Work { staging, directory })
     }
 

@@ -50,7 +50,7 @@ pub fn open_store() -> Result<Store, Failure> {
 
 fn pack(args: &Pack) -> Result<u8, Failure> {
     let directory =
-        args.directory.canonicalize().map_err(|e| Failure::input(&args.directory, &e))?;
+        paths::real(&args.directory).map_err(|e| Failure::input(&args.directory, &e))?;
     let named = bundle::named(&mcp_package::store::read_manifests(&directory)?)?;
     let to = args.output.clone().unwrap_or_else(|| file_name(&named.name, &named.version));
     let (packed, bundle) = bundle::pack_to(&directory, &to)?;

@@ -10,6 +10,7 @@ use super::{fetch, open_store};
 use crate::args::package::{Gc, List, Remove, Verify};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::paths;
 use crate::render::{self, Paint};
 
 pub fn list(args: &List) -> Result<u8, Failure> {
@@ -64,7 +65,7 @@ pub fn find(store: &Store, text: &str) -> Result<Stored, Failure> {
     let reference: Reference = text.parse()?;
     if let Reference::Path(path) = &reference {
         let name =
-            path.canonicalize().unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned();
+            paths::real(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned();
         return store.list()?.into_iter().find(|one| one.name == name).ok_or_else(|| {
             Failure::Refused(format!("{} is not in the store", render::plain(text)))
         });

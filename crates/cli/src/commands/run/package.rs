@@ -184,7 +184,7 @@ pub fn on_disk(path: &Path) -> Result<Located, Failure> {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => path.to_owned(),
     };
-    let real = path.canonicalize().map_err(|e| Failure::input(&path, &e))?;
+    let real = paths::real(&path).map_err(|e| Failure::input(&path, &e))?;
     let name =
         real.to_str().ok_or_else(|| Failure::Usage(format!("{}: is not UTF-8", real.display())))?;
     if real.is_dir() {
@@ -280,7 +280,8 @@ fn program(program: &str, root: &Path) -> Result<OsString, Failure> {
         let is_python = program == "python" && !on_path("python") && on_path("python3");
         return Ok(if is_python { "python3".into() } else { program.into() });
     }
-    let real = path.canonicalize().map_err(|e| Failure::input(path, &e))?;
+    let real = paths::real(path).map_err(|e| Failure::input(path, &e))?;
+    let root = paths::real(root).map_err(|e| Failure::input(root, &e))?;
     // A link in a package's directory may lead to any file of the user's.
     if !real.starts_with(root) {
         return Err(Failure::Refused(format!(

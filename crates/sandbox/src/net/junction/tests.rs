@@ -52,21 +52,49 @@ impl Pair {
     }
 }
 
-/// An end of ours that answers, and the other one in our hands.
+/// An end of ours, and the other one in our hands.
 struct Liar {
+    /// Behind an end that answers.
     server: TcpListener,
     say: PipeWriter,
     hear: PipeReader,
     over: Receiver<io::Result<Ended>>,
+    farewell: Farewell,
 }
 
 impl Liar {
     fn new() -> Liar {
         let server = loopback();
+        let door = Door::To(server.local_addr().unwrap());
+        Liar::at(door, server)
+    }
+
+    /// Before an end that opens, and where programs connect to it.
+    fn answering() -> (Liar, SocketAddr) {
+        let (inner, nobody) = (loopback(), loopback());
+        let at = inner.local_addr().unwrap();
+        (Liar::at(Door::From(inner), nobody), at)
+    }
+
+    fn at(door: Door, server: TcpListener) -> Liar {
         let (from, say) = io::pipe().unwrap();
         let (hear, to) = io::pipe().unwrap();
-        let junction = Junction::new(Door::To(server.local_addr().unwrap()), from, to).unwrap();
-        Liar { server, say, hear, over: start(junction) }
+        let junction = Junction::new(door, from, to).unwrap();
+        let farewell = junction.farewell();
+        Liar { server, say, hear, over: start(junction), farewell }
+    }
+
+    /// Until it has heard a message.
+    fn hear(&mut self) -> Frame {
+        let mut frames = Frames::default();
+        let mut byte = [0];
+        loop {
+            self.hear.read_exact(&mut byte).unwrap();
+            frames.feed(&byte);
+            if let Some(frame) = frames.next_frame().unwrap() {
+                return frame;
+            }
+        }
     }
 
     fn say(&mut self, frames: &[Frame]) -> io::Result<()> {
@@ -172,7 +200,7 @@ fn a_violation_is_the_end_of_all() {
 /// not heard any more.
 #[test]
 fn who_floods_and_does_not_listen_is_not_heard() {
-    let Liar { server, mut say, mut hear, over } = Liar::new();
+    let Liar { server, mut say, mut hear, over, .. } = Liar::new();
     spawn(move || server.incoming().flatten().collect::<Vec<_>>());
     let (done, flooded) = channel();
     spawn(move || {
@@ -223,6 +251,82 @@ fn last_words_arrive() {
     }
     let ended = pair.ends.map(|end| end.recv_timeout(LONG).unwrap().unwrap().over);
     assert_eq!(ended, [Over::Closed, Over::Closed]);
+}
+
+/// The side that opens says it: who answers is heard out, though the program keeps its connection open.
+#[test]
+fn who_answers_has_last_words_too() {
+    let (mut liar, at) = Liar::answering();
+    let mut client = patient(TcpStream::connect(at).unwrap());
+    assert_eq!(liar.hear(), Frame::Open(1));
+    liar.farewell.say();
+    let words: Vec<Frame> = (0..4).map(|_| Frame::Data(1, vec![7; 10_000])).collect();
+    liar.say(&words).unwrap();
+    liar.say(&[Frame::End(1)]).unwrap();
+    let mut heard = Vec::new();
+    client.read_to_end(&mut heard).unwrap();
+    assert_eq!(heard.len(), 40_000);
+    assert_eq!(liar.over.recv_timeout(LONG).unwrap().unwrap().over, Over::Closed);
+}
+
+/// A server inside is behind the side that answers: it gets nowhere by what it says.
+#[test]
+fn a_side_that_answers_and_lies_is_not_heard() {
+    for bad in [
+        vec![Frame::Open(2)],
+        vec![Frame::Data(2, vec![1])],
+        vec![Frame::Credit(1, 1)],
+        vec![Frame::End(1), Frame::Data(1, vec![1])],
+        vec![Frame::Hello { port: 1 }],
+    ] {
+        let (mut liar, at) = Liar::answering();
+        let _client = TcpStream::connect(at).unwrap();
+        assert_eq!(liar.hear(), Frame::Open(1));
+        liar.say(&bad).unwrap();
+        let over = liar.over.recv_timeout(LONG).unwrap().unwrap().over;
+        assert!(matches!(over, Over::Violated(_)), "{bad:?}: {over:?}");
+    }
+}
+
+/// Nobody else waits while a connection is made to somebody who does not take it.
+#[test]
+fn who_is_not_there_keeps_nobody_waiting() {
+    let nobody = loopback();
+    let at = nobody.local_addr().unwrap();
+    drop(nobody);
+    let mut liar = Liar::at(Door::To(at), loopback());
+    let opened: Vec<Frame> = (1..=20).map(Frame::Open).collect();
+    liar.say(&opened).unwrap();
+    let mut closed: Vec<Frame> = (1..=20).map(|_| liar.hear()).collect();
+    closed.sort_by_key(|frame| format!("{frame:?}"));
+    let mut expected: Vec<Frame> = (1..=20).map(Frame::Reset).collect();
+    expected.sort_by_key(|frame| format!("{frame:?}"));
+    assert_eq!(closed, expected);
+}
+
+/// A server that ends takes with it who waits for it, whenever that is: each is told.
+#[test]
+fn who_waits_for_a_server_that_ends_is_told() {
+    for pause in [0, 0, 0, 1, 2, 5, 20] {
+        let (server, mut liar) = {
+            let server = loopback();
+            let door = Door::To(server.local_addr().unwrap());
+            (server, Liar::at(door, loopback()))
+        };
+        let words = |id| [Frame::Open(id), Frame::Data(id, vec![7; 10_000]), Frame::End(id)];
+        liar.say(&(1..=5).flat_map(words).collect::<Vec<_>>()).unwrap();
+        std::thread::sleep(Duration::from_millis(pause));
+        drop(server);
+        liar.say(&(6..=10).flat_map(words).collect::<Vec<_>>()).unwrap();
+        let mut told = HashSet::new();
+        while told.len() < 10 {
+            match liar.hear() {
+                Frame::Reset(id) | Frame::End(id) => drop(told.insert(id)),
+                Frame::Credit(..) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 }
 
 /// A connection that rests costs nothing.

@@ -235,11 +235,15 @@ proptest! {
         }
     }
 
-    /// Bytes of a liar: refused or bounded, and no panic.
+    /// Bytes of a liar: refused or bounded, and no panic, whichever side it is.
     #[test]
-    fn a_liar_is_bounded(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..40),
+    fn a_liar_is_bounded(opens in any::<bool>(),
+                         chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..40),
                          frames in prop::collection::vec((0u8..8, 0u32..4, 0u16..20), 0..200)) {
-        let mut mux = Mux::new(Side::Answers);
+        let mut mux = Mux::new(if opens { Side::Opens } else { Side::Answers });
+        for _ in 0..3 {
+            mux.open();
+        }
         let mut reader = Frames::default();
         for chunk in chunks {
             reader.feed(&chunk);

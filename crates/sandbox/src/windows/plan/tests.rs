@@ -270,7 +270,50 @@ fn what_cannot_be_carried_is_a_gap() {
     let mixed = "[network]\nallow = ['api.example.com:443', 'udp://1.1.1.1:53']\n";
     let intent = &plan(&request(mixed), &usual()).controls[&Control::Network];
     assert!(matches!(intent, Intent::Partial { .. }), "{intent:?}");
-    let listen = "[network]\nlisten = [8080]\n";
-    let intent = &plan(&request(listen), &usual()).controls[&Control::Network];
+    let unix = "[network]\nunix = ['/run/x.sock']\n";
+    let intent = &plan(&request(unix), &usual()).controls[&Control::Network];
+    let Intent::Unavailable { remedy, .. } = intent else { panic!("{intent:?}") };
+    assert!(remedy.contains("--allow-net 127.0.0.1:PORT"), "{remedy}");
+}
+
+const LISTEN: &str = "[network]\nlisten = [8080, 9090]\n";
+
+#[test]
+fn each_port_to_listen_on_is_a_relay_that_is_tried() {
+    let steps = steps_of(LISTEN, &usual());
+    for port in [8080, 9090] {
+        let at = |wanted: Step| steps.iter().position(|step| *step == wanted).unwrap();
+        let (opened, tried) = (at(Step::Entrance { port }), at(Step::Served { port }));
+        assert!(opened < tried && tried < steps.len() - 1);
+    }
+    assert!(!steps.contains(&Step::Relay), "nothing is carried out");
+    let closed =
+        |step: &Step| matches!(step, Step::Container { network: ContainerNetwork::Nothing, .. });
+    assert!(steps.iter().any(closed));
+    let Intent::Enforce { by } = &plan(&request(LISTEN), &usual()).controls[&Control::Network]
+    else {
+        panic!("not enforced");
+    };
+    assert!(by.contains("[::1]:8080") && by.contains("127.0.0.1:9090"), "{by}");
+    let facts = WindowsFacts { relay: fails(), ..usual() };
+    let intent = &plan(&request(LISTEN), &facts).controls[&Control::Network];
     assert!(matches!(intent, Intent::Unavailable { .. }), "{intent:?}");
+    let is_relayed = |step: &Step| matches!(step, Step::Entrance { .. } | Step::Served { .. });
+    assert!(!steps_of(LISTEN, &facts).iter().any(is_relayed));
+    assert!(!steps_of("", &usual()).iter().any(is_relayed));
+}
+
+#[test]
+fn a_name_to_commit_with_is_written_into_a_home_of_its_own_and_into_no_other() {
+    let mut request = request("");
+    let text = "[user]\n".to_owned();
+    request.texts = vec![("/home/mcp/.gitconfig".into(), text.clone())];
+    let written = |request: &Request| -> Vec<Step> {
+        let steps = plan(request, &usual()).steps.into_iter().map(|planned| planned.step);
+        steps.filter(|step| matches!(step, Step::Text { .. })).collect()
+    };
+    let at = usual().home().join(".gitconfig").unwrap();
+    assert_eq!(written(&request), [Step::Text { at, text }]);
+    request.home = Home::Kept(r"C:\kept".into());
+    assert_eq!(written(&request), []);
 }

@@ -148,6 +148,11 @@ impl Job {
             Anonymous: JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0 { CpuRate: rate },
         };
         self.set(JobObjectCpuRateControlInformation, &info)?;
+        self.cpu_rate()
+    }
+
+    /// The cap it says it has.
+    pub fn cpu_rate(&self) -> io::Result<u32> {
         let seen: JOBOBJECT_CPU_RATE_CONTROL_INFORMATION =
             self.get(JobObjectCpuRateControlInformation)?;
         // SAFETY: all members of the union are plain numbers of the same storage.
@@ -158,6 +163,11 @@ impl Job {
     pub fn restrict_ui(&self, restrictions: u32) -> io::Result<u32> {
         let info = JOBOBJECT_BASIC_UI_RESTRICTIONS { UIRestrictionsClass: restrictions };
         self.set(JobObjectBasicUIRestrictions, &info)?;
+        self.ui()
+    }
+
+    /// The restrictions it says it has.
+    pub fn ui(&self) -> io::Result<u32> {
         let seen: JOBOBJECT_BASIC_UI_RESTRICTIONS = self.get(JobObjectBasicUIRestrictions)?;
         Ok(seen.UIRestrictionsClass)
     }

@@ -86,7 +86,7 @@ fn files(scene: &Scene) -> Vec<Attempt> {
         },
         read(
             "use a descriptor left open",
-            format!("/proc/self/fd/{}", scene.leaked_descriptor()),
+            format!("/proc/self/fd/{}", scene.props.leaked_descriptor()),
             "descriptors are closed",
         ),
         write("add a line to ~/.bashrc", scene.word("home/.bashrc"), "own root: not there"),
@@ -140,7 +140,7 @@ fn sockets(scene: &Scene) -> io::Result<Vec<Attempt>> {
         ),
         same(
             "connect to an abstract socket",
-            words!["unix-abstract", scene.abstract_name()],
+            words!["unix-abstract", scene.props.abstract_name()],
             Proof::Done,
             "network namespace",
         ),

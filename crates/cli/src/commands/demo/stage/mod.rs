@@ -4,7 +4,8 @@ mod attempt;
 #[cfg_attr(windows, path = "windows_attempts.rs")]
 mod attempts;
 mod client;
-#[cfg_attr(windows, path = "windows_scene.rs")]
+#[cfg_attr(windows, path = "windows_props.rs")]
+mod props;
 mod scene;
 mod stand_in;
 mod table;

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::commands::guest::GUEST;
 use crate::failure::Failure;
+use crate::paths;
 
 /// The variable that the user's shell would hold.
 pub const TOKEN: &str = "GITHUB_TOKEN";
@@ -53,7 +54,7 @@ pub struct TemporaryDirectory(PathBuf);
 impl TemporaryDirectory {
     pub fn new() -> Result<TemporaryDirectory, Failure> {
         let parent = std::env::temp_dir();
-        let parent = parent.canonicalize().map_err(|error| Failure::temporary(&parent, &error))?;
+        let parent = paths::real(&parent).map_err(|error| Failure::temporary(&parent, &error))?;
         let path = parent.join(format!("mcp-demo-{}", unique()));
         // Fails for anything that is there already, so nobody can have prepared it.
         private().create(&path).map_err(|error| Failure::temporary(&path, &error))?;

@@ -1,0 +1,122 @@
+//! A relay as the launcher has it: our own program in the command's container, and the end of its pipes outside.
+
+use std::ffi::OsString;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use crate::net::junction::{Door, Ended, Farewell, Junction, Over};
+use crate::net::mux::{Frame, Frames};
+use crate::windows::sys::handles::Inheritable;
+use crate::windows::sys::job::Job;
+use crate::windows::sys::process::Children;
+use crate::windows::walls::Walls;
+use crate::windows::{command_line, environment};
+
+/// A relay that says nothing for so long has hung.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the relay may take to say what is left after the command's end.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// What the relay needs at most: its windows, twice, and itself.
+const MEMORY: u64 = 128 << 20;
+
+/// A relay at work. It dies when this is dropped.
+pub struct Relay {
+    job: Option<Job>,
+    /// What it has said that it serves.
+    pub port: u16,
+    farewell: Farewell,
+    far_end: Receiver<io::Result<Ended>>,
+}
+
+impl Relay {
+    /// Starts it behind the walls, and joins its pipes to this door.
+    pub fn start(walls: &Walls, arguments: &[OsString], door: Door) -> io::Result<Relay> {
+        let Process { job, port, from, to } = Process::start(walls, arguments)?;
+        let junction = Junction::new(door, from, to)?;
+        let farewell = junction.farewell();
+        let (done, far_end) = channel();
+        std::thread::Builder::new()
+            .name("mcp-relay".to_owned())
+            .spawn(move || done.send(junction.run()))?;
+        Ok(Relay { job: Some(job), port, farewell, far_end })
+    }
+
+    /// Ends it once it has said what is left. Why it is over, the first time.
+    pub fn stop(&mut self) -> Option<Over> {
+        let job = self.job.take()?;
+        self.farewell.say();
+        let mut ended = self.far_end.recv_timeout(LAST_WORDS).ok();
+        let _ = job.terminate(1);
+        drop(job);
+        if ended.is_none() {
+            // Its pipes are closed now, so this comes to an end.
+            ended = self.far_end.recv_timeout(PATIENCE).ok();
+        }
+        ended.and_then(Result::ok).map(|ended| ended.over)
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// One that has said what it serves.
+struct Process {
+    job: Job,
+    port: u16,
+    from: PipeReader,
+    to: PipeWriter,
+}
+
+impl Process {
+    fn start(walls: &Walls, arguments: &[OsString]) -> io::Result<Process> {
+        // Its own: what it takes is not the command's, which may have one process only.
+        let job = walls.job_beside(MEMORY)?;
+        let own = std::env::current_exe()?;
+        let line =
+            command_line::of_program(own.as_os_str(), arguments).map_err(io::Error::other)?;
+        let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
+        let block = environment::block(&[("SystemRoot".into(), root.clone())]);
+        let (hear, to) = io::pipe()?;
+        let (from, speak) = io::pipe()?;
+        let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
+        let stdio = [Inheritable::of(&hear)?, Inheritable::of(&speak)?, Inheritable::of(&nothing)?];
+        drop((hear, speak));
+        let mut start = walls.start(own.as_os_str(), &line, &block, &root, &stdio);
+        start.job = &job;
+        start.children = Children::Refused;
+        let process = start.suspended()?.resume()?;
+        drop(stdio);
+        let greeting = greeting(from)?;
+        let (port, from) = greeting.recv_timeout(PATIENCE).map_err(|_| {
+            process.kill(1);
+            io::Error::other("the relay ended or hung inside, and did not say what it serves")
+        })?;
+        Ok(Process { job, port, from, to })
+    }
+}
+
+/// Nothing comes of this where the relay ends, or says something else.
+fn greeting(mut from: PipeReader) -> io::Result<Receiver<(u16, PipeReader)>> {
+    let (tell, told) = channel();
+    let hear = move || {
+        let mut frames = Frames::default();
+        let mut byte = [0];
+        while let Ok(()) = from.read_exact(&mut byte) {
+            frames.feed(&byte);
+            match frames.next_frame() {
+                Ok(None) => {}
+                Ok(Some(Frame::Hello { port })) if port != 0 => {
+                    let _ = tell.send((port, from));
+                    return;
+                }
+                Ok(Some(_)) | Err(_) => return,
+            }
+        }
+    };
+    std::thread::Builder::new().name("mcp-relay-hello".to_owned()).spawn(hear)?;
+    Ok(told)
+}
