@@ -150,6 +150,10 @@ fn all_hold(root: &Path, directories: &[&[u8]], length: usize) -> bool {
         };
         // One that cannot be had leaves its part to the others.
         let helpers: Vec<_> = Processor::others(threads - 1).into_iter().flat_map(helper).collect();
+        if !helpers.is_empty() {
+            // They begin here, and go where they belong.
+            std::thread::yield_now();
+        }
         let own = rest_holds();
         helpers.into_iter().fold(own, |so_far, helper| helper.join().unwrap_or(false) && so_far)
     })
