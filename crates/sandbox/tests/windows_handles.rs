@@ -70,22 +70,31 @@ mod windows {
         platform::run(&plan, &request, claim, Notices::Silent)
     }
 
-    fn run_under(policy: Policy, code: &str) {
-        let command = ["cmd", "/c", "exit", code].map(Into::into).to_vec();
-        let report = start(policy, command).unwrap();
-        assert_eq!(report.ending, Ending::Exited(code.parse().unwrap()));
+    fn start_under(policy: Policy, code: &str) -> Result<Report, Error> {
+        start(policy, ["cmd", "/c", "exit", code].map(Into::into).to_vec())
     }
 
     fn run(code: &str) {
-        run_under(Policy::merge(&[], Defaults::run()).unwrap(), code);
+        let report = start_under(Policy::merge(&[], Defaults::run()).unwrap(), code).unwrap();
+        assert_eq!(report.ending, Ending::Exited(code.parse().unwrap()));
     }
 
-    /// With a relay in each direction.
+    /// With a relay in each direction. A port that was free may be somebody's by the time it is used.
     fn run_connected(code: &str) {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut flags = Layer::command_line(".", None);
-        flags.allow_net("127.0.0.1:9".parse().unwrap()).listen(port);
-        run_under(Policy::merge(&[flags.build().unwrap()], Defaults::run()).unwrap(), code);
+        for _ in 0..10 {
+            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let mut flags = Layer::command_line(".", None);
+            flags.allow_net("127.0.0.1:9".parse().unwrap()).listen(port);
+            let policy = Policy::merge(&[flags.build().unwrap()], Defaults::run()).unwrap();
+            match start_under(policy, code) {
+                Err(e) if e.to_string().contains("cannot be had") => {}
+                other => {
+                    assert_eq!(other.unwrap().ending, Ending::Exited(code.parse().unwrap()));
+                    return;
+                }
+            }
+        }
+        panic!("ten ports that were free cannot be had");
     }
 
     /// A start that fails half-way must not leave anything open either.

@@ -18,7 +18,7 @@ mod windows {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use mcp_sandbox::{Control, Ending, Error, Fallback, Sandbox, runs};
+    use mcp_sandbox::{Control, Ending, Error, Fallback, Running, Sandbox, runs};
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -77,6 +77,12 @@ mod windows {
 
     fn beats(path: &Path) -> u64 {
         std::fs::metadata(path).map_or(0, |file| file.len())
+    }
+
+    /// Or says what has become of it instead.
+    fn comes_to_life(running: &mut Running, path: &Path, beyond: u64) {
+        let lives = within(|| beats(path) > beyond);
+        assert!(lives, "{} beats, and then {:?}", beats(path), running.try_wait());
     }
 
     fn is_still(path: &Path) -> bool {
@@ -168,7 +174,7 @@ mod windows {
         let scratch = Scratch::new("kill");
         let (mut sandbox, path) = heart(&scratch);
         let mut running = sandbox.spawn().unwrap();
-        assert!(within(|| beats(&path) > 3), "never lived");
+        comes_to_life(&mut running, &path, 3);
         assert_eq!(running.wait_timeout(Duration::from_millis(50)).unwrap(), None);
         assert_eq!(running.try_wait().unwrap(), None);
         running.kill().unwrap();
@@ -179,8 +185,8 @@ mod windows {
         // Letting go does the same.
         let (mut sandbox, path) = heart(&scratch);
         let before = beats(&path);
-        let running = sandbox.spawn().unwrap();
-        assert!(within(|| beats(&path) > before + 3), "never lived");
+        let mut running = sandbox.spawn().unwrap();
+        comes_to_life(&mut running, &path, before + 3);
         drop(running);
         assert!(is_still(&path), "still alive");
     }
@@ -189,7 +195,7 @@ mod windows {
         let scratch = Scratch::new("terminate");
         let (mut sandbox, path) = heart(&scratch);
         let mut running = sandbox.spawn().unwrap();
-        assert!(within(|| beats(&path) > 3), "never lived");
+        comes_to_life(&mut running, &path, 3);
         running.terminate().unwrap();
         // It may refuse: then it is killed.
         match running.wait_timeout(Duration::from_secs(5)).unwrap() {
@@ -250,7 +256,7 @@ mod windows {
         let scratch = Scratch::new("listed");
         let (mut sandbox, path) = heart(&scratch);
         let mut running = sandbox.spawn().unwrap();
-        assert!(within(|| beats(&path) > 3), "never lived");
+        comes_to_life(&mut running, &path, 3);
         let mine = |launcher: u32| {
             let all = runs::list().unwrap();
             all.into_iter().find(|run| run.record.launcher == launcher)
