@@ -3,6 +3,7 @@
 //! and not in 200.
 
 use std::env;
+use std::path::Path;
 use std::process::Command;
 
 /// The first whose start-up code reads the short list: 2.36.
@@ -14,8 +15,12 @@ fn main() {
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("PROFILE", "release") {
         return;
     }
-    let directory = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    println!("cargo::rustc-link-arg-bin=mcp=-T{directory}/start.ld");
+    // A copy, whose place cargo keeps right when the target directory goes elsewhere.
+    let script = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("start.ld");
+    if let Err(error) = std::fs::copy("start.ld", &script) {
+        panic!("start.ld cannot be copied to {}: {error}", script.display());
+    }
+    println!("cargo::rustc-link-arg-bin=mcp=-T{}", script.display());
     let is_own_libc = is("CARGO_CFG_TARGET_ENV", "gnu") && env::var("HOST") == env::var("TARGET");
     if is_own_libc && libc_version().is_some_and(|version| version >= PACKED_SINCE) {
         println!("cargo::rustc-link-arg-bin=mcp=-Wl,-z,pack-relative-relocs");
