@@ -67,6 +67,9 @@ pub enum Error {
     Descriptor { fd: i32, kind: String, remedy: String },
     #[error("could not set up the sandbox: {0}")]
     Setup(SetupFailure),
+    /// The [`Check`](crate::platform::Check) said no.
+    #[error("what was to be run is not what it was")]
+    Changed,
     #[error("{0}")]
     Unsupported(String),
     #[error("{doing}: {source}")]

@@ -101,7 +101,7 @@ struct Prepared {
 fn launch(prepared: Prepared) -> Result<Report, Error> {
     let Prepared { plan, request, claim, fallback, strict } = prepared;
     // Its stderr is the command's; the report has what there is to tell.
-    let error = match platform::run(&plan, &request, claim, Notices::Silent) {
+    let error = match platform::run(&plan, &request, claim, Notices::Silent, None) {
         Err(error) => error,
         ended => return ended,
     };
@@ -109,7 +109,7 @@ fn launch(prepared: Prepared) -> Result<Report, Error> {
         None => Err(error),
         Some(again) => {
             refuse_gaps(&again.plan, fallback, strict)?;
-            platform::run(&again.plan, &request, again.claim, Notices::Silent)
+            platform::run(&again.plan, &request, again.claim, Notices::Silent, None)
         }
     }
 }

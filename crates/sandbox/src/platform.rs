@@ -18,6 +18,18 @@ pub use macos::*;
 #[cfg(windows)]
 pub use windows::*;
 
+/// Whether what is to be run is still what it was. Asked before the command starts, and only where that saves no time
+/// before the sandbox is made.
+pub type Check<'a> = &'a dyn Fn() -> bool;
+
+#[cfg(not(target_os = "linux"))]
+fn pass(check: Option<Check<'_>>) -> Result<(), Error> {
+    match check {
+        Some(check) if !check() => Err(Error::Changed),
+        _ => Ok(()),
+    }
+}
+
 /// Only Linux has to look through directories before a run.
 #[cfg(not(target_os = "linux"))]
 pub fn resolve_knowing(wish: Wish, _: &[PathBuf]) -> Result<Request, Error> {
@@ -68,8 +80,9 @@ mod linux {
         request: &Request,
         claim: Claim,
         notices: Notices,
+        check: Option<Check<'_>>,
     ) -> Result<Report, Error> {
-        crate::linux::launch::run(plan, request, claim, notices)
+        crate::linux::launch::run(plan, request, claim, notices, check)
     }
 
     /// Whether two plans differ in nothing that matters, so that the second would fail as well.
@@ -129,7 +142,9 @@ mod macos {
         request: &Request,
         claim: Claim,
         notices: Notices,
+        check: Option<Check<'_>>,
     ) -> Result<Report, Error> {
+        pass(check)?;
         crate::macos::launch::run(plan, request, claim, notices)
     }
 
@@ -187,7 +202,9 @@ mod windows {
         request: &Request,
         _: Claim,
         notices: Notices,
+        check: Option<Check<'_>>,
     ) -> Result<Report, Error> {
+        pass(check)?;
         crate::windows::launch::run(plan, request, notices)
     }
 

@@ -67,7 +67,7 @@ mod windows {
         let mut facts = platform::assume_host().unwrap();
         let claim = platform::claim(&request, &mut facts);
         let plan = mcp_sandbox::plan(&request, &facts);
-        platform::run(&plan, &request, claim, Notices::Silent)
+        platform::run(&plan, &request, claim, Notices::Silent, None)
     }
 
     fn start_under(policy: Policy, code: &str) -> Result<Report, Error> {

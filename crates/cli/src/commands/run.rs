@@ -1,11 +1,13 @@
 //! `mcp run`: policy → request → plan → run → report.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use mcp_policy::{Bytes, Defaults, Origin, Policy};
+use mcp_sandbox::platform::Check;
 use mcp_sandbox::{
     Control, Describe, Ending, Identity, Intent, Judged, Notices, Plan, Report, Request, Usage,
     Wish, macos, platform, windows,
@@ -170,15 +172,26 @@ pub fn launch(
         log.start()?;
     }
     let notices = if starting.quiet { Notices::Silent } else { Notices::Stderr };
-    let mut outcome = platform::run(&plan, &request, claim, notices);
+    let changed = Cell::new(None);
+    let look = || match package.map_or(Ok(()), package::Prepared::check) {
+        Ok(()) => true,
+        Err(failure) => {
+            changed.set(Some(failure));
+            false
+        }
+    };
+    let check: Option<Check<'_>> = if plain.is_empty() { None } else { Some(&look) };
+    let mut outcome = platform::run(&plan, &request, claim, notices, check);
     if let Err(error) = &outcome
         && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
     {
         (facts, plan) = (again.facts, again.plan);
         settle_gaps(&plan, &request.policy, how).map_err(|failure| not_started(&plan, failure))?;
-        outcome = platform::run(&plan, &request, again.claim, notices);
+        outcome = platform::run(&plan, &request, again.claim, notices, check);
     }
-    let mut ended = outcome.map_err(|error| not_started(&plan, error.into()))?;
+    let mut ended = outcome.map_err(|error| {
+        not_started(&plan, changed.take().unwrap_or_else(|| Failure::from(error)))
+    })?;
     ended.guard = how.judged.clone();
     protection::tell(&ended, starting.quiet);
     if !starting.quiet {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::require;
-use crate::support::{Run, Scratch};
+use crate::support::{Preparation, Run, Scratch};
 
 #[test]
 fn missing_command() {
@@ -148,7 +148,8 @@ fn policy_of_ten_megabytes() {
 fn thousands_of_grants() {
     require!("userns");
     let scratch = Scratch::new();
-    let mut run = Run::new();
+    // As a login gives them.
+    let mut run = Run::new().prepare(Preparation::OpenFilesAtFirst(1024, 4096));
     let mut last = scratch.path().to_owned();
     for number in 0..3000 {
         last = scratch.file(format!("{number}/file"), "content");

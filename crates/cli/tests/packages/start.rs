@@ -67,6 +67,41 @@ fn a_changed_file_stops_the_run_by_name() {
     user.mcp(&["run", "acme/test", "--", "getenv", "HOME"]).ok();
 }
 
+/// The files are looked at while the sandbox is made: the command must not be faster.
+#[test]
+fn nothing_of_a_changed_package_runs() {
+    require!("userns");
+    let user = User::new();
+    user.stored("1.0.0", "");
+    let trace = user.scratch.dir("given").join("trace");
+    let given = user.path("given");
+    let run = |first: &[&str]| {
+        let words = ["run", "acme/test", "--write", text(&given), "--", "create", text(&trace)];
+        user.mcp(&[&words[..2], first, &words[2..]].concat())
+    };
+    run(&[]).ok();
+    fs::remove_file(&trace).unwrap();
+    fs::write(user.unpacked().join("bin/evil"), "x").unwrap();
+    for _ in 0..5 {
+        run(&[]).fails(125, "bin/evil was added");
+        assert!(!trace.exists());
+    }
+    run(&["--explain"]).fails(125, "bin/evil was added");
+    // The same bytes in another file are the same package, in the same run.
+    fs::remove_file(user.unpacked().join("bin/evil")).unwrap();
+    run(&[]).ok();
+    assert!(trace.exists());
+}
+
+#[test]
+fn a_changed_manifest_is_not_read() {
+    require!("userns");
+    let user = User::new();
+    user.stored("1.0.0", "");
+    fs::write(user.unpacked().join("mcp.toml"), "nonsense").unwrap();
+    user.mcp(&["run", "acme/test", "--", "getenv", "HOME"]).fails(125, "mcp.toml has another length");
+}
+
 #[test]
 fn kills_at_any_moment_leave_a_store_that_works() {
     require!("userns");

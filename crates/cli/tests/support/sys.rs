@@ -16,6 +16,8 @@ pub enum Preparation {
     Close(i32),
     /// Soft and hard limit of open files.
     OpenFiles(u64),
+    /// The soft one, of as many that can be had.
+    OpenFilesAtFirst(u64, u64),
     RemoveDir(CString),
     Umask(u32),
     /// Lets the process write core files, as far as it may.
@@ -44,8 +46,12 @@ impl Preparation {
                 }
                 Preparation::Inherit(fd, number) => libc::dup2(fd.as_raw_fd(), *number),
                 Preparation::Close(fd) => libc::close(*fd),
-                Preparation::OpenFiles(count) => {
-                    let limit = libc::rlimit { rlim_cur: *count, rlim_max: *count };
+                Preparation::OpenFiles(count) | Preparation::OpenFilesAtFirst(count, _) => {
+                    let most = match self {
+                        Preparation::OpenFilesAtFirst(_, most) => most,
+                        _ => count,
+                    };
+                    let limit = libc::rlimit { rlim_cur: *count, rlim_max: *most };
                     libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit)
                 }
                 Preparation::RemoveDir(path) => libc::rmdir(path.as_ptr()),

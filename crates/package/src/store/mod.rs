@@ -44,6 +44,7 @@ pub use layout::{
     BUNDLE, Descriptor, EMPTY, ImageManifest, MANIFEST, MINISIG, PACKAGE, SERVER, TAR_GZIP,
     TAR_ZSTD,
 };
+use record::Record;
 pub use staging::Staging;
 use told::Told;
 
@@ -53,14 +54,22 @@ pub struct Store {
     unpacking: Option<fn(u64, u64)>,
 }
 
-/// A package whose files are there and what they should be, kept so while this is held.
+/// A package whose files are there, and stay while this is held.
 pub struct Ready {
     pub digest: Digest,
     /// The package's files.
     pub root: PathBuf,
     /// `server.json`, for a package that came by way of the public registry.
     pub server_json: Option<String>,
+    record: Record,
     _lock: File,
+}
+
+impl Ready {
+    /// Whether each of the files looks as when it was unpacked or last compared.
+    pub fn is_as_recorded(&self) -> bool {
+        self.record.holds(&self.root)
+    }
 }
 
 /// A package to be kept, its bundle downloaded already.
@@ -246,7 +255,7 @@ impl Store {
         record::settle();
         let recorded = record::of(&root)?;
         let path = staging.path().join("record");
-        fs::write(&path, recorded).map_err(|e| Error::io("write", &path, &e))?;
+        fs::write(&path, recorded.0).map_err(|e| Error::io("write", &path, &e))?;
         if to.exists() {
             fs::remove_dir_all(&to).map_err(|e| Error::io("remove", &to, &e))?;
         }
@@ -268,6 +277,16 @@ impl Store {
 
     /// Makes sure that a package's files are what they were, and holds on to them.
     pub fn ready(&self, digest: &Digest) -> Result<Ready> {
+        let mut ready = self.hold(digest)?;
+        if !ready.is_as_recorded() {
+            ready.record = self.compare_and_record(digest)?;
+        }
+        Ok(ready)
+    }
+
+    /// Holds on to a package's files, of which only those at the top, the manifests among them, are surely what they
+    /// were. The others are looked at by [`Ready::is_as_recorded`], before anything of them is used.
+    pub fn hold(&self, digest: &Digest) -> Result<Ready> {
         let directory = self.unpacked_path(digest);
         let lock_path = directory.join("lock");
         let lock = match open_lock(&lock_path) {
@@ -282,14 +301,25 @@ impl Store {
         // For `gc` to know; on a read-only store it cannot, and need not.
         let _ = lock.set_modified(std::time::SystemTime::now());
         let root = directory.join("root");
-        if !record::holds(&root, &directory.join("record")) {
-            // Recorded first: what changes while it is compared is noticed at the next start.
-            let recorded = record::of(&root)?;
-            record::settle();
-            self.compare(digest, &root)?;
-            self.replace(&directory.join("record"), &recorded)?;
-        }
-        Ok(Ready { digest: *digest, root, server_json: self.server_json(digest)?, _lock: lock })
+        let record = fs::read(directory.join("record")).ok().map(Record);
+        let record = match record.filter(|record| record.top_holds(&root)) {
+            Some(record) => record,
+            None => self.compare_and_record(digest)?,
+        };
+        let server_json = self.server_json(digest)?;
+        Ok(Ready { digest: *digest, root, server_json, record, _lock: lock })
+    }
+
+    /// Every byte of a package's files is what it was: this is how they look then.
+    fn compare_and_record(&self, digest: &Digest) -> Result<Record> {
+        let directory = self.unpacked_path(digest);
+        let root = directory.join("root");
+        // Recorded first: what changes while it is compared is noticed at the next start.
+        let record = record::of(&root)?;
+        record::settle();
+        self.compare(digest, &root)?;
+        self.replace(&directory.join("record"), &record.0)?;
+        Ok(record)
     }
 
     fn server_json(&self, digest: &Digest) -> Result<Option<String>> {

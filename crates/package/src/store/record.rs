@@ -64,8 +64,11 @@ pub fn stamp(path: &Path) -> Option<String> {
     Some(format!("{}\n", numbers.map(|number| format!("{number:x}")).join(" ")))
 }
 
+/// What a tree was when somebody looked.
+pub struct Record(pub Vec<u8>);
+
 /// The record of a tree.
-pub fn of(root: &Path) -> Result<Vec<u8>> {
+pub fn of(root: &Path) -> Result<Record> {
     let mut directories = Vec::new();
     let mut pending = vec![String::new()];
     while let Some(directory) = pending.pop() {
@@ -100,31 +103,38 @@ pub fn of(root: &Path) -> Result<Vec<u8>> {
         record.extend(number(part.len())?);
         record.extend(part);
     }
-    Ok(record)
+    Ok(Record(record))
 }
 
-/// Whether everything is as recorded. Any doubt is a no, and costs a full comparison.
-pub fn holds(root: &Path, record: &Path) -> bool {
-    let Ok(bytes) = std::fs::read(record) else {
-        return false;
-    };
-    match directories(&bytes) {
-        Some(directories) if !directories.is_empty() => all_hold(root, &directories, bytes.len()),
-        _ => false,
+impl Record {
+    /// Whether everything is as recorded. Any doubt is a no, and costs a full comparison.
+    pub fn holds(&self, root: &Path) -> bool {
+        match self.directories() {
+            Some(all) if !all.is_empty() => all_hold(root, &all, self.0.len()),
+            _ => false,
+        }
     }
-}
 
-/// The parts of a record that is whole.
-fn directories(bytes: &[u8]) -> Option<Vec<&[u8]>> {
-    let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize;
-    let (count, mut rest) = bytes.strip_prefix(HEADER)?.split_first_chunk::<4>()?;
-    let mut parts = Vec::new();
-    while let Some((length, after)) = rest.split_first_chunk::<4>() {
-        let (part, after) = after.split_at_checked(number(length))?;
-        parts.push(part);
-        rest = after;
+    /// Whether that is so of what lies in the root itself.
+    pub fn top_holds(&self, root: &Path) -> bool {
+        let Some(root) = mark::Root::open(root) else {
+            return false;
+        };
+        self.directories().is_some_and(|all| all.first().is_some_and(|top| holds_in(&root, top)))
     }
-    (rest.is_empty() && parts.len() == number(count)).then_some(parts)
+
+    /// The parts of a record that is whole. The root is the first.
+    fn directories(&self) -> Option<Vec<&[u8]>> {
+        let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize;
+        let (count, mut rest) = self.0.strip_prefix(HEADER)?.split_first_chunk::<4>()?;
+        let mut parts = Vec::new();
+        while let Some((length, after)) = rest.split_first_chunk::<4>() {
+            let (part, after) = after.split_at_checked(number(length))?;
+            parts.push(part);
+            rest = after;
+        }
+        (rest.is_empty() && parts.len() == number(count)).then_some(parts)
+    }
 }
 
 /// The kernel's answers are what takes time, and they can be had by several at once. All threads
@@ -327,7 +337,6 @@ mod tests {
         for number in 0..1500 {
             scratch.file(format!("root/d{}/e/file-{number}", number % 40), b"content");
         }
-        scratch.file("record", &of(&root).unwrap());
         root
     }
 
@@ -335,16 +344,16 @@ mod tests {
     fn one_changed_file_among_many_is_seen_wherever_it_is() {
         let scratch = Scratch::new();
         let root = tree(&scratch);
-        let record = scratch.join("record");
-        assert!(std::fs::metadata(&record).unwrap().len() > 3 * BYTES_OF_A_THREAD as u64);
-        assert!(holds(&root, &record));
+        let mut record = of(&root).unwrap();
+        assert!(record.0.len() > 3 * BYTES_OF_A_THREAD);
+        assert!(record.holds(&root));
         for number in [0, 39, 700, 1499] {
             let file = root.join(format!("d{}/e/file-{number}", number % 40));
             settle();
             std::fs::write(&file, b"CONTENT").unwrap();
-            assert!(!holds(&root, &record), "{number}");
-            std::fs::write(&record, of(&root).unwrap()).unwrap();
-            assert!(holds(&root, &record));
+            assert!(!record.holds(&root), "{number}");
+            record = of(&root).unwrap();
+            assert!(record.holds(&root));
         }
         for change in [
             &(|| std::fs::write(root.join("d3/new"), b"").unwrap()) as &dyn Fn(),
@@ -353,8 +362,29 @@ mod tests {
         ] {
             settle();
             change();
-            assert!(!holds(&root, &record));
-            std::fs::write(&record, of(&root).unwrap()).unwrap();
+            assert!(!record.holds(&root));
+            record = of(&root).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_top_is_what_lies_in_the_root_itself() {
+        let scratch = Scratch::new();
+        let root = scratch.dir("root");
+        let top = scratch.file("root/manifest.json", b"{}");
+        let deep = scratch.file("root/lib/deep", b"content");
+        let mut record = of(&root).unwrap();
+        assert!(record.top_holds(&root));
+        settle();
+        std::fs::write(deep, b"CONTENT").unwrap();
+        assert!(record.top_holds(&root) && !record.holds(&root));
+        for change in [&(|| std::fs::write(&top, b"[]").unwrap()) as &dyn Fn(), &|| {
+            std::fs::write(root.join("new"), b"").unwrap()
+        }] {
+            record = of(&root).unwrap();
+            settle();
+            change();
+            assert!(!record.top_holds(&root) && !record.holds(&root));
         }
     }
 
@@ -364,14 +394,16 @@ mod tests {
         let root = scratch.dir("root");
         scratch.file("root/a", b"");
         let whole = of(&root).unwrap();
-        for length in 0..whole.len() {
-            let record = scratch.file("record", &whole[..length]);
-            assert!(!holds(&root, &record), "{length}");
+        let refused = |bytes: &[u8], what: &str| {
+            let record = Record(bytes.to_vec());
+            assert!(!record.holds(&root) && !record.top_holds(&root), "{what}");
+        };
+        for length in 0..whole.0.len() {
+            refused(&whole.0[..length], &length.to_string());
         }
-        assert!(holds(&root, &scratch.file("record", &whole)));
-        assert!(!holds(&root, &scratch.file("record", &[&whole[..], b"\0\0\0\0"].concat())));
-        let none = [HEADER, &[0; 4]].concat();
-        assert!(!holds(&root, &scratch.file("record", &none)));
-        assert!(!holds(&root, &scratch.file("record", b"mcp record 1\n")));
+        assert!(whole.holds(&root) && whole.top_holds(&root));
+        refused(&[&whole.0[..], b"\0\0\0\0"].concat(), "more");
+        refused(&[HEADER, &[0; 4]].concat(), "nothing");
+        refused(b"mcp record 1\n", "an older one");
     }
 }

@@ -148,15 +148,17 @@ fn a_tampered_file_stops_the_start_by_name() {
 fn a_copy_with_other_times_is_compared_and_taken() {
     let scratch = Scratch::new();
     let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
-    let root = store.ready(&digest).unwrap().root;
+    let ready = store.ready(&digest).unwrap();
+    let root = &ready.root;
     let record = root.with_file_name("record");
     let before = fs::read(&record).unwrap();
     // As a restored backup would have it: the same bytes in another inode.
     fs::copy(root.join("lib/x.js"), root.join("lib/new")).unwrap();
     fs::rename(root.join("lib/new"), root.join("lib/x.js")).unwrap();
-    assert!(!record::holds(&root, &record));
+    assert!(!ready.is_as_recorded());
+    assert!(!store.hold(&digest).unwrap().is_as_recorded());
     store.ready(&digest).unwrap();
-    assert!(record::holds(&root, &record));
+    assert!(store.hold(&digest).unwrap().is_as_recorded());
     assert_ne!(fs::read(&record).unwrap(), before);
 }
 

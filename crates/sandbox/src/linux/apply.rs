@@ -17,8 +17,9 @@ use rustix::fs::Mode;
 use rustix::process;
 
 use self::words::private_directories;
-use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToLauncher};
+use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
 use crate::linux::mounts::{Root, Trees};
+use crate::linux::open_files::Before;
 use crate::linux::outlets::Workshop;
 use crate::linux::seccomp::Instruction;
 use crate::linux::step::{Stage, Step};
@@ -37,6 +38,10 @@ pub struct Prepared {
     pub filter: Vec<Instruction>,
     /// Where sockets of the sandbox's network are handed out.
     pub workshop: Workshop,
+    /// The limit of open files that the command gets, where ours is another.
+    pub files: Option<Before>,
+    /// Whether the launcher looks at what is to be run while the sandbox is made, and says when it has.
+    pub is_checked: bool,
 }
 
 /// Everything init and target need, owned by the process that uses it.
@@ -104,6 +109,7 @@ pub fn init(
         umask: process::umask(Mode::empty()),
     };
     sandbox.init();
+    sandbox.await_check();
     match sys::spawn_until_exec(&|| sandbox.target()) {
         Ok(pid) => init::reap(sandbox, pid),
         Err(error) => {
@@ -127,6 +133,15 @@ impl Sandbox<'_> {
                     fail(&self.channel, index, trouble)
                 }
             }
+        }
+    }
+
+    fn await_check(&self) {
+        if self.prepared.is_checked
+            && !matches!(self.channel.receive(), Ok(Some((ToInit::Checked, _))))
+        {
+            self.clear_away();
+            sys::exit_now(125);
         }
     }
 

@@ -47,6 +47,8 @@ pub enum Seen {
 pub enum ToInit {
     /// The id maps are written.
     Mapped,
+    /// What is to be run was found to be what it was.
+    Checked,
     /// To the command alone, as `kill` would.
     Signal(i32),
     /// To the command's process group, as a terminal would.

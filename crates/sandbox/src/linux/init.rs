@@ -124,7 +124,7 @@ fn abandoned(sandbox: &Sandbox<'_>) -> ! {
 /// Signals to processes that have just ended are no error.
 fn obey(sandbox: &Sandbox<'_>, order: ToInit, command: i32) {
     let _ = match order {
-        ToInit::Mapped => Ok(()),
+        ToInit::Mapped | ToInit::Checked => Ok(()),
         ToInit::Signal(signal) => sys::send_signal(command, signal),
         ToInit::SignalGroup(signal) => sys::send_signal(-command, signal),
         ToInit::SignalAll(signal) if sandbox.has_pid_namespace() => sys::signal_everyone(signal),

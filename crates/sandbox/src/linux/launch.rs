@@ -23,9 +23,10 @@ use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::sweeper::Sweeper;
 use crate::linux::watch::Tree;
-use crate::linux::{outlets, runs, seccomp, stdio, sys, terminal};
+use crate::linux::{open_files, outlets, runs, seccomp, stdio, sys, terminal};
 use crate::notices::Notices;
 use crate::plan::Plan;
+use crate::platform::Check;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
 use crate::unix::protect;
@@ -44,14 +45,15 @@ pub fn run(
     request: &Request,
     claim: Claim,
     notices: Notices,
+    check: Option<Check<'_>>,
 ) -> Result<Report, Error> {
     let outside = Outside::prepare(request, notices)?;
     let attempts = Attempts::watch(&request.protected);
     let mut sweeper = None;
-    let outcome = try_run(plan, request, claim, outside, &mut sweeper);
+    let outcome = try_run(plan, request, claim, outside, check, &mut sweeper);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
-        Err(Trouble::Step(_)) => Vec::new(),
+        Err(Trouble::Step(_) | Trouble::Changed) => Vec::new(),
         _ => protect::undo::undo(request),
     };
     sweeper.into_iter().for_each(Sweeper::dismiss);
@@ -62,6 +64,7 @@ pub fn run(
             Ok(report)
         }
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
+        Err(Trouble::Changed) => Err(Error::Changed),
         Err(Trouble::Io(source)) if source.raw_os_error() == Some(libc::EMFILE) => {
             Err(Error::Setup(SetupFailure {
                 step: "open files".to_owned(),
@@ -79,6 +82,7 @@ fn try_run(
     request: &Request,
     claim: Claim,
     outside: Outside,
+    check: Option<Check<'_>>,
     sweeper: &mut Option<Sweeper>,
 ) -> Result<Report, Trouble> {
     let Claim { id, cgroup } = claim;
@@ -92,10 +96,13 @@ fn try_run(
         sys::adopt_orphans()?;
     }
     let map = OwnerMap::for_plan(plan);
+    // As root there is a descriptor for each grant.
+    let files = map.as_ref().map(|_| open_files::raise());
     let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref(), index)?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref(), index)?;
     let (orders, workshop) = outlets::pair()?;
-    let prepared = Prepared { trees, stdio, unmapped, filter: filter(plan), workshop };
+    let (filter, is_checked) = (filter(plan), check.is_some());
+    let prepared = Prepared { trees, stdio, unmapped, filter, workshop, files, is_checked };
 
     let set = bounds::set(plan, cgroup.as_ref())?;
     let (pid, pidfd) = match sys::clone_into(namespaces, bounds::target(plan, cgroup.as_ref())) {
@@ -128,6 +135,13 @@ fn try_run(
     let listed = runs::list_run(&id, pid, command.clone(), directory);
     listed.iter().for_each(runs::Listed::sweep);
     cgroup.iter().for_each(Held::sweep);
+    if let Some(check) = check {
+        if !check() {
+            init.end();
+            return Err(Trouble::Changed);
+        }
+        init.channel.send(&ToInit::Checked)?;
+    }
 
     let limits = limits(plan);
     let meter = listed.as_ref().and_then(runs::Listed::meter);
@@ -381,7 +395,7 @@ fn explain(plan: &Plan, failed: Failed) -> Error {
 }
 
 const FEW_FILES: &str =
-    "the caller's limit of open files is too low to start with; raise it (ulimit -n 64)";
+    "the caller's limit of open files is too low; raise it (ulimit -n 4096), or grant fewer paths";
 
 fn hint(step: &Step, errno: i32) -> &'static str {
     match (step, errno) {

@@ -42,6 +42,8 @@ mod netlink;
 #[cfg(target_os = "linux")]
 mod network;
 #[cfg(target_os = "linux")]
+mod open_files;
+#[cfg(target_os = "linux")]
 mod outlets;
 #[cfg(target_os = "linux")]
 mod owner_map;

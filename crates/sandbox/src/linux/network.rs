@@ -9,19 +9,18 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::Error;
 use crate::host::Ids;
 use crate::linux::connector::Connector;
 use crate::linux::gate::Gate;
-use crate::linux::netlink;
 use crate::linux::outlet::{Outlet, Refused};
 use crate::linux::outlets::Orders;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
 use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
+use crate::linux::{netlink, open_files};
 use crate::net::allowlist::Allowlist;
 use crate::net::broker::{
     Broker, Callers, Handle, Inside, Journal, Meter, NetworkUse, NoInside, Setup, Tell,
@@ -255,11 +254,8 @@ fn listen(port: u16) -> io::Result<TcpListener> {
 /// How many descriptors there may be, after asking for all that can be had. Init was cloned
 /// before, so the command keeps the limit of the caller.
 fn descriptors() -> usize {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current != maximum {
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
-    }
-    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |count| count as usize)
+    open_files::raise();
+    open_files::most()
 }
 
 struct Insider(Orders);

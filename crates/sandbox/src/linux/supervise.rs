@@ -64,6 +64,14 @@ pub struct Init {
     pub deputy: Option<Deputy>,
 }
 
+impl Init {
+    /// For one that has not started the command.
+    pub fn end(self) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let _ = sys::wait_for(self.pid);
+    }
+}
+
 /// What a run holds of the host while it lasts.
 pub struct Held {
     pub cgroup: Option<HeldCgroup>,
@@ -552,6 +560,8 @@ enum End {
 /// Why a run came to no end of its own.
 pub enum Trouble {
     Step(Failed),
+    /// What was to be run.
+    Changed,
     Io(io::Error),
 }
 

@@ -38,6 +38,11 @@ impl Prepared {
     pub fn compared_root(&self) -> Option<PathBuf> {
         self.ready.as_ref().map(|ready| ready.root.clone())
     }
+
+    /// That the files are what they were: the command is not started before that is known.
+    pub fn check(&self) -> Result<(), Failure> {
+        check(self.ready.as_ref())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -66,8 +71,18 @@ const SHOWING: [&str; 5] = [
     "CURL_CA_BUNDLE",
 ];
 
+fn check(ready: Option<&Ready>) -> Result<(), Failure> {
+    if let Some(ready) = ready.filter(|ready| !ready.is_as_recorded()) {
+        open_store()?.ready(&ready.digest)?;
+    }
+    Ok(())
+}
+
 pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     let located = finished(locate(args, word)?, args)?;
+    if args.starting.explain {
+        check(located.ready.as_ref())?;
+    }
     let (manifest, places) = read(&located)?;
     if !args.starting.quiet {
         for warning in &manifest.warnings {
@@ -113,7 +128,7 @@ fn finished(located: Located, args: &Run) -> Result<Located, Failure> {
     let store = open_store()?;
     match uv_bundle::find(&store, &located.identity.digest)? {
         Some(stored) => {
-            let made = from_store(&located.name, &stored.name, store.ready(&stored.digest)?)?;
+            let made = from_store(&located.name, &stored.name, store.hold(&stored.digest)?)?;
             // To people and in the log it is what they asked for.
             Ok(Located { identity: located.identity, ..made })
         }
@@ -125,6 +140,7 @@ fn finished(located: Located, args: &Run) -> Result<Located, Failure> {
             )))
         }
         None => {
+            check(located.ready.as_ref())?;
             uv_bundle::make(&store, &located.identity.digest, &located.root, manifest)?;
             Err(again())
         }
@@ -162,8 +178,8 @@ fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
     if let Some(key) = &args.package.fetching.require_signature {
         fetch::check_signature(&store, &stored, &reference, key)?;
     }
-    let ready = store.ready(&stored.digest)?;
-    from_store(&reference.name(), &stored.name, ready)
+    let held = store.hold(&stored.digest)?;
+    from_store(&reference.name(), &stored.name, held)
 }
 
 pub fn from_store(name: &str, reference: &str, mut ready: Ready) -> Result<Located, Failure> {
@@ -202,7 +218,7 @@ pub fn on_disk(path: &Path) -> Result<Located, Failure> {
     }
     let store = open_store()?;
     let digest = bundle_in_store(&store, &real, name)?;
-    from_store(name, name, store.ready(&digest)?)
+    from_store(name, name, store.hold(&digest)?)
 }
 
 /// Hashed at every start; taken in only when it is another one.

@@ -11,6 +11,7 @@ use super::rlimits::{limit, limit_user_processes};
 use super::{Sandbox, Trouble, confirmed, fail};
 use crate::linux::channel::{Channel, Seen, ToLauncher};
 use crate::linux::landlock::{Ports, Rule, enforce};
+use crate::linux::open_files::Before;
 use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets};
 use crate::linux::step::Step;
 use crate::linux::sys;
@@ -24,6 +25,7 @@ impl Sandbox<'_> {
     /// Sends the answers of init together with its own: one message less. Shares init's memory,
     /// so it changes nothing in it.
     pub(super) fn target(&self) {
+        self.prepared.files.iter().for_each(Before::restore);
         let mut seen = Vec::new();
         let mut moved = None;
         let mut listener = None;
