@@ -98,8 +98,11 @@ fn a_changed_manifest_is_not_read() {
     require!("userns");
     let user = User::new();
     user.stored("1.0.0", "");
-    fs::write(user.unpacked().join("mcp.toml"), "nonsense").unwrap();
-    user.mcp(&["run", "acme/test", "--", "getenv", "HOME"]).fails(125, "mcp.toml has another length");
+    let manifest = user.unpacked().join("mcp.toml");
+    fs::remove_file(&manifest).unwrap();
+    fs::write(manifest, "nonsense").unwrap();
+    user.mcp(&["run", "acme/test", "--", "getenv", "HOME"])
+        .fails(125, "mcp.toml has another length");
 }
 
 #[test]
