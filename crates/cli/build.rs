@@ -3,28 +3,28 @@
 //! and not in 200.
 
 use std::env;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
 /// The first whose start-up code reads the short list: 2.36.
 const PACKED_SINCE: u32 = 2_36;
 
-fn main() {
+fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=start.ld");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("PROFILE", "release") {
-        return;
+        return Ok(());
     }
     // A copy, whose place cargo keeps right when the target directory goes elsewhere.
     let script = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("start.ld");
-    if let Err(error) = std::fs::copy("start.ld", &script) {
-        panic!("start.ld cannot be copied to {}: {error}", script.display());
-    }
+    std::fs::copy("start.ld", &script)?;
     println!("cargo::rustc-link-arg-bin=mcp=-T{}", script.display());
     let is_own_libc = is("CARGO_CFG_TARGET_ENV", "gnu") && env::var("HOST") == env::var("TARGET");
     if is_own_libc && libc_version().is_some_and(|version| version >= PACKED_SINCE) {
         println!("cargo::rustc-link-arg-bin=mcp=-Wl,-z,pack-relative-relocs");
     }
+    Ok(())
 }
 
 /// Of the C library here: a static program has its start-up code.

@@ -7,7 +7,7 @@ pub struct Before(Rlimit);
 
 pub fn raise() -> Before {
     let before = getrlimit(Resource::Nofile);
-    let Rlimit { current, maximum } = before.clone();
+    let Rlimit { current, maximum } = before;
     if current != maximum {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
@@ -17,7 +17,7 @@ pub fn raise() -> Before {
 impl Before {
     pub fn restore(&self) {
         // Less than there is can always be had, and what is open stays open.
-        let _ = setrlimit(Resource::Nofile, self.0.clone());
+        let _ = setrlimit(Resource::Nofile, self.0);
     }
 }
 
