@@ -18,8 +18,7 @@ pub use macos::*;
 #[cfg(windows)]
 pub use windows::*;
 
-/// Whether what is to be run is still what it was. Asked before the command starts, and only where that saves no time
-/// before the sandbox is made.
+/// Whether what is to be run is still what it was. Asked before the command starts: on Linux while the sandbox is made.
 pub type Check<'a> = &'a dyn Fn() -> bool;
 
 #[cfg(not(target_os = "linux"))]

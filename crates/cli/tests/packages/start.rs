@@ -93,6 +93,34 @@ fn nothing_of_a_changed_package_runs() {
     assert!(trace.exists());
 }
 
+/// Where the first try to make a sandbox fails, in the launcher or in init, while the files are looked at.
+#[test]
+fn a_package_starts_on_lesser_hosts_as_well() {
+    require!("plain", "userns");
+    let user = User::new();
+    user.stored("1.0.0", "");
+    let given = user.scratch.dir("given");
+    let trace = given.join("trace");
+    let run = |what: &str| {
+        let grant = ["--fallback", "warn", "--write", text(&given)];
+        let words = [&["run", "acme/test"], &grant[..], &["--", "create", text(&trace)]].concat();
+        user.mcp_without(what, &words)
+    };
+    if crate::support::is_root() {
+        run("user").fails(125, "start mcp as an ordinary user");
+        return;
+    }
+    for what in ["user", "proc"] {
+        run(what).ok();
+        fs::remove_file(&trace).unwrap();
+    }
+    fs::write(user.unpacked().join("bin/evil"), "x").unwrap();
+    for what in ["user", "proc"] {
+        run(what).fails(125, "bin/evil was added");
+        assert!(!trace.exists());
+    }
+}
+
 #[test]
 fn a_changed_manifest_is_not_read() {
     require!("userns");

@@ -62,8 +62,21 @@ impl User {
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(mcp_path());
-        command.args(words).stdin(Stdio::null()).current_dir(self.path("cwd"));
+        let mut command = self.place(Command::new(mcp_path()));
+        command.args(words);
+        command
+    }
+
+    /// On a host that lacks something: what `mcp-probe without` knows.
+    pub fn mcp_without(&self, what: &str, words: &[&str]) -> Said {
+        let mut command = self.place(Command::new(probe_path()));
+        command.args(["without", what]).arg(mcp_path()).args(words);
+        command.output().unwrap().into()
+    }
+
+    /// In this user's directories.
+    fn place(&self, mut command: Command) -> Command {
+        command.stdin(Stdio::null()).current_dir(self.path("cwd"));
         for (name, directory) in [
             ("HOME", "home"),
             ("XDG_CONFIG_HOME", "config"),

@@ -140,7 +140,8 @@ fn try_run(
             init.end();
             return Err(Trouble::Changed);
         }
-        init.channel.send(&ToInit::Checked)?;
+        // One that has failed meanwhile has said why.
+        let _ = init.channel.send(&ToInit::Checked);
     }
 
     let limits = limits(plan);
@@ -413,6 +414,9 @@ fn hint(step: &Step, errno: i32) -> &'static str {
             Step::Hold { .. } | Step::Protect { .. } | Step::Mask { .. },
             libc::ELOOP | libc::ESTALE | libc::ENOTDIR,
         ) => "something else was put in its place while the sandbox was set up",
+        (Step::Landlock { .. }, libc::EACCES) => {
+            "root becomes an ordinary user here, who may not go there: start mcp as an ordinary user, or put it where others may read"
+        }
         (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
         (_, libc::EMFILE) => FEW_FILES,
         (_, libc::ENOSYS) => "needs a newer kernel, or a filter around mcp refuses it",
