@@ -98,7 +98,14 @@ fn nothing_of_a_changed_package_runs() {
 fn a_package_starts_on_lesser_hosts_as_well() {
     require!("plain", "userns");
     let user = User::new();
-    user.stored("1.0.0", "");
+    let source = user.package("source", "1.0.0", "");
+    // So many that looking at them takes longer than init needs to fail.
+    for number in 0..3000 {
+        user.scratch.file(format!("source/lib/{}/{number}", number % 50), "x");
+    }
+    let bundle = user.path("test-1.0.0.mcpb");
+    user.mcp(&["pack", text(&source), "-o", text(&bundle)]).ok();
+    user.mcp(&["pull", text(&bundle)]).ok();
     let given = user.scratch.dir("given");
     let trace = given.join("trace");
     let run = |what: &str| {
