@@ -153,7 +153,8 @@ fn a_share_of_the_processor_holds() {
     // On a machine with much else to do, the others may leave it less than it is allowed.
     assert!(bound < 0.13, "{bound} of a processor instead of 0.1: {report}");
     assert!(free > bound * 1.5, "{free} without a limit, {bound} with one");
-    assert!(report["usage"]["throttled_seconds"].as_f64().unwrap() > 0.0, "{report}");
+    let throttled = report["usage"]["throttled_seconds"].as_f64().unwrap();
+    assert!(throttled > 0.0 || bound < 0.09, "{report}");
 }
 
 #[test]
