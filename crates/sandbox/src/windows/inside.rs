@@ -12,13 +12,14 @@ use crate::report::{Answer, Evidence};
 use crate::windows::apply::MARK;
 use crate::windows::carrier::Carried;
 use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Task, Word};
+use crate::windows::entrance;
 use crate::windows::launch::{Trouble, at_step, code};
+use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::step::{Act, Step};
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::port::Event;
 use crate::windows::sys::process::Mitigated;
 use crate::windows::walls::Walls;
-use crate::windows::{command_line, entrance, environment};
 
 /// A helper that says nothing for so long has hung.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -131,21 +132,12 @@ pub fn ask<T: Send + 'static>(
     order: &Order,
     meanwhile: impl FnOnce(&AtomicBool) -> T + Send + 'static,
 ) -> std::io::Result<(Option<Word>, Mitigated, Option<T>)> {
-    let own = std::env::current_exe()?;
-    let line =
-        command_line::of_program(own.as_os_str(), &[MARK.into()]).map_err(std::io::Error::other)?;
-    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
-    let block = environment::block(&[("SystemRoot".into(), root.clone())]);
-    let (hear, mut say) = std::io::pipe()?;
-    let (mut answer, speak) = std::io::pipe()?;
-    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
-    let stdio = [Inheritable::of(&hear)?, Inheritable::of(&speak)?, Inheritable::of(&nothing)?];
-    drop((hear, speak));
-    let start = walls.start(own.as_os_str(), &line, &block, &root, &stdio);
-    let suspended = start.suspended()?;
+    let own = OwnProgram::with(&[MARK.into()])?;
+    let Pipes { inside, to: mut say, from: mut answer } = Pipes::make()?;
+    let suspended = own.start(walls, &inside).suspended()?;
     let mitigated = suspended.mitigated;
     let process = suspended.resume()?;
-    drop(stdio);
+    drop(inside);
     // One that is dead already says more by that.
     let _ = say.write_all(&serde_json::to_vec(order)?);
     drop(say);

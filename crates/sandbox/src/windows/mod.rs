@@ -43,6 +43,8 @@ mod locate;
 #[cfg(windows)]
 mod outlet;
 #[cfg(windows)]
+mod own_program;
+#[cfg(windows)]
 pub(crate) mod probe;
 #[cfg(windows)]
 mod relay;

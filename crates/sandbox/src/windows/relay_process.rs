@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use crate::net::junction::{Door, Ended, Farewell, Junction, Over};
 use crate::net::mux::{Frame, Frames};
-use crate::windows::sys::handles::Inheritable;
+use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::process::Children;
 use crate::windows::walls::Walls;
-use crate::windows::{command_line, environment};
 
 /// A relay that says nothing for so long has hung.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -75,21 +74,13 @@ impl Process {
     fn start(walls: &Walls, arguments: &[OsString]) -> io::Result<Process> {
         // Its own: what it takes is not the command's, which may have one process only.
         let job = walls.job_beside(MEMORY)?;
-        let own = std::env::current_exe()?;
-        let line =
-            command_line::of_program(own.as_os_str(), arguments).map_err(io::Error::other)?;
-        let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
-        let block = environment::block(&[("SystemRoot".into(), root.clone())]);
-        let (hear, to) = io::pipe()?;
-        let (from, speak) = io::pipe()?;
-        let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
-        let stdio = [Inheritable::of(&hear)?, Inheritable::of(&speak)?, Inheritable::of(&nothing)?];
-        drop((hear, speak));
-        let mut start = walls.start(own.as_os_str(), &line, &block, &root, &stdio);
+        let own = OwnProgram::with(arguments)?;
+        let Pipes { inside, to, from } = Pipes::make()?;
+        let mut start = own.start(walls, &inside);
         start.job = &job;
         start.children = Children::Refused;
         let process = start.suspended()?.resume()?;
-        drop(stdio);
+        drop(inside);
         let greeting = greeting(from)?;
         let (port, from) = greeting.recv_timeout(PATIENCE).map_err(|_| {
             process.kill(1);

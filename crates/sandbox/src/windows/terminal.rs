@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use crate::request::Stdio;
 use crate::windows::apply::CONSOLE_MARK;
+use crate::windows::inside;
+use crate::windows::own_program::{OwnProgram, nothing};
 use crate::windows::relay::{DRAIN, Output};
-use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::pty::{self, Modes, PseudoConsole};
 use crate::windows::walls::Walls;
-use crate::windows::{command_line, environment, inside};
 
 /// A look at how large the user's console is costs little.
 const LOOK: Duration = Duration::from_millis(200);
@@ -120,17 +120,10 @@ fn pass_on(mut keys: PipeWriter) {
 fn works(walls: &Walls) -> io::Result<bool> {
     let (console, keys, picture) = PseudoConsole::make((80, 25))?;
     let reader = std::thread::spawn(move || io::copy(&mut { picture }, &mut io::sink()));
-    let own = std::env::current_exe()?;
     let launcher = std::process::id().to_string();
-    let line = command_line::of_program(own.as_os_str(), &[CONSOLE_MARK.into(), launcher.into()])
-        .map_err(io::Error::other)?;
-    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
-    let block = environment::block(&[("SystemRoot".into(), root.clone())]);
-    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
-    let stdio =
-        [Inheritable::of(&nothing)?, Inheritable::of(&nothing)?, Inheritable::of(&nothing)?];
-    let start = walls.start(own.as_os_str(), &line, &block, &root, &stdio);
-    let process = start.suspended_in(&console)?.resume()?;
+    let own = OwnProgram::with(&[CONSOLE_MARK.into(), launcher.into()])?;
+    let stdio = [nothing()?, nothing()?, nothing()?];
+    let process = own.start(walls, &stdio).suspended_in(&console)?.resume()?;
     let ended = process.ended(PATIENCE)?;
     if ended.is_none() {
         process.kill(1);
@@ -147,7 +140,9 @@ mod tests {
     use std::ffi::OsStr;
 
     use super::*;
+    use crate::windows::environment;
     use crate::windows::job::JobLimits;
+    use crate::windows::sys::handles::Inheritable;
     use crate::windows::sys::job::Job;
     use crate::windows::sys::process::{Children, Start};
 
