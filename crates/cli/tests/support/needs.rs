@@ -26,6 +26,8 @@ pub fn available(feature: &str) -> bool {
         "landlock-scopes" => landlock(6, "to keep signals and abstract sockets inside"),
         "landlock-sockets" => landlock(9, "to refuse unix sockets by path"),
         "mount-attributes" => mount_attributes(),
+        "mapped-tmpfs" if !is_root() => None,
+        "mapped-tmpfs" => kernel(6, 3, "for root's stand-in to own what is root's on a tmpfs"),
         "nproc" => kernel(5, 14, "for RLIMIT_NPROC to count in a user namespace alone"),
         "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
         other => panic!("no feature is named {other}"),
