@@ -1,5 +1,5 @@
-//! Where the records are: `$XDG_RUNTIME_DIR/mcp`, or a directory of the user's own among the
-//! temporary files. One that others own or may write is not used.
+//! Where the records are: `$XDG_RUNTIME_DIR/mcp`, or a directory of the user's own in memory or among
+//! the temporary files. One that others own or may write is not used.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -63,6 +63,7 @@ fn candidates() -> Vec<PathBuf> {
     if uid == 0 {
         paths.push("/run/mcp".into());
     }
+    paths.push(format!("/dev/shm/mcp-{uid}").into());
     paths.push(std::env::temp_dir().join(format!("mcp-{uid}")));
     paths
 }
