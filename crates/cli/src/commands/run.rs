@@ -138,7 +138,10 @@ pub fn launch(
     // What was compared with its bundle holds what an archive can hold.
     let package = how.package;
     let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
-    let request = platform::resolve_knowing(wish, &plain)?;
+    let request = platform::resolve_knowing(wish, &plain).map_err(|error| match package {
+        Some(package) => package.telling(error.into()),
+        None => error.into(),
+    })?;
     if let Some(package) = package
         && !starting.explain
     {

@@ -148,13 +148,15 @@ fn a_share_of_the_processor_holds() {
         (share, report)
     };
     let (free, _) = share(&[]);
-    let (bound, report) = share(&["--max-cpu", "100"]);
-    held_by_cgroup(&report, "cpu", "cpu.max 10000 100000");
-    // On a machine with much else to do, the others may leave it less than it is allowed.
-    assert!(bound < 0.13, "{bound} of a processor instead of 0.1: {report}");
-    assert!(free > bound * 1.5, "{free} without a limit, {bound} with one");
-    let throttled = report["usage"]["throttled_seconds"].as_f64().unwrap();
-    assert!(throttled > 0.0 || bound < 0.09, "{report}");
+    // On a machine with much else to do, the others may leave it less than it is allowed: then once more.
+    let is_held_back = (0..5).any(|_| {
+        let (bound, report) = share(&["--max-cpu", "100"]);
+        held_by_cgroup(&report, "cpu", "cpu.max 10000 100000");
+        assert!(bound < 0.13, "{bound} of a processor instead of 0.1: {report}");
+        assert!(free > bound * 1.5, "{free} without a limit, {bound} with one");
+        report["usage"]["throttled_seconds"].as_f64().unwrap() > 0.0
+    });
+    assert!(is_held_back, "never held back, by the kernel's count");
 }
 
 #[test]

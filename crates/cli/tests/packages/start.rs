@@ -1,6 +1,7 @@
 //! Packed, kept, run: offline, by every name.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::require;
 use crate::user::{User, text};
@@ -126,6 +127,21 @@ fn a_package_starts_on_lesser_hosts_as_well() {
         run(what).fails(125, "bin/evil was added");
         assert!(!trace.exists());
     }
+}
+
+/// Though it cannot even be planned then.
+#[test]
+fn a_changed_program_is_told_as_such() {
+    require!("userns");
+    let user = User::new();
+    user.stored("1.0.0", "");
+    let run = || user.mcp(&["run", "acme/test", "--", "getenv", "HOME"]);
+    run().ok();
+    let program = user.unpacked().join("bin/probe");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o600)).unwrap();
+    run().fails(125, "bin/probe has another mode");
+    fs::remove_file(&program).unwrap();
+    run().fails(125, "bin/probe is missing");
 }
 
 #[test]

@@ -43,6 +43,10 @@ impl Prepared {
     pub fn check(&self) -> Result<(), Failure> {
         check(self.ready.as_ref())
     }
+
+    pub fn telling(&self, failure: Failure) -> Failure {
+        telling(self.ready.as_ref(), failure)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -71,6 +75,11 @@ const SHOWING: [&str; 5] = [
     "CURL_CA_BUNDLE",
 ];
 
+/// A package that was changed may fail by that alone: then this is what there is to say.
+fn telling(ready: Option<&Ready>, failure: Failure) -> Failure {
+    check(ready).err().unwrap_or(failure)
+}
+
 fn check(ready: Option<&Ready>) -> Result<(), Failure> {
     if let Some(ready) = ready.filter(|ready| !ready.is_as_recorded()) {
         open_store()?.ready(&ready.digest)?;
@@ -83,7 +92,21 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     if args.starting.explain {
         check(located.ready.as_ref())?;
     }
-    let (manifest, places) = read(&located)?;
+    match asked(&located, args) {
+        Ok((policy, command, needs)) => Ok(Prepared {
+            policy,
+            command,
+            needs,
+            identity: located.identity,
+            ready: located.ready,
+        }),
+        Err(failure) => Err(telling(located.ready.as_ref(), failure)),
+    }
+}
+
+/// What the manifest asks for, as far as people give it.
+fn asked(located: &Located, args: &Run) -> Result<(Policy, Vec<OsString>, Needs), Failure> {
+    let (manifest, places) = read(located)?;
     if !args.starting.quiet {
         for warning in &manifest.warnings {
             render::say(&render::plain(&format!("warning: {warning}")));
@@ -111,7 +134,7 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
     command.extend(launch.args.iter().map(OsString::from));
     command.extend(args.command.iter().cloned());
     let needs = Needs { package: question.shown.to_owned(), runtimes: manifest.runtimes.clone() };
-    Ok(Prepared { policy, command, identity: located.identity, needs, ready: located.ready })
+    Ok((policy, command, needs))
 }
 
 /// The same package with its dependencies, where it is of the type that leaves them to others.
