@@ -68,7 +68,9 @@ pub fn main() -> ExitCode {
         return client::main(words);
     }
     let args = Args::parse();
-    match run(&args) {
+    let ran = run(&args);
+    contenders::tidy();
+    match ran {
         Ok(code) => code,
         Err(error) => {
             eprintln!("bench-net: {error}");

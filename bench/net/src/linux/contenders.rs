@@ -1,11 +1,13 @@
 //! The sandboxes that are compared, as plain command lines around the same client.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use bench_common::programs::find;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Result;
 use super::client::{CLIENT, Done, Job, Way};
@@ -14,6 +16,9 @@ use super::server::Ports;
 const LOOPBACK: &str = "127.0.0.1";
 /// A name that only the file of [`with_hosts`] knows.
 const NAME: &str = "server.bench.test";
+
+const STDOUT: &str = "stdout";
+const STDERR: &str = "stderr";
 
 /// Seconds for one job of one contender.
 const LIMIT: &str = "120";
@@ -82,7 +87,10 @@ impl Contender {
         line.extend(words([CLIENT, job.word(), self.host, &port, &count, self.way.word()]));
         let (program, arguments) = line.split_first().ok_or("empty command line")?;
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Files, because a pipe ends only with the last process that a sandbox left behind.
+        let (stdout, stderr) = (File::create(said(STDOUT)?)?, File::create(said(STDERR)?)?);
+        command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        command.process_group(0);
         // Ours follows the user's proxy, the others' clients would too.
         for variable in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
             command.env_remove(variable).env_remove(variable.to_ascii_lowercase());
@@ -90,14 +98,16 @@ impl Contender {
         command.spawn().map_err(|error| format!("{}: {error}", program.display()).into())
     }
 
-    pub fn finish(&self, child: Child) -> Result<Done> {
-        let output = child.wait_with_output()?;
-        let stdout = String::from_utf8_lossy(&output.stdout);
+    pub fn finish(&self, mut child: Child) -> Result<Done> {
+        let status = child.wait()?;
+        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+        let (stdout, stderr) = (fs::read(said(STDOUT)?)?, fs::read(said(STDERR)?)?);
+        let stdout = String::from_utf8_lossy(&stdout);
         let last = stdout.lines().last().unwrap_or_default();
         serde_json::from_str(last).map_err(|_| {
-            let stderr = String::from_utf8_lossy(&output.stderr);
+            let stderr = String::from_utf8_lossy(&stderr);
             let why = stderr.lines().last().unwrap_or("no message");
-            format!("{}: {why}", output.status).into()
+            format!("{status}: {why}").into()
         })
     }
 }
@@ -141,9 +151,12 @@ fn mcp(launcher: &Path, ports: Ports, names: &[&str]) -> Vec<OsString> {
 fn with_hosts(launcher: &Path, ports: Ports) -> Result<Vec<OsString>> {
     let hosts = scratch()?.join("hosts");
     fs::write(&hosts, format!("{LOOPBACK} {NAME}\n"))?;
-    let options = if rustix::process::getuid().is_root() { "-m" } else { "-mr" };
     let script = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
-    let mut line = words(["unshare", options, "--", "sh", "-c", script]);
+    let mut line = words(["unshare", "-m"]);
+    if !rustix::process::getuid().is_root() {
+        line.extend(words(["--map-current-user", "--keep-caps"]));
+    }
+    line.extend(words(["--", "sh", "-c", script]));
     line.push(hosts.into_os_string());
     line.extend(mcp(launcher, ports, &[NAME]));
     Ok(line)
@@ -208,8 +221,22 @@ sys.stderr.buffer.write(result.stderr)
     Ok(Ok(Contender::new("sandlock", line)))
 }
 
+/// Where the client's words go. One client runs at a time.
+fn said(stream: &str) -> Result<PathBuf> {
+    Ok(scratch()?.join(stream))
+}
+
 fn scratch() -> Result<PathBuf> {
-    let path = std::env::temp_dir().join(format!("bench-net-{}", std::process::id()));
+    let path = scratch_path();
     fs::create_dir_all(&path)?;
     Ok(path)
+}
+
+fn scratch_path() -> PathBuf {
+    std::env::temp_dir().join(format!("bench-net-{}", std::process::id()))
+}
+
+/// Leaves nothing behind.
+pub fn tidy() {
+    let _ = fs::remove_dir_all(scratch_path());
 }

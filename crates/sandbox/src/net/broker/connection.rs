@@ -7,7 +7,7 @@ use mcp_policy::{HostName, Protocol, Tls};
 use mio::net::TcpStream;
 
 use super::slots::{Cause, Side};
-use super::way::{Buffers, Look, Turn, Way};
+use super::way::{Buffers, End, Look, Turn, Way};
 use super::{rearm, socket};
 use crate::net::allowlist::Allowlist;
 use crate::net::endpoint::Target;
@@ -156,7 +156,10 @@ impl Joined {
             _ => Look::ToTheEnd,
         };
         let back = match has_turn(cause, Side::Outer, &self.back) {
-            true => self.back.advance(&self.upstream, &self.client, look, buffers, scratch),
+            true => {
+                let how = (look, end_after(&self.out));
+                self.back.advance(&self.upstream, &self.client, how, buffers, scratch)
+            }
             false => Ok(Turn::Waits),
         };
         let was_unheard = self.opening.is_some();
@@ -177,13 +180,16 @@ impl Joined {
         }
         let look = if was_unheard { Look::ToTheEnd } else { look };
         let out = match was_unheard || has_turn(cause, Side::Inner, &self.out) {
-            true => self.out.advance(&self.client, &self.upstream, look, buffers, scratch),
+            true => {
+                let how = (look, end_after(&self.back));
+                self.out.advance(&self.client, &self.upstream, how, buffers, scratch)
+            }
             false => Ok(Turn::Waits),
         };
         if out.is_err() && back.is_ok() {
             // A server that has said all may refuse to hear the rest: what it said counts.
-            let end = Look::ToTheEnd;
-            let _ = self.back.advance(&self.upstream, &self.client, end, buffers, scratch);
+            let how = (Look::ToTheEnd, End::Half);
+            let _ = self.back.advance(&self.upstream, &self.client, how, buffers, scratch);
         }
         self.state(back, out)
     }
@@ -213,6 +219,10 @@ fn has_turn(cause: Cause, from: Side, way: &Way) -> bool {
         Cause::Room(side) => side != from && way.is_held_up(),
         Cause::End(_) | Cause::Unfinished => true,
     }
+}
+
+fn end_after(other: &Way) -> End {
+    if other.is_ended() { End::Whole } else { End::Half }
 }
 
 enum Judged {

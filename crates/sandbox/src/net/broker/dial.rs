@@ -227,7 +227,10 @@ impl Broker {
                 Ok((connected(&stream)?, stream))
             });
             match connecting {
-                Ok((true, stream)) => return self.connected(slot, caller, stream, rest),
+                Ok((true, stream)) => {
+                    self.awake.stay();
+                    return self.connected(slot, caller, stream, rest);
+                }
                 Ok((false, stream)) => {
                     let patience = if rest.addresses.is_empty() { LAST } else { ONE_OF_MANY };
                     let until = Instant::now() + patience;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mio::Events;
@@ -77,7 +78,9 @@ impl Broker {
     pub(super) fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         let next = [self.timers.next(), self.names.deadline(), self.journal.due, until];
         let next = next.into_iter().chain([self.unsure.at]).flatten().min();
-        let pause = match (self.busy.is_empty() && !self.names.is_busy(), next) {
+        let is_awake = self.awake.is_awake();
+        let may_rest = self.busy.is_empty() && !self.names.is_busy() && !is_awake;
+        let pause = match (may_rest, next) {
             (false, _) => Some(Duration::ZERO),
             (true, Some(at)) => Some(at.saturating_duration_since(Instant::now())),
             (true, None) => None,
@@ -89,6 +92,8 @@ impl Broker {
         let busy = std::mem::take(&mut self.busy);
         if !events.is_empty() || !busy.is_empty() {
             self.journal.stir();
+        } else if is_awake {
+            thread::yield_now();
         }
         for event in events.iter() {
             let (slot, side) = slot(event.token());

@@ -8,6 +8,7 @@
 //!
 //! Portable: how sockets come to be inside is left to [`Inside`] and [`Watcher`].
 
+mod awake;
 mod configured;
 mod connection;
 #[cfg(not(target_os = "linux"))]
@@ -40,6 +41,7 @@ use std::sync::Arc;
 use mcp_policy::{HostName, NetRule, Protocol};
 use mio::{Interest, Registry, Token};
 
+use self::awake::Awake;
 use self::connection::Service;
 use self::event_loop::Entry;
 use self::front::Expected;
@@ -172,6 +174,7 @@ pub struct Broker {
     slots: Slots<Entry>,
     /// Who has more to do without being told.
     busy: Vec<usize>,
+    awake: Awake,
     /// Who may wait for something it will not be told (see [`rearm`]).
     unsure: rearm::Unsure,
     timers: Timers,
@@ -216,6 +219,7 @@ impl Broker {
             poll: mio::Poll::new()?,
             slots: Slots::new(),
             busy: Vec::new(),
+            awake: Awake::new(),
             unsure: rearm::Unsure::default(),
             timers: Timers::default(),
             allow,

@@ -27,6 +27,15 @@ enum Stage {
     Ended,
 }
 
+/// How the end of a direction is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The other direction goes on.
+    Half,
+    /// The other one has ended too: both sockets are closed next, and that says it.
+    Whole,
+}
+
 /// How much the sender gave when it was last asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
@@ -87,7 +96,7 @@ impl Way {
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
-        look: Look,
+        (look, end): (Look, End),
         buffers: &mut Buffers,
         scratch: &mut [u8],
     ) -> io::Result<Turn> {
@@ -100,7 +109,7 @@ impl Way {
         if self.buffer.is_none() && self.pace == Pace::Few {
             let turn = self.move_few(from, to, look, &mut scratch[..FEW])?;
             if self.pace == Pace::Few {
-                self.end(to);
+                self.end(to, end);
                 return Ok(turn);
             }
         }
@@ -108,7 +117,7 @@ impl Way {
             Some(buffer) => buffer,
             None => buffers.take()?,
         };
-        let moved = self.rounds(from, to, &mut buffer);
+        let moved = self.rounds(from, to, end, &mut buffer);
         if buffer.is_empty() {
             buffers.put_back(buffer);
         } else {
@@ -158,6 +167,7 @@ impl Way {
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
+        end: End,
         buffer: &mut Buffer,
     ) -> io::Result<Turn> {
         for _ in 0..ROUNDS {
@@ -180,7 +190,7 @@ impl Way {
                 moved = true;
             }
             if buffer.is_empty() {
-                self.end(to);
+                self.end(to, end);
             }
             if !moved || self.stage == Stage::Ended {
                 return Ok(Turn::Waits);
@@ -190,11 +200,13 @@ impl Way {
     }
 
     /// Passes the end on, once it was reached and all before it was sent.
-    fn end(&mut self, to: &TcpStream) {
+    fn end(&mut self, to: &TcpStream, end: End) {
         if self.stage == Stage::Ending && self.ahead.is_empty() {
             self.stage = Stage::Ended;
-            // A receiver that is gone already has no use for it.
-            let _ = to.shutdown(Shutdown::Write);
+            if end == End::Half {
+                // A receiver that is gone already has no use for it.
+                let _ = to.shutdown(Shutdown::Write);
+            }
         }
     }
 }

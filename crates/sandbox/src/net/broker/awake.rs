@@ -1,0 +1,63 @@
+//! Staying awake in a connection's first moments.
+//!
+//! A processor that rests takes tens of microseconds to be back, and a connection through a relay waits for that
+//! several times. On the way to another machine this is lost in the journey; to a server on this one it would be
+//! half of the time. So when a server was reached at once, the loop goes on asking for a moment instead of
+//! waiting to be told, and lets whoever wants the processor meanwhile have it.
+
+use std::num::NonZero;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A new connection costs at most so much of a processor's time more.
+const MOMENT: Duration = Duration::from_micros(300);
+
+#[derive(Debug)]
+pub struct Awake {
+    until: Option<Instant>,
+    /// With a single processor, nobody whose answer is awaited could run.
+    helps: bool,
+}
+
+impl Awake {
+    pub fn new() -> Awake {
+        let helps =
+            thread::available_parallelism().is_ok_and(|count| count > NonZero::<usize>::MIN);
+        Awake { until: None, helps }
+    }
+
+    pub fn stay(&mut self) {
+        if self.helps {
+            self.until = Some(Instant::now() + MOMENT);
+        }
+    }
+
+    /// Whether the loop is not to rest now.
+    pub fn is_awake(&mut self) -> bool {
+        self.until.take_if(|until| *until <= Instant::now());
+        self.until.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_ends() {
+        let mut awake = Awake { until: None, helps: true };
+        assert!(!awake.is_awake());
+        awake.until = Some(Instant::now() + Duration::from_secs(60));
+        assert!(awake.is_awake());
+        awake.stay();
+        thread::sleep(MOMENT);
+        assert!(!awake.is_awake());
+    }
+
+    #[test]
+    fn a_single_processor_is_left_to_the_others() {
+        let mut awake = Awake { until: None, helps: false };
+        awake.stay();
+        assert_eq!(awake.until, None);
+    }
+}
