@@ -43,11 +43,11 @@ fn section(line: &str) -> Option<Section> {
 
 fn pattern(file: &str, name: &str) -> String {
     // The code of C has no section for each function, but a file.
-    let file = match file.rsplit_once('/').map_or(file, |(_, file)| file).split_once('(') {
-        Some((archive, member)) if !name.contains("._") => {
-            format!("*{archive}:{}", member.trim_end_matches(')'))
-        }
-        _ => "*".to_owned(),
+    let file = file.rsplit_once('/').map_or(file, |(_, file)| file);
+    let file = match file.split_once('(') {
+        _ if name.contains("._") => "*".to_owned(),
+        Some((archive, member)) => format!("*{archive}:{}", member.trim_end_matches(')')),
+        None => format!("*{file}"),
     };
     format!("{file}({})", without_hashes(name))
 }
@@ -55,8 +55,9 @@ fn pattern(file: &str, name: &str) -> String {
 /// Of `_ZN…17h0123456789abcdefE` and of `_RNv…Cs0aB1_3std…`, whatever another build has another of.
 /// Characters that mean something in a script match any.
 fn without_hashes(name: &str) -> String {
-    let name = match name.rfind("17h") {
-        Some(at) if name.contains("._ZN") => format!("{}17h*", &name[..at]),
+    let name = match (name.rfind("17h"), name.split_once(".llvm.")) {
+        (Some(at), _) if name.contains("._ZN") => format!("{}17h*", &name[..at]),
+        (_, Some((stem, _))) => format!("{stem}*"),
         _ => name.to_owned(),
     };
     let mut parts = name.split("Cs");
@@ -82,6 +83,7 @@ mod tests {
           17d000           17d000      129     1                 _ZN3mcp3run17hfb6a51d4da807976E
           17d129           17d129       20     1         /t/mcp-1.rcgu.o:(.text._RNvNtCsjrHSEGnQ3l9_4core3fmt5write)
           17d200           17d200       10    16         /usr/lib/libc.a(malloc.o):(.text)
+          17d210           17d210       10    16         /usr/lib/crt1.o:(.text)
           17d300           17d300       10    16         /usr/lib/libc.a(malloc.o):(.rodata)
 ";
 
@@ -93,7 +95,8 @@ mod tests {
             (0x17d128, Some("*(.text._ZN3mcp3run17h*)")),
             (0x17d129, Some("*(.text._RNvNtCs*_4core3fmt5write)")),
             (0x17d20f, Some("*libc.a:malloc.o(.text)")),
-            (0x17d210, None),
+            (0x17d210, Some("*crt1.o(.text)")),
+            (0x17d220, None),
             (0x17d300, None),
             (0, None),
         ] {
