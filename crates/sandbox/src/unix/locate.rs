@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::Error;
 use crate::request::Link;
 use crate::unix::shim::{Behind, Variable, behind};
-use crate::unix::walk::walk;
+use crate::unix::walk::{Walked, walk};
 use crate::unix::{layout, peek};
 
 /// A script of a script of a script … ends here, as in the kernel.
@@ -48,24 +48,26 @@ pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Error> {
     let mut found = Located { program: program.clone(), ..Located::default() };
     // What the user named is shown. What a file says belongs to it may be a trap: a package can
     // write what it likes into its own files.
-    if asked_for(command, &program, search) {
-        found.add(&program, search, 0)?;
-    } else if !found.add_found(&program, search, 0)? {
-        return Err(Error::NotExecutable {
-            path: program,
-            why: "is not part of an installation (run it by its own path, or add --read)"
-                .to_owned(),
-        });
-    }
-    let mut file = program;
+    let real = match asked_for(command, &program, search) {
+        true => Some(found.add(&program, way_to(&program)?, search, 0)),
+        false => found.add_found(&program, search, 0)?,
+    };
+    let mut real = real.ok_or_else(|| Error::NotExecutable {
+        path: program,
+        why: "is not part of an installation (run it by its own path, or add --read)".to_owned(),
+    })?;
     for depth in 1..MOST_INTERPRETERS {
-        let real = walk(&file).map(|walked| walked.real).unwrap_or_default();
-        match interpreter(&real, search) {
-            Some(next) if found.add_found(&next, search, depth)? => file = next,
-            _ => return Ok(found),
+        let Some(next) = interpreter(&real, search) else { break };
+        match found.add_found(&next, search, depth)? {
+            Some(next) => real = next,
+            None => break,
         }
     }
     Ok(found)
+}
+
+fn way_to(file: &Path) -> Result<Walked, Error> {
+    walk(file).map_err(|e| Error::NotExecutable { path: file.to_owned(), why: e.to_string() })
 }
 
 /// Whether the program is what was named, and not what a stand-in leads to.
@@ -95,10 +97,15 @@ impl Located {
     }
 
     /// Adds a program that something in a file led to, if it is one that may be shown: of the
-    /// system, on the user's PATH, beside what is shown already, or part of an installation.
-    fn add_found(&mut self, file: &Path, search: &Search<'_>, depth: usize) -> Result<bool, Error> {
-        let walked = walk(file)
-            .map_err(|e| Error::NotExecutable { path: file.to_owned(), why: e.to_string() })?;
+    /// system, on the user's PATH, beside what is shown already, or part of an installation. Then
+    /// the file it is in the end.
+    fn add_found(
+        &mut self,
+        file: &Path,
+        search: &Search<'_>,
+        depth: usize,
+    ) -> Result<Option<PathBuf>, Error> {
+        let walked = way_to(file)?;
         let real = &walked.real;
         let on_path = |place: &Path| {
             search.path.iter().any(|directory| place.parent() == Some(directory.as_path()))
@@ -109,16 +116,13 @@ impl Located {
             || on_path(real)
             || layout::surroundings(real, search.real_home().as_deref()) != [real.as_path()];
         if !fits || !is_program(real) || depth >= MOST_INTERPRETERS {
-            return Ok(false);
+            return Ok(None);
         }
-        self.add(file, search, depth)?;
-        Ok(true)
+        Ok(Some(self.add(file, walked, search, depth)))
     }
 
-    /// Adds a program, every symlink on the way to it, and what is around each.
-    fn add(&mut self, file: &Path, search: &Search<'_>, depth: usize) -> Result<(), Error> {
-        let walked = walk(file)
-            .map_err(|e| Error::NotExecutable { path: file.to_owned(), why: e.to_string() })?;
+    /// Adds a program, every symlink on the way to it, and what is around each. The file it is in the end.
+    fn add(&mut self, file: &Path, walked: Walked, search: &Search<'_>, depth: usize) -> PathBuf {
         if let Some(directory) = file.parent() {
             push_new(&mut self.directories, directory.to_owned());
         }
@@ -140,7 +144,7 @@ impl Located {
             let _ = self.add_found(&base, search, depth + 1);
         }
         self.links.extend(walked.links);
-        Ok(())
+        walked.real
     }
 }
 

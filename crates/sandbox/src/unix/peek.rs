@@ -15,7 +15,7 @@ pub fn head(path: &Path, most: u64) -> Option<Vec<u8>> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(most.min(4096) as usize);
     file.take(most).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
