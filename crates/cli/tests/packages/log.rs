@@ -142,7 +142,7 @@ fn what_was_refused_on_the_network_is_told() {
     require!("userns");
     let user = User::new();
     let connect = "exec 3<>/dev/tcp/192.0.2.1/443";
-    user.mcp(&["run", "--allow-net", "localhost:9", "--", "bash", "-c", connect]);
+    let said = user.mcp(&["run", "--allow-net", "localhost:9", "--", "bash", "-c", connect]);
     let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
-    assert!(log.contains(r#""blocked":{"192.0.2.1:443":1}"#), "{log}");
+    assert!(log.contains(r#""blocked":{"192.0.2.1:443":1}"#), "{log}\n{}", said.err);
 }

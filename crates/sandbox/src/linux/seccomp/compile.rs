@@ -38,16 +38,15 @@ pub fn compile(filter: &Filter) -> Vec<Instruction> {
 }
 
 /// Where numbers begin that share a rule: neighbours often do, and the kernel's time to load a
-/// program grows with its length.
+/// program grows with its length. Rules come in the order of their numbers.
 fn ranges(rules: &[(u32, Label)], none: Label) -> Vec<(u32, Label)> {
-    let mut starts = BTreeMap::from([(0, none)]);
+    let mut ranges = vec![(0, none)];
     for (number, rule) in rules {
-        starts.insert(*number, *rule);
-        if let Some(next) = number.checked_add(1) {
-            starts.insert(next, none);
-        }
+        // Right behind the one before.
+        ranges.pop_if(|(start, _)| start == number);
+        ranges.push((*number, *rule));
+        ranges.extend(number.checked_add(1).map(|next| (next, none)));
     }
-    let mut ranges: Vec<_> = starts.into_iter().collect();
     ranges.dedup_by_key(|(_, rule)| *rule);
     ranges
 }
