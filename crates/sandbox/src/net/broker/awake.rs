@@ -50,6 +50,7 @@ mod tests {
         awake.until = Some(Instant::now() + Duration::from_secs(60));
         assert!(awake.is_awake());
         awake.stay();
+        assert!(awake.until.is_some());
         thread::sleep(MOMENT);
         assert!(!awake.is_awake());
     }
