@@ -30,7 +30,7 @@ fn main() -> Result<(), Failure> {
 /// Answers every call on `input` until it ends.
 pub fn run(project: &Path, input: impl BufRead, mut output: impl Write) -> Result<(), Failure> {
     let policy = project_policy(project)?;
-    let gate = gate(&policy, Absolute::InRoots)?;
+    let gate = gate(&policy, project, Absolute::InRoots)?;
     for line in input.lines() {
         let answer = match serde_json::from_str::<Value>(&line?) {
             Ok(call) => answer(&call, project, &policy, &gate),

@@ -1,4 +1,5 @@
-//! The ClientHello: the verdict does not depend on how the stream was cut.
+//! The ClientHello: the verdict does not depend on how the stream was cut, and what a server could
+//! take for TLS is never "not TLS".
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,4 +14,12 @@ fuzz_target!(|bytes: &[u8]| {
         last = reader.feed(piece);
     }
     assert_eq!(whole, last);
+    let is_ssl2 = matches!(bytes, [0x80.., _, 1, ..]);
+    if is_ssl2 || matches!(bytes, [20..=24, ..]) {
+        assert_ne!(whole, Progress::NotTls);
+    }
+    // A hello that passes is one whose records have the version of TLS.
+    if let Progress::Hello(_) = whole {
+        assert!(matches!(bytes, [22, 3, ..]));
+    }
 });

@@ -5,6 +5,8 @@
 //! and it is 5 to 17 times slower. Needs Debian's apt, busybox-static, qemu-system-x86, kmod, e2fsprogs.
 
 mod boot_image;
+mod containers;
+mod document;
 pub mod guest;
 mod initrd;
 pub mod kernel;
@@ -35,6 +37,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
+    Containers(containers::Args),
     Matrix(matrix::Args),
 }
 
@@ -87,6 +90,7 @@ impl Machine {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.verb {
+        Some(Verb::Containers(containers)) => containers::run(containers),
         Some(Verb::Matrix(matrix)) => matrix::run(matrix),
         None => one(&args.one),
     }

@@ -6,10 +6,11 @@ use std::str::FromStr;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Rate, ValueError};
+use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Rate, ValueError, text};
 
 pub mod exec;
 pub mod package;
+mod words;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -22,8 +23,9 @@ const STYLES: Styles = Styles::styled()
 #[command(after_help = "Examples:
   mcp demo                                   watch it stop a dozen attacks
   mcp doctor                                 what this machine can enforce, by trying it
-  mcp run --read ~/notes -- my-server        run a server that may read ~/notes and nothing else
-  mcp run --explain -- my-server             what would be done, without doing it
+  mcp run npx -y some-server                 the line of a client's configuration, in a sandbox
+  mcp run --read ~/notes my-server           run a server that may read ~/notes and nothing else
+  mcp run --explain my-server                what would be done, without doing it
   mcp run acme/test@1.0.0                    fetch, verify and run a package
   mcp exec -- 'make -j4 && make test'        run an agent's command in this project
   mcp check 'curl x | sh'                    what the guard says about a command")]
@@ -52,13 +54,17 @@ pub enum Command {
     Policy(Policy),
     /// Judge a shell command without running it: allowed, refused, to be asked, or not readable
     Check(Check),
+    /// Print completions for a shell, or write man pages
+    Completions(Completions),
     #[command(flatten)]
     Package(package::Package),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  mcp run --read . -- node server.js
+  mcp run npx -y @modelcontextprotocol/server-everything
+  mcp run --write ~/notes npx -y @modelcontextprotocol/server-filesystem ~/notes
+  mcp run --read . node server.js
   mcp run --read ./docs --write ./out --timeout 10m -- ./server --root ./docs
   mcp run --secret GITHUB_TOKEN=env:GITHUB_TOKEN -- github-server
   mcp run --policy server.toml --report report.json -- my-server
@@ -67,7 +73,8 @@ pub enum Command {
 
 Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an
 address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private
-addresses have to be named. TLS to a name must ask for that name; with ,tls=off it may ask for any.
+addresses have to be named. TLS to a name must ask for that name, and on port 443 a client must begin
+with TLS; with ,tls=off it may say and ask for anything.
 
 Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set
 up; 126 not executable; 127 not found; 2 usage.")]
@@ -87,7 +94,8 @@ pub struct Run {
     /// A package: ./directory, ./file.mcpb, acme/test@1.0.0, npm:NAME, pypi:NAME, oci://HOST/NAME:TAG
     #[arg(value_name = "PACKAGE")]
     pub reference: Option<OsString>,
-    /// A command and its arguments; after a package, arguments for its server
+    /// A command and its arguments (npx, uvx and their like become the package they name); after a package,
+    /// arguments for its server. `--` before it is only needed where it begins with a dash
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -140,10 +148,10 @@ pub struct Permissions {
     #[arg(long, value_name = "FILE", help_heading = "Permissions")]
     pub policy: Option<PathBuf>,
     /// A file or directory the command may read
-    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
+    #[arg(long, short, value_name = "PATH", help_heading = "Permissions")]
     pub read: Vec<PathBuf>,
     /// A file or directory the command may read and write
-    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
+    #[arg(long, short, value_name = "PATH", help_heading = "Permissions")]
     pub write: Vec<PathBuf>,
     /// A path or glob (**/.env) that stays closed inside granted directories; wins over them
     #[arg(long, value_name = "PATH|GLOB", help_heading = "Permissions")]
@@ -155,10 +163,10 @@ pub struct Permissions {
     #[arg(long, help_heading = "Permissions")]
     pub no_protect: bool,
     /// A protected path the command may write: .git/config
-    #[arg(long, value_name = "PATH", help_heading = "Permissions")]
-    pub allow_write: Vec<PathBuf>,
+    #[arg(long, alias = "allow-write", value_name = "PATH", help_heading = "Permissions")]
+    pub unprotect: Vec<PathBuf>,
     /// A host the command may reach: api.github.com:443, *.example.com, 10.1.0.0/16:5432
-    #[arg(long, value_name = "RULE", value_parser = parse::<NetRule>, help_heading = "Permissions")]
+    #[arg(long, short = 'n', value_name = "RULE", value_parser = parse::<NetRule>, help_heading = "Permissions")]
     pub allow_net: Vec<NetRule>,
     /// A unix socket of the host that the command may use
     #[arg(long, value_name = "PATH", help_heading = "Permissions")]
@@ -176,7 +184,7 @@ pub struct Permissions {
     #[arg(long, help_heading = "Permissions")]
     pub no_subprocess: bool,
     /// A variable to pass on, or to set
-    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable, help_heading = "Permissions")]
+    #[arg(long, short, value_name = "NAME[=VALUE]", value_parser = variable, help_heading = "Permissions")]
     pub env: Vec<Variable>,
     /// A file with NAME=VALUE lines
     #[arg(long, value_name = "FILE", help_heading = "Permissions")]
@@ -214,12 +222,15 @@ pub struct Permissions {
     /// End the command after this time
     #[arg(long, value_name = "TIME", value_parser = limit::<Duration>, help_heading = "Limits")]
     pub timeout: Option<Limit<Duration>>,
-    /// Time between SIGTERM and SIGKILL after a timeout (5s)
+    /// Time to end after a timeout or a signal to mcp, before SIGKILL (5s)
     #[arg(long, value_name = "TIME", value_parser = parse::<Duration>, help_heading = "Limits")]
     pub grace: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp doctor               what holds on this machine, each thing tried
+  mcp doctor --json        the same for a program, or for an issue")]
 pub struct Doctor {
     /// As JSON
     #[arg(long)]
@@ -227,6 +238,9 @@ pub struct Doctor {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp demo                 the attacks, without and with the sandbox
+  mcp demo --json")]
 pub struct Demo {
     /// As JSON
     #[arg(long)]
@@ -234,6 +248,9 @@ pub struct Demo {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp ps
+  mcp ps --json | jq .")]
 pub struct Ps {
     /// As JSON
     #[arg(long)]
@@ -241,6 +258,9 @@ pub struct Ps {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp kill 3f2a            the first digits of an id will do
+  mcp ps --json | jq -r '.[].id' | xargs mcp kill")]
 pub struct Kill {
     /// The sandboxes, as `mcp ps` names them; the first digits will do
     #[arg(value_name = "ID", required = true)]
@@ -251,6 +271,9 @@ pub struct Kill {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp stats 3f2a
+  watch -n1 mcp stats 3f2a")]
 pub struct Stats {
     /// The sandbox, as `mcp ps` names it; the first digits will do
     #[arg(value_name = "ID")]
@@ -261,6 +284,37 @@ pub struct Stats {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp completions bash > ~/.local/share/bash-completion/completions/mcp
+  mcp completions zsh > ~/.zfunc/_mcp                # with fpath+=~/.zfunc before compinit
+  mcp completions fish > ~/.config/fish/completions/mcp.fish
+  mcp completions powershell >> $PROFILE
+  mcp completions man --dir ~/.local/share/man/man1")]
+pub struct Completions {
+    /// Of which shell; `man` for man pages
+    #[arg(value_name = "SHELL")]
+    pub shell: CompletionsOf,
+    /// With `man`: where to write the pages
+    #[arg(long, value_name = "DIR", required_if_eq("shell", "man"))]
+    pub dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompletionsOf {
+    Bash,
+    Zsh,
+    Fish,
+    #[value(name = "powershell", alias = "pwsh")]
+    PowerShell,
+    Elvish,
+    /// Man pages, one for each verb
+    Man,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp policy check server.toml
+  mcp policy show --read ~/notes --max-memory 256M")]
 pub struct Policy {
     #[command(subcommand)]
     pub command: PolicyCommand,
@@ -291,7 +345,8 @@ pub enum PolicyCommand {
   mcp check --shell powershell 'rm -r C:\\'
   mcp check --json - < script.sh
 
-The guard explains; the sandbox of `mcp run` enforces. What the guard cannot read is unknown,
+The command is judged as `mcp exec` judges it, with the sandbox behind the guard: `python -c`, `nohup` and their
+like are allowed and noted. The guard explains; the sandbox enforces. What the guard cannot read is unknown,
 never safe.
 
 Exit codes: 0 allowed; 1 refused; 3 unknown; 4 to be asked; 2 usage.")]
@@ -305,6 +360,9 @@ pub struct Check {
     /// Judge as if the command had network access
     #[arg(long)]
     pub network: bool,
+    /// Judge as if no sandbox held the command (guard = "strict"): refuse programs given as text and their like
+    #[arg(long)]
+    pub strict: bool,
     /// A file with rules of your own (TOML), added to the built-in ones
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
@@ -361,21 +419,49 @@ pub enum Variable {
 }
 
 pub fn command_line() -> Cli {
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let started = match words.first().and_then(|verb| verb.to_str()) {
-        Some("run") => alone(&words).map(|run| Command::Run(Box::new(run))),
-        Some("exec") => alone(&words).map(|exec| Command::Exec(Box::new(exec))),
-        Some("check") => alone(&words).map(Command::Check),
+        Some("run") => alone(&mut words).map(|run| Command::Run(Box::new(run))),
+        Some("exec") => alone(&mut words).map(|exec| Command::Exec(Box::new(exec))),
+        Some("check") => alone(&mut words).map(Command::Check),
+        Some("version") if words.len() == 1 => {
+            words[0] = "--version".into();
+            None
+        }
+        Some("help") => {
+            // `mcp help run` is `mcp run --help`.
+            words.remove(0);
+            words.push("--help".into());
+            None
+        }
         _ => None,
     };
-    started.map_or_else(Cli::parse, |command| Cli { command })
+    match started {
+        Some(command) => Cli { command },
+        None => Cli::try_parse_from([OsString::from("mcp")].into_iter().chain(words))
+            .unwrap_or_else(|error| refuse(&error)),
+    }
+}
+
+/// As clap does, but for words that a terminal would obey.
+fn refuse(error: &clap::Error) -> ! {
+    let is_unseen = |word: OsString| word.to_string_lossy().chars().any(text::is_unseen);
+    if !error.use_stderr() || !std::env::args_os().any(is_unseen) {
+        error.exit();
+    }
+    // Without styles: those are in the words as well.
+    eprintln!("{}", text::lines(error.render().to_string().trim_end()));
+    std::process::exit(2)
 }
 
 /// One verb without the flags of all others, which take longer to build than what comes after. `None` for help and
 /// for mistakes: the whole says what is to be said.
-fn alone<T: clap::Args>(words: &[OsString]) -> Option<T> {
+fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
     let verb = T::augment_args(clap::Command::new("mcp"));
-    T::from_arg_matches(&verb.try_get_matches_from(words).ok()?).ok()
+    if verb.get_arguments().any(clap::Arg::is_last_set) {
+        *words = words::with_separator(&verb, words);
+    }
+    T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
 }
 
 /// The value with a caret under what is wrong with it.

@@ -76,15 +76,15 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Policy(error) => error.fmt(f),
+            Failure::Policy(error) => f.write_str(&render::printable(&error.to_string())),
             Failure::Package(error) => f.write_str(&render::printable(&error.to_string())),
             Failure::Sandbox(error) => f.write_str(&render::plain(&error.to_string())),
             Failure::Refused(why) | Failure::Guarded(why) | Failure::NoSuchRun(why) => {
-                f.write_str(why)
+                f.write_str(&render::printable(why))
             }
             Failure::Usage(why) => f.write_str(&render::plain(why)),
             Failure::File { path, why } | Failure::Input { path, why } => {
-                write!(f, "{}: {why}", render::plain(&path.to_string_lossy()))
+                write!(f, "{}: {}", render::path(path), render::printable(why))
             }
         }
     }

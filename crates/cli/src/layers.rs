@@ -4,24 +4,70 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use mcp_files::Links;
 use mcp_policy::{
-    Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerSource, Policy, Protect, SecretRef,
+    CERTIFICATE_VARIABLES, Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerSource, Policy,
+    Protect, SecretRef,
 };
+
+use mcp_sandbox::platform;
 
 use crate::args::{Limit, NetworkFlag, Permissions, Variable};
 use crate::failure::Failure;
-use crate::paths;
+use crate::{paths, render};
 
 /// A file larger than this is not one of ours; it is not even read to its end.
 const LARGEST: u64 = 4 << 20;
 
-pub fn effective(permissions: &Permissions, defaults: Defaults) -> Result<Policy, Failure> {
-    Ok(Policy::merge(&of_people(permissions)?, defaults)?)
+/// What people said: the user's config, a policy file, flags.
+pub struct People {
+    pub layers: Vec<Layer>,
+    env_files: Vec<EnvFile>,
 }
 
-/// What people said: the user's config, a policy file, flags.
-pub fn of_people(permissions: &Permissions) -> Result<Vec<Layer>, Failure> {
+/// An environment file that was read.
+struct EnvFile {
+    path: PathBuf,
+    file: fs::File,
+    /// Variables in it that show a file.
+    showing: Vec<String>,
+}
+
+impl People {
+    /// That no environment file was led elsewhere, or leads elsewhere, by a command that may write it.
+    pub fn check(&self, policy: &Policy) -> Result<(), Failure> {
+        for EnvFile { path, file, showing } in &self.env_files {
+            if let Some(led) = platform::led_out(policy, path, file) {
+                return Err(Failure::Refused(format!(
+                    "not started: --env-file {} {}; name that file itself",
+                    render::path(path),
+                    render::plain(&led.why())
+                )));
+            }
+            if let Some(name) = showing.first()
+                && platform::is_writable(policy, path)
+            {
+                return Err(Failure::Refused(format!(
+                    "not started: {name} in {}, which the command may write, would show a file; set it with \
+                     --env {name}=…",
+                    render::path(path)
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub fn effective(permissions: &Permissions, defaults: Defaults) -> Result<Policy, Failure> {
+    let people = of_people(permissions)?;
+    let policy = Policy::merge(&people.layers, defaults)?;
+    people.check(&policy)?;
+    Ok(policy)
+}
+
+pub fn of_people(permissions: &Permissions) -> Result<People, Failure> {
     let mut layers = Vec::new();
+    let mut env_files = Vec::new();
     if let Some(path) = paths::config_file() {
         match fs::metadata(&path) {
             Ok(_) => layers.push(file(&path, LayerKind::UserConfig)?),
@@ -32,8 +78,8 @@ pub fn of_people(permissions: &Permissions) -> Result<Vec<Layer>, Failure> {
     if let Some(path) = &permissions.policy {
         layers.push(file(path, LayerKind::PolicyFile)?);
     }
-    layers.push(command_line(permissions)?);
-    Ok(layers)
+    layers.push(command_line(permissions, &mut env_files)?);
+    Ok(People { layers, env_files })
 }
 
 pub fn file(path: &Path, kind: LayerKind) -> Result<Layer, Failure> {
@@ -45,14 +91,18 @@ pub fn file(path: &Path, kind: LayerKind) -> Result<Layer, Failure> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)
-        .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
-        .map_err(|e| Failure::input(path, &e))?;
-    Ok(bytes)
+    Ok(opened(path)?.1)
 }
 
-fn command_line(given: &Permissions) -> Result<Layer, Failure> {
+fn opened(path: &Path) -> Result<(fs::File, Vec<u8>), Failure> {
+    let mut bytes = Vec::new();
+    let file = mcp_files::open(path, Links::Follow)
+        .and_then(|file| (&file).take(LARGEST).read_to_end(&mut bytes).map(|_| file))
+        .map_err(|e| Failure::input(path, &e))?;
+    Ok((file, bytes))
+}
+
+fn command_line(given: &Permissions, env_files: &mut Vec<EnvFile>) -> Result<Layer, Failure> {
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
         Err(_) => without_current_directory(given)?,
@@ -67,7 +117,7 @@ fn command_line(given: &Permissions) -> Result<Layer, Failure> {
     for path in &given.deny {
         layer.deny(path);
     }
-    for path in &given.allow_write {
+    for path in &given.unprotect {
         layer.allow_write(path);
     }
     if given.protect {
@@ -101,7 +151,7 @@ fn command_line(given: &Permissions) -> Result<Layer, Failure> {
     }
     limits(given, &mut layer);
     for path in &given.env_file {
-        env_file(path, &mut layer)?;
+        env_files.push(env_file(path, &mut layer)?);
     }
     for variable in &given.env {
         match variable {
@@ -121,12 +171,12 @@ fn command_line(given: &Permissions) -> Result<Layer, Failure> {
 fn without_current_directory(given: &Permissions) -> Result<PathBuf, Failure> {
     let anywhere =
         |path: &&PathBuf| path.is_absolute() || path.starts_with("~") || path.starts_with("**");
-    let paths = [&given.read, &given.write, &given.deny, &given.allow_write, &given.allow_unix];
+    let paths = [&given.read, &given.write, &given.deny, &given.unprotect, &given.allow_unix];
     match paths.into_iter().flatten().find(|path| !anywhere(path)) {
         None => Ok(PathBuf::from("/")),
         Some(path) => Err(Failure::Usage(format!(
             "{}: the current directory is gone; write the path in full",
-            path.display()
+            render::path(path)
         ))),
     }
 }
@@ -181,24 +231,30 @@ fn secret(text: &str) -> Result<(EnvName, SecretRef), Failure> {
 
 /// `NAME=VALUE` lines; blank lines and `#` comments pass. The value is taken as it stands, but
 /// for one pair of quotes around all of it.
-fn env_file(path: &Path, layer: &mut LayerBuilder) -> Result<(), Failure> {
-    let text = String::from_utf8(read(path)?)
-        .map_err(|_| Failure::Usage(format!("{}: is not UTF-8 text", path.display())))?;
+fn env_file(path: &Path, layer: &mut LayerBuilder) -> Result<EnvFile, Failure> {
+    let (file, bytes) = opened(path)?;
+    let mut showing = Vec::new();
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::Usage(format!("{}: is not UTF-8 text", render::path(path))))?;
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let place = format!("{}:{number}", path.display());
+        let place = format!("{}:{number}", render::path(path));
         let line = line.strip_prefix("export ").unwrap_or(line);
         let (name, value) = line
             .split_once('=')
             .ok_or_else(|| Failure::Usage(format!("{place}: expected NAME=VALUE")))?;
         let name: EnvName =
             name.trim().parse().map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
+        if CERTIFICATE_VARIABLES.contains(&name.as_ref()) {
+            showing.push(name.to_string());
+        }
         layer.env_set(name, unquoted(value.trim()));
     }
-    Ok(())
+    let path = std::path::absolute(path).map_err(|e| Failure::input(path, &e))?;
+    Ok(EnvFile { path, file, showing })
 }
 
 fn unquoted(value: &str) -> &str {

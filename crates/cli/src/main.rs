@@ -6,6 +6,7 @@ mod audit;
 mod commands;
 mod failure;
 mod layers;
+mod package_runner;
 mod paths;
 mod progress;
 mod render;
@@ -36,12 +37,13 @@ fn run() -> u8 {
         args::Command::Stats(stats) => commands::stats::run(&stats),
         args::Command::Policy(policy) => commands::policy::run(policy),
         args::Command::Check(check) => commands::check::run(&check),
+        args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Package(verb) => commands::package::run(verb),
     };
     match outcome {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("{} {failure}", render::prefix());
+            render::say(&failure.to_string());
             failure.exit_code()
         }
     }

@@ -2,6 +2,9 @@
 
 use std::io::{self, IsTerminal};
 
+use anstyle::{AnsiColor, Style};
+use mcp_policy::text;
+
 #[derive(Debug, Clone, Copy)]
 pub struct Paint {
     on: bool,
@@ -17,27 +20,27 @@ impl Paint {
     }
 
     pub fn good(self, text: &str) -> String {
-        self.paint("32", text)
+        self.paint(AnsiColor::Green.on_default(), text)
     }
 
     pub fn warn(self, text: &str) -> String {
-        self.paint("33", text)
+        self.paint(AnsiColor::Yellow.on_default(), text)
     }
 
     pub fn bad(self, text: &str) -> String {
-        self.paint("31", text)
+        self.paint(AnsiColor::Red.on_default(), text)
     }
 
     pub fn strong(self, text: &str) -> String {
-        self.paint("1", text)
+        self.paint(Style::new().bold(), text)
     }
 
     pub fn faint(self, text: &str) -> String {
-        self.paint("2", text)
+        self.paint(Style::new().dimmed(), text)
     }
 
-    fn paint(self, code: &str, text: &str) -> String {
-        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    fn paint(self, style: Style, text: &str) -> String {
+        if self.on { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
@@ -53,28 +56,47 @@ pub fn prefix() -> String {
 /// A line on stderr; a closed or full stderr is not worth ending a run for.
 pub fn say(text: &str) {
     use std::io::Write;
-    let _ = writeln!(io::stderr(), "{} {text}", prefix());
+    let _ = writeln!(io::stderr(), "{} {}", prefix(), shown(text));
 }
 
-/// Text that may hold a name from anywhere, without what a terminal would obey.
-pub fn plain(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    text.chars().map(escaped).collect()
+/// A word from outside: a name of a file, a host or a package, an error that quotes one.
+pub fn plain(word: &str) -> String {
+    text::word(word)
+}
+
+/// The same of a path.
+pub fn path(path: &std::path::Path) -> String {
+    text::word(&path.to_string_lossy())
 }
 
 /// The same for text of several lines.
-pub fn printable(text: &str) -> String {
-    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+pub fn printable(lines: &str) -> String {
+    text::lines(lines)
 }
+
+/// What gets to a terminal in the end, whoever wrote it: nothing that it would obey but our own colours.
+fn shown(whole: &str) -> String {
+    let mut parts = whole.split(COLOUR);
+    let mut out = text::lines(parts.next().unwrap_or_default());
+    for part in parts {
+        let colour = COLOURS
+            .iter()
+            .find(|code| part.strip_prefix(**code).is_some_and(|rest| rest.starts_with('m')));
+        out.push_str(if colour.is_some() { COLOUR } else { "\\u{1b}[" });
+        out.push_str(&text::lines(part));
+    }
+    out
+}
+
+/// What begins a colour, and those that there are.
+const COLOUR: &str = "\x1b[";
+const COLOURS: [&str; 6] = ["0", "1", "2", "31", "32", "33"];
 
 /// Output of our own on stdout. A reader that has seen enough (`| head`) is no error.
 pub fn print(text: &str) {
     use std::io::Write;
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(shown(text).as_bytes()).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => say(&format!("standard output: {e}")),
         _ => {}
     }
@@ -90,4 +112,21 @@ pub fn rounded_bytes(count: u64) -> String {
     let value = count as f64 / unit as f64;
     let digits = usize::from(value < 10.0 && value.fract() > 0.04);
     format!("{value:.digits$} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_colours_are_obeyed() {
+        let paint = Paint { on: true };
+        let own = paint.good("good") + &paint.strong("strong") + "\n";
+        assert_eq!(shown(&own), own);
+        assert_eq!(
+            shown("a\x1b[2Jb\x1b[m\x1b]0;t\x07\x1b[1;31mc"),
+            "a\\u{1b}[2Jb\\u{1b}[m\\u{1b}]0;t\\u{7}\\u{1b}[1;31mc"
+        );
+        assert_eq!(shown("\u{202e}x\r\u{9b}1m"), "\\u{202e}x\\r\\u{9b}1m");
+    }
 }

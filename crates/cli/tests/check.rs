@@ -75,8 +75,9 @@ fn own_rules_are_added_and_their_examples_tried() {
     let path = file.to_str().unwrap();
     std::fs::write(&file, rule("deploy prod")).unwrap();
     assert_eq!(code(&["--rules", path, "deploy prod"]), 1);
-    assert_eq!(code(&["--rules", path, "python3 -c pass"]), 0);
-    assert_eq!(code(&["python3 -c pass"]), 1);
+    assert_eq!(code(&["--strict", "--rules", path, "python3 -c pass"]), 0);
+    assert_eq!(code(&["--strict", "python3 -c pass"]), 1);
+    assert_eq!(code(&["python3 -c pass"]), 0);
     std::fs::write(&file, rule("ls")).unwrap();
     let output = check(&["--rules", path, "ls"], "");
     assert_eq!(output.status.code(), Some(2));

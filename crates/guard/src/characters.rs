@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use mcp_policy::text::is_invisible;
+
 use crate::context::Shell;
 
 /// Rules and the places they are about.
@@ -32,16 +34,6 @@ fn is_control(c: char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n')
 }
 
-/// Nothing to see, or the order of what is seen changed.
-pub fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
-}
-
 /// Emoji and some scripts are written with joiners and selectors between characters of theirs.
 fn joins(c: char, before: Option<char>, next: Option<char>) -> bool {
     let foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_control(c));
@@ -55,22 +47,56 @@ fn joins(c: char, before: Option<char>, next: Option<char>) -> bool {
 }
 
 /// Whether the name of a program has letters that look like those of another.
+///
+/// Accented Latin letters, and names wholly in another script, are what people use. Mixed with
+/// ASCII letters, or made of look-alikes alone, another script is a disguise; and so are the
+/// styled, small and wide forms of Latin letters and blanks that are none to a shell.
 pub fn look_alike(name: &str) -> bool {
     if name.is_ascii() {
         return false;
     }
-    name.chars().any(|c| {
-        // Blanks that are none to a shell, letters of other alphabets that look Latin, and the
-        // styled and wide forms of Latin letters.
-        c.is_whitespace()
-            || is_invisible(c)
-            || "аеорсухіјѕԁԛԝһӏАВЕКМНОРСТХІЈЅ".contains(c)
-            || "αινορυχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧ".contains(c)
-            || matches!(c,
-                '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}' | '\u{24b6}'..='\u{24e9}'
-                | '\u{2100}'..='\u{214f}' | '\u{1f130}'..='\u{1f189}' | '\u{2170}'..='\u{217f}'
-                | 'ı' | 'ɡ' | 'ɑ' | 'ո' | 'ս' | 'օ' | 'ꜱ' | 'ᴍ' | 'ʀ' | '∕' | '⁄')
-    })
+    let foreign: Vec<char> =
+        name.chars().filter(|c| !c.is_ascii() && !is_accented_latin(*c)).collect();
+    let has_ascii_letter = name.chars().any(|c| c.is_ascii_alphabetic());
+    let disguises =
+        |c: &char| c.is_whitespace() || is_invisible(*c) || is_combining(*c) || is_styled_latin(*c);
+    foreign.iter().any(disguises)
+        || has_ascii_letter && foreign.iter().any(|c| c.is_alphanumeric() && !is_ideograph(*c))
+        || !foreign.is_empty()
+            && foreign.iter().filter(|c| c.is_alphabetic()).all(|c| looks_latin(*c))
+}
+
+/// `é`, `ß`, `ž`: other letters than `e`, `B`, `z` to everybody. Not the dotless ones.
+fn is_accented_latin(c: char) -> bool {
+    matches!(c, '\u{c0}'..='\u{17f}') && !matches!(c, '×' | '÷' | 'ı' | 'ſ' | 'ĸ' | 'ŀ' | 'ŉ')
+}
+
+/// Marks that are drawn over the letter before them.
+fn is_combining(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}')
+}
+
+/// Chinese, Japanese and Korean look like no Latin letter.
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
+        | '\u{20000}'..='\u{323af}')
+}
+
+/// Latin letters in other clothes: small capitals, wide, mathematical, circled, Roman numerals.
+fn is_styled_latin(c: char) -> bool {
+    matches!(c,
+        '\u{131}' | '\u{138}' | '\u{17f}' | '\u{180}'..='\u{2ff}' | '\u{1d00}'..='\u{1dbf}'
+        | '\u{2100}'..='\u{218f}' | '\u{2460}'..='\u{24ff}' | '\u{2c60}'..='\u{2c7f}'
+        | '\u{a720}'..='\u{a7ff}' | '\u{ab30}'..='\u{ab6f}' | '\u{ff01}'..='\u{ff5e}'
+        | '\u{1d400}'..='\u{1d7ff}' | '\u{1f100}'..='\u{1f1ff}' | '∕' | '⁄' | '․' | '‐'..='―')
+}
+
+/// Letters of other alphabets that are drawn as Latin ones are.
+fn looks_latin(c: char) -> bool {
+    "аеорсухіјѕԁԛԝһӏгпктмнвьАВЕКМНОРСТХІЈЅУ".contains(c)
+        || "αινορυχϲϳκτωΑΒΕΖΗΙΚΜΝΟΡΤΥΧ".contains(c)
+        || "ոսօհցքԼՕՍ".contains(c)
+        || matches!(c, '\u{13a0}'..='\u{13ff}' | '\u{a4d0}'..='\u{a4ff}' | '\u{2c80}'..='\u{2cff}')
 }
 
 #[cfg(test)]
@@ -90,6 +116,22 @@ mod tests {
         assert!(look_alike("сurl"));
         assert!(look_alike("ｒｍ"));
         assert!(look_alike("rm\u{a0}-rf"));
+        for name in [
+            "ϲurl",
+            "сurl",
+            "гm",
+            "вash",
+            "ꓳpenssl",
+            "ᎡᎷ",
+            "ɢit",
+            "sսdo",
+            "ｂａｓｈ",
+            "r\u{301}m",
+            "ѕһ",
+            "𝗋𝗆",
+        ] {
+            assert!(look_alike(name), "{name}");
+        }
     }
 
     #[test]
@@ -98,5 +140,9 @@ mod tests {
         assert!(rules("echo 1️⃣").is_empty());
         assert!(!look_alike("größe.sh"));
         assert!(!look_alike("ls"));
+        for name in ["größe.sh", "café", "naïve.py", "запуск", "ビルド.sh", "빌드", "构建.sh"]
+        {
+            assert!(!look_alike(name), "{name}");
+        }
     }
 }

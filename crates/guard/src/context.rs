@@ -24,14 +24,30 @@ pub enum NetworkAccess {
     Given,
 }
 
+/// What stands behind the guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strictness {
+    /// Perhaps nothing: every rule counts.
+    #[default]
+    Strict,
+    /// A sandbox whose boundaries are whole. What it holds anyway (programs given as text,
+    /// background processes, tools aimed at the sandbox's own loopback) is allowed and noted.
+    Confined,
+}
+
 #[derive(Debug, Clone)]
 pub struct Context {
     pub network: NetworkAccess,
+    pub strictness: Strictness,
     pub rules: Arc<Rules>,
 }
 
 impl Default for Context {
     fn default() -> Context {
-        Context { network: NetworkAccess::None, rules: Rules::built_in() }
+        Context {
+            network: NetworkAccess::None,
+            strictness: Strictness::Strict,
+            rules: Rules::built_in(),
+        }
     }
 }

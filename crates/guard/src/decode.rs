@@ -1,27 +1,26 @@
 //! Encodings that commands hide in.
 
-/// Without blanks; `None` for what is no base64.
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// As `base64 -d` and PowerShell read it: blanks are left out, padding may be missing, both alphabets count.
 pub fn base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
-    let (mut bits, mut count) = (0u32, 0);
-    for c in text.bytes().filter(|c| !c.is_ascii_whitespace()) {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            b'=' => continue,
-            _ => return None,
-        };
-        bits = (bits << 6 | u32::from(value)) & 0x00ff_ffff;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count & 0xff) as u8);
-        }
-    }
-    Some(bytes)
+    let plain: String = text
+        .chars()
+        .filter(|c| !c.is_ascii_whitespace() && *c != '=')
+        .map(|c| match c {
+            '-' => '+',
+            '_' => '/',
+            c => c,
+        })
+        .collect();
+    let lenient = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    // One letter too many holds no whole byte.
+    let whole = if plain.len() % 4 == 1 { plain.get(..plain.len() - 1)? } else { &plain };
+    GeneralPurpose::new(&STANDARD, lenient).decode(whole).ok()
 }
 
 pub fn hex(text: &str) -> Option<Vec<u8>> {

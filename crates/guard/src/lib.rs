@@ -29,8 +29,8 @@ mod verdict;
 mod wildcard;
 mod windows;
 
-pub use context::{Context, NetworkAccess, Shell};
-pub use rules::{Group, Rule, Rules, RulesError};
+pub use context::{Context, NetworkAccess, Shell, Strictness};
+pub use rules::{Confined, Group, Rule, Rules, RulesError};
 pub use verdict::{Decision, Finding, Verdict};
 pub use windows::{PARSE_SCRIPT, Parsed, may_be_parsed};
 

@@ -193,6 +193,8 @@ fn suffix(own: &[Step], wanted: &Pattern) -> Tri {
 fn one(step: &Step, name: &str) -> Tri {
     match step {
         Step::Known(own) => wildcard::matches(name, own).into(),
+        // Whatever it is.
+        Step::Name | Step::Glob(_) if name == "*" => Tri::Yes,
         // A pattern of the shell against a plain name; two patterns may meet.
         Step::Glob(_) if name.contains(['*', '?']) => Tri::Maybe,
         Step::Glob(glob) => glob_matches(glob, name).into(),

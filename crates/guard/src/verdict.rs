@@ -34,7 +34,7 @@ pub struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     pub decision: Decision,
-    /// The heaviest first; among equals as they stand in the text. Empty when allowed.
+    /// The heaviest first; among equals as they stand in the text. Those that allow are notes.
     pub findings: Vec<Finding>,
 }
 
@@ -56,9 +56,9 @@ impl Verdict {
         Verdict { decision, findings }
     }
 
-    /// The finding that decided.
+    /// The finding that decided; none where the command is allowed.
     pub fn reason(&self) -> Option<&Finding> {
-        self.findings.first()
+        self.findings.first().filter(|finding| finding.decision != Decision::Allow)
     }
 }
 

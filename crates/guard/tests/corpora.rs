@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_guard::{Context, Decision, NetworkAccess, Shell, judge};
+use mcp_guard::{Confined, Context, Decision, NetworkAccess, Shell, Strictness, judge};
 
 /// One entry per line; `⏎` is a newline, `⟨U+202E⟩` a character that should not be in a file.
 fn entry(line: &str) -> String {
@@ -84,15 +84,45 @@ fn everyday_commands_pass() {
     assert!(all.len() >= 400);
 }
 
+/// Behind whole boundaries programs given as text and their like pass, with a note.
+#[test]
+fn behind_a_sandbox_more_everyday_commands_pass_and_are_noted() {
+    let strict = Context { network: NetworkAccess::Given, ..Context::default() };
+    let confined = Context { strictness: Strictness::Confined, ..strict.clone() };
+    for line in include_str!("../corpus/everyday-confined.txt").lines() {
+        let command = entry(line);
+        assert_ne!(judge(&command, Shell::Bash, &strict).decision, Decision::Allow, "{command}");
+        let verdict = judge(&command, Shell::Bash, &confined);
+        assert_eq!(verdict.decision, Decision::Allow, "{command}: {verdict:?}");
+        assert!(!verdict.findings.is_empty(), "{command} is not noted");
+        assert!(verdict.reason().is_none());
+    }
+    let offline = Context { network: NetworkAccess::None, ..confined };
+    for command in ["curl localhost:3000", "wget -qO- http://127.0.0.1:8000/", "nc -z localhost 80"]
+    {
+        assert_eq!(judge(command, Shell::Bash, &offline).decision, Decision::Allow, "{command}");
+        assert_eq!(judge(command, Shell::Bash, &Context::default()).decision, Decision::Refuse);
+    }
+    let elsewhere = judge("curl https://example.com", Shell::Bash, &offline);
+    assert_eq!(elsewhere.decision, Decision::Refuse);
+}
+
 #[test]
 fn dangerous_commands_do_not() {
-    let context = Context { network: NetworkAccess::Given, ..Context::default() };
+    let strict = Context { network: NetworkAccess::Given, ..Context::default() };
+    // What is dangerous is stopped behind a sandbox too, but for the rules that leave it to the sandbox.
+    let confined = Context { strictness: Strictness::Confined, ..strict.clone() };
     let all = dangerous();
     let mut wrong = Vec::new();
     let mut figures: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in &all {
-        let context =
-            if entry.rule.starts_with("network-tool") { &Context::default() } else { &context };
+        let left_to_sandbox =
+            strict.rules.get(&entry.rule).is_some_and(|rule| rule.confined == Confined::Note);
+        let context = match entry.rule.as_str() {
+            rule if rule.starts_with("network-tool") => &Context::default(),
+            _ if left_to_sandbox => &strict,
+            _ => &confined,
+        };
         let verdict = judge(&entry.command, entry.shell, context);
         let by_rule = verdict
             .findings

@@ -97,7 +97,7 @@ impl List {
         for path in &layer.filesystem.allow_write {
             let shown = shown(&path.value);
             let text = format!("write {shown} even where settings are protected");
-            self.add(text, format!("--allow-write {shown}"), |layer| {
+            self.add(text, format!("--unprotect {shown}"), |layer| {
                 layer.filesystem.allow_write.push(path.clone());
             });
         }
@@ -235,15 +235,7 @@ impl List {
 
 /// For a person, and for a shell to take back.
 fn shown(path: &Path) -> String {
-    let text: String = path
-        .to_string_lossy()
-        .chars()
-        .flat_map(|c| {
-            let escaped: Vec<char> =
-                if c.is_control() { c.escape_default().collect() } else { vec![c] };
-            escaped
-        })
-        .collect();
+    let text = mcp_policy::text::word(&path.to_string_lossy());
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@,~".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
@@ -285,7 +277,7 @@ mod tests {
             [
                 "--read '/home/me/a b'",
                 "--write /w",
-                "--allow-write /w/.git/config",
+                "--unprotect /w/.git/config",
                 "--allow-net x.org:443",
                 "--allow-unix /s",
                 "--listen 80",

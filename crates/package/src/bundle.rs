@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::path::Path;
 
+use mcp_files::Links;
+
 use crate::archive::{self, Effort, Limits, Picked};
 use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Result};
 use crate::manifest::{Files, MCPB, Manifest, OURS, Platform};
 use crate::pack::{Packed, Take, pack};
-use crate::store::{Addition, BUNDLE, Descriptor, ImageManifest, SERVER, Store, stage};
+use crate::store::{Addition, BUNDLE, Descriptor, ImageManifest, SERVER, Store, Under, stage};
 
 /// A bundle and what it says of itself.
 pub struct Bundle {
@@ -34,7 +36,7 @@ pub fn manifests(path: &Path) -> Result<Files> {
 /// What a bundle says of itself, on whatever system it is for.
 pub fn look(path: &Path) -> Result<Bundle> {
     let manifest = named(&manifests(path)?).map_err(|error| error.within(path.display()))?;
-    let file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
+    let file = mcp_files::open(path, Links::Follow).map_err(|e| Error::io("read", path, &e))?;
     let (digest, size) = Digest::of_reader(file).map_err(|e| Error::io("read", path, &e))?;
     Ok(Bundle { name: manifest.name, version: manifest.version, digest, size })
 }
@@ -79,14 +81,14 @@ pub fn pack_to(directory: &Path, to: &Path) -> Result<(Packed, Bundle)> {
 }
 
 impl Store {
-    /// Takes a bundle file in, under the names given besides its own.
+    /// Takes a bundle file in. What it calls itself is not what leads to it.
     pub fn add_bundle(
         &self,
         path: &Path,
-        names: &[String],
-        source: &str,
+        under: Under<'_>,
         server_json: Option<&str>,
     ) -> Result<Digest> {
+        self.check_free(&under, None)?;
         let staging = self.staging()?;
         let copy = staging.path().join("bundle");
         let (digest, size) = stage(path, &copy)?;
@@ -101,6 +103,6 @@ impl Store {
         }
         let manifest =
             ImageManifest::package(&manifest.name, &manifest.version, layers).to_bytes()?;
-        self.add(&Addition { names, manifest: &manifest, blobs: &blobs, source, signature: None })
+        self.add(&Addition { under, manifest: &manifest, blobs: &blobs, signature: None })
     }
 }

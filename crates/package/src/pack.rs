@@ -1,6 +1,6 @@
 //! A directory → a bundle. The same names, modes and contents give the same bytes, anywhere.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -93,7 +93,7 @@ impl<W: Write> Packing<W> {
                 "{inner}: is larger than a package's file can be (1 GiB)"
             )));
         }
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = mcp_files::open(path, mcp_files::Links::Refuse).map_err(failed)?;
         let is_executable = is_executable(&metadata, inner);
         self.packed.files += 1;
         self.packed.bytes += metadata.len();

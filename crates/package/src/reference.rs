@@ -67,7 +67,7 @@ const FORMS: &str = "expected ./directory, ./file.mcpb, npm:NAME@VERSION, pypi:N
                      NAMESPACE/NAME@VERSION or oci://HOST/NAME:TAG; a command goes after --";
 
 fn wrong<T>(text: &str, why: impl fmt::Display) -> Result<T> {
-    let shown: String = text.chars().take(200).flat_map(char::escape_debug).collect();
+    let shown: String = mcp_policy::text::word(text).chars().take(200).collect();
     Err(Error::usage(format!("\"{shown}\": {why}"), ""))
 }
 
@@ -84,7 +84,8 @@ impl FromStr for Reference {
                 false => Ok(Reference::Path(text.into())),
             };
         }
-        if let Some(c) = text.chars().find(|c| c.is_control() || c.is_whitespace()) {
+        if let Some(c) = text.chars().find(|c| mcp_policy::text::is_unseen(*c) || c.is_whitespace())
+        {
             return wrong(text, format!("{c:?} cannot be part of a reference; {FORMS}"));
         }
         if let Some(rest) = text.strip_prefix("npm:") {

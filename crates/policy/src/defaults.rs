@@ -11,8 +11,8 @@ pub struct Defaults {
     pub protect: Protect,
 }
 
-/// Language, terminal and certificates: nothing that names a person, a place or a key.
-const ENV_ALLOW: [&str; 15] = [
+/// Language and terminal: nothing that names a person, a place or a key.
+const ENV_ALLOW: [&str; 10] = [
     "LANG",
     "LANGUAGE",
     "LC_*",
@@ -23,6 +23,11 @@ const ENV_ALLOW: [&str; 15] = [
     "FORCE_COLOR",
     "CLICOLOR",
     "CLICOLOR_FORCE",
+];
+
+/// Variables whose value is a file or directory of certificates. They are passed on, and what they name is shown:
+/// whoever sets one shows a file.
+pub const CERTIFICATE_VARIABLES: [&str; 5] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
@@ -68,7 +73,11 @@ impl Defaults {
                 timeout: default(timeout),
                 grace: default(Duration::from_secs(5)),
             },
-            env_allow: ENV_ALLOW.map(EnvPattern::built_in).to_vec(),
+            env_allow: ENV_ALLOW
+                .into_iter()
+                .chain(CERTIFICATE_VARIABLES)
+                .map(EnvPattern::built_in)
+                .collect(),
             protect: Protect::Nothing,
         }
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use crate::ValueError;
-use crate::excerpt::printable_text;
+use crate::text;
 
 /// The name of an environment variable: not empty, no `=`, no control character.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,7 +103,7 @@ macro_rules! text {
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&printable_text(&self.0))
+                f.write_str(&text::word(&self.0))
             }
         }
 

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::text::is_unseen;
+
 /// Terminal columns shown of a long line.
 const WINDOW: usize = 100;
 
@@ -90,25 +92,10 @@ impl Excerpt {
     }
 }
 
-/// Text from outside with every character that could steer a terminal made visible.
-pub(crate) fn printable_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if steers_terminal(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
-    }
-    out
-}
-
-/// Control characters, and the invisible ones that reorder what is around them.
-pub(crate) fn steers_terminal(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}
-
 fn printable(c: char) -> (char, usize) {
     match c {
         '\t' => ('\t', 4),
-        c if steers_terminal(c) => ('\u{FFFD}', 1),
+        c if is_unseen(c) => ('\u{FFFD}', 1),
         c => (c, width(c)),
     }
 }

@@ -134,17 +134,6 @@ fn looks_like_an_address(name: &str) -> bool {
         || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// A name as people write it, perhaps in their own script. On the wire it is ASCII.
-fn written_name(text: &str) -> Result<HostName, ValueError> {
-    match crate::idn::to_ascii(text) {
-        Some(ascii) if !text.is_ascii() => {
-            // Spans of the turned name would point at the wrong place.
-            ascii.parse().map_err(|error: ValueError| ValueError { span: 0..text.len(), ..error })
-        }
-        _ => text.parse(),
-    }
-}
-
 impl Host {
     /// Reads a name, `*.name`, an IPv4 address or an IPv4 network. IPv6 is in brackets and
     /// comes through [`Host::parse_ip`].
@@ -157,14 +146,14 @@ impl Host {
             ));
         }
         if let Some(name) = text.strip_prefix("*.") {
-            let name = written_name(name).map_err(|error: ValueError| error.shifted(2))?;
+            let name = name.parse::<HostName>().map_err(|error: ValueError| error.shifted(2))?;
             return Ok(Self::Name { name, wildcard: Wildcard::AnySubdomain });
         }
         let address = text.split_once('/').map_or(text, |(address, _)| address);
         if address.parse::<IpAddr>().is_ok() {
             return Self::parse_ip(text);
         }
-        Ok(Self::Name { name: written_name(text)?, wildcard: Wildcard::Exact })
+        Ok(Self::Name { name: HostName::from_str(text)?, wildcard: Wildcard::Exact })
     }
 
     /// Reads an address, or a network with its prefix length.

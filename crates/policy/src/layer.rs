@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Position};
-use crate::excerpt::printable_text;
 use crate::policy::{Env, Filesystem, NetworkMode, Sourced, Subprocess, Trust};
+use crate::text;
 use crate::{Bytes, Cores, Duration, LayerBuilder, NetRule, Origin, Protect, Rate, Tools, parse};
 
 /// The largest policy file that is read. A thousand rules are a hundredth of it.
@@ -147,7 +147,7 @@ impl LayerSource {
             Some(below) => Path::new("~").join(below),
             None => self.path.clone(),
         };
-        printable_text(&path.to_string_lossy())
+        text::word(&path.to_string_lossy())
     }
 
     pub(crate) fn origin(&self, line: usize) -> Origin {

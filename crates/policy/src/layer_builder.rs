@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 
 use crate::error::Error;
-use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerKind};
 use crate::limit_rules::{Limit, LimitValue};
 use crate::paths::{PathRoots, Tilde};
 use crate::policy::{NetworkMode, Sourced, Subprocess, Trust};
+use crate::text;
 use crate::{
     Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Origin, Protect, Rate, SecretRef,
     ValueError, parse,
@@ -32,7 +32,7 @@ impl LayerBuilder {
 
     pub(crate) fn manifest(place: String, base: PathBuf, home: Option<PathBuf>) -> Self {
         let layer = Layer::empty(LayerKind::Manifest);
-        let place = Some(printable_text(&place));
+        let place = Some(text::word(&place));
         Self { layer, roots: PathRoots { base, home }, place, error: None }
     }
 
@@ -99,7 +99,7 @@ impl LayerBuilder {
 
     /// Takes the protection from a path inside a writable one.
     pub fn allow_write(&mut self, path: impl Into<PathBuf>) -> &mut Self {
-        let path = self.path(path.into(), "--allow-write");
+        let path = self.path(path.into(), "--unprotect");
         self.layer.filesystem.allow_write.extend(path);
         self
     }
@@ -258,7 +258,7 @@ impl LayerBuilder {
                 return Err(Error::plain(
                     format!(
                         "{} is given to both {verb} and deny",
-                        printable_text(&denied.value.to_string_lossy())
+                        text::word(&denied.value.to_string_lossy())
                     ),
                     "deny always wins: remove one of them",
                 ));

@@ -9,11 +9,11 @@ use std::collections::HashSet;
 use std::hash::Hash;
 
 use crate::error::Error;
-use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerKind, LayerLimits};
 use crate::policy::{
     Env, Filesystem, Limits, Network, NetworkMode, Policy, Process, Sourced, Subprocess, Trust,
 };
+use crate::text;
 use crate::{Defaults, Origin, Protect};
 
 impl Policy {
@@ -87,9 +87,10 @@ fn merge_network(people: &[&Layer]) -> Result<Network, Error> {
         return Ok(network);
     }
     let allow = network.allow.first().map(|rule| (format!("allow {}", rule.value), &rule.origin));
-    let unix = network.unix.first().map(|path| {
-        (format!("unix {}", printable_text(&path.value.to_string_lossy())), &path.origin)
-    });
+    let unix = network
+        .unix
+        .first()
+        .map(|path| (format!("unix {}", text::word(&path.value.to_string_lossy())), &path.origin));
     let listen =
         network.listen.first().map(|port| (format!("listen {}", port.value), &port.origin));
     match allow.or(unix).or(listen) {

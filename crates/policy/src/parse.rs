@@ -15,12 +15,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Error;
-use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerSource};
 use crate::limit_rules::Limit;
 use crate::paths::{PathRoots, Tilde};
 use crate::policy::{NetworkMode, Sourced, Subprocess, Trust};
 use crate::suggest;
+use crate::text;
 use crate::toml_source::TomlSource;
 use crate::{Protect, ValueError};
 pub(crate) use env::check_env_value;
@@ -120,7 +120,7 @@ impl<'a> Schema<'a> {
             .map(|near| format!("did you mean {near:?}?"))
             .or_else(elsewhere)
             .unwrap_or_else(|| format!("known here: {}", known.join(", ")));
-        let shown: String = printable_text(word).chars().take(60).collect();
+        let shown: String = text::word(word).chars().take(60).collect();
         let message = match table {
             Some(table) => format!("unknown key \"{shown}\" in [{table}]"),
             None => format!("unknown key \"{shown}\""),

@@ -1,8 +1,16 @@
 //! What stays as it is inside writable directories, because other programs act on it unasked: git runs
 //! hooks at every commit, editors and agents start what a project's settings name, shells read their
-//! rc files. One list, with the reason for each.
+//! rc files, build tools take programs from their settings. One list, with the reason for each.
 //!
-//! Not on it: what somebody runs on purpose (a Makefile, the scripts of a package).
+//! Not on it:
+//! - what somebody runs on purpose (a Makefile, the scripts of a package);
+//! - what is only read, as every other file of a project is: AGENTS.md, CLAUDE.md, GEMINI.md. Agents are asked to keep them
+//!   up to date, and an agent that obeys them would obey a comment in the code as well;
+//! - names of versions (`.tool-versions`, `.nvmrc`) and `.gitattributes`, which choose among programs that somebody else
+//!   set up.
+
+use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 use serde::{Serialize, Serializer};
 
@@ -19,34 +27,78 @@ impl Serialize for Protect {
     }
 }
 
+/// The flag that makes an exception.
+pub const EXCEPTION: &str = "--unprotect";
+
 /// Where a name is protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Spot {
     /// At the top of a writable directory, and of every repository in it.
     Top,
+    /// There, and in every other directory but those of [`is_of_others`]: editors, agents and build tools are started in
+    /// subdirectories too.
+    Anywhere,
     /// In every git directory: `.git`, those of worktrees and submodules, bare repositories.
     GitDirectory,
 }
 
-/// Names in lower case: file systems that ignore it take `.VSCode` for `.vscode`.
+const EDITORS: &str = "editors run what it names when the project is opened";
+const AGENTS: &str = "agents start what it names, and take their permissions from it";
+const RULES: &str = "agents take their orders from it without being asked";
+const HOOKS: &str = "git's hooks run what it names";
+const BUILDS: &str = "build tools run programs that it names, whatever they are asked for; if your work is to edit it, \
+                      allow it";
+const PACKAGES: &str = "package managers run what it names, and send credentials where it says; if your work is to edit \
+                        it, allow it";
+const SERVICES: &str = "a service runs it with the project's secrets after a push; if your work is to edit it, allow it";
+const SHELLS: &str =
+    "shells run it when they enter the directory; if your work is to edit it, allow it";
+const STARTS: &str = "interpreters and debuggers run it when they start in the directory";
+
+/// Names in lower case: file systems that ignore it take `.VSCode` for `.vscode`. `a/b` is what is called `b` in a
+/// directory that is called `a`; `*` is any beginning.
 pub const LIST: &[(Spot, &[&str], &str)] = &[
     (Spot::GitDirectory, &["hooks"], "git runs what is in it"),
     (Spot::GitDirectory, &["config", "config.worktree"], "git runs programs that it names"),
     (Spot::GitDirectory, &["commondir"], "git takes its settings from where it leads"),
+    (Spot::GitDirectory, &["remotes", "branches"], "git fetches from where it says"),
     (Spot::Top, &[".gitmodules"], "git fetches from where it says"),
     (Spot::Top, &[".gitconfig"], "git runs programs that it names"),
     (
-        Spot::Top,
-        &[".vscode", ".idea", ".vs", ".zed", ".fleet", ".devcontainer", ".devcontainer.json"],
-        "editors run what it names when the project is opened",
+        Spot::Anywhere,
+        &[
+            ".vscode",
+            ".idea",
+            ".vs",
+            ".zed",
+            ".fleet",
+            ".devcontainer",
+            ".devcontainer.json",
+            ".helix",
+            ".theia",
+            ".vim",
+            "*.code-workspace",
+        ],
+        EDITORS,
     ),
     (
-        Spot::Top,
-        &[".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".emacs", ".emacs.d"],
+        Spot::Anywhere,
+        &[
+            ".vimrc",
+            ".exrc",
+            ".nvimrc",
+            ".nvim.lua",
+            ".lazy.lua",
+            ".lvimrc",
+            ".dir-locals.el",
+            ".dir-locals-2.el",
+            ".emacs",
+            ".emacs.d",
+        ],
         "editors run it when a file is opened",
     ),
     (
-        Spot::Top,
+        Spot::Anywhere,
         &[
             ".mcp.json",
             ".claude",
@@ -56,14 +108,195 @@ pub const LIST: &[(Spot, &[&str], &str)] = &[
             ".gemini",
             ".windsurf",
             ".continue",
+            ".continuerc.json",
             ".roo",
+            ".roomodes",
             ".kiro",
             ".amazonq",
             ".opencode",
             "opencode.json",
+            "opencode.jsonc",
+            "crush.json",
+            ".crush.json",
+            "crushrc",
+            ".crushrc",
+            ".qwen",
+            ".kilocode",
+            ".kilocodemodes",
+            ".kilo",
+            "kilo.json",
+            "kilo.jsonc",
+            ".trae",
+            ".factory",
+            ".devin",
+            ".agents",
+            ".agent",
+            ".cline",
+            ".augment",
+            ".junie",
+            ".goose",
+            ".qoder",
+            ".codebuddy",
+            ".iflow",
+            ".kimi",
+            ".openhands",
+            ".amp",
+            ".vibe",
+            ".copilot",
+            ".github/hooks",
+            ".github/agents",
             ".aider.conf.yml",
+            ".aider.model.settings.yml",
         ],
-        "agents start what it names, and take their permissions from it",
+        AGENTS,
+    ),
+    (
+        Spot::Anywhere,
+        &[".cursorrules", ".windsurfrules", ".clinerules", ".roorules", ".goosehints"],
+        RULES,
+    ),
+    (
+        Spot::Anywhere,
+        &[
+            ".husky",
+            ".huskyrc",
+            ".pre-commit-config.yaml",
+            ".pre-commit-config.yml",
+            "prek.toml",
+            "lefthook.yml",
+            "lefthook.yaml",
+            "lefthook.toml",
+            "lefthook.json",
+            "lefthook.jsonc",
+            ".lefthook.yml",
+            ".lefthook.yaml",
+            ".lefthook.toml",
+            ".lefthook.json",
+            ".lefthook.jsonc",
+            "lefthook-local.yml",
+            "lefthook-local.yaml",
+            "lefthook-local.toml",
+            "lefthook-local.json",
+            "lefthook-local.jsonc",
+            ".lefthook-local.yml",
+            ".lefthook-local.yaml",
+            ".lefthook-local.toml",
+            ".lefthook-local.json",
+            ".lefthook-local.jsonc",
+            ".config/lefthook.yml",
+            ".config/lefthook.yaml",
+            ".config/lefthook.toml",
+            ".config/lefthook.json",
+            ".lefthook",
+            ".lefthook-local",
+            ".overcommit.yml",
+            ".git-hooks",
+            "captainhook.json",
+            "grumphp.yml",
+            ".lintstagedrc",
+            ".lintstagedrc.json",
+            ".lintstagedrc.yaml",
+            ".lintstagedrc.yml",
+            ".lintstagedrc.js",
+            ".lintstagedrc.mjs",
+            ".lintstagedrc.cjs",
+            "lint-staged.config.js",
+            "lint-staged.config.mjs",
+            "lint-staged.config.cjs",
+        ],
+        HOOKS,
+    ),
+    (
+        Spot::Anywhere,
+        &[
+            ".cargo/config.toml",
+            ".cargo/config",
+            ".bazelrc",
+            ".bazeliskrc",
+            "user.bazelrc",
+            ".buckconfig",
+            ".buckconfig.local",
+            ".mvn/extensions.xml",
+            ".mvn/jvm.config",
+            ".mvn/maven.config",
+        ],
+        BUILDS,
+    ),
+    (
+        Spot::Anywhere,
+        &[
+            ".npmrc",
+            ".yarnrc",
+            ".yarnrc.yml",
+            ".yarn/plugins",
+            ".yarn/releases",
+            ".yarn/sdks",
+            ".pnpmfile.cjs",
+            ".pnpmfile.mjs",
+            "pnpmfile.cjs",
+            "pnpmfile.js",
+            ".pypirc",
+            ".bundle/config",
+        ],
+        PACKAGES,
+    ),
+    (
+        Spot::Anywhere,
+        &[
+            ".github/workflows",
+            ".github/actions",
+            ".gitlab-ci.yml",
+            ".forgejo/workflows",
+            ".gitea/workflows",
+            ".circleci",
+            ".buildkite",
+            ".woodpecker",
+            ".woodpecker.yml",
+            ".woodpecker.yaml",
+            ".drone.yml",
+            ".cirrus.yml",
+            ".travis.yml",
+            "azure-pipelines.yml",
+            "bitbucket-pipelines.yml",
+            "jenkinsfile",
+        ],
+        SERVICES,
+    ),
+    (
+        Spot::Anywhere,
+        &[
+            ".envrc",
+            ".autoenv.zsh",
+            "mise.toml",
+            ".mise.toml",
+            "mise.local.toml",
+            ".mise.local.toml",
+            ".mise",
+            ".config/mise.toml",
+            ".config/mise",
+            ".rtx.toml",
+        ],
+        SHELLS,
+    ),
+    (
+        Spot::Anywhere,
+        &[
+            ".gdbinit",
+            ".lldbinit",
+            ".pdbrc",
+            ".pdbrc.py",
+            ".irbrc",
+            ".pryrc",
+            ".rprofile",
+            ".renviron",
+            ".octaverc",
+            ".ghci",
+            ".iex.exs",
+            ".ocamlinit",
+            ".erlang",
+            ".perldb",
+        ],
+        STARTS,
     ),
     (
         Spot::Top,
@@ -94,11 +327,92 @@ pub const LIST: &[(Spot, &[&str], &str)] = &[
     (Spot::Top, &[".ssh", ".gnupg"], "it decides who may log in, and what is trusted"),
 ];
 
+/// Directories that hold the work of others, which nobody opens as a project of its own. Packages bring settings of
+/// editors and services along by the thousand, and some are checked against a digest.
+const OF_OTHERS: &[&str] = &[
+    "__pypackages__",
+    ".nox",
+    ".pnpm-store",
+    ".tox",
+    ".venv",
+    "bower_components",
+    "dist-packages",
+    "node_modules",
+    "site-packages",
+    "target",
+    "vendor",
+    "venv",
+];
+
+/// Whether names that count anywhere do not count in a directory of this name, and below.
+pub fn is_of_others(directory: &[u8]) -> bool {
+    OF_OTHERS.iter().any(|own| directory.eq_ignore_ascii_case(own.as_bytes()))
+}
+
 /// Why a name is protected in such a place; `None` where it is not.
 pub fn reason(spot: Spot, name: &[u8]) -> Option<&'static str> {
-    let is_listed =
-        |names: &[&str]| names.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()));
-    LIST.iter().find(|(place, names, _)| *place == spot && is_listed(names)).map(|(.., why)| *why)
+    reason_in(spot, None, name)
+}
+
+/// As [`reason`], in a directory of this name.
+pub fn reason_in(spot: Spot, directory: Option<&[u8]>, name: &[u8]) -> Option<&'static str> {
+    let names = names();
+    let whole = directory.filter(|name| is_above(name)).map(|above| [above, name].join(&b'/'));
+    let listed = [Some(name), whole.as_deref()].into_iter().flatten().find_map(|name| {
+        let compare = |own: &&Name| compare(own.text.as_bytes(), name);
+        let from = names.partition_point(|own| compare(&own).is_lt());
+        let same = names.iter().skip(from).take_while(|own| compare(own).is_eq());
+        same.filter(|own| own.spot == spot).map(|own| own.why).next()
+    });
+    listed.or_else(|| of_suffix(spot, name))
+}
+
+/// Whether the list has names in a directory of this name.
+fn is_above(directory: &[u8]) -> bool {
+    static ABOVE: OnceLock<Vec<&'static str>> = OnceLock::new();
+    let above = ABOVE.get_or_init(|| {
+        let all = names().iter().filter_map(|name| name.text.split_once('/'));
+        let mut above: Vec<&str> = all.map(|(above, _)| above).collect();
+        above.dedup();
+        above
+    });
+    above.iter().any(|own| directory.eq_ignore_ascii_case(own.as_bytes()))
+}
+
+fn of_suffix(spot: Spot, name: &[u8]) -> Option<&'static str> {
+    let ends = |own: &str| {
+        own.strip_prefix('*').is_some_and(|suffix| {
+            let start = name.len().saturating_sub(suffix.len());
+            name.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(suffix.as_bytes()))
+        })
+    };
+    let suffixes = names().iter().take_while(|name| name.text.starts_with('*'));
+    suffixes.filter(|own| own.spot == spot).find(|own| ends(own.text)).map(|own| own.why)
+}
+
+struct Name {
+    text: &'static str,
+    spot: Spot,
+    why: &'static str,
+}
+
+/// In order: every name in a project is looked for.
+fn names() -> &'static [Name] {
+    static NAMES: OnceLock<Vec<Name>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let of = |(spot, names, why): &(Spot, &'static [&'static str], &'static str)| {
+            let (spot, why) = (*spot, *why);
+            names.iter().map(move |text| Name { text, spot, why }).collect::<Vec<_>>()
+        };
+        let mut all: Vec<Name> = LIST.iter().flat_map(of).collect();
+        all.sort_by(|a, b| a.text.cmp(b.text));
+        all
+    })
+}
+
+/// A name of the list, in lower case, with one in any case.
+fn compare(own: &[u8], name: &[u8]) -> Ordering {
+    own.iter().copied().cmp(name.iter().map(u8::to_ascii_lowercase))
 }
 
 #[cfg(test)]
@@ -107,26 +421,53 @@ mod tests {
 
     #[test]
     fn names_count_in_any_case_and_in_their_place_alone() {
-        assert!(reason(Spot::Top, b".VSCode").is_some());
+        assert!(reason(Spot::Anywhere, b".VSCode").is_some());
         assert!(reason(Spot::GitDirectory, b"Config").is_some());
         assert!(reason(Spot::Top, b"config").is_none());
         assert!(reason(Spot::GitDirectory, b".vscode").is_none());
-        assert!(reason(Spot::Top, b".vscode2").is_none());
+        assert!(reason(Spot::Anywhere, b".vscode2").is_none());
+        assert!(reason(Spot::Anywhere, b"app.Code-Workspace").is_some());
+        assert!(reason(Spot::Anywhere, b"code-workspace").is_none());
+        assert!(reason_in(Spot::Anywhere, Some(b".Cargo"), b"config.toml").is_some());
+        assert!(reason_in(Spot::Anywhere, Some(b".github"), b"CODEOWNERS").is_none());
+        for plain in [&b"config.toml"[..], b"workflows", b".cargo", b".github", b"", b"*"] {
+            assert!(reason(Spot::Anywhere, plain).is_none(), "{plain:?}");
+        }
+        assert!(is_of_others(b"Node_Modules") && !is_of_others(b"src"));
+    }
+
+    #[test]
+    fn every_name_of_the_list_is_found() {
+        for (spot, names, why) in LIST {
+            for name in *names {
+                let name = name.replace('*', "x");
+                let (directory, last) = match name.split_once('/') {
+                    Some((directory, last)) => (Some(directory.as_bytes()), last),
+                    None => (None, name.as_str()),
+                };
+                let upper = last.to_ascii_uppercase();
+                assert_eq!(reason_in(*spot, directory, upper.as_bytes()), Some(*why), "{name}");
+            }
+        }
     }
 
     #[test]
     fn the_list_is_in_lower_case_and_has_each_name_once() {
-        let mut all: Vec<(bool, &str)> = Vec::new();
+        let mut all: Vec<(Spot, &str)> = Vec::new();
         for (spot, names, why) in LIST {
             assert!(!why.is_empty() && !names.is_empty());
-            all.extend(names.iter().map(|name| (*spot == Spot::Top, *name)));
+            all.extend(names.iter().map(|name| (*spot, *name)));
         }
-        assert!(
-            all.iter().all(|(_, name)| name.to_ascii_lowercase() == *name && !name.contains('/'))
-        );
+        for (spot, name) in &all {
+            let (slashes, stars) = (name.matches('/').count(), name.matches('*').count());
+            assert_eq!(name.to_ascii_lowercase(), **name);
+            assert!(slashes + stars <= 1 && (stars == 0 || name.starts_with('*')), "{name}");
+            assert!(slashes == 0 || *spot == Spot::Anywhere, "{name}");
+        }
         let count = all.len();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), count);
+        assert!(OF_OTHERS.iter().all(|name| name.to_ascii_lowercase() == **name));
     }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::excerpt::printable_text;
+use crate::text;
 use crate::{EnvName, ValueError};
 
 /// A reference the launcher follows when the run starts.
@@ -57,8 +57,8 @@ impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Env(name) => write!(f, "env:{name}"),
-            Self::File(path) => write!(f, "file:{}", printable_text(&path.to_string_lossy())),
-            Self::Command(command) => write!(f, "cmd:{}", printable_text(command)),
+            Self::File(path) => write!(f, "file:{}", text::word(&path.to_string_lossy())),
+            Self::Command(command) => write!(f, "cmd:{}", text::word(command)),
         }
     }
 }

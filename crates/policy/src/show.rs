@@ -4,8 +4,8 @@
 use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
-use crate::excerpt::steers_terminal;
 use crate::policy::{NetworkMode, Policy, Sourced, Subprocess, Trust};
+use crate::text::is_unseen;
 use crate::{Origin, Protect, SecretRef};
 
 impl Policy {
@@ -144,7 +144,7 @@ fn reference_text(reference: &SecretRef) -> Option<String> {
 
 /// One line, whatever is in it: a comment must not end early and become policy.
 fn comment(text: &str) -> String {
-    text.chars().map(|c| if steers_terminal(c) { '\u{FFFD}' } else { c }).collect()
+    text.chars().map(|c| if is_unseen(c) { '\u{FFFD}' } else { c }).collect()
 }
 
 fn key(name: &str) -> String {
@@ -161,8 +161,11 @@ fn quoted(text: &str) -> String {
             '"' | '\\' => out.extend(['\\', c]),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            c if steers_terminal(c) => {
-                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            c if is_unseen(c) => {
+                let _ = match u32::from(c) {
+                    code @ ..=0xFFFF => write!(out, "\\u{code:04X}"),
+                    code => write!(out, "\\U{code:08X}"),
+                };
             }
             c => out.push(c),
         }

@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     }
     known
         .iter()
-        .map(|known| (distance(&word, known), *known))
+        .map(|known| (strsim::damerau_levenshtein(&word, known), *known))
         .filter(|(distance, known)| *distance <= (known.len() / 3).max(1))
         .min()
         .map(|(_, known)| known)
@@ -32,25 +32,6 @@ const ALIASES: [(&str, &str); 11] = [
     ("fs", "filesystem"),
     ("environment", "env"),
 ];
-
-/// Edits between two words, a swap of neighbours counting as one.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let differs = usize::from(a[i - 1] != b[j - 1]);
-            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + differs);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
 
 #[cfg(test)]
 mod tests {

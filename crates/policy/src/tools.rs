@@ -17,6 +17,24 @@ pub struct Tools {
     /// Whether file tools take absolute paths outside of the roots.
     pub allow_absolute: Option<Sourced<bool>>,
     pub fallback: Option<Sourced<Fallback>>,
+    pub guard: Option<Sourced<GuardMode>>,
+}
+
+/// How much the guard refuses while the sandbox's boundaries are whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardMode {
+    /// What the sandbox holds anyway is allowed and noted in the report.
+    #[default]
+    Usual,
+    /// Programs given as text, detaching and their like are refused.
+    Strict,
+}
+
+impl GuardMode {
+    /// The words of a config file.
+    pub const WORDS: [(&str, GuardMode); 2] =
+        [("usual", GuardMode::Usual), ("strict", GuardMode::Strict)];
 }
 
 /// What to do when a boundary cannot be enforced.

@@ -6,11 +6,11 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use crate::Protect;
-use crate::excerpt::printable_text;
 use crate::layer::{Layer, LayerKind};
 use crate::limit_rules::Limit;
 use crate::paths::is_within;
 use crate::policy::{NetworkMode, Policy, Sourced, Subprocess, Trust};
+use crate::text;
 
 /// One line for each wish that the policy does not grant: what, who asked, and the flag that
 /// would grant it. Wishes are a manifest's, and a person's own that a denial takes away.
@@ -48,7 +48,7 @@ impl Unmet<'_> {
         ];
         for (verb, asked, granted, flag) in asked {
             for path in asked {
-                let what = format!("{verb} {}", printable_text(&path.value.to_string_lossy()));
+                let what = format!("{verb} {}", text::word(&path.value.to_string_lossy()));
                 let is_denied = is_within(&path.value, &denied);
                 let mut denials = policy.filesystem.deny.iter();
                 if is_denied
@@ -65,8 +65,8 @@ impl Unmet<'_> {
             policy.protect.value == Protect::Usual && !is_within(&path.value, &unprotected)
         }) {
             let what =
-                format!("change the protected {}", printable_text(&path.value.to_string_lossy()));
-            self.note(what, path, "give it with --allow-write");
+                format!("change the protected {}", text::word(&path.value.to_string_lossy()));
+            self.note(what, path, "give it with --unprotect");
         }
     }
 
@@ -86,7 +86,7 @@ impl Unmet<'_> {
         }
         let sockets = values(&network.unix);
         for path in layer.unix.iter().filter(|path| !is_within(&path.value, &sockets)) {
-            let shown = printable_text(&path.value.to_string_lossy());
+            let shown = text::word(&path.value.to_string_lossy());
             self.note(format_args!("connect to {shown}"), path, "give it with --allow-unix");
         }
         for port in &layer.listen {

@@ -208,6 +208,39 @@ impl Pages {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl Pages {
+    /// Memory of which so few bytes are read that the tables the kernel keeps for it are all it takes: this many bytes
+    /// of them.
+    pub fn tables(bytes: usize) -> io::Result<Pages> {
+        /// What one page of a table is for.
+        const REACH: usize = 512 * 4096;
+        let length = (bytes / 4096).max(1) * REACH;
+        // SAFETY: a new anonymous mapping at an address the kernel chooses overlaps nothing.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let pages = Pages { start: start.cast(), length };
+        // SAFETY: advice on the mapping made above changes none of its contents. A huge page needs no table.
+        unsafe { libc::madvise(start, length, libc::MADV_NOHUGEPAGE) };
+        for offset in (0..length).step_by(REACH) {
+            // SAFETY: `offset` is below the length of the mapping; volatile, because nobody uses what is read.
+            unsafe { pages.start.add(offset).read_volatile() };
+        }
+        Ok(pages)
+    }
+}
+
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `touch`, is unmapped once, and nothing borrows from it.

@@ -31,7 +31,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use mcp_guard::paths::{Absolute, Gate, GateBuilder, Refusal};
-pub use mcp_guard::{Context, Decision, NetworkAccess, Shell, Verdict};
+pub use mcp_guard::{Context, Decision, NetworkAccess, Shell, Strictness, Verdict};
 use mcp_policy::{Defaults, Layer, NetworkMode, Policy};
 
 use crate::error::Error;
@@ -68,12 +68,14 @@ pub struct Prepared {
 /// The policy says what may be written, usually [`project_policy`]. Programs that the command names, and those
 /// that builds usually need, are shown where the user has them.
 pub fn prepare_run_command(command: &str, shell: Shell, policy: Policy) -> Prepared {
-    prepare_with(command, shell, policy, &Context::default())
+    let context = Context { strictness: Strictness::Confined, ..Context::default() };
+    prepare_with(command, shell, policy, &context)
 }
 
-/// As [`prepare_run_command`], with rules of your own. Whether there is a network is taken from the policy.
+/// As [`prepare_run_command`], with rules of your own and, with [`Strictness::Strict`], without leave for programs
+/// that are given as text (`python -c`) and their like. Whether there is a network is taken from the policy.
 pub fn prepare_with(command: &str, shell: Shell, policy: Policy, context: &Context) -> Prepared {
-    let context = Context { network: network(&policy), rules: context.rules.clone() };
+    let context = Context { network: network(&policy), ..context.clone() };
     let verdict = judge(command, shell, &context);
     let words = words(command, shell);
     let mut sandbox = Sandbox::new(&words[0]);
@@ -142,7 +144,18 @@ pub fn judged(verdict: &Verdict) -> Judged {
     };
     Judged {
         decision: decision.to_owned(),
-        rules: verdict.findings.iter().map(|finding| finding.rule.clone()).collect(),
+        rules: verdict
+            .findings
+            .iter()
+            .filter(|finding| finding.decision != Decision::Allow)
+            .map(|finding| finding.rule.clone())
+            .collect(),
+        noted: verdict
+            .findings
+            .iter()
+            .filter(|finding| finding.decision == Decision::Allow)
+            .map(|finding| finding.rule.clone())
+            .collect(),
         why: verdict.reason().map(|finding| finding.human.clone()),
     }
 }
@@ -224,16 +237,61 @@ pub fn policy_with(directory: &Path, layers: Vec<Layer>) -> Result<Policy, Error
 }
 
 /// A gate for an agent's file tools, made from the same policy as its commands: what may be written are its
-/// roots, in their order, and deny rules hold in both.
+/// roots, deny rules hold in both, and relative paths begin at the project, as those of commands do. (Of the roots,
+/// those from a config come first.)
 ///
 /// # Errors
 ///
-/// Where a root cannot be opened, or nothing may be written.
-pub fn gate(policy: &Policy, absolute: Absolute) -> Result<Gate, Refusal> {
+/// Where a root cannot be opened, nothing may be written, or the project is not in what may be.
+pub fn gate(policy: &Policy, project: &Path, absolute: Absolute) -> Result<Gate, Refusal> {
     let mut roots = policy.filesystem.write.iter().map(|root| root.value.clone());
     let first: GateBuilder = Gate::builder(roots.next().unwrap_or_default());
-    let builder = roots.fold(first, GateBuilder::root).absolute(absolute);
+    let builder = roots.fold(first, GateBuilder::root).start_at(project).absolute(absolute);
     let denied =
         policy.filesystem.deny.iter().map(|rule| rule.value.to_string_lossy().into_owned());
     denied.fold(builder, GateBuilder::deny).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_guard::paths::Intent;
+
+    use super::*;
+
+    /// A config gives `shared` as well, and the project has a file of the same name.
+    #[test]
+    fn relative_paths_begin_at_the_project() {
+        let scratch = std::env::temp_dir().join(format!("mcp-gate-{}", std::process::id()));
+        let (project, shared) = (scratch.join("project"), scratch.join("shared"));
+        for (root, text) in [(&project, "own"), (&shared, "another's")] {
+            std::fs::create_dir_all(root.join("src")).unwrap();
+            std::fs::write(root.join("src/x"), text).unwrap();
+        }
+        let mut config = Layer::command_line(&scratch, None);
+        config.write(&shared);
+        let mut config = config.build().unwrap();
+        config.kind = mcp_policy::LayerKind::UserConfig;
+        let policy = policy_with(&project, vec![config]).unwrap();
+        // The config's root does come first.
+        assert!(policy.filesystem.write[0].value.ends_with("shared"));
+
+        let read = |gate: &Gate, path: &str| {
+            let mut opened = gate.resolve(path, Intent::Read).unwrap();
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut opened.file, &mut text).unwrap();
+            text
+        };
+        let from = |directory: &Path| gate(&policy, directory, Absolute::InRoots);
+        assert_eq!(read(&from(&project).unwrap(), "src/x"), "own");
+        assert_eq!(read(&from(&project.join("src")).unwrap(), "x"), "own");
+        assert_eq!(read(&from(&shared).unwrap(), "src/x"), "another's");
+        // Absolute paths of Windows are tried with the gate itself (mcp-guard).
+        if cfg!(unix) {
+            let absolute = shared.canonicalize().unwrap().join("src/x");
+            assert_eq!(read(&from(&project).unwrap(), absolute.to_str().unwrap()), "another's");
+        }
+        // Nothing becomes writable by being named here.
+        assert!(from(&scratch).is_err());
+        std::fs::remove_dir_all(scratch).unwrap();
+    }
 }

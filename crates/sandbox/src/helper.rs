@@ -43,7 +43,7 @@ pub fn dispatch() {
         None => IS_READY.store(true, Ordering::Relaxed),
         Some(Ok(line)) => serve(line),
         Some(Err(why)) => {
-            eprintln!("mcp-sandbox-helper: {why}");
+            eprintln!("mcp-sandbox-helper: {}", mcp_policy::text::word(&why));
             exit(NOT_SET_UP)
         }
     }

@@ -51,11 +51,28 @@ pub struct Caller {
     pub gid: u32,
     /// Who became root to start it, by sudo's word.
     pub invoker: Option<Ids>,
+    /// For uid 0 of a user namespace that does not have every id, as in a rootless container or below `unshare -r`:
+    /// who it is on the machine.
+    pub rootless: Option<Rootless>,
+}
+
+/// Who root of a rootless container is to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rootless {
+    OrdinaryUser,
+    /// The machine's own root, in a user namespace of its own making.
+    Root,
 }
 
 impl Caller {
+    /// Root of the machine, or of a namespace that has every id of it.
     pub fn is_root(self) -> bool {
-        self.uid == 0
+        self.uid == 0 && self.rootless.is_none()
+    }
+
+    pub fn is_rootless(self) -> bool {
+        self.rootless.is_some()
     }
 }
 

@@ -21,8 +21,13 @@ pub enum Level {
     Home,
 }
 
-/// The file, as a path inside. `home`: where the user's own settings are.
-pub fn texts(identity: Identity, home: Option<&Path>, level: Level) -> Vec<(PathBuf, String)> {
+/// The file, as a path inside. `home`: where the user's own settings are; `is_own`: whether a file is the user's.
+pub fn texts(
+    identity: Identity,
+    home: Option<&Path>,
+    level: Level,
+    is_own: &dyn Fn(&Path) -> bool,
+) -> Vec<(PathBuf, String)> {
     let (Identity::User, Some(home)) = (identity, home) else {
         return Vec::new();
     };
@@ -32,7 +37,8 @@ pub fn texts(identity: Identity, home: Option<&Path>, level: Level) -> Vec<(Path
         Level::System => PathBuf::from("/etc/gitconfig"),
         Level::Home => Path::new(HOME).join(SETTINGS),
     };
-    settings(&[own, home.join(SETTINGS)]).map(|text| (at, text)).into_iter().collect()
+    let files = [own, home.join(SETTINGS)].into_iter().filter(|file| is_own(file));
+    settings(&files.collect::<Vec<_>>()).map(|text| (at, text)).into_iter().collect()
 }
 
 /// What the later files say comes first.

@@ -27,6 +27,7 @@
 pub mod agent;
 mod control;
 mod error;
+mod file_id;
 mod file_names;
 mod glob_set;
 pub mod helper;
@@ -43,6 +44,7 @@ mod report;
 mod request;
 pub mod runs;
 mod sandbox;
+mod termination;
 #[cfg(unix)]
 mod unix;
 mod variables;
@@ -54,18 +56,22 @@ mod wish;
 pub use agent::prepare_run_command;
 pub use control::Control;
 pub use error::{Error, SetupFailure};
+pub use file_id::FileId;
 pub use host::{
-    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, SystemEntry,
+    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, Rootless,
+    SystemEntry,
 };
 pub use linux::step::{Stage, Step};
 pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};
 pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;
 pub use plan::{Describe, Intent, Plan, Planned};
-pub use report::{Answer, Ending, Evidence, Judged, Report, Status, Undone, Usage};
+#[doc(hidden)]
+pub use protected::git_config;
+pub use report::{Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage};
 pub use request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
-    Secret, Stdio,
+    Secret, Stdio, Unshown,
 };
 pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
 pub use wish::{Identity, Wish};

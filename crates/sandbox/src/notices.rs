@@ -20,6 +20,8 @@ impl Notices {
                 // The terminal may be in raw mode while the command has the keyboard. A closed or
                 // full stderr is not worth ending a run for.
                 let end = if stderr.is_terminal() { "\r\n" } else { "\n" };
+                // Names of hosts and files are the command's own words.
+                let line = mcp_policy::text::word(line);
                 let _ = stderr.write_all(format!("mcp: {line}{end}").as_bytes());
             }),
         }

@@ -1,12 +1,17 @@
 //! The one place where the operating system is chosen.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+
+use mcp_policy::Policy;
 
 use crate::error::Error;
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::Report;
-use crate::request::Request;
+use crate::request::{Request, Unshown};
+#[cfg(unix)]
+use crate::unix::writable::Writable;
 use crate::wish::Wish;
 
 #[cfg(target_os = "linux")]
@@ -27,6 +32,30 @@ fn pass(check: Option<Check<'_>>) -> Result<(), Error> {
         Some(check) if !check() => Err(Error::Changed),
         _ => Ok(()),
     }
+}
+
+/// A file that a policy's own command may have put in the place of the one that a person named: how a file that is
+/// open was reached through a place that may be written, and lies outside of it.
+#[cfg(unix)]
+pub fn led_out(policy: &Policy, path: &Path, file: &File) -> Option<Unshown> {
+    Writable::of(policy).led_out(path, file)
+}
+
+/// Whether a path lies in, or leads through, what a policy gives for writing.
+#[cfg(unix)]
+pub fn is_writable(policy: &Policy, path: &Path) -> bool {
+    !Writable::of(policy).is_untouched(path)
+}
+
+/// Not looked at there.
+#[cfg(windows)]
+pub fn led_out(_: &Policy, _: &Path, _: &File) -> Option<Unshown> {
+    None
+}
+
+#[cfg(windows)]
+pub fn is_writable(_: &Policy, _: &Path) -> bool {
+    false
 }
 
 /// Only Linux has to look through directories before a run.

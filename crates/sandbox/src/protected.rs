@@ -4,13 +4,18 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use mcp_policy::protect::EXCEPTION;
 use mcp_policy::{Origin, Policy, Sourced};
 
 use crate::error::Error;
 use crate::file_names;
+use crate::report::{MoreUndone, Undone};
 use crate::request::{DeniedKind, Guarded, Place, Protected, Request};
 
 pub mod git;
+pub mod git_config;
+pub mod git_leads;
+mod way;
 
 pub const GIT_LINK: &str = "git takes its settings from where it leads";
 pub const GIT_PLACE: &str = "git looks for its settings in it";
@@ -18,6 +23,59 @@ pub const UNREAD: &str = "it could not be searched";
 
 /// Each is a mount or an entry of its own, and looked at from inside; who has more of them grants too much.
 const MOST: usize = 4096;
+
+/// What is told of each kind; a command can make any number.
+const MOST_TOLD: usize = 100;
+
+/// What became of things that a command made in protected places.
+#[derive(Debug, Default)]
+pub struct Undoings {
+    removed: Vec<Undone>,
+    left: Vec<Undone>,
+    /// Protected, but others than before: by whom is not known.
+    pub replaced: Vec<String>,
+    /// How many more there are of each kind.
+    pub more: MoreUndone,
+}
+
+impl Undoings {
+    pub fn removed(&mut self, path: &Path, why: &str) {
+        match self.removed.len() < MOST_TOLD {
+            true => self.removed.push(undone(path, why)),
+            false => self.more.removed += 1,
+        }
+    }
+
+    /// It could not be removed.
+    pub fn left(&mut self, path: &Path, why: &str, failed: String) {
+        match self.left.len() < MOST_TOLD {
+            true => self.left.push(Undone { failed: Some(failed), ..undone(path, why) }),
+            false => self.more.left += 1,
+        }
+    }
+
+    /// It has another name now.
+    pub fn set_aside(&mut self, path: &Path, aside: &Path) {
+        let why = "it was replaced while the command ran, by the command or by somebody else";
+        let aside = Some(aside.to_string_lossy().into_owned());
+        self.left.push(Undone { aside, ..undone(path, why) });
+    }
+
+    /// Somebody replaced it, and it was closed to the command again.
+    pub fn replaced(&mut self, path: &Path) {
+        self.replaced.push(path.to_string_lossy().into_owned());
+    }
+
+    /// What could not be undone first.
+    pub fn told(self) -> Vec<Undone> {
+        self.left.into_iter().chain(self.removed).collect()
+    }
+}
+
+fn undone(path: &Path, why: &str) -> Undone {
+    let path = path.to_string_lossy().into_owned();
+    Undone { path, why: why.to_owned(), failed: None, aside: None }
+}
 
 /// What is not protected: it need not be there yet. `real` follows links.
 pub fn exceptions<E: Display>(
@@ -28,7 +86,7 @@ pub fn exceptions<E: Display>(
     let mut paths = Vec::new();
     for Sourced { value: path, origin } in &policy.filesystem.allow_write {
         let flag = match origin {
-            Origin::CommandLine { .. } => "--allow-write".to_owned(),
+            Origin::CommandLine { .. } => EXCEPTION.to_owned(),
             place => format!("{place}: allow_write"),
         };
         let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
@@ -52,7 +110,7 @@ pub fn checked(protected: Vec<Protected>, allowed: &[PathBuf]) -> Result<Vec<Pro
     for (place, allowed) in closed.flat_map(|place| allowed.iter().map(move |a| (place, a))) {
         if allowed.starts_with(&place.path) {
             return Err(Error::Grant {
-                flag: "--allow-write".to_owned(),
+                flag: EXCEPTION.to_owned(),
                 path: allowed.clone(),
                 why: format!("is protected with all of {}; allow that", place.path.display()),
             });
@@ -78,26 +136,19 @@ pub fn is_named_git(path: &Path) -> bool {
 /// submodule's. Only those that point back at the project: a `.git` file alone could name anything.
 pub fn git_elsewhere(root: &Path) -> Vec<PathBuf> {
     let link = root.join(".git");
-    let Some(directory) = git::pointer(&link, "gitdir:").filter(|to| !to.starts_with(root)) else {
+    let pointed = |file: &Path, label: &str| git::pointer(file, label).map(|to| way::way(&to).end);
+    let Some(directory) = pointed(&link, git::GITDIR).filter(|to| !to.starts_with(root)) else {
         return Vec::new();
     };
     let is_back = |to: Option<PathBuf>| to.is_some_and(|to| to == link || to == root);
-    if is_back(git::pointer(&directory.join("gitdir"), "")) {
-        let common = git::pointer(&directory.join("commondir"), "");
+    if is_back(pointed(&directory.join("gitdir"), "")) {
+        let common = pointed(&directory.join("commondir"), "");
         let fits = |common: &PathBuf| directory.parent() == Some(&common.join("worktrees"));
         return common.filter(fits).into_iter().collect();
     }
     match is_back(git::work_tree(&directory)) {
         true => vec![directory],
         false => Vec::new(),
-    }
-}
-
-/// What was there at the start was read-only, with all that is in it.
-pub fn is_part_of(new: &Protected, old: &Protected) -> bool {
-    match old.guarded {
-        Guarded::ReadOnly => new.path.starts_with(&old.path),
-        Guarded::InPlace => new.path == old.path && new.kind == old.kind,
     }
 }
 
@@ -113,14 +164,24 @@ pub fn is_harmless(new: &Protected, request: &Request) -> bool {
         let is_granted = request.write.iter().any(|place| place.path == path);
         request.protected.iter().any(is) || is_granted && is_named_git(path)
     };
+    // Nor may a link on the way lead elsewhere later.
+    let pointed = |label: &str| {
+        let way = way::way(&git::pointer_itself(&new.path, label)?);
+        let is_ours = |link: &PathBuf| request.write.iter().any(|at| link.starts_with(&at.path));
+        (!way.links.iter().any(is_ours)).then_some(way.end)
+    };
     match (name.as_encoded_bytes(), new.kind) {
         (b"config", DeniedKind::File) => is_single() && git::is_harmless(&new.path),
         (b"hooks", DeniedKind::Directory) => git::has_only_samples(&new.path),
+        // Older versions of git make one.
+        (b"branches", DeniedKind::Directory) => git::is_empty(&new.path),
         (b"commondir", DeniedKind::File) => {
-            is_single() && git::pointer(&new.path, "").is_some_and(|to| was_repository(&to))
+            is_single() && pointed("").is_some_and(|to| was_repository(&to))
         }
         (b".git", DeniedKind::File) if new.why == GIT_LINK => {
-            let to = git::pointer(&new.path, "gitdir:");
+            let to = pointed(git::GITDIR);
+            // Or nobody would know of this work tree, where settings of the repository hold as well.
+            let to = to.filter(|to| git::top_of_worktree(to).as_deref() == new.path.parent());
             let worktrees = to.as_deref().and_then(Path::parent);
             let fits = worktrees.is_some_and(|worktrees| {
                 worktrees.file_name().is_some_and(|name| name == "worktrees")

@@ -8,6 +8,7 @@ use crate::control::Control;
 use crate::linux::cgroup::usage::Used;
 use crate::net::broker::NetworkUse;
 use crate::plan::{Describe, Intent, Plan};
+use crate::protected::Undoings;
 
 /// Bumped when a field changes its meaning.
 const VERSION: u32 = 1;
@@ -99,10 +100,12 @@ impl Usage {
 pub enum Ending {
     /// The command's own exit code.
     Exited(i32),
-    /// The signal that ended the command.
+    /// The signal that ended the command, or that the launcher got and the command did not obey in time.
     Signaled(i32),
     Timeout,
     MemoryLimit,
+    /// The command ran, and was killed because the sandbox itself failed; the text says how.
+    SandboxFailed(String),
     /// The command was never started.
     NotStarted(String),
 }
@@ -115,6 +118,9 @@ pub struct Judged {
     /// The rules that spoke, the heaviest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
+    /// Rules that spoke and let it pass because the sandbox holds what they are about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noted: Vec<String>,
     /// Why, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -128,6 +134,24 @@ pub struct Undone {
     /// Why it is still there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// Where it is now, where it may be the user's: something was there before, and was replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<String>,
+}
+
+/// How much more there was to undo than is named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoreUndone {
+    /// Removed.
+    pub removed: u64,
+    /// Still there.
+    pub left: u64,
+}
+
+impl MoreUndone {
+    fn is_nothing(&self) -> bool {
+        *self == MoreUndone::default()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -147,7 +171,16 @@ pub struct Report {
     /// What the command made in protected places, and what became of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<Undone>,
-    /// Protected files that a program got ready to replace, and could not.
+    /// Why the command was ended, where it was no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    #[serde(default, skip_serializing_if = "MoreUndone::is_nothing")]
+    pub more_undone: MoreUndone,
+    /// Protected settings that were replaced while the command ran, by whom is not known. They were closed to the
+    /// command again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
+    /// Protected files that a program got ready to replace, and that are what they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
     /// What was reached and refused, where there was anything.
@@ -161,6 +194,14 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Report {
+    /// With what was undone when the command had ended.
+    pub(crate) fn with_undone(mut self, undoings: Undoings) -> Report {
+        self.more_undone = undoings.more;
+        self.replaced.clone_from(&undoings.replaced);
+        self.undone = undoings.told();
+        self
+    }
+
     /// Joins the plan with what the kernel confirmed. A control without all its evidence is
     /// not enforced, whatever the plan meant to do.
     pub fn new<S: Describe>(
@@ -194,6 +235,9 @@ impl Report {
             blocked_processes: 0,
             guard: None,
             undone: Vec::new(),
+            stopped: None,
+            more_undone: MoreUndone::default(),
+            replaced: Vec::new(),
             kept: Vec::new(),
             network: None,
         }
@@ -211,6 +255,9 @@ impl Report {
             blocked_processes: 0,
             guard: None,
             undone: Vec::new(),
+            stopped: None,
+            more_undone: MoreUndone::default(),
+            replaced: Vec::new(),
             kept: Vec::new(),
             network: None,
         }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Policy, Protect, Sourced};
 use serde::{Serialize, Serializer};
 
+use crate::file_id::FileId;
+
 /// serde refuses paths that are not UTF-8, and a plan must not fail on a file's name.
 pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
@@ -57,6 +59,13 @@ pub enum DeniedKind {
     Link,
 }
 
+/// A unix socket of the host's that nobody allowed, or a directory that may hold some.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stray {
+    pub path: PathBuf,
+    pub kind: DeniedKind,
+}
+
 /// Something inside a writable place that has to stay as it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Protected {
@@ -66,6 +75,9 @@ pub struct Protected {
     pub kind: DeniedKind,
     pub guarded: Guarded,
     pub why: String,
+    /// Which file it is; `None` where it could not be looked at, and where the path is what counts.
+    #[serde(skip)]
+    pub id: Option<FileId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -103,6 +115,26 @@ pub enum Home {
 pub struct HeldBack {
     pub name: String,
     pub reason: &'static str,
+}
+
+/// Something that is not shown, because the way to it leads out of a place that the command may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unshown {
+    /// Where the way begins, or what is said to lead there.
+    pub at: PathBuf,
+    /// The writable place that it leads out of.
+    pub root: PathBuf,
+    pub to: PathBuf,
+    /// What a read grant would have to name.
+    pub read: PathBuf,
+}
+
+impl Unshown {
+    /// Why, without where it begins.
+    pub fn why(&self) -> String {
+        let (root, to) = (self.root.display(), self.to.display());
+        format!("leads to {to} by way of {root}, which the command may write")
+    }
 }
 
 /// What each of the descriptors 0 to 2 is; decides how it gets inside.
@@ -160,6 +192,7 @@ impl Request {
             other_names: Vec::new(),
             unprotected: Vec::new(),
             held_back: Vec::new(),
+            unshown: Vec::new(),
             texts: Vec::new(),
             home: Home::Ephemeral,
             cwd: HOME.into(),
@@ -204,7 +237,7 @@ pub struct Request {
     /// Unix sockets of the host that may be used.
     pub unix: Vec<Place>,
     /// Unix sockets that lie in granted directories, and are not to be used.
-    pub stray_sockets: Vec<PathBuf>,
+    pub stray_sockets: Vec<Stray>,
     /// What deny rules match; none lies below another.
     pub denied: Vec<Denied>,
     /// Grants that are not in `read` and `write`, because a deny rule takes all of them away.
@@ -217,6 +250,8 @@ pub struct Request {
     pub unprotected: Vec<PathBuf>,
     /// Variables that a pattern lets through, and that the command does not get all the same.
     pub held_back: Vec<HeldBack>,
+    /// What programs or variables lead to, and that is not shown all the same.
+    pub unshown: Vec<Unshown>,
     /// Files of the sandbox's own: anywhere where it has a root of its own, else below a HOME of its own.
     pub texts: Vec<(PathBuf, String)>,
     pub home: Home,

@@ -10,11 +10,12 @@ use crate::Result;
 pub const STAGED: [&str; 3] = ["escape", "exec", "packages"];
 
 /// Tests that have the edit in them, and are built with it.
-const BUILT: [(&str, Built); 5] = [
+const BUILT: [(&str, Built); 6] = [
     ("lib", Built { package: "mcp-sandbox", part: "--lib" }),
     ("policy", Built { package: "mcp-policy", part: "--lib" }),
     ("guard", Built { package: "mcp-guard", part: "--tests" }),
     ("package", Built { package: "mcp-package", part: "--lib" }),
+    ("files", Built { package: "mcp-files", part: "--lib" }),
     ("cli", Built { package: "mcp-cli", part: "--bin=mcp" }),
 ];
 

@@ -6,8 +6,8 @@
 mod cell;
 mod document;
 mod host;
-mod stage;
-mod suite;
+pub mod stage;
+pub mod suite;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use mcp_policy::GuardMode;
 
 use super::{Permissions, Starting, home_name};
 
@@ -12,7 +13,7 @@ use super::{Permissions, Starting, home_name};
   mcp exec -- 'cargo build && cargo test'
   mcp exec -C ~/src/app -- 'git commit -am done'
   mcp exec --allow-net registry.npmjs.org:443 --home npm -- npm ci
-  mcp exec --allow-write .git/config -- git remote add origin https://example.org/a.git
+  mcp exec --unprotect .git/config -- git remote add origin https://example.org/a.git
   mcp exec --rules my-rules.toml --report report.json -- 'python3 -c 1'
 
 The current directory (or -C) can be written; HOME is empty, and there is no network. Settings that other
@@ -40,17 +41,26 @@ pub struct Exec {
     /// A file with rules of your own for the guard (TOML)
     #[arg(long, value_name = "FILE", help_heading = "Guard")]
     pub rules: Option<PathBuf>,
+    /// strict: refuse programs given as text (python -c), detaching and tools aimed at the loopback, too; usual:
+    /// leave them to the sandbox and note them in the report
+    #[arg(long, value_name = "MODE", value_parser = guard_mode, help_heading = "Guard")]
+    pub guard: Option<GuardMode>,
     /// Yes to what the guard would ask; what it refuses stays refused
     #[arg(long, help_heading = "Guard")]
     pub yes: bool,
     /// Do not have the guard judge the command; the sandbox is the boundary
-    #[arg(long, conflicts_with_all = ["rules", "yes"], help_heading = "Guard")]
+    #[arg(long, conflicts_with_all = ["rules", "yes", "guard"], help_heading = "Guard")]
     pub no_guard: bool,
     #[command(flatten)]
     pub starting: Starting,
     /// The command: one text for the shell, or words that are quoted for it
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub command: Vec<OsString>,
+}
+
+fn guard_mode(word: &str) -> Result<GuardMode, String> {
+    let known = GuardMode::WORDS.iter().find(|(known, _)| *known == word);
+    known.map(|(_, mode)| *mode).ok_or_else(|| "write usual or strict".to_owned())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

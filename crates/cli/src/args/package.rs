@@ -16,10 +16,12 @@ pub enum Package {
     /// Send a package to a registry
     Push(Push),
     /// List the packages in the store
+    #[command(alias = "ls")]
     List(List),
     /// Show what a package is, what it runs and what it asks for
     Inspect(Inspect),
     /// Remove packages from the store
+    #[command(alias = "rm")]
     Remove(Remove),
     /// Remove what is not needed any more
     Gc(Gc),
@@ -32,6 +34,8 @@ pub enum Package {
     /// Forget the credentials for a registry
     Logout(Logout),
     /// Print the JSON Schema of mcp.toml
+    #[command(after_help = "Examples:
+  mcp schema > mcp.schema.json")]
     Schema,
     /// Show what was run, and how it ended
     Log(Log),
@@ -69,12 +73,18 @@ pub struct Running {
     /// Start it without what it asks for and was not granted
     #[arg(long, conflicts_with = "yes", help_heading = "Packages")]
     pub without_grants: bool,
+    /// The program of a package that has several (default: the one named like the package)
+    #[arg(long = "bin", value_name = "NAME", help_heading = "Packages")]
+    pub program: Option<String>,
     /// Marks a run whose package was fetched or made just before: how often that was.
     #[arg(long, hide = true, action = clap::ArgAction::Count)]
     pub fetched: u8,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp pack ./my-server
+  mcp pack ./my-server -o my-server.mcpb")]
 pub struct Pack {
     /// A directory with a manifest.json or mcp.toml
     #[arg(value_name = "DIR")]
@@ -88,6 +98,10 @@ pub struct Pack {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp pull npm:@modelcontextprotocol/server-everything pypi:mcp-server-time
+  mcp pull acme/test@1.0.0 --require-signature key.pub
+  mcp pull ./server.mcpb")]
 pub struct Pull {
     /// acme/test@1.0.0, oci://HOST/NAME:TAG, npm:NAME, pypi:NAME, io.github.user/server, ./file.mcpb
     #[arg(value_name = "REFERENCE", required = true)]
@@ -100,6 +114,9 @@ pub struct Pull {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp push ./server.mcpb acme/test@1.0.0 --registry registry.example.com
+  mcp push acme/test@1.0.0 oci://registry.example.com/team/test:1.0.0")]
 pub struct Push {
     /// A bundle file, a directory, or a package in the store
     #[arg(value_name = "WHAT")]
@@ -125,6 +142,9 @@ pub struct Push {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp list
+  mcp list --json | jq -r '.[].name'")]
 pub struct List {
     /// As JSON
     #[arg(long)]
@@ -132,6 +152,9 @@ pub struct List {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp inspect npm:@modelcontextprotocol/server-everything
+  mcp inspect ./server.mcpb --json")]
 pub struct Inspect {
     /// A package in the store, a directory or a bundle file
     #[arg(value_name = "REFERENCE")]
@@ -147,12 +170,17 @@ pub struct Inspect {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp remove npm:@modelcontextprotocol/server-everything
+  mcp rm acme/test@1.0.0")]
 pub struct Remove {
     #[arg(value_name = "REFERENCE", required = true)]
     pub references: Vec<String>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp gc")]
 pub struct Gc {
     /// Keep the packages used last, up to this size
     #[arg(long, value_name = "SIZE", value_parser = parse::<Bytes>)]
@@ -163,6 +191,9 @@ pub struct Gc {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp verify                     every package in the store
+  mcp verify acme/test@1.0.0")]
 pub struct Verify {
     /// All of them without a word
     #[arg(value_name = "REFERENCE")]
@@ -173,13 +204,16 @@ pub struct Verify {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp search filesystem
+  mcp search github --json")]
 pub struct Search {
     #[arg(value_name = "WORDS", required = true)]
     pub words: Vec<String>,
     /// Another registry that speaks the same
     #[arg(long, value_name = "URL", env = "MCP_PUBLIC_REGISTRY")]
     pub url: Option<String>,
-    /// At most so many
+    /// List at most this number of servers
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub limit: u32,
     /// As JSON
@@ -188,6 +222,8 @@ pub struct Search {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp login registry.example.com --username me --password-stdin < token.txt")]
 pub struct Login {
     /// HOST or HOST:PORT
     #[arg(value_name = "REGISTRY")]
@@ -203,6 +239,8 @@ pub struct Login {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp logout registry.example.com")]
 pub struct Logout {
     /// HOST or HOST:PORT
     #[arg(value_name = "REGISTRY")]
@@ -210,6 +248,9 @@ pub struct Logout {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp log
+  mcp log --json | jq .")]
 pub struct Log {
     /// Only runs of what has this in its reference or command
     #[arg(value_name = "WORD")]

@@ -1,7 +1,7 @@
 //! One line of the log.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use mcp_package::{Digest, Reference};
@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 
 /// Of what was refused, so much is told.
 const MOST_BLOCKED: usize = 50;
+/// Of an agent's program: longer names are none.
+const LONGEST_NAME: usize = 40;
+/// Of the rules that spoke, so many.
+const MOST_RULES: usize = 10;
 /// Shorter ones are in every other name.
 const SHORTEST_HIDDEN: usize = 4;
 
@@ -25,6 +29,9 @@ pub struct What {
     /// The program of a command alone: arguments may hold anything.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub program: String,
+    /// `exec` for the command of an agent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub verb: String,
     /// Of the effective policy in its one spelling; secrets are references there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Digest>,
@@ -49,11 +56,17 @@ pub enum Event {
         /// New processes that were refused.
         #[serde(default, skip_serializing_if = "is_zero")]
         blocked_processes: u64,
+        /// Rules of the guard that spoke, and let it run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<String>,
     },
     Refused {
         exit_code: u8,
         /// A word for the reason: messages may quote what people wrote.
         why: String,
+        /// Rules of the guard that spoke, the one that decided first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<String>,
     },
 }
 
@@ -90,8 +103,22 @@ impl What {
             reference: reference.and_then(known),
             digest: None,
             program: program.filter(|_| reference.is_none()).map(name).unwrap_or_default(),
+            verb: String::new(),
             policy: None,
         }
+    }
+
+    /// Of a command of an agent, which may be a whole text for a shell: the first word, if it can be nothing but the
+    /// name of a program. An assignment, a quoted word or what looks like a credential is not told.
+    pub fn exec(command: &[OsString]) -> What {
+        let first = command.first().and_then(|text| text.to_str()).unwrap_or_default();
+        let first = first.split_whitespace().next().unwrap_or_default();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
+        let name = first.rsplit('/').next().unwrap_or_default();
+        let is_secret = || mcp_guard::environment::judge("WORD", name).is_some();
+        let is_told = first.chars().all(is_name) && name.len() <= LONGEST_NAME && !is_secret();
+        let program = if is_told { name.to_owned() } else { String::new() };
+        What { reference: None, digest: None, program, verb: "exec".to_owned(), policy: None }
     }
 
     pub fn policy(&mut self, policy: &Policy) {
@@ -105,7 +132,11 @@ impl Event {
     pub fn end(report: &Report, hidden: &[String]) -> Event {
         let how = match &report.ending {
             Ending::NotStarted(_) => {
-                return Event::Refused { exit_code: report.exit_code, why: "not_started".into() };
+                return Event::Refused {
+                    exit_code: report.exit_code,
+                    why: "not_started".into(),
+                    rules: rules(report),
+                };
             }
             ending => word(ending),
         };
@@ -131,8 +162,22 @@ impl Event {
             gaps,
             blocked: blocked(report, hidden),
             blocked_processes: report.blocked_processes,
+            rules: rules(report),
         }
     }
+}
+
+/// The names of the guard's rules: none holds anything of the command.
+pub fn rules(report: &Report) -> Vec<String> {
+    let spoken = report.guard.iter().flat_map(|judged| &judged.rules);
+    let mut rules: Vec<String> = Vec::new();
+    for rule in spoken {
+        let name: String = rule.chars().take(60).collect();
+        if rules.len() < MOST_RULES && !rules.contains(&name) {
+            rules.push(name);
+        }
+    }
+    rules
 }
 
 fn blocked(report: &Report, hidden: &[String]) -> BTreeMap<String, u64> {
@@ -208,7 +253,7 @@ mod tests {
                 what.policy(&policy);
                 for event in [
                     Event::Start,
-                    Event::Refused { exit_code: code, why: crate::failure::Failure::Refused(secret.clone()).word().into() },
+                    Event::Refused { exit_code: code, why: crate::failure::Failure::Refused(secret.clone()).word().into(), rules: Vec::new() },
                     Event::end(&report(&secret, Ending::NotStarted(secret.clone())), &hidden),
                     Event::end(&report(&secret, Ending::Exited(code.into())), &hidden),
                     Event::end(&report(&secret, Ending::MemoryLimit), &hidden),
@@ -232,5 +277,23 @@ mod tests {
         let what = What::new(Some(OsStr::new("acme/test@1.0.0")), None);
         assert_eq!(what.reference.as_deref(), Some("acme/test@1.0.0"));
         assert_eq!(What::new(None, Some(OsStr::new("/usr/bin/env"))).program, "env");
+    }
+
+    #[test]
+    fn of_an_agents_command_the_first_word_is_told() {
+        for (text, told) in [
+            ("git status --short", "git"),
+            ("/usr/bin/python3.11 -c 'x'", "python3.11"),
+            ("\n  make", "make"),
+            ("TOKEN=hunter2 make", ""),
+            ("TOKEN='a hunter2' make", ""),
+            ("'hunter2 x' y", ""),
+            ("$(echo hunter2)", ""),
+            ("ghp_abcdefghijklmnopqrstuvwxyz0123456789 x", ""),
+            ("", ""),
+        ] {
+            let what = What::exec(&[text.into(), "hunter2".into()]);
+            assert_eq!((what.program.as_str(), what.verb.as_str()), (told, "exec"), "{text}");
+        }
     }
 }

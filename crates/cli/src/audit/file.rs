@@ -1,7 +1,7 @@
 //! The file: opened before the run, appended to by one write, rotated under a lock.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,18 +20,18 @@ pub struct Log {
 }
 
 impl Log {
-    /// Writes nothing yet, but makes sure that it could. Where no place for a log is known, there is
-    /// none, and that is said.
-    pub fn open(what: What) -> Result<Option<Log>, Failure> {
-        let Some(path) = paths::audit_log() else {
-            render::say(
-                "warning: no audit log, for neither HOME nor XDG_STATE_HOME names a directory",
-            );
-            return Ok(None);
-        };
+    /// Writes nothing yet, but makes sure that it could.
+    pub fn open(what: What) -> Result<Log, Failure> {
+        let path = paths::audit_log().ok_or_else(|| {
+            Failure::Refused(
+                "not started: there is no place for the audit log, for neither HOME nor XDG_STATE_HOME names a \
+                 directory, and this account has no home (--no-log runs without it)"
+                    .to_owned(),
+            )
+        })?;
         let log = Log { path, what, hidden: Vec::new() };
         log.append().map_err(|e| log.unwritable(&e))?;
-        Ok(Some(log))
+        Ok(log)
     }
 
     fn unwritable(&self, error: &std::io::Error) -> Failure {
@@ -44,7 +44,7 @@ impl Log {
     /// Opened to be added to, made with its directory where there is none.
     fn append(&self) -> std::io::Result<File> {
         let mut options = File::options();
-        options.append(true);
+        options.append(true).read(true);
         match options.open(&self.path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
             other => return other,
@@ -84,7 +84,7 @@ impl Log {
         if let Err(error) = self.write(event) {
             render::say(&format!(
                 "the audit log {} cannot be written: {error}",
-                self.path.display()
+                render::path(&self.path)
             ));
         }
     }
@@ -95,6 +95,9 @@ impl Log {
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
         let (mut file, length) = self.locked()?;
+        if is_torn(&file, length)? {
+            line.insert(0, b'\n');
+        }
         if length + line.len() as u64 > LARGEST {
             // The lock is held until there is another file in its place.
             rotate(&self.path)?;
@@ -104,6 +107,17 @@ impl Log {
         }
         file.write_all(&line)
     }
+}
+
+/// Whether the last line has no end: its writer died, or the disk was full. What follows must not become part of it.
+fn is_torn(mut file: &File, length: u64) -> std::io::Result<bool> {
+    if length == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
 }
 
 fn rotate(path: &Path) -> std::io::Result<()> {

@@ -7,27 +7,39 @@ use std::path::{Path, PathBuf};
 use super::Entry;
 use super::file::{KEPT, numbered};
 
-/// All lines that are whole, as they are and parsed; what is not ours is passed over.
-pub fn all(path: &Path) -> Vec<(String, Entry)> {
-    let mut parts: Vec<_> = (1..=KEPT).rev().map(|number| numbered(path, number)).collect();
-    parts.push(path.to_owned());
-    parts
-        .iter()
-        .filter_map(|part| File::open(part).ok())
-        .flat_map(|file| lines(&mut BufReader::new(file)))
-        .collect()
+/// What was read.
+#[derive(Default)]
+pub struct Read {
+    /// All lines that are whole, as they are and parsed.
+    pub entries: Vec<(String, Entry)>,
+    /// How many are not: half written by one who died meanwhile, or not ours.
+    pub torn: usize,
 }
 
-fn lines(from: &mut impl BufRead) -> Vec<(String, Entry)> {
-    let mut found = Vec::new();
-    let mut line = String::new();
-    while from.read_line(&mut line).is_ok_and(|read| read > 0) {
-        if let Ok(entry) = serde_json::from_str(&line) {
-            found.push((line.trim_end().to_owned(), entry));
+impl Read {
+    fn take(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        match serde_json::from_str(&text) {
+            Ok(entry) => self.entries.push((text.trim_end().to_owned(), entry)),
+            Err(_) if text.trim().is_empty() => {}
+            Err(_) => self.torn += 1,
         }
-        line.clear();
     }
-    found
+}
+
+pub fn all(path: &Path) -> Read {
+    let mut parts: Vec<_> = (1..=KEPT).rev().map(|number| numbered(path, number)).collect();
+    parts.push(path.to_owned());
+    let mut read = Read::default();
+    for part in parts.iter().filter_map(|part| File::open(part).ok()) {
+        let mut part = BufReader::new(part);
+        let mut line = Vec::new();
+        while part.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            read.take(&line);
+            line.clear();
+        }
+    }
+    read
 }
 
 /// Somebody who reads on as lines come.
@@ -35,7 +47,7 @@ pub struct Tail {
     path: PathBuf,
     file: Option<BufReader<File>>,
     /// The start of a line whose end is still to come.
-    partial: String,
+    partial: Vec<u8>,
 }
 
 impl Tail {
@@ -45,40 +57,37 @@ impl Tail {
         if let Some(file) = &mut file {
             let _ = file.seek(SeekFrom::End(0));
         }
-        Tail { path: path.to_owned(), file: file.map(BufReader::new), partial: String::new() }
+        Tail { path: path.to_owned(), file: file.map(BufReader::new), partial: Vec::new() }
     }
 
     /// What has come since. A log that was rotated is read to its end, and then the next one.
-    pub fn news(&mut self) -> Vec<(String, Entry)> {
+    pub fn news(&mut self) -> Read {
         // Looked at first: what is written until it is read to its end is not missed.
         let is_rotated = match &self.file {
             Some(file) => !is_same(file.get_ref(), &self.path),
             None => true,
         };
-        let mut news = self.read();
+        let mut news = Read::default();
+        self.read(&mut news);
         if is_rotated && let Ok(next) = File::open(&self.path) {
             self.file = Some(BufReader::new(next));
             self.partial.clear();
-            news.extend(self.read());
+            self.read(&mut news);
         }
         news
     }
 
-    fn read(&mut self) -> Vec<(String, Entry)> {
-        let mut found = Vec::new();
+    fn read(&mut self, news: &mut Read) {
         let Some(file) = &mut self.file else {
-            return found;
+            return;
         };
-        while file.read_line(&mut self.partial).is_ok_and(|read| read > 0) {
-            if !self.partial.ends_with('\n') {
+        while file.read_until(b'\n', &mut self.partial).is_ok_and(|read| read > 0) {
+            if !self.partial.ends_with(b"\n") {
                 break;
             }
-            if let Ok(entry) = serde_json::from_str(&self.partial) {
-                found.push((self.partial.trim_end().to_owned(), entry));
-            }
+            news.take(&self.partial);
             self.partial.clear();
         }
-        found
     }
 }
 

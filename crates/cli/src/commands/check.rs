@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_guard::{Context, Decision, Finding, NetworkAccess, Rules, Shell, Verdict};
+use mcp_guard::{Context, Decision, Finding, NetworkAccess, Rules, Shell, Strictness, Verdict};
 
 use super::policy::to_json;
 use crate::args::{Check, ShellFlag};
@@ -25,7 +25,8 @@ pub fn run(args: &Check) -> Result<u8, Failure> {
         ShellFlag::Cmd => Shell::Cmd,
     };
     let network = if args.network { NetworkAccess::Given } else { NetworkAccess::None };
-    let context = Context { network, rules: rules(args.rules.as_deref())? };
+    let strictness = if args.strict { Strictness::Strict } else { Strictness::Confined };
+    let context = Context { network, strictness, rules: rules(args.rules.as_deref())? };
     let verdict = mcp_guard::judge(&command, shell, &context);
     if args.json {
         render::print(&(to_json(&verdict) + "\n"));
@@ -56,7 +57,8 @@ pub fn rules(file: Option<&Path>) -> Result<Arc<Rules>, Failure> {
     let Some(file) = file else {
         return Ok(built_in);
     };
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::input(file, &error))?;
+    let text = mcp_files::read_text(file, MOST_INPUT, mcp_files::Links::Follow)
+        .map_err(|error| Failure::input(file, &error))?;
     match built_in.with(&text) {
         Ok(rules) => Ok(Arc::new(rules)),
         Err(error) => Err(Failure::Input { path: file.to_owned(), why: error.to_string() }),
@@ -76,7 +78,7 @@ fn explain(command: &str, finding: &Finding, paint: Paint) -> String {
         Decision::Refuse => ("refused", Paint::bad),
         Decision::Ask => ("ask", Paint::warn),
         Decision::Unknown => ("unknown", Paint::warn),
-        Decision::Allow => ("allowed", Paint::good),
+        Decision::Allow => ("allowed, noted", Paint::good),
     };
     let (line, from, to) = excerpt(command, finding);
     let underline =
@@ -84,10 +86,10 @@ fn explain(command: &str, finding: &Finding, paint: Paint) -> String {
     format!(
         "{} {}\n    {line}\n    {underline}\n  {}\n  {} {}\n",
         colour(paint, &format!("{word}:")),
-        paint.strong(&finding.rule),
-        finding.human,
+        paint.strong(&render::plain(&finding.rule)),
+        render::plain(&finding.human),
         paint.faint("for the model:"),
-        finding.model,
+        render::plain(&finding.model),
     )
 }
 

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
-use mcp_guard::{Context, Decision, NetworkAccess, Shell, Verdict};
-use mcp_policy::{Defaults, Layer, Policy};
+use mcp_guard::{Confined, Context, Decision, NetworkAccess, Rules, Shell, Strictness, Verdict};
+use mcp_policy::{Defaults, GuardMode, Layer, Policy};
 use mcp_sandbox::agent::{self, Project};
 use mcp_sandbox::{Identity, Judged, Report, Wish};
 
@@ -21,7 +21,7 @@ pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
     if let Some(directory) = &args.directory {
         std::env::set_current_dir(directory).map_err(|e| Failure::input(directory, &e))?;
     }
-    let what = What::new(None, Some("exec".as_ref()));
+    let what = What::exec(&args.command);
     run::recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
 }
 
@@ -33,12 +33,15 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         Some(ExecShell::Bash | ExecShell::Sh) => Shell::Bash,
     };
     let text = text(&args.command, shell)?;
-    let (mut policy, fallback) = policy(args)?;
+    let (mut policy, tools) = policy(args)?;
     if args.starting.explain {
         policy.env.secrets.clear();
     }
-    let judged =
-        if args.no_guard { None } else { Some(guard(args, &text, shell, &policy, report)?) };
+    let judged = if args.no_guard {
+        None
+    } else {
+        Some(guard(args, &text, shell, (&policy, tools.guard), report)?)
+    };
     if let Some(log) = log {
         log.what.policy(&policy);
     }
@@ -56,7 +59,7 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         programs: agent::programs(&text),
         identity: Identity::User,
     };
-    let fallback = args.starting.fallback.or(fallback).unwrap_or(Fallback::Deny);
+    let fallback = args.starting.fallback.or(tools.fallback).unwrap_or(Fallback::Deny);
     let how = run::How { starting: &args.starting, fallback, judged, package: None };
     run::launch(wish, &how, log, report)
 }
@@ -73,16 +76,25 @@ fn text(command: &[OsString], shell: Shell) -> Result<String, Failure> {
     }
 }
 
+/// What the config's `[tools.sandbox]` says beyond the policy.
+struct Tools {
+    fallback: Option<Fallback>,
+    guard: Option<GuardMode>,
+}
+
 /// What people said, with the project and the config's `[tools.sandbox]`.
-fn policy(args: &Exec) -> Result<(Policy, Option<Fallback>), Failure> {
+fn policy(args: &Exec) -> Result<(Policy, Tools), Failure> {
     let project = Project::at(Path::new("."))?;
-    let layers = layers::of_people(&args.permissions)?;
+    let mut people = layers::of_people(&args.permissions)?;
+    let layers = std::mem::take(&mut people.layers);
     let said = layers.iter().filter_map(|layer| layer.tools.fallback.as_ref()).next_back();
     let fallback = said.map(|said| match said.value {
         mcp_policy::Fallback::Deny => Fallback::Deny,
         mcp_policy::Fallback::Prompt => Fallback::Prompt,
         mcp_policy::Fallback::Warn => Fallback::Warn,
     });
+    let guard = layers.iter().filter_map(|layer| layer.tools.guard.as_ref()).next_back();
+    let tools = Tools { fallback, guard: guard.map(|said| said.value) };
     let mut own = Layer::command_line(project.root.clone(), None);
     own.write(&project.root);
     for git in &project.git {
@@ -90,7 +102,9 @@ fn policy(args: &Exec) -> Result<(Policy, Option<Fallback>), Failure> {
     }
     let layers: Vec<Layer> =
         [own.build()?].into_iter().chain(layers.into_iter().map(Layer::for_commands)).collect();
-    Ok((Policy::merge(&layers, Defaults::exec())?, fallback))
+    let policy = Policy::merge(&layers, Defaults::exec())?;
+    people.check(&policy)?;
+    Ok((policy, tools))
 }
 
 /// What the guard says, where that lets the command run.
@@ -98,11 +112,15 @@ fn guard(
     args: &Exec,
     text: &str,
     shell: Shell,
-    policy: &Policy,
+    (policy, said): (&Policy, Option<GuardMode>),
     report: &mut Option<Report>,
 ) -> Result<Judged, Failure> {
     let network: NetworkAccess = agent::network(policy);
-    let context = Context { network, rules: check::rules(args.rules.as_deref())? };
+    let strictness = match args.guard.or(said).unwrap_or_default() {
+        GuardMode::Usual => Strictness::Confined,
+        GuardMode::Strict => Strictness::Strict,
+    };
+    let context = Context { network, strictness, rules: check::rules(args.rules.as_deref())? };
     let verdict = agent::judge(text, shell, &context);
     let judged = agent::judged(&verdict);
     let outcome = match verdict.decision {
@@ -126,12 +144,22 @@ fn refused(text: &str, verdict: &Verdict, more: &str) -> Failure {
     let Some(finding) = verdict.reason() else {
         return Failure::Guarded("refused by the guard".to_owned());
     };
+    // Where only strictness refuses it, that is the setting to name.
+    let strict =
+        Rules::built_in().get(&finding.rule).is_some_and(|rule| rule.confined == Confined::Note);
+    let setting = if strict {
+        "without guard = \"strict\" the sandbox alone holds it: --guard usual; "
+    } else {
+        ""
+    };
     let span = text.get(finding.span.clone()).unwrap_or_default();
     let span: String = render::plain(span).chars().take(120).collect();
     Failure::Guarded(format!(
-        "refused by the guard ({}): {span}\n     {}\n     {}\n     {more}(mcp check says more; rules of your \
+        "refused by the guard ({}): {span}\n     {}\n     {}\n     {more}({setting}mcp check says more; rules of your \
          own: --rules FILE; the sandbox alone: --no-guard)",
-        finding.rule, finding.human, finding.model
+        render::plain(&finding.rule),
+        render::plain(&finding.human),
+        render::plain(&finding.model)
     ))
 }
 
@@ -144,7 +172,10 @@ fn ask(text: &str, verdict: &Verdict) -> Result<(), Failure> {
         ));
     }
     if let Some(finding) = verdict.reason() {
-        render::say(&format!("the guard asks ({}): {}", finding.rule, finding.human));
+        render::say(&render::plain(&format!(
+            "the guard asks ({}): {}",
+            finding.rule, finding.human
+        )));
     }
     eprint!("{} run it? [y/N] ", render::prefix());
     let mut answer = String::new();

@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub mod check;
+pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod exec;

@@ -1,6 +1,6 @@
 //! `mcp policy`: checks a file, shows what is in effect.
 
-use mcp_policy::{Defaults, LayerKind, Policy};
+use mcp_policy::{Defaults, LayerKind, Policy, text};
 
 use crate::args;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ pub fn run(args: args::Policy) -> Result<u8, Failure> {
         args::PolicyCommand::Check { file } => {
             let layer = layers::file(&file, LayerKind::PolicyFile)?;
             Policy::merge(&[layer], Defaults::run())?;
-            render::print(&format!("{}: valid\n", file.display()));
+            render::print(&format!("{}: valid\n", render::plain(&file.to_string_lossy())));
         }
         args::PolicyCommand::Show { permissions, json } => {
             let policy = layers::effective(&permissions, Defaults::run())?;
@@ -28,5 +28,7 @@ pub fn run(args: args::Policy) -> Result<u8, Failure> {
 
 /// Values of ours always serialise: no maps with other keys than strings, no failing types.
 pub fn to_json<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"))
+    let json = serde_json::to_string_pretty(value);
+    // As good as raw for programs, and nothing that a terminal would obey.
+    json.map_or_else(|e| format!("{{\"error\": \"{e}\"}}"), |json| text::serialized(&json))
 }

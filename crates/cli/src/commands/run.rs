@@ -2,9 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::io::{BufRead, IsTerminal};
 
 use mcp_policy::{Bytes, Defaults, Origin, Policy};
 use mcp_sandbox::platform::Check;
@@ -15,18 +13,26 @@ use mcp_sandbox::{
 use serde::Serialize;
 
 use crate::args::{Fallback, Platform, Run, Starting};
-use crate::audit::{Event, Log, What};
+use crate::audit::{Event, Log, What, rules};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::render::{self, Paint};
 use crate::{layers, paths};
 
+/// Lines about what is not shown.
+const MOST_UNSHOWN: usize = 4;
+
 mod grant;
 pub mod package;
 mod protection;
+mod report_file;
 mod runtime;
+mod typed;
 
-pub fn run(args: Box<Run>) -> Result<u8, Failure> {
+use report_file::ReportFile;
+
+pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
+    typed::understand(&mut args)?;
     let what = What::new(args.reference.as_deref(), first(&args.command));
     recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
 }
@@ -40,23 +46,30 @@ pub fn recorded(
 ) -> Result<u8, Failure> {
     let mut log = match starting.explain || starting.log.no_log {
         true => None,
-        false => Log::open(what)?,
+        false => Some(Log::open(what)?),
     };
     // First of all: one that cannot be written must not be found out after an hour, and one of an
     // earlier run must not pass for this one's, however early this one fails.
-    let file = starting.report.as_deref().filter(|_| !starting.explain).map(create).transpose()?;
+    let file = starting.report.as_deref().filter(|_| !starting.explain);
+    let file = file.map(ReportFile::create).transpose()?;
     let mut report = None;
     let outcome = start(&mut log, &mut report);
     if let Some(log) = &log {
         match &outcome {
             Ok(_) => report.iter().for_each(|report| log.end(Event::end(report, &log.hidden))),
-            Err(failure) => log
-                .end(Event::Refused { exit_code: failure.exit_code(), why: failure.word().into() }),
+            Err(failure) => log.end(Event::Refused {
+                exit_code: failure.exit_code(),
+                why: failure.word().into(),
+                rules: report.as_ref().map(rules).unwrap_or_default(),
+            }),
         }
     }
-    if let (Some(mut file), Some(path)) = (file, &starting.report) {
+    if let (Some(file), Some(path)) = (file, &starting.report) {
         let report = report.unwrap_or_else(|| unplanned(command, outcome.as_ref().err()));
-        write_report(&mut file, &to_json(&report)).map_err(|e| Failure::file(path, &e))?;
+        // What has run has run: its ending stays the answer.
+        if let Err(error) = file.write(&to_json(&report)) {
+            render::say(&format!("the report is not written: {}", Failure::file(path, &error)));
+        }
     }
     outcome
 }
@@ -77,7 +90,7 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         }
         None if args.command.is_empty() => {
             return Err(Failure::Usage(
-                "nothing to run; give a package, or a command after --: mcp run -- COMMAND"
+                "nothing to run; give a command or a package: mcp run npx -y NAME, mcp run npm:NAME"
                     .to_owned(),
             ));
         }
@@ -170,6 +183,9 @@ pub fn launch(
             ));
         }
     }
+    if !starting.quiet {
+        tell_unshown(&request);
+    }
     if let Some(log) = log {
         log.hidden = hidden(&request);
         log.start()?;
@@ -203,6 +219,21 @@ pub fn launch(
     Ok(report.insert(ended).exit_code)
 }
 
+/// What something in a writable place leads to, and is not shown: a few lines, for the command can make many.
+fn tell_unshown(request: &Request) {
+    for unshown in request.unshown.iter().take(MOST_UNSHOWN) {
+        let at = unshown.at.display();
+        let read = quoted(unshown.read.as_os_str());
+        render::say(&render::plain(&format!(
+            "{at} {}: not shown (--read {read} shows it)",
+            unshown.why()
+        )));
+    }
+    if let Some(more @ 1..) = request.unshown.len().checked_sub(MOST_UNSHOWN) {
+        render::say(&format!("{more} more such programs are not shown"));
+    }
+}
+
 /// Values that are the user's own: secrets, and what was set in the environment.
 fn hidden(request: &Request) -> Vec<String> {
     let secrets = request.secrets.iter().map(|(_, secret)| secret.reveal().to_string_lossy());
@@ -231,23 +262,6 @@ fn print_plan<S: Describe + Serialize>(plan: &Plan<S>, as_json: bool) -> Result<
     Ok(0)
 }
 
-/// Not through a symlink: an earlier run may have left one in a directory it could write.
-fn create(path: &Path) -> Result<File, Failure> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
-    options.open(path).map_err(|e| Failure::file(path, &e))
-}
-
-/// All of it, and nothing of what the command may have written there meanwhile.
-fn write_report(file: &mut File, report: &str) -> std::io::Result<()> {
-    if file.metadata()?.is_file() {
-        file.set_len(0)?;
-    }
-    writeln!(file, "{report}")
-}
-
 fn not_started<S: Describe>(plan: &Plan<S>, request: &Request, why: String, code: u8) -> Report {
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     Report::new(plan, &[], command, Ending::NotStarted(why), code, Usage::default())
@@ -270,7 +284,8 @@ fn settle_gaps<S>(plan: &Plan<S>, policy: &Policy, how: &How<'_>) -> Result<(), 
     let stopping: Vec<(Control, &Intent)> =
         if how.starting.strict { plan.gaps().collect() } else { plan.boundary_gaps().collect() };
     if !stopping.is_empty() {
-        let list = stopping.iter().map(|(control, intent)| sentence(*control, intent));
+        let list =
+            stopping.iter().map(|(control, intent)| render::plain(&sentence(*control, intent)));
         let list = list.collect::<Vec<_>>().join("\n     ");
         match how.fallback {
             _ if how.starting.strict => {
@@ -287,11 +302,14 @@ fn settle_gaps<S>(plan: &Plan<S>, policy: &Policy, how: &How<'_>) -> Result<(), 
             Fallback::Warn => render::say(&format!("warning: {list}")),
             Fallback::Prompt => ask(&list)?,
         }
-        // Outside of the walls, what nobody could read is not run.
-        if let Some(judged) = how.judged.as_ref().filter(|judged| judged.decision == "unknown") {
+        // Without whole boundaries, what the guard could not read, or let pass because of them, is not run.
+        if let Some(judged) = &how.judged
+            && (judged.decision == "unknown" || !judged.noted.is_empty())
+        {
             return Err(Failure::Guarded(format!(
-                "not started: the guard cannot read all of the command ({}), and the sandbox is not whole here",
-                judged.rules.join(", ")
+                "not started: the guard leaves part of the command to the sandbox ({}), and the sandbox is not \
+                 whole here",
+                [&judged.rules[..], &judged.noted[..]].concat().join(", ")
             )));
         }
     }
@@ -310,7 +328,7 @@ fn settle_gaps<S>(plan: &Plan<S>, policy: &Policy, how: &How<'_>) -> Result<(), 
         // A default that degrades is in the report; only what somebody asked for is worth a line.
         let unavailable = matches!(intent, Intent::Unavailable { .. });
         if unavailable && was_asked_for(control, policy) {
-            render::say(&format!("warning: {}", sentence(control, intent)));
+            render::say(&render::plain(&format!("warning: {}", sentence(control, intent))));
         }
     }
     Ok(())
@@ -377,6 +395,12 @@ fn tell_ending(report: &Report, request: &Request, facts: &platform::Facts) {
         (Ending::Timeout, _, Some(limit)) => {
             render::say(&format!("killed: timeout {limit} reached — raise with --timeout"));
         }
+        (Ending::SandboxFailed(why), ..) => {
+            render::say(&format!(
+                "killed: the sandbox failed while the command ran: {}",
+                render::plain(why)
+            ));
+        }
         (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
         _ => {}
     }
@@ -407,7 +431,8 @@ fn hint_at_hidden(request: &Request, facts: &platform::Facts) {
         if let Some(rule) = request.denying(&real) {
             let rule = rule.value.to_string_lossy();
             let argument = argument.to_string_lossy();
-            render::say(&format!("{argument} is denied to the command (by --deny {rule})"));
+            let told = format!("{argument} is denied to the command (by --deny {rule})");
+            render::say(&render::plain(&told));
         } else if !mcp_sandbox::is_visible(&real, request, facts) {
             render::say(&format!(
                 "{} is here, but not visible to the command (add --read {})",
@@ -448,7 +473,8 @@ fn explain<S: Describe>(plan: &Plan<S>) -> String {
     text += &format!("{}\n", paint.strong("Steps"));
     for (number, planned) in (1..).zip(&plan.steps) {
         let stage = planned.step.stage();
-        text += &format!("  {number:>3}  {stage:<9} {}\n", planned.step);
+        let step = render::plain(&planned.step.to_string());
+        text += &format!("  {number:>3}  {stage:<9} {step}\n");
     }
     for (title, attachment) in plan.steps.iter().filter_map(|planned| planned.step.attachment()) {
         text += &format!("{}\n{attachment}", paint.strong(title));

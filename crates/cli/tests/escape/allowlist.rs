@@ -1,7 +1,9 @@
 //! What is not on the list cannot be reached, however it is spelled or asked for. What is, can.
 
 use crate::require;
-use crate::support::{Finished, Run, UNREACHABLE, World, allowed, blocked, has_program};
+use crate::support::{
+    Finished, Preparation, Run, UNREACHABLE, World, allowed, blocked, has_program,
+};
 
 /// A connection that was taken and then closed, since it was not what it had to be.
 const CLOSED: &[&str] = &["ECONNRESET", "EPIPE", "EOF", "unexpected end of file"];
@@ -179,6 +181,79 @@ fn tls_must_ask_for_the_name_of_its_rule() {
     allowed(off("api.test:*,tls=off").probe(&["talk-tls", "api.test:443", "other.test"]));
 }
 
+/// A ClientHello for `name`, in one record of this version, as digits.
+fn hello(name: &str, version: u8) -> String {
+    let length = |bytes: &[u8]| u16::try_from(bytes.len()).unwrap().to_be_bytes();
+    let block = |bytes: &[u8]| [&length(bytes)[..], bytes].concat();
+    let list = block(&[&[0][..], &block(name.as_bytes())].concat());
+    let extensions = block(&[&[0, 0][..], &block(&list)].concat());
+    let body = [&[3, 3][..], &[7; 32], &[0, 0, 2, 0x13, 1, 1, 0], &extensions].concat();
+    let record = [&[22, version, 1][..], &block(&[&[1, 0][..], &block(&body)].concat())].concat();
+    record.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Java's server takes records of any version from 3.0 on, Go's of any below 16.0, and both go on
+/// after a warning: the handshake for another name was completed.
+#[test]
+fn odd_records_do_not_hide_a_hello() {
+    require!("userns");
+    // No port of TLS: what is not TLS passes there.
+    let world = World::new().with("serve=9.9.9.9:4433");
+    let talk = |rule: &str, bytes: &str| {
+        in_world(&world, rule).probe(&["talk-hex", "api.test:4433", bytes])
+    };
+    let rule = "api.test:4433";
+    allowed(talk(rule, &hello("api.test", 3)));
+    allowed(talk(rule, "0001020304"));
+    let answered = world.log().matches("heard").count();
+    let other = hello("other.test", 3);
+    for (why, bytes) in [
+        ("TLS asked for other.test instead", other.clone()),
+        ("a TLS record of an unknown version", hello("other.test", 5)),
+        ("a TLS record of an unknown version", hello("other.test", 0)),
+        ("a TLS record of an unknown version", hello("other.test", 254)),
+        ("does not begin with a ClientHello", format!("1503010002015a{other}")),
+        ("does not begin with a ClientHello", format!("1505000002015a{other}")),
+        ("does not begin with a ClientHello", format!("140303000101{other}")),
+        ("does not begin with a ClientHello", format!("170303000101{other}")),
+        ("does not begin with a ClientHello", format!("180303000101{other}")),
+        ("an empty TLS record", format!("1603010000{other}")),
+        ("not a ClientHello", format!("160301000400000000{other}")),
+        ("an SSL 2 hello", "802e0107070000000000000000".to_owned()),
+    ] {
+        let finished = silent(talk(rule, &bytes));
+        says(&finished, &format!("mcp: blocked {rule}: "));
+        says(&finished, why);
+        let unread = format!("(to pass it unread add --allow-net {rule},tls=off)");
+        assert_eq!(finished.stderr.contains(&unread), !why.contains("instead"), "{finished}");
+    }
+    assert_eq!(world.log().matches("heard").count(), answered, "bytes got out\n{}", world.log());
+    allowed(talk("api.test:4433,tls=off", &hello("other.test", 5)));
+}
+
+/// Opaque bytes could be for a server that reads TLS behind them, where servers are TLS's.
+#[test]
+fn a_port_of_tls_is_for_tls() {
+    require!("userns");
+    let world = World::new().with("banner=9.9.9.9:990");
+    let lines = ["SSH-2.0-OpenSSH_9.6\\r\\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 443\\r\\n"];
+    let get = "GET / HTTP/1.1\\r\\nHost: api.test\\r\\n\\r\\n";
+    for words in [lines[0], lines[1], get] {
+        let talk = |rule: &str, place: &str| in_world(&world, rule).probe(&["talk", place, words]);
+        let before = world.log().matches("heard").count();
+        let finished = silent(talk("api.test", "api.test:443"));
+        says(&finished, "mcp: blocked api.test:443: what it says first is not TLS");
+        says(&finished, "(to pass it unread add --allow-net api.test:443,tls=off)");
+        assert_eq!(world.log().matches("heard").count(), before, "{}", world.log());
+        allowed(talk("api.test:443,tls=off", "api.test:443"));
+        allowed(talk("api.test", "api.test:80"));
+        allowed(talk("9.9.9.9:443", "9.9.9.9:443"));
+    }
+    // A server that speaks first does not speak TLS.
+    let run = in_world(&world, "api.test:990").probe(&["listen-to", "api.test:990"]);
+    assert!(allowed(run).detail.starts_with("hello from 9.9.9.9:990"));
+}
+
 #[test]
 fn plain_http_is_held_to_its_host() {
     require!("userns");
@@ -215,6 +290,107 @@ fn datagrams_leave_only_by_a_rule() {
     Run::new().allow_net("udp://10.0.0.0/8:53").shell("true").run().is_clear_error();
 }
 
+/// Names come and go; what has the address of one that went leads to the one that came.
+#[test]
+fn datagrams_follow_the_name_and_not_its_old_address() {
+    require!("userns");
+    let world = World::new()
+        .with("name=*.wild.test>9.9.9.9")
+        .with("ip=9.9.9.7")
+        .with("name=other.test>9.9.9.7")
+        .with("udp=9.9.9.7:99");
+    // A dozen names have addresses at one time. Those asked for first lose theirs.
+    let script = "import socket\n\
+         def ask(at):\n\
+         \x20   s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1)\n\
+         \x20   for i in range(5):\n\
+         \x20       try: s.sendto(b'x', (at, 99)); return s.recv(100).decode()\n\
+         \x20       except ConnectionRefusedError: return 'nobody'\n\
+         \x20       except socket.timeout: pass\n\
+         def find(name): return socket.gethostbyname(name)\n\
+         old = find('first.wild.test')\n\
+         print(ask(old))\n\
+         for i in range(30): last = find('n%d.wild.test' % i)\n\
+         print(ask(old))\n\
+         print(ask(last))\n\
+         print(ask(find('other.test')))\n";
+    let run = Run::new().world(&world).prepare(Preparation::OpenFiles(512));
+    let run = run.allow_net("udp://*.wild.test:99").allow_net("udp://other.test:99");
+    let finished = run.command(&["python3", "-c", script]).run();
+    let heard = finished.text();
+    let heard: Vec<_> = heard.lines().collect();
+    let [known, other] = ["hello from 9.9.9.9:99", "hello from 9.9.9.7:99"];
+    // The first name was used, and so it may still have its address.
+    let [first, old, last, different] = heard[..] else { panic!("{finished}") };
+    assert!(old == known || old == "nobody", "{finished}");
+    assert_eq!((first, last, different), (known, known, other), "{finished}");
+}
+
+/// Programs that fetch what they are told to ask first whether the name leads to a public address.
+#[test]
+fn names_have_addresses_that_pass_for_public() {
+    require!("userns");
+    let world = World::new();
+    let script = "import ipaddress, socket\n\
+         found = {info[4][0] for info in socket.getaddrinfo('api.test', 443)}\n\
+         assert any('.' in ip for ip in found)\n\
+         for ip in map(ipaddress.ip_address, found):\n\
+         \x20   assert ip.is_global and not ip.is_private and not ip.is_reserved, ip\n\
+         \x20   assert not ip.is_loopback and not ip.is_link_local and not ip.is_multicast, ip\n\
+         \x20   s = socket.create_connection((str(ip), 443), timeout=20)\n\
+         \x20   s.sendall(b'hello\\n'); assert b'9.9.9.9' in s.recv(100)\n\
+         assert not ipaddress.ip_address('198.18.1.1').is_global\n\
+         print('global')\n";
+    let finished =
+        in_world(&world, "api.test:443,tls=off").command(&["python3", "-c", script]).run();
+    assert_eq!(finished.text().trim(), "global", "{finished}");
+}
+
+/// What a name leads to is for who waits for that name, and not for who came in the place of one
+/// that has left.
+#[test]
+fn an_answer_is_for_who_waits_for_it() {
+    require!("userns");
+    let world = World::new().with("slow=late.test>9.9.9.9").with("mute=never.test");
+    let script = "import socket, struct, time\n\
+         def connect(name):\n\
+         \x20   s = socket.create_connection((name, 443), timeout=20)\n\
+         \x20   s.sendall(b'hello\\n'); return s\n\
+         def hear(s):\n\
+         \x20   try: return s.recv(100)\n\
+         \x20   except ConnectionResetError: return b'reset'\n\
+         leaving = [connect('late.test') for i in range(20)]\n\
+         for s in leaving:\n\
+         \x20   s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))\n\
+         \x20   s.close()\n\
+         time.sleep(0.2)\n\
+         waiting = [connect('never.test') for i in range(10)]\n\
+         print({hear(s) for s in waiting})\n\
+         print(hear(connect('late.test')))\n";
+    let run = Run::new().world(&world).allow_net("late.test:443,tls=off");
+    let run = run.allow_net("never.test:443,tls=off");
+    let finished = run.command(&["python3", "-c", script]).run();
+    let heard = finished.text();
+    let expected = ["{b'reset'}", r"b'hello from 9.9.9.9:443\n'"];
+    assert_eq!(heard.lines().collect::<Vec<_>>(), expected, "{finished}");
+}
+
+/// A rule for a wide network covers the addresses that names are given. Names have some all the same.
+#[test]
+fn a_wide_rule_leaves_addresses_for_names() {
+    require!("userns");
+    let world = World::new().with("ip=8.8.8.8").with("serve=8.8.8.8:443");
+    for wide in ["0.0.0.0/0:443", "128.0.0.0/1:443", "192.0.0.0/6:443", "0.0.0.0/0:*", "[::/0]:443"]
+    {
+        let run = || in_world(&world, "api.test:443").allow_net(wide);
+        let heard = allowed(run().probe(&["talk", "api.test:443"]));
+        assert_eq!(heard.detail, "hello from 9.9.9.9:443\n", "{wide}");
+        // The name's own port is all that it has.
+        silent(run().probe(&["talk", "api.test:80"]));
+    }
+    allowed(in_world(&world, "0.0.0.0/0:443").probe(&["talk", "8.8.8.8:443"]));
+}
+
 /// Neither the host's file of names nor one of the command's own opens more than the rules do.
 #[test]
 fn files_of_names_open_nothing() {
@@ -228,9 +404,22 @@ fn files_of_names_open_nothing() {
     let both = in_world(&world, "mine.test:443").allow_net("127.0.0.1:443");
     allowed(both.probe(&["talk", "mine.test:443"]));
     // Addresses that a name could have been given, and has not.
-    for address in ["198.18.5.5:443", "198.19.255.254:443"] {
-        blocked(in_world(&world, "api.test").probe(&["talk", address]), UNREACHABLE);
+    let world = world.with("ip=25.18.5.5").with("serve=25.18.5.5:443");
+    for address in
+        ["25.18.5.5:443", "25.19.255.254:443", "198.18.5.5:443", "[2e6d:6370:1918::505]:443"]
+    {
+        for rule in ["api.test", "0.0.0.0/0:443"] {
+            blocked(in_world(&world, rule).probe(&["talk", address]), UNREACHABLE);
+        }
     }
+    assert!(!world.saw("25.18.5.5"), "{}", world.log());
+    // A rule for that very place means it, and so does one for a network within.
+    for rule in ["25.18.5.5:443", "25.18.5.0/24:443"] {
+        allowed(in_world(&world, rule).probe(&["talk", "25.18.5.5:443"]));
+    }
+    // With all of them meant, names have others.
+    let all = in_world(&world, "25.18.0.0/15:443").allow_net("api.test:443");
+    allowed(all.probe(&["talk", "api.test:443"]));
     if !has_program("getent") {
         return;
     }

@@ -446,7 +446,9 @@ fn directory_that_cannot_be_listed() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o300)).unwrap();
     let secret = closed.join(".env");
     let read = |run: Run| act(run, &[&"read", &secret]);
-    allowed(read(Run::new().write(&project)));
+    // In a write grant a directory of the caller's own that cannot be listed is closed in any case.
+    allowed(read(Run::new().read(&project)));
+    blocked(read(Run::new().read(&project).deny("**/.env")), CLOSED);
     blocked(read(Run::new().write(&project).deny("**/.env")), CLOSED);
     let chmod = act(Run::new().write(&project).deny("**/.env"), &[&"chmod", &closed, &"700"]);
     // Root can list it, so only the file in it is masked.
@@ -490,7 +492,7 @@ fn directory_of_somebody_else_stays_closed() {
     let run = || Run::new().write(&project).deny("**/.env");
     assert_eq!(
         report(run())["seen"],
-        serde_json::json!(["2 held in place", "1 masked, 1 closed to the command anyway"])
+        serde_json::json!(["2 held in place", "1 masked, 1 behind a directory that was closed"])
     );
     blocked(act(run(), &[&"read", &closed.join(".env")]), CLOSED);
     blocked(act(run(), &[&"chmod", &closed, &"777"]), &["EPERM", "EACCES", "EROFS"]);

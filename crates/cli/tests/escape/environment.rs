@@ -231,9 +231,16 @@ fn secret_given_by_value_is_not_repeated() {
 #[test]
 fn secret_without_end_is_an_error() {
     require!("userns");
-    for reference in ["T=cmd:yes", "T=file:/dev/zero"] {
+    let scratch = Scratch::new();
+    let large = scratch.file("large", &"x".repeat(200 << 10));
+    let large = format!("T=file:{}", large.display());
+    for (reference, said) in [
+        ("T=cmd:yes", "128 KiB"),
+        (large.as_str(), "128 KiB"),
+        ("T=file:/dev/zero", "is a device, not a regular file"),
+    ] {
         let finished = Run::new().flag("--secret").arg(reference).probe(&["cwd"]).run();
         finished.is_clear_error();
-        assert!(finished.stderr.contains("128 KiB"), "{finished}");
+        assert!(finished.stderr.contains(said), "{finished}");
     }
 }

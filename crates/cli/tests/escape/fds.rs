@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::require;
 use crate::support::{
@@ -124,7 +125,7 @@ fn output_file_is_opened_again_only_as_it_was_opened() {
     let path = scratch.file("output", "canary");
     // Everybody may do everything with it: only the way it was opened counts.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    let open = |read| OpenOptions::new().read(read).append(true).open(&path).unwrap();
+    let open = |read| OpenOptions::new().read(read).write(true).open(&path).unwrap();
     let reopen = |run: Run, read, mode| run.stderr(open(read)).probe(&["reopen", "2", mode]);
     for mode in ["r", "rw"] {
         let (attack, bare) = (reopen(Run::new(), false, mode), reopen(Run::bare(), false, mode));
@@ -136,6 +137,64 @@ fn output_file_is_opened_again_only_as_it_was_opened() {
     assert_eq!(allowed(read(Run::bare(), false)).detail, "canary");
     assert_eq!(allowed(read(Run::new(), true)).detail, "canary");
     blocked(read(Run::new(), false), &["EACCES"]);
+}
+
+/// What a descriptor opened for appending allows beyond that, each with what it leaves of the file.
+#[test]
+fn output_file_that_is_appended_to_only_grows() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let acts = [
+        "truncate -s 0 /dev/stdout",
+        ": > /dev/stdout",
+        "perl -e 'truncate(STDOUT, 0)'",
+        "perl -MFcntl -e 'fcntl(STDOUT, F_SETFL, 0); sysseek(STDOUT, 0, 0) and syswrite(STDOUT, q(forged))'",
+        "chmod 777 /dev/stdout; perl -e 'chmod(0777, *STDOUT)'",
+        "touch -d @1 /dev/stdout; perl -e 'utime(1, 1, *STDOUT)'",
+    ];
+    let state = |path: &Path| {
+        let found = fs::metadata(path).unwrap();
+        let is_old = found.modified().unwrap() < std::time::UNIX_EPOCH + Duration::from_secs(9);
+        (fs::read_to_string(path).unwrap(), found.permissions().mode() & 0o777, is_old)
+    };
+    for act in acts {
+        let [bare, inside] = [Run::bare(), Run::new()].map(|run| {
+            let path = scratch.file("log", "old\n");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+            let file = OpenOptions::new().append(true).open(&path).unwrap();
+            run.stdout(file).shell(&format!("echo new; {act}")).run();
+            state(&path)
+        });
+        let whole = ("old\nnew\n".to_owned(), 0o640, false);
+        assert_ne!(bare, whole, "no control: {act}");
+        assert_eq!(inside, whole, "{act}");
+    }
+}
+
+#[test]
+fn output_and_errors_in_one_appended_file_stay_in_order() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let path = scratch.file("log", "");
+    let open = || OpenOptions::new().append(true).open(&path).unwrap();
+    let script = "i=0; while [ $i -lt 300 ]; do echo $i; echo $i >&2; i=$((i+1)); done";
+    Run::new().stdout(open()).stderr(open()).shell(script).run().code_is(0);
+    let expected: String = (0..300).map(|i| format!("{i}\n{i}\n")).collect();
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    // All of it arrives, however much it is, and the limit for files holds.
+    let path = scratch.file("log", "");
+    let open = || OpenOptions::new().append(true).open(&path).unwrap();
+    let size = || fs::metadata(&path).unwrap().len();
+    Run::new().stdout(open()).shell("head -c 50000000 /dev/zero").run().code_is(0);
+    assert_eq!(size(), 50_000_000);
+    let path = scratch.file("log", "");
+    let open = || OpenOptions::new().append(true).open(&path).unwrap();
+    let run = Run::new().flag("--max-file-size").arg("1M").stdout(open());
+    run.shell("head -c 50000000 /dev/zero").run();
+    assert_eq!(fs::metadata(&path).unwrap().len(), 1 << 20);
+    // By its name as well.
+    let run = Run::new().stderr(open()).flag("--quiet");
+    run.shell("echo named > /dev/stderr").run().code_is(0);
 }
 
 #[test]

@@ -176,6 +176,18 @@ fn shared_memory() {
     ]));
 }
 
+/// A byte here and there of much address space is next to no memory, but for the kernel's tables.
+#[test]
+fn page_tables() {
+    require!("userns");
+    let act = |limit: &str, bytes: &str, hold: &str| {
+        limited("--max-memory", limit).probe(&["page-tables", bytes, hold])
+    };
+    allowed(act("64M", "4194304", "500"));
+    allowed(act("1G", "268435456", "500"));
+    killed_for_memory(act("64M", "268435456", "30000"));
+}
+
 #[test]
 fn memory_of_many_processes() {
     require!("userns");

@@ -29,6 +29,8 @@ mod fds;
 #[cfg_attr(target_os = "macos", path = "macos/filesystem.rs")]
 mod filesystem;
 #[cfg(target_os = "linux")]
+mod folded_names;
+#[cfg(target_os = "linux")]
 mod grants;
 #[cfg(target_os = "linux")]
 mod host_names;
@@ -61,13 +63,23 @@ mod processes;
 #[cfg(target_os = "linux")]
 mod protected;
 #[cfg(target_os = "linux")]
+mod protected_deep;
+#[cfg(target_os = "linux")]
+mod protected_git;
+#[cfg(target_os = "linux")]
+mod protected_meanwhile;
+#[cfg(target_os = "linux")]
 mod races;
 #[cfg(target_os = "linux")]
 mod rebinding;
 #[cfg_attr(target_os = "macos", path = "macos/report.rs")]
 mod report;
 #[cfg(target_os = "linux")]
+mod rootless;
+#[cfg(target_os = "linux")]
 mod runs;
+#[cfg(target_os = "linux")]
+mod shut_directories;
 #[cfg(target_os = "linux")]
 mod sudo;
 #[cfg(target_os = "linux")]
@@ -76,3 +88,5 @@ mod syscalls;
 mod terminal;
 #[cfg_attr(target_os = "macos", path = "macos/time_and_death.rs")]
 mod time_and_death;
+#[cfg(target_os = "linux")]
+mod words;

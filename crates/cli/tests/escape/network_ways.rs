@@ -19,6 +19,47 @@ fn streams_arrive_whole_and_end_as_they_should() {
     }
 }
 
+/// A byte that is sent as urgent is one of the stream: none behind it is lost, and none waits.
+#[test]
+fn urgent_bytes_arrive_in_their_place() {
+    require!("userns");
+    let world = World::new().with("urgent=9.9.9.9:70");
+    let script = |urgent: &str, size: u32, end: &str| {
+        format!(
+            "import socket, sys, threading\n\
+             s = socket.create_connection(('api.test', 7), timeout=20)\n\
+             def send():\n\
+             \x20   s.sendall(b'a' * {size}); {urgent}; s.sendall(b'b' * {size}); {end}\n\
+             t = threading.Thread(target=send); t.start()\n\
+             back = b''\n\
+             while len(back) < {size} * 2 + {}:\n\
+             \x20   piece = s.recv(1 << 20)\n\
+             \x20   if not piece: break\n\
+             \x20   back += piece\n\
+             t.join()\n\
+             print(back.replace(b'a' * {size}, b'A').replace(b'b' * {size}, b'B'))\n",
+            u32::from(urgent != "pass")
+        )
+    };
+    // Few and many bytes at a time; the end right behind, and later.
+    for size in [10, 3_000_000] {
+        for end in ["s.shutdown(socket.SHUT_WR)", "pass"] {
+            for (urgent, expected) in
+                [("pass", "b'AB'"), ("s.send(b'!', socket.MSG_OOB)", "b'A!B'")]
+            {
+                let run = Run::new().world(&world).allow_net("api.test:7");
+                let script = script(urgent, size, end);
+                let finished = run.command(&["python3", "-c", &script]).run();
+                assert_eq!(finished.text().trim(), expected, "{size} {end}\n{finished}");
+            }
+        }
+    }
+    let heard =
+        allowed(Run::new().world(&world).allow_net("api.test:70").probe(&["talk", "api.test:70"]));
+    let expected = ["a".repeat(100_000), "b".repeat(100_000)].join("!");
+    assert!(heard.detail == expected, "{} bytes", heard.detail.len());
+}
+
 #[test]
 fn a_server_that_nobody_answers_for_is_an_ordinary_error() {
     require!("userns");
@@ -181,4 +222,23 @@ fn the_command_keeps_its_own_limit_of_open_files() {
     };
     let with = limits(Run::new().allow_net("a.test").flag("--max-fds").arg("none"));
     assert_eq!(with, limits(Run::new().flag("--max-fds").arg("none")));
+}
+
+/// A name with an address of a family that is broken here: the other one is tried soon, and from
+/// then on first, for datagrams too, whose loss nobody tells.
+#[test]
+fn a_broken_family_is_gone_around_and_remembered() {
+    require!("userns", "ipv6");
+    let world = World::new()
+        .with("own=2606:4700:9::2")
+        .with("dead=2606:4700:1:2::5")
+        .with("name=both.test>2606:4700:1:2::5")
+        .with("name=both.test>9.9.9.9");
+    let run = || Run::new().world(&world).allow_net("both.test").allow_net("udp://both.test:99");
+    let datagram = ["udp-talk", "both.test:99"];
+    // The control: nothing is known of either family, and IPv6 comes first.
+    assert!(!run().probe(&datagram).run().last("udp-talk").ok, "the address is not dead");
+    let finished = run().probe(&["talk", "both.test:443"]).probe(&datagram).run();
+    let details: Vec<_> = finished.outcomes.iter().map(|outcome| &outcome.detail[..]).collect();
+    assert_eq!(details, ["hello from 9.9.9.9:443\n", "hello from 9.9.9.9:99"], "{finished}");
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::require;
@@ -115,4 +115,178 @@ fn virtual_environments_that_name_each_other() {
         fs::write(scratch.join(own).join("pyvenv.cfg"), config).unwrap();
     }
     Run::new().command(&[scratch.join("a/bin/python3")]).run().code_is(4);
+}
+
+/// A project that a command may write, with a secret beside it that it may not read.
+struct Project {
+    scratch: Scratch,
+    root: PathBuf,
+    secret: PathBuf,
+}
+
+impl Project {
+    fn new() -> Project {
+        let scratch = Scratch::new();
+        let secret = scratch.join("keys/deploy");
+        script(&secret, &format!("#!/bin/sh\n# {SECRET}\n"));
+        let root = scratch.open_dir("project");
+        Project { root, secret, scratch }
+    }
+
+    fn reads(&self) -> String {
+        format!("cat '{}' 2>&1; true", self.secret.display())
+    }
+
+    /// The secret stays closed, a line says what was not shown, and the same is shown where it is granted.
+    #[track_caller]
+    fn stays_closed(&self, run: impl Fn() -> Run) {
+        let inside = run().run();
+        assert!(!inside.text().contains(SECRET), "{inside}");
+        assert!(inside.stderr.contains("which the command may write: not shown"), "{inside}");
+        inside.code_is(0);
+        let granted = run().read(self.scratch.join("keys")).run();
+        assert!(granted.text().contains(SECRET), "no control: {granted}");
+        assert!(!granted.stderr.contains("not shown"), "{granted}");
+    }
+
+    /// With a directory of the project's in front on PATH.
+    fn exec(&self, command: &str) -> Run {
+        let path = format!("{}:/usr/bin:/bin", self.root.join(".venv/bin").display());
+        Run::exec(&self.root).env("PATH", path).command(&[command])
+    }
+}
+
+/// In a PATH directory inside the project: the name in the text had any executable file shown.
+#[test]
+fn a_link_in_a_path_directory_of_the_project() {
+    require!("userns");
+    let project = Project::new();
+    fs::create_dir_all(project.root.join(".venv/bin")).unwrap();
+    symlink(&project.secret, project.root.join(".venv/bin/zz")).unwrap();
+    let command = format!("{} # zz", project.reads());
+    project.stays_closed(|| project.exec(&command));
+    // A name of the system is found further down PATH, by the launcher and by the shell.
+    symlink(&project.secret, project.root.join(".venv/bin/head")).unwrap();
+    project.exec("head -c 3 /usr/bin/head | wc -c").run().code_is(0);
+}
+
+#[test]
+fn links_and_relative_entries_of_path() {
+    require!("userns");
+    let project = Project::new();
+    symlink(&project.secret, project.root.join("zz")).unwrap();
+    symlink(project.secret.parent().unwrap(), project.root.join("bin")).unwrap();
+    for (path, name) in
+        [(".:/usr/bin:/bin", "zz"), (":/usr/bin:/bin", "zz"), ("bin:/usr/bin:/bin", "deploy")]
+    {
+        let command = format!("{} # {name}", project.reads());
+        project.stays_closed(|| Run::exec(&project.root).env("PATH", path).command(&[&command]));
+    }
+}
+
+#[test]
+fn certificates_that_were_replaced_by_a_link() {
+    require!("userns");
+    let project = Project::new();
+    let bundle = project.root.join("ca.pem");
+    symlink(&project.secret, &bundle).unwrap();
+    for name in [
+        "NODE_EXTRA_CA_CERTS",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+    ] {
+        let run = || Run::new().write(&project.root).env(name, &bundle).shell(&project.reads());
+        project.stays_closed(run);
+        let exec = || Run::exec(&project.root).env(name, &bundle).command(&[project.reads()]);
+        project.stays_closed(exec);
+    }
+    // Positive control: a variable that names a file by a way of its own shows it.
+    let run = Run::new().write(&project.root).env("SSL_CERT_FILE", &project.secret);
+    let shown = run.shell(&project.reads()).run();
+    assert!(shown.text().contains(SECRET), "{shown}");
+}
+
+#[test]
+fn interpreters_that_a_writable_file_names() {
+    require!("userns");
+    let project = Project::new();
+    // It looks like an installation, and would be shown with all that is in it.
+    let prefix = project.scratch.dir("keys");
+    fs::create_dir_all(prefix.join("lib/python3.12")).unwrap();
+    let python = prefix.join("bin/python3");
+    fs::create_dir_all(prefix.join("bin")).unwrap();
+    fs::copy("/bin/true", &python).unwrap();
+    let venv = project.root.join(".venv");
+    fs::create_dir_all(venv.join("bin")).unwrap();
+    let home = format!("home = {}\n", prefix.join("bin").display());
+    let command = format!("{} # zz", project.reads());
+
+    script(&venv.join("bin/zz"), &format!("#!{}\n", python.display()));
+    project.stays_closed(|| project.exec(&command));
+    script(&venv.join("bin/zz"), "#!/bin/sh\n");
+    fs::write(venv.join("pyvenv.cfg"), &home).unwrap();
+    project.stays_closed(|| project.exec(&command));
+    fs::remove_file(venv.join("bin/zz")).unwrap();
+    fs::remove_file(venv.join("pyvenv.cfg")).unwrap();
+    symlink(&python, venv.join("bin/zz")).unwrap();
+    project.stays_closed(|| project.exec(&command));
+}
+
+#[test]
+fn the_program_itself_does_not_lead_out() {
+    require!("userns");
+    let project = Project::new();
+    let tool = project.root.join("tool");
+    symlink(&project.secret, &tool).unwrap();
+    let run = || Run::new().write(&project.root);
+    let refused = run().command(&[&tool]).run();
+    refused.code_is(126);
+    assert!(refused.stderr.contains("which the command may write"), "{refused}");
+    run().read(&project.secret).command(&[&tool]).run().code_is(0);
+    Run::new().command(&[&tool]).run().code_is(0);
+}
+
+#[test]
+fn grants_secrets_and_variables_do_not_lead_out() {
+    require!("userns");
+    let project = Project::new();
+    let link = project.root.join("link");
+    symlink(&project.secret, &link).unwrap();
+    let run = || Run::new().write(&project.root);
+    let refused = |run: Run| {
+        let refused = run.shell("env; id").run();
+        refused.is_clear_error();
+        assert!(
+            refused.stderr.contains("which the command may write")
+                || refused.stderr.contains("that the command may write"),
+            "{refused}"
+        );
+        assert!(!refused.text().contains(SECRET), "{refused}");
+    };
+    refused(run().read(&link));
+    refused(run().write(&link));
+    let secret = |path: &Path| format!("S=file:{}", path.display());
+    refused(run().flag("--secret").arg(secret(&link)));
+    run().flag("--secret").arg(secret(&project.secret)).shell("true").run().code_is(0);
+    // An environment file: a link to another one, or one that names a file to be shown.
+    let settings = project.scratch.file("keys/env", "A=canary\n");
+    let env = project.root.join("env");
+    symlink(&settings, &env).unwrap();
+    refused(run().flag("--env-file").arg(&env));
+    let given = run().flag("--env-file").arg(&settings).shell("echo $A").run();
+    assert_eq!(given.text(), "canary\n");
+    fs::remove_file(&env).unwrap();
+    fs::write(&env, format!("SSL_CERT_FILE={}\n", project.secret.display())).unwrap();
+    refused(run().flag("--env-file").arg(&env));
+    fs::write(&env, "A=canary\n").unwrap();
+    assert_eq!(run().flag("--env-file").arg(&env).shell("echo $A").run().text(), "canary\n");
+    // A socket of the host's.
+    let socket = project.scratch.join("keys/socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let link = project.root.join("socket");
+    symlink(&socket, &link).unwrap();
+    refused(run().flag("--allow-unix").arg(&link));
+    run().flag("--allow-unix").arg(&socket).shell("true").run().code_is(0);
 }

@@ -117,3 +117,30 @@ fn programs_may_have_children() {
     finished.code_is(0);
     assert_eq!(finished.text(), "one\ntwo\n");
 }
+
+/// Its limits, priority and processors are its own: with fewer open files it would give up, and the run with it.
+#[test]
+fn init_can_be_neither_limited_nor_slowed() {
+    require!("userns");
+    const BEST_EFFORT: &str = "16388";
+    let call = |number: i64| number.to_string();
+    let (priority, io) = (call(libc::SYS_setpriority), call(libc::SYS_ioprio_set));
+    for (words, own) in [
+        (&["limit-files", "1", "1"][..], &["limit-files", "0", "64"][..]),
+        (&["prlimit", "1"], &["prlimit", "0"]),
+        (&["slow-down", "1"], &["slow-down", "0"]),
+        (&["pin", "1"], &["pin", "0"]),
+        (&["syscall", &priority, "1", "1", "19"], &["syscall", &priority, "0", "0", "19"]),
+        (&["syscall", &priority, "2", "0", "19"], &["syscall", &priority, "0", "0", "19"]),
+        (&["syscall", &io, "1", "1", BEST_EFFORT], &["syscall", &io, "1", "0", BEST_EFFORT]),
+        (&["syscall", &io, "2", "1", BEST_EFFORT], &["syscall", &io, "1", "0", BEST_EFFORT]),
+        (&["syscall", &io, "3", "0", BEST_EFFORT], &["syscall", &io, "1", "0", BEST_EFFORT]),
+    ] {
+        blocked(Run::new().probe(words), &["EPERM"]);
+        allowed(Run::new().probe(own));
+    }
+    // Nor from init's own group, which the command can join.
+    let join = ["syscall", &call(libc::SYS_setpgid), "0", "1"];
+    let finished = Run::new().probe(&join).probe(&["syscall", &priority, "1", "0", "19"]).run();
+    assert_eq!(finished.last("setpriority").errno(), "EPERM", "{finished}");
+}

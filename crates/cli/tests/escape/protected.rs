@@ -6,10 +6,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mcp_policy::protect::{LIST, Spot};
 use serde_json::Value;
 
 use crate::require;
-use crate::support::{Finished, PLAIN, Run, Scratch, allowed, blocked, eventually, is_root, soon};
+use crate::support::{
+    Finished, PLAIN, Run, Scratch, allowed, blocked, eventually, is_root, is_rootless, soon,
+};
 
 /// What changing something protected answers.
 const FIXED: &[&str] = &["EROFS", "EACCES", "EPERM"];
@@ -222,7 +225,7 @@ fn what_is_new_is_gone_at_the_end() {
         open_again(&project);
         assert!(made.symlink_metadata().is_err(), "{way}: still there\n{finished}");
         assert!(finished.stderr.contains(path), "{way}: nothing said\n{finished}");
-        assert!(finished.stderr.contains("--allow-write"), "{finished}");
+        assert!(finished.stderr.contains("--unprotect"), "{finished}");
         // The same, allowed.
         let (_scratch, project) = self::project();
         let finished = script(&project, &["--allow-write", path.split('/').next().unwrap()], way);
@@ -232,6 +235,109 @@ fn what_is_new_is_gone_at_the_end() {
         assert!(made.symlink_metadata().is_ok(), "{way}: gone\n{finished}");
         assert!(!finished.stderr.contains("removed"), "{way}\n{finished}");
     }
+}
+
+/// Every name of the list, below the top and in a subdirectory, as a path; of those that count there.
+fn listed() -> Vec<String> {
+    let mut paths = Vec::new();
+    for (spot, names, _) in LIST {
+        for name in names.iter().map(|name| name.replace('*', "x")) {
+            match spot {
+                Spot::Top => paths.push(name),
+                Spot::Anywhere => paths.extend([format!("deep/sub/{name}"), name]),
+                Spot::GitDirectory => paths.push(format!("made/.git/{name}")),
+            }
+        }
+    }
+    paths
+}
+
+/// A file, and a directory with one in it: what makes them, and where what is written goes.
+const KINDS: [(&str, &str); 2] = [("file", ""), ("directory", "/inside")];
+
+#[test]
+fn every_name_of_the_list_is_kept_where_it_was() {
+    require!("userns");
+    for (kind, inside) in KINDS {
+        // Where settings of git are a directory nothing is started.
+        let is_unclear = |path: &&String| {
+            kind == "directory" && (path.contains(".git/config") || path.contains("commondir"))
+        };
+        let listed: Vec<String> =
+            listed().iter().filter(|path| !is_unclear(path)).cloned().collect();
+        let written = |flags: &[&str]| -> Vec<String> {
+            let scratch = Scratch::new();
+            let project = scratch.dir("project");
+            let paths: Vec<String> = listed.iter().map(|path| format!("{path}{inside}")).collect();
+            let files = paths.iter().map(|path| scratch.file(format!("project/{path}"), ""));
+            files.for_each(drop);
+            // Nothing of it may be settings that git does not understand.
+            let act =
+                "while read -r file; do { echo '#' > \"$file\"; } 2>/dev/null; done < list; true";
+            scratch.file("project/list", &format!("{}\n", paths.join("\n")));
+            let run = Run::new().write(&project).cwd(&project);
+            flags.iter().fold(run, |run, flag| run.arg(flag)).shell(act).run().code_is(0);
+            let is_written = |path: &String| fs::read(project.join(path)).unwrap() == b"#\n";
+            paths.into_iter().filter(is_written).collect()
+        };
+        assert_eq!(written(&["--protect"]), Vec::<String>::new(), "{kind}");
+        assert_eq!(written(&[]).len(), listed.len(), "{kind}: the control");
+    }
+}
+
+#[test]
+fn every_name_of_the_list_is_gone_where_it_is_new() {
+    require!("userns");
+    for (kind, inside) in KINDS {
+        let left = |flags: &[&str]| -> (Vec<String>, String) {
+            let scratch = Scratch::new();
+            let project = scratch.dir("project");
+            let paths: Vec<String> =
+                listed().iter().map(|path| format!("{path}{inside}")).collect();
+            let act = "while read -r file; do mkdir -p \"${file%/*}\" 2>/dev/null; \
+                       echo '[core]fsmonitor = x' > \"$file\"; done < list";
+            scratch.file("project/list", &format!("./{}\n", paths.join("\n./")));
+            let run = Run::new().write(&project).cwd(&project);
+            let finished = flags.iter().fold(run, |run, flag| run.arg(flag)).shell(act).run();
+            finished.code_is(0);
+            let is_there = |path: &String| project.join(path).exists();
+            (paths.into_iter().filter(is_there).collect(), finished.stderr.clone())
+        };
+        let (there, said) = left(&["--protect"]);
+        assert_eq!(there, Vec::<String>::new(), "{kind}\n{said}");
+        assert_eq!(left(&[]).0.len(), listed().len(), "{kind}: the control");
+    }
+}
+
+/// Who edits such things all day reads how to.
+#[test]
+fn what_is_edited_on_purpose_is_told_with_its_flag() {
+    require!("userns");
+    let (_scratch, project) = self::project();
+    let act = "mkdir -p .github/workflows && touch .github/workflows/x.yml";
+    let said = script(&project, &[], act).code_is(0).stderr.clone();
+    assert!(said.contains("after a push; if your work is to edit it, allow it"), "{said}");
+    assert!(said.contains("keep it with --unprotect .github/workflows"), "{said}");
+}
+
+/// Packages bring settings of their own along, and nobody opens them as projects.
+#[test]
+fn names_do_not_count_in_what_others_made() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let project = scratch.dir("project");
+    let act = "for at in node_modules/x vendor/x target/x src; do mkdir -p $at/.vscode $at/.cargo; \
+               touch $at/.vscode/x $at/.cargo/config.toml; done; mkdir node_modules/x/.git";
+    script(&project, &[], act).code_is(0);
+    for at in ["vendor/x", "target/x"] {
+        assert!(project.join(at).join(".vscode/x").exists(), "{at}");
+        assert!(project.join(at).join(".cargo/config.toml").exists(), "{at}");
+    }
+    assert!(
+        !project.join("src/.vscode").exists() && !project.join("src/.cargo/config.toml").exists()
+    );
+    // A repository is a project wherever it is.
+    assert!(!project.join("node_modules/x/.vscode").exists());
 }
 
 /// Modes that a script took away are in the way of an ordinary user's look.
@@ -334,7 +440,7 @@ fn a_killed_launcher_leaves_nothing_behind() {
 #[test]
 fn what_was_closed_before_stays_closed_and_whole() {
     require!("userns");
-    if is_root() {
+    if is_root() || is_rootless() {
         println!("SKIP: control: root lists what is closed to everybody");
         return;
     }
@@ -363,6 +469,11 @@ fn exceptions_are_for_what_is_protected() {
     let outside = scratch.file("outside", "content");
     let outside = script(&project, &["--allow-write", outside.to_str().unwrap()], "true");
     outside.is_clear_error();
+    // A link that an earlier run made would have something else excepted.
+    std::os::unix::fs::symlink(".git", project.join("sub")).unwrap();
+    let linked = script(&project, &["--allow-write", "sub/config"], "echo x > .git/config");
+    linked.is_clear_error();
+    assert!(linked.stderr.contains("sub is a symlink"), "{linked}");
 }
 
 #[test]

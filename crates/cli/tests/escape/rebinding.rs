@@ -5,7 +5,7 @@ use crate::require;
 use crate::support::{Run, World, allowed};
 
 /// Each kind of place that a name must not lead to.
-const PLACES: [&str; 12] = [
+const PLACES: [&str; 16] = [
     "127.0.0.1",
     "127.8.8.8",
     "0.0.0.0",
@@ -18,6 +18,10 @@ const PLACES: [&str; 12] = [
     "64:ff9b::a9fe:a9fe",
     "fd00:ec2::254",
     "2002:7f00:1::1",
+    "fd12::5efe:808:808",
+    "fd12::200:5efe:808:808",
+    "fe80::5efe:808:808",
+    "::808:808",
 ];
 
 #[test]
@@ -49,6 +53,62 @@ fn a_name_does_not_lead_to_the_hosts_own_address() {
     assert!(!world.saw("connected"), "{}", world.log());
     let heard = allowed(run().allow_net("8.8.4.4:443").probe(&["talk", "own.test:443"]));
     assert_eq!(heard.detail, "hello from 8.8.4.4:443\n");
+}
+
+/// A public address inside does not make a private one public.
+#[test]
+fn a_name_does_not_lead_to_a_private_place_in_public_clothes() {
+    require!("userns", "ipv6");
+    let world = World::new().with("ip=fd12::5efe:808:808").with("serve=[fd12::5efe:808:808]:443");
+    let world = world.with("name=isatap.test>fd12::5efe:808:808");
+    let run = || Run::new().world(&world).allow_net("isatap.test");
+    let finished = run().probe(&["talk", "isatap.test:443"]).run();
+    assert!(!finished.last("talk").ok, "{finished}");
+    assert!(finished.stderr.contains("is a private (unique local) address"), "{finished}");
+    assert!(!world.saw("connected"), "{}", world.log());
+    let heard =
+        allowed(run().allow_net("[fd12::5efe:808:808]:443").probe(&["talk", "isatap.test:443"]));
+    assert_eq!(heard.detail, "hello from [fd12::5efe:808:808]:443\n");
+}
+
+/// Whoever is in the network of one of the host's interfaces is a neighbour, however public its
+/// address.
+#[test]
+fn a_name_does_not_lead_to_the_hosts_neighbours() {
+    require!("userns", "ipv6");
+    for (own, neighbour, stranger, network) in [
+        ("8.8.4.4/24", "8.8.4.5", "8.8.5.5", "8.8.4.0/24:443"),
+        ("2606:4700:1:2::4/64", "2606:4700:1:2::5", "2606:4700:1:3::5", "[2606:4700:1:2::/64]:443"),
+        // A single address, as DHCPv6 gives it.
+        ("2606:4700:1:2::4", "2606:4700:1:2::5", "2606:4700:1:3::5", "[2606:4700:1:2::/64]:443"),
+    ] {
+        let place = |ip: &str| match ip.contains(':') {
+            true => format!("[{ip}]:443"),
+            false => format!("{ip}:443"),
+        };
+        let mut world = World::new().with(format!("own={own}"));
+        for (name, ip) in [("near.test", neighbour), ("far.test", stranger)] {
+            world = world.with(format!("ip={ip}")).with(format!("name={name}>{ip}"));
+            world = world.with(format!("serve={}", place(ip)));
+        }
+        let run = || Run::new().world(&world).allow_net("near.test").allow_net("far.test");
+        let finished = run().probe(&["talk", "near.test:443"]).run();
+        assert!(!finished.last(own).ok, "{finished}");
+        let line = format!(
+            "mcp: blocked near.test:443, for its address {neighbour} is an address in the host's own network"
+        );
+        assert!(finished.stderr.contains(&line), "{finished}");
+        let wide = run().allow_net("0.0.0.0/0:443").allow_net("[::/0]:443");
+        assert!(
+            !wide.probe(&["talk", "near.test:443"]).run().last(own).ok,
+            "by a wide rule: {own}"
+        );
+        assert!(!world.saw("connected"), "{}", world.log());
+        for rule in [place(neighbour), network.to_owned()] {
+            allowed(run().allow_net(&rule).probe(&["talk", "near.test:443"]));
+        }
+        allowed(run().probe(&["talk", "far.test:443"]));
+    }
 }
 
 #[test]

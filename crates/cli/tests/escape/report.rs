@@ -212,3 +212,113 @@ fn an_old_report_does_not_stay_for_a_run_that_never_started() {
         assert_eq!(claims.count(), 0, "{what}: {report:#}");
     }
 }
+
+/// A project that may be written, and what the report in it says in the end.
+fn in_grant(script: &str) -> (Scratch, Finished, String) {
+    let scratch = Scratch::new();
+    let project = scratch.open_dir("project");
+    scratch.open_dir("project/out");
+    let file = project.join("out/report.json");
+    let run = Run::new().write(&project).cwd(&project).flag("--report").arg("out/report.json");
+    let finished = run.shell(script).run();
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    (scratch, finished, text)
+}
+
+const FORGED: &str = r#"echo '{"ending":{"exited":0},"exit_code":0,"forged":true}'"#;
+
+#[test]
+fn a_report_that_the_command_replaced_is_put_in_place_anew() {
+    require!("userns");
+    for way in [
+        "true".to_owned(),
+        format!("rm out/report.json; {FORGED} > out/report.json"),
+        format!("{FORGED} > f; mv f out/report.json"),
+        format!("{FORGED} > f; rm out/report.json; ln -s ../f out/report.json"),
+        format!("{FORGED} > f; rm out/report.json; ln f out/report.json"),
+        "rm out/report.json; mkfifo out/report.json".to_owned(),
+        "rm out/report.json; mkdir -p out/report.json/x".to_owned(),
+        "rm out/report.json".to_owned(),
+        format!("rm out/report.json; {FORGED} > out/report.json; chmod 555 out"),
+        format!("mv out gone; mkdir out; {FORGED} > out/report.json"),
+    ] {
+        let (scratch, finished, text) = in_grant(&format!("{way}; exit 3"));
+        finished.code_is(3);
+        let report: Value = serde_json::from_str(&text)
+            .unwrap_or_else(|e| panic!("{way}: {e}: {text}\n{finished}"));
+        assert_eq!(report["exit_code"], 3, "{way}: {report:#}");
+        assert!(report["controls"].is_object(), "{way}: {report:#}");
+        let name = scratch.join("project/out/report.json");
+        assert!(fs::symlink_metadata(name).unwrap().is_file(), "{way}");
+    }
+}
+
+/// The path that people read leads to nothing of the command's, and the run's own ending is the answer.
+#[test]
+fn a_directory_of_the_report_that_becomes_a_link_is_not_followed() {
+    require!("userns");
+    let way =
+        format!("mv out gone; mkdir other; {FORGED} > other/report.json; ln -s other out; exit 3");
+    let (scratch, finished, text) = in_grant(&way);
+    finished.code_is(3);
+    assert_eq!(text, "", "{finished}");
+    assert!(finished.stderr.contains("the report is not written"), "{finished}");
+    let forged = fs::read_to_string(scratch.join("project/other/report.json")).unwrap();
+    assert!(forged.contains("forged"), "{forged}");
+}
+
+#[test]
+fn a_directory_that_is_a_link_leads_no_report_elsewhere() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let victim = scratch.file("victim/report.json", "precious");
+    let project = scratch.open_dir("project");
+    std::os::unix::fs::symlink(scratch.join("victim"), project.join("out")).unwrap();
+    for path in ["out/report.json", "./out/../out/report.json"] {
+        let run = || Run::new().cwd(&project).flag("--report").arg(path).command(&["true"]);
+        let refused = run().run();
+        refused.is_clear_error();
+        assert!(refused.stderr.contains("symlink"), "{refused}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    }
+    // Positive control: by its own path, which may have `..` in it.
+    let run = Run::new().cwd(&project).flag("--report").arg("../victim/report.json");
+    run.command(&["true"]).run().code_is(0);
+    assert!(fs::read_to_string(&victim).unwrap().contains("controls"));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_report_does_not_hold_up_the_start() {
+    let scratch = Scratch::new();
+    let pipe = scratch.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let run = || Run::new().flag("--report").arg(&pipe).command(&["true"]);
+    let finished = run().run();
+    finished.is_clear_error();
+    assert!(finished.stderr.contains("is not a regular file"), "{finished}");
+    // With somebody at its other end as well.
+    let _reader = fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    run().run().is_clear_error();
+}
+
+/// What has run is never told as not started, whatever init dies of.
+#[test]
+fn a_run_whose_init_fails_has_run() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let file = scratch.join("report.json");
+    let run = Run::new().flag("--report").arg(&file);
+    let live = run.shell("echo ready; exec sleep 60").spawn();
+    live.await_output("ready");
+    let list = format!("/proc/{0}/task/{0}/children", live.pid());
+    let init = fs::read_to_string(list).unwrap();
+    // From outside; from inside it is refused.
+    let limit = Run::bare().probe(&["limit-files", init.trim(), "1"]);
+    assert!(limit.run().last("limit-files").ok);
+    let finished = live.wait();
+    finished.code_is(137);
+    assert!(finished.stderr.contains("mcp: killed: the sandbox failed"), "{finished}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(report["ending"]["sandbox_failed"].is_string(), "{report:#}");
+    assert_eq!(status(&report, "filesystem"), "enforced", "{report:#}");
+}

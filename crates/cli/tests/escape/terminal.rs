@@ -247,3 +247,36 @@ fn hang_up_of_the_terminal_ends_the_run() {
     live.wait().code_is(128 + libc::SIGHUP);
     crate::support::heart_stops(&beat);
 }
+
+/// Keys go to the program, which may do with them what it likes; a signal to the launcher means the end.
+#[test]
+fn an_interrupt_key_is_no_signal_to_the_launcher() {
+    require!("userns");
+    let script =
+        "n=0; trap 'n=$((n+1)); echo key-$n.' INT; echo ready; while :; do sleep 0.05; done";
+    for bare in [true, false] {
+        let run = if bare { Run::bare() } else { Run::new().flag("--grace").arg("0") };
+        let pty = Pty::new();
+        let live = pty.on(run.shell(script)).spawn();
+        pty.expect("ready");
+        for key in 1..=3 {
+            pty.type_in("\x03");
+            pty.expect(&format!("key-{key}."));
+        }
+        live.signal(if bare { libc::SIGKILL } else { libc::SIGINT });
+        ends(live, &pty, if bare { 137 } else { 128 + libc::SIGINT });
+    }
+}
+
+/// A program that stops when it is asked to end must not stop its launcher with it.
+#[test]
+fn a_program_that_stops_itself_does_not_outlive_a_signal() {
+    require!("userns");
+    let script = "trap 'echo stops; kill -STOP $$' TERM; echo ready; while :; do sleep 0.05; done";
+    let pty = Pty::new();
+    let live = pty.on(Run::new().flag("--grace").arg("300ms").shell(script)).spawn();
+    pty.expect("ready");
+    live.signal(libc::SIGTERM);
+    pty.expect("stops");
+    ends(live, &pty, 128 + libc::SIGTERM);
+}

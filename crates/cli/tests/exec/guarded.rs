@@ -94,9 +94,39 @@ fn rules_of_ones_own_count() {
     let project = project();
     let rules = project.file("rules.toml", "allow = [\"interpreter\"]\n");
     let command = "python3 -c 'print(6 * 7)'";
-    Run::exec(project.path()).command(&[command]).run().code_is(126);
-    let finished = Run::exec(project.path()).flag("--rules").arg(&rules).command(&[command]).run();
+    let strict = || Run::exec(project.path()).flag("--guard=strict").command(&[command]);
+    let refused = strict().run();
+    refused.code_is(126);
+    assert!(refused.stderr.contains("--guard usual"), "{refused}");
+    let finished = strict().flag("--rules").arg(&rules).run();
     assert_ne!(finished.code, 126, "{finished}");
+}
+
+/// Agents write programs as text all day; the sandbox holds them, and the report says that they were there.
+#[test]
+fn a_program_given_as_text_is_left_to_whole_walls_and_noted() {
+    require!("userns", "plain");
+    let project = project();
+    let elsewhere = Scratch::new();
+    let file = elsewhere.join("report.json");
+    let run = || {
+        Run::exec(project.path())
+            .flag("--report")
+            .arg(&file)
+            .command(&["python3 - <<'E'\nopen('made', 'w').write('x')\nE"])
+    };
+    run().run().code_is(0);
+    assert!(project.join("made").exists());
+    let told: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(told["guard"]["decision"], "allow", "{told:#}");
+    assert_eq!(told["guard"]["noted"][0], "interpreter-reads", "{told:#}");
+    fs::remove_file(project.join("made")).unwrap();
+    let finished = run().on(PLAIN).flag("--fallback=warn").run();
+    finished.code_is(126);
+    assert!(!project.join("made").exists(), "{finished}");
+    let config = elsewhere.file("config.toml", "[tools.sandbox]\nguard = \"strict\"\n");
+    run().flag("--policy").arg(&config).run().code_is(126);
+    assert!(!project.join("made").exists());
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn git_settings_are_told_how_to_be_changed() {
     for command in ["git remote add origin https://example.org/a.git", "git branch -m main trunk"] {
         let finished = exec(&project, command).run();
         assert_ne!(finished.code, 0, "{command}\n{finished}");
-        assert!(finished.stderr.contains("--allow-write .git/config"), "{command}\n{finished}");
+        assert!(finished.stderr.contains("--unprotect .git/config"), "{command}\n{finished}");
     }
     let finished = exec(&project, "git remote add origin https://example.org/a.git")
         .flag("--allow-write")

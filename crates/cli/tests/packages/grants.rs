@@ -44,24 +44,34 @@ fn the_users_config_grants_as_well() {
     user.mcp(&["run", "acme/test", "--", "read", text(&note)]).ok().says("\"ok\":true");
 }
 
+/// A yes is for one digest: a new version is another program, whatever it asks for.
 #[test]
-fn a_version_that_asks_for_more_asks_again_for_that_alone() {
+fn another_version_asks_again_and_what_is_more_is_marked() {
     require!("userns");
     let user = User::new();
     let asks = asking(&user);
     user.scratch.dir("home/more");
-    user.stored("1.0.0", &asks);
-    user.mcp(&["run", "acme/test", "--yes", "--", "getenv", "HOME"]).ok();
-    // The same wishes under another digest: nothing to ask.
-    user.stored("1.0.1", &asks);
-    user.mcp(&["run", "acme/test@1.0.1", "--", "getenv", "HOME"]).ok();
-    user.stored("1.1.0", "[filesystem]\nread = ['~/notes', '~/more']\n");
-    let said = user
-        .mcp(&["run", "acme/test@1.1.0", "--", "getenv", "HOME"])
-        .fails(125, "asks for more than was granted before");
-    assert!(said.err.contains("home/more") && !said.err.contains("home/notes"), "{}", said.err);
-    user.mcp(&["run", "acme/test@1.1.0", "--yes", "--", "getenv", "HOME"]).ok();
-    user.mcp(&["run", "acme/test@1.1.0", "--", "getenv", "HOME"]).ok();
+    let stored = |version: &str, asks: &str| user.stored_from("test.mcpb", version, asks);
+    let run = |version: &str, flags: &[&str]| {
+        let name = format!("acme/test@{version}");
+        user.mcp(&[&["run", &name], flags, &["--", "getenv", "HOME"]].concat())
+    };
+    stored("1.0.0", &asks);
+    run("1.0.0", &["--yes"]).ok();
+    // The same wishes under another digest, from the same file.
+    stored("1.0.1", &asks);
+    let said = run("1.0.1", &[]).fails(125, "asks for what was granted to another version");
+    assert!(said.err.contains("home/notes") && !said.err.contains("+ "), "{}", said.err);
+    run("1.0.1", &["--yes"]).ok();
+    stored("1.1.0", "[filesystem]\nread = ['~/notes', '~/more']\n");
+    let said = run("1.1.0", &[]).fails(125, "asks for more than was granted to another version");
+    let marked: Vec<&str> = said.err.lines().filter(|line| line.contains("+ ")).collect();
+    assert!(marked.len() == 1 && marked[0].contains("home/more"), "{}", said.err);
+    run("1.1.0", &["--yes"]).ok();
+    // Each of them keeps its own.
+    for version in ["1.0.0", "1.0.1", "1.1.0"] {
+        run(version, &[]).ok();
+    }
 }
 
 #[test]
@@ -125,13 +135,12 @@ fn on_a_terminal_it_is_asked_and_a_yes_is_remembered() {
     let (code, screen) = answered(&user, &words, "y\n", "\"ok\":true");
     assert!(code == 0 && screen.contains("\"ok\":true"), "{screen}");
     user.mcp(&words).ok().says("\"ok\":true");
-    // A version that asks for more shows the difference, and that alone.
+    // A version that asks for more shows the difference.
     user.scratch.dir("home/more");
-    user.stored("1.1.0", "[filesystem]\nread = ['~/notes', '~/more']\n");
+    user.stored_from("test-1.0.0.mcpb", "1.1.0", "[filesystem]\nread = ['~/notes', '~/more']\n");
     let words = ["run", "acme/test@1.1.0", "--", "read", text(&note)];
     let (code, screen) = answered(&user, &words, "y\n", "\"ok\":true");
     assert!(code == 0 && screen.contains("asks for more"), "{screen}");
-    assert!(screen.contains("+ ") && screen.contains("home/more"), "{screen}");
-    let question = screen.split("[y/N]").next().unwrap();
-    assert!(!question.contains("home/notes"), "{screen}");
+    let marked: Vec<&str> = screen.lines().filter(|line| line.contains("+ ")).collect();
+    assert!(marked.len() == 1 && marked[0].contains("home/more"), "{screen}");
 }

@@ -14,7 +14,8 @@ for last; do :; done
 name=${last%@*}
 # As it was given: a shell drops variables with names such as npm's.
 tr '\0' '\n' < "/proc/$$/environ" > "seen-$verb"
-bash -c 'exec 3<>/dev/tcp/127.0.0.1/PORT' 2>/dev/null && echo reached >> "seen-$verb"
+bash -c 'exec 3<>/dev/tcp/HOST/PORT' 2>/dev/null && echo reached >> "seen-$verb"
+bash -c 'exec 3<>/dev/tcp/FILES' 2>/dev/null && echo reached-files >> "seen-$verb"
 case $verb in
 install)
     touch started
@@ -27,6 +28,8 @@ install)
     mkdir -p "node_modules/$name"
     printf '{"name": "%s", "version": "1.2.3", "bin": "index.js", "description": ""}' "$name" > "node_modules/$name/package.json"
     printf 'console.log(JSON.stringify(process.argv.slice(2)))' > "node_modules/$name/index.js"
+    [ "$name" = pipe ] && rm "node_modules/$name/index.js" && mkfifo "node_modules/$name/index.js"
+    [ "$name" = pipe-manifest ] && rm "node_modules/$name/package.json" && mkfifo "node_modules/$name/package.json"
     printf '{"packages": {"": {}, "node_modules/%s": {"version": "1.2.3", "resolved": "http://127.0.0.1/x.tgz", "integrity": "sha512-x"}}}' "$name" > package-lock.json
     ;;
 rebuild) echo built > built ;;
@@ -35,27 +38,35 @@ esac
 
 pub struct Index {
     port: u16,
+    /// Where it says that files are, as a URL; itself without one.
+    files: Option<String>,
 }
 
 impl Index {
     /// None without node, which is said.
     pub fn new(user: &User) -> Option<Index> {
+        Index::at(user, "127.0.0.1", None)
+    }
+
+    /// On an address of this machine's, with files on another (`http://ADDRESS:PORT`).
+    pub fn at(user: &User, host: &'static str, files: Option<String>) -> Option<Index> {
         if Command::new("node").arg("--version").output().is_err() {
             println!("SKIP: node: is not installed");
             return None;
         }
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind((host, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
+        let place = files.clone().unwrap_or_else(|| format!("http://{host}:{port}"));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                let place = place.clone();
                 std::thread::spawn(move || {
                     let mut reader = BufReader::new(&stream);
                     let mut line = String::new();
                     while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
                         line.clear();
                     }
-                    let body =
-                        format!(r#"{{"dist": {{"tarball": "http://127.0.0.1:{port}/x.tgz"}}}}"#);
+                    let body = format!(r#"{{"dist": {{"tarball": "{place}/x.tgz"}}}}"#);
                     let _ = write!(
                         &stream,
                         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -64,14 +75,17 @@ impl Index {
                 });
             }
         });
-        user.scratch.script("bin/npm", &NPM.replace("PORT", &port.to_string()));
+        let files_place = files.as_deref().unwrap_or("http://127.0.0.1:1");
+        let files_place = files_place.trim_start_matches("http://").replace(':', "/");
+        let script = NPM.replace("HOST", host).replace("PORT", &port.to_string());
+        user.scratch.script("bin/npm", &script.replace("FILES", &files_place));
         user.scratch.file(
             "home/.npmrc",
             &format!(
-                "registry=http://127.0.0.1:{port}/\n//127.0.0.1:{port}/:_authToken=hunter2\n//other.example/:_authToken=hunter3\n"
+                "registry=http://{host}:{port}/\n//{host}:{port}/:_authToken=hunter2\n//other.example/:_authToken=hunter3\n"
             ),
         );
-        Some(Index { port })
+        Some(Index { port, files })
     }
 
     /// With the pretended npm before the real one.
@@ -82,7 +96,7 @@ impl Index {
         for name in ["npm_config_registry", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG"] {
             command.env_remove(name);
         }
-        assert_ne!(self.port, 0);
+        assert!(self.port != 0 && self.files.as_deref() != Some(""));
         command
     }
 }

@@ -47,6 +47,52 @@ fn without_the_flag_no_script_is_run_and_the_second_start_needs_nobody() {
     }
 }
 
+/// What only this machine can reach is not for metadata to name; the index that a person configured is.
+#[test]
+fn metadata_opens_no_way_to_this_machine() {
+    require!("userns");
+    let listener = std::net::TcpListener::bind("127.0.0.9:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let installed = |host: &'static str, files: Option<String>| {
+        let user = User::new();
+        let index = Index::at(&user, host, files)?;
+        let said: Said = index.command(&user, &["pull", "npm:quick"]).output().unwrap().into();
+        let said = said.ok();
+        Some((said.err, fs::read_to_string(user.unpacked().join("seen-install")).unwrap()))
+    };
+    for spelling in ["127.0.0.9", "2130706441", "0x7f000009", "0177.0.0.9", "127.9"] {
+        let files = format!("http://{spelling}:{port}");
+        let Some((said, seen)) = installed("127.0.0.1", Some(files)) else { return };
+        assert!(said.contains("not a public address"), "{spelling}: {said}");
+        assert!(
+            seen.contains("reached\n") && !seen.contains("reached-files"),
+            "{spelling}: {seen}"
+        );
+    }
+    // The control: the same address, as the configured index.
+    let (said, seen) = installed("127.0.0.9", None).unwrap();
+    assert!(seen.contains("reached\n") && !said.contains("public"), "{said}{seen}");
+}
+
+/// pip is asked what it is configured with outside of a sandbox, and must not come from here.
+#[test]
+fn nothing_of_the_current_directory_is_run() {
+    let user = User::new();
+    let trap = "import pathlib\npathlib.Path(__file__).with_name('ran').write_text('x')\n";
+    user.scratch.file("cwd/pip.py", trap);
+    let mut command = user.command(&["pull", "pypi:x"]);
+    let output = command.env("PIP_INDEX_URL", "http://127.0.0.1:9/").output().unwrap();
+    let said: Said = output.into();
+    assert_eq!(said.code, 125, "{}", said.err);
+    assert!(!user.path("cwd/ran").exists());
+    // The control: it is what Python would have taken.
+    let python = std::process::Command::new("python3")
+        .args(["-m", "pip", "config", "list"])
+        .current_dir(user.path("cwd"))
+        .output();
+    assert!(python.is_err() || user.path("cwd/ran").exists());
+}
+
 #[test]
 fn what_is_missing_is_named_with_how_to_get_it() {
     let user = User::new();

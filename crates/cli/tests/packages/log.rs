@@ -146,3 +146,75 @@ fn what_was_refused_on_the_network_is_told() {
     let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
     assert!(log.contains(r#""blocked":{"192.0.2.1:443":1}"#), "{log}\n{}", said.err);
 }
+
+/// A crash in the middle of a line, or bytes that are no text: what comes after them is there.
+#[test]
+fn a_torn_line_swallows_nothing() {
+    require!("userns");
+    let user = User::new();
+    user.mcp(&["run", "--", "true"]).ok();
+    let path = user.path("state/mcp/log.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let half = &whole.lines().next().unwrap().as_bytes()[..40];
+    for torn in [half, b"\xff\xfe half", b"{"] {
+        fs::write(&path, [whole.as_bytes(), torn].concat()).unwrap();
+        user.mcp(&["run", "--", "env"]).ok();
+        let said = user.mcp(&["log"]).ok();
+        assert_eq!(said.out.lines().count(), 4, "{}", said.out);
+        assert_eq!(said.out.matches("  env  ").count(), 2, "{}", said.out);
+        assert!(said.err.contains("1 line is not whole"), "{}", said.err);
+    }
+    // Positive control: without such a line nothing is said of it.
+    fs::write(&path, &whole).unwrap();
+    let said = user.mcp(&["log"]).ok();
+    assert!(!said.err.contains("not whole"), "{}", said.err);
+}
+
+/// The guard's rule, the first word and blocked hosts are told; arguments never are.
+#[test]
+fn commands_of_agents_are_told() {
+    require!("userns");
+    let user = User::new();
+    let exec = |command: &str| user.mcp(&["exec", "--", command]);
+    exec("rm -rf ~ # hunter2").fails(126, "refused by the guard");
+    exec("getent hosts blocked.example; getent hosts blocked.example; true hunter2").ok();
+    exec("TOKEN=hunter2 true").ok();
+    let log = fs::read_to_string(user.path("state/mcp/log.jsonl")).unwrap();
+    assert!(!log.contains("hunter2"), "{log}");
+    let said = user.mcp(&["log"]).ok();
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines.len(), 5, "{}", said.out);
+    assert!(
+        lines[0].contains("  exec rm  refused (guard, 126), rule: delete-everything"),
+        "{}",
+        said.out
+    );
+    assert!(lines[1].contains("  exec getent  started"), "{}", said.out);
+    assert!(lines[2].contains("blocked: blocked.example"), "{}", said.out);
+    assert!(lines[4].contains("  exec  exited 0"), "{}", said.out);
+}
+
+/// Every run is in the log or does not start: where no place for it is known as well.
+#[test]
+fn without_a_place_for_the_log_nothing_starts() {
+    require!("userns", "root");
+    if !crate::support::has_program("setpriv") {
+        return;
+    }
+    let user = User::new();
+    let made = user.scratch.open_dir("made");
+    let run = |more: &[&str]| -> Said {
+        // A number that no account has, and what tells nothing of a home.
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=54321", "--regid=54321", "--clear-groups", "--"]);
+        command.arg(crate::support::mcp_path()).arg("run").args(more);
+        command.args(["--write", text(&made), "--", "touch", text(&made.join("x"))]);
+        let path = std::env::var_os("PATH").unwrap();
+        command.env_clear().env("PATH", path).current_dir("/");
+        command.output().unwrap().into()
+    };
+    run(&[]).fails(125, "there is no place for the audit log");
+    assert!(!made.join("x").exists());
+    run(&["--no-log"]).ok();
+    assert!(made.join("x").exists());
+}

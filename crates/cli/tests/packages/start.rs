@@ -30,7 +30,9 @@ fn a_package_runs_from_a_directory_a_file_and_the_store() {
         user.mcp(&["run", reference, "--", "getenv", "HOME"]).ok().says("\"ok\":true");
     }
     user.mcp(&["run", "acme/test@1.0.1"]).fails(125, "no registry is set");
-    user.mcp(&["run", "echo"]).fails(2, "a command goes after --");
+    // Whatever is no package is a command.
+    user.mcp(&["run", "echo", "hi"]).ok().says("hi");
+    user.mcp(&["run", "@acme/test"]).fails(2, "npm:@acme/test");
 }
 
 #[test]
@@ -154,6 +156,17 @@ fn a_changed_manifest_is_not_read() {
     fs::write(manifest, "nonsense").unwrap();
     user.mcp(&["run", "acme/test", "--", "getenv", "HOME"])
         .fails(125, "mcp.toml has another length");
+    // One that makes sense, and asks for something: nothing is remembered of it.
+    let asks = "[filesystem]\nread = ['~']\n";
+    let source = user.package("other", "1.0.0", asks);
+    fs::copy(source.join("mcp.toml"), user.unpacked().join("mcp.toml")).unwrap();
+    let grants = || fs::read_dir(user.path("data/mcp/store/grants")).unwrap().count();
+    user.mcp(&["run", "acme/test", "--yes", "--", "getenv", "HOME"])
+        .fails(125, "mcp.toml has another length");
+    assert_eq!(grants(), 0);
+    // The control: of one that is what it was, it is.
+    user.mcp(&["run", text(&source), "--yes", "--", "getenv", "HOME"]).ok();
+    assert_eq!(grants(), 1);
 }
 
 #[test]

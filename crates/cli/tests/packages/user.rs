@@ -75,7 +75,7 @@ impl User {
     }
 
     /// In this user's directories.
-    fn place(&self, mut command: Command) -> Command {
+    pub fn place(&self, mut command: Command) -> Command {
         command.stdin(Stdio::null()).current_dir(self.path("cwd"));
         for (name, directory) in [
             ("HOME", "home"),
@@ -108,8 +108,13 @@ impl User {
 
     /// The same, packed and in the store.
     pub fn stored(&self, version: &str, more: &str) -> PathBuf {
+        self.stored_from(&format!("test-{version}.mcpb"), version, more)
+    }
+
+    /// From a file of this name.
+    pub fn stored_from(&self, file: &str, version: &str, more: &str) -> PathBuf {
         let directory = self.package(&format!("source-{version}"), version, more);
-        let bundle = self.path(&format!("test-{version}.mcpb"));
+        let bundle = self.path(file);
         self.mcp(&["pack", text(&directory), "-o", text(&bundle)]).ok();
         self.mcp(&["pull", text(&bundle)]).ok();
         bundle

@@ -100,6 +100,11 @@ impl Live {
         assert!(holds(), "never said {text:?}: {}\n{}", self.shown, self.so_far());
     }
 
+    /// What it has said.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout.bytes()).into_owned()
+    }
+
     fn so_far(&self) -> Finished {
         Finished::new(-1, self.stdout.bytes(), &self.stderr.bytes())
     }

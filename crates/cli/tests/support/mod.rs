@@ -2,6 +2,8 @@
 #![allow(dead_code, unused_imports)]
 
 mod finished;
+#[cfg(target_os = "linux")]
+pub mod fuse;
 mod live;
 #[cfg_attr(target_os = "macos", path = "needs_macos.rs")]
 mod needs;
@@ -16,7 +18,7 @@ pub use finished::{Finished, Outcome};
 pub use live::Live;
 pub use needs::{available, is_root, landlock_abi};
 #[cfg(target_os = "linux")]
-pub use needs::{cgroup, has_program, skip};
+pub use needs::{cgroup, has_program, is_rootless, skip};
 #[cfg(target_os = "linux")]
 pub use pty::Pty;
 pub use run::{Ground, PLAIN, Run, mcp_path, probe_path};

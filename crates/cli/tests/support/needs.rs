@@ -5,8 +5,15 @@ use std::sync::OnceLock;
 
 use super::{Run, sys};
 
+/// Root of the machine. Uid 0 of a user namespace that has not every id, as in a rootless container, is an ordinary
+/// user.
 pub fn is_root() -> bool {
-    sys::euid() == 0
+    sys::euid() == 0 && !is_rootless()
+}
+
+pub fn is_rootless() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap();
+    sys::euid() == 0 && map.split_whitespace().collect::<Vec<_>>() != ["0", "0", "4294967295"]
 }
 
 /// Whether the machine has a feature. Prints `SKIP: reason` when not, and panics when
@@ -17,6 +24,9 @@ pub fn available(feature: &str) -> bool {
         "userns" => user_namespaces(),
         "plain" => landlock(1, "where there are no user namespaces"),
         "root" => (!is_root()).then(|| "this test must be started by root".to_owned()),
+        "not-rootless" => {
+            is_rootless().then(|| "uid 0 of a user namespace with few ids".to_owned())
+        }
         "ordinary-user" => is_root().then(|| "root's stand-in owns nothing of root's".to_owned()),
         "cgroup" => cgroup(),
         "no-cgroup" => cgroup().is_none().then(|| "there are cgroups here".to_owned()),

@@ -38,7 +38,8 @@ pub enum Ground {
     Without(&'static str),
 }
 
-/// No user namespaces.
+/// No user namespaces. An ordinary user gets one of its own in which there can be no others; root stays the real root of
+/// the host, behind a filter that refuses namespaces, since the root of a user namespace could do less harm.
 pub const PLAIN: Ground = Ground::Without("user");
 
 impl Ground {
@@ -108,6 +109,12 @@ impl Run {
     /// Runs in a world of the test's own.
     pub fn world(mut self, world: &World) -> Run {
         self.around = world.words();
+        self
+    }
+
+    /// Has another program start all of it.
+    pub fn around(mut self, words: impl IntoIterator<Item = OsString>) -> Run {
+        self.around = words.into_iter().collect();
         self
     }
 
@@ -217,6 +224,7 @@ impl Run {
         if let Ground::Without(what) = self.ground
             && (what != "user" || needs::user_namespaces().is_none())
         {
+            let what = if what == "user" && needs::is_root() { "namespaces" } else { what };
             words.extend([probe_path().into(), "without".into(), what.into()]);
         }
         if self.bare {

@@ -13,7 +13,10 @@ impl Evaluator<'_> {
         match name {
             "cd" | "pushd" | "chdir" => change_directory(arguments, state),
             "popd" => state.cwd = Place::unknown(),
-            "export" | "declare" | "typeset" | "local" | "readonly" => declare(arguments, state),
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                self.program_assignments(arguments, state);
+                declare(arguments, state);
+            }
             "read" | "mapfile" | "readarray" | "getopts" | "let" => {
                 for field in arguments {
                     match field.known() {
@@ -92,6 +95,20 @@ impl Evaluator<'_> {
             }
             "source" | "." => self.source(arguments, state),
             _ => {}
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    /// `NAME=value` words whose name is that of a program others start.
+    pub fn program_assignments(&mut self, words: &[Field], state: &mut State) {
+        for field in words {
+            let Some(text) = field.known().filter(|text| is_assignment(text)) else {
+                continue;
+            };
+            if let Some((name, value)) = text.split_once('=') {
+                self.program_variable(name, &Value::text(value), field.span.clone(), state);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::Evaluator;
+use super::files;
 use super::flow::Assign;
 use super::name::{self, Name};
 use super::state::State;
@@ -14,7 +15,9 @@ use crate::value::{Field, Output, Piece, Value};
 /// A command on its way through wrappers.
 pub struct Call<'a> {
     pub input: Option<&'a Output>,
+    /// Files written and read by redirections and options.
     pub writes: &'a [Field],
+    pub reads: &'a [Field],
     pub assigns: &'a [String],
     /// All of the command, for findings that no word stands for.
     pub span: Span,
@@ -30,12 +33,26 @@ impl Evaluator<'_> {
         input: Option<&Output>,
     ) -> Output {
         let assigned = self.assigned(assignments, state);
+        self.prints_environment = false;
         let fields = self.expand(words, state);
+        if std::mem::take(&mut self.prints_environment)
+            && let Some(tool) = fields
+                .iter()
+                .find(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)))
+        {
+            self.raise("send-environment-argument", tool.span.start..command.span.end);
+        }
         let streams = self.redirects(&command.redirects, state);
         let names: Vec<String> = assigned.iter().map(|(name, _)| name.clone()).collect();
+        for (name, value) in &assigned {
+            if let Assign::Value(value) = value {
+                self.program_variable(name, value, command.span.clone(), state);
+            }
+        }
         let call = Call {
             input: streams.input.as_ref().or(input),
             writes: &streams.writes,
+            reads: &streams.reads,
             assigns: &names,
             span: command.span.clone(),
         };
@@ -46,22 +63,25 @@ impl Evaluator<'_> {
                     Assign::Array(fields) => state.assign_array(&name, fields),
                 }
             }
-            if !call.writes.is_empty() || !names.is_empty() {
+            if !call.writes.is_empty() || !call.reads.is_empty() || !names.is_empty() {
                 self.show_plain("", &[], &call, state, command.span.clone());
             }
             self.keep_files(&streams.writes, &Output::nothing(), state);
-            // `x=$(…)` writes nothing itself.
-            return Output::nothing();
+            // `$(< file)` is what the file holds; `x=$(…)` writes nothing itself.
+            return match (streams.input, names.is_empty() && streams.writes.is_empty()) {
+                (Some(input), true) => input,
+                _ => Output::nothing(),
+            };
         }
         let output = self.call(&fields, &call, state);
         self.keep_files(&streams.writes, &output, state);
         output
     }
 
-    /// Writing to files without a program: `> file`, or after a compound command.
-    pub fn writes_alone(&mut self, writes: &[Field], span: Span, state: &State) {
-        let call = Call { input: None, writes, assigns: &[], span: span.clone() };
-        let at = writes.first().map_or(span, |field| field.span.clone());
+    /// Files opened without a program: `> file`, or after a compound command.
+    pub fn files_alone(&mut self, writes: &[Field], reads: &[Field], span: Span, state: &State) {
+        let call = Call { input: None, writes, reads, assigns: &[], span: span.clone() };
+        let at = writes.iter().chain(reads).next().map_or(span, |field| field.span.clone());
         self.show_plain("", &[], &call, state, at);
     }
 
@@ -78,6 +98,7 @@ impl Evaluator<'_> {
             name,
             arguments,
             writes: call.writes,
+            reads: call.reads,
             assigns: call.assigns,
             input: call.input,
             cwd: &state.cwd,
@@ -151,15 +172,27 @@ impl Evaluator<'_> {
         let name = copied.as_deref().unwrap_or(name);
         let end = arguments.last().map_or(first.span.end, |field| field.span.end);
         let span = first.span.start.min(end)..first.span.end.max(end);
-        let writes = [call.writes, &written_by_dd(name, arguments)].concat();
+        let files = files::of(name, arguments);
+        let writes = [call.writes, &files.writes].concat();
+        let reads = [call.reads, &files.reads].concat();
         let exported = exported(name, arguments, call.assigns);
         let call = &Call {
             assigns: &exported,
             input: call.input,
             writes: &writes,
+            reads: &reads,
             span: call.span.clone(),
         };
         self.show_plain(name, arguments, call, state, span);
+        if super::shells::is_fetcher(name) {
+            // What it saves came from the network.
+            self.keep_files(&files.writes, &Output::unknown(name), state);
+        }
+        self.look_alike_hosts(arguments);
+        self.commands_in_options(name, arguments, call, state);
+        self.subscripts(name, arguments, state);
+        self.foreign_text(name, arguments, call, state);
+        self.runs_fetched_file(name, first, arguments, state);
         if let Some(script) = first.known().and_then(|path| state.file(&path)) {
             // A script that the same text wrote.
             self.script_file(&script, call, state, first.span.clone());
@@ -168,7 +201,27 @@ impl Evaluator<'_> {
             return output;
         }
         self.builtin(name, arguments, state);
-        self.output_of(name, arguments, call.input, state)
+        let mut output = self.output_of(name, arguments, call.input, state);
+        if arguments.iter().chain(call.reads).any(holds_secrets) {
+            output.passed([SECRETS.to_owned()]);
+        }
+        output
+    }
+
+    /// Hosts of addresses that are written with letters of another alphabet.
+    fn look_alike_hosts(&mut self, arguments: &[Field]) {
+        for field in arguments {
+            let Some(text) = field.known() else {
+                continue;
+            };
+            let Some((_, rest)) = text.split_once("://") else {
+                continue;
+            };
+            let host = rest.split(['/', '?', '#', ':']).next().unwrap_or_default();
+            if crate::characters::look_alike(host) {
+                self.raise("look-alike", field.span.clone());
+            }
+        }
     }
 
     fn function(
@@ -186,8 +239,8 @@ impl Evaluator<'_> {
         if self.active.iter().any(|active| active == name) || self.active.len() > 16 {
             return Output::default();
         }
-        if !call.writes.is_empty() {
-            self.writes_alone(call.writes, span, state);
+        if !call.writes.is_empty() || !call.reads.is_empty() {
+            self.files_alone(call.writes, call.reads, span, state);
         }
         let outer = std::mem::replace(&mut state.arguments, Rc::new(arguments.to_vec()));
         let heredocs = std::mem::replace(&mut self.heredocs, function.heredocs.clone());
@@ -229,17 +282,31 @@ impl Evaluator<'_> {
     }
 }
 
-/// `of=…` is a redirection in all but name.
-fn written_by_dd(name: &str, arguments: &[Field]) -> Vec<Field> {
-    let target = |field: &Field| {
-        let Some(Piece::Text(text)) = field.value.pieces.first() else {
-            return None;
-        };
-        let mut value = Value::text(text.strip_prefix("of=")?);
-        field.value.pieces[1..].iter().for_each(|piece| value.push(piece.clone()));
-        Some(Field::new(value, field.span.clone()))
-    };
-    if name == "dd" { arguments.iter().filter_map(target).collect() } else { Vec::new() }
+/// Stands among the programs that an output went through, for a file with secrets in it.
+pub const SECRETS: &str = "(secrets)";
+
+/// Files that people keep keys and passwords in, by their names.
+fn holds_secrets(field: &Field) -> bool {
+    let text = field.value.without_unknown();
+    let name = text.rsplit('/').next().unwrap_or_default();
+    let env = name == ".env"
+        || name.starts_with(".env.") && !name.ends_with("example") && !name.ends_with("sample");
+    let key = name.starts_with("id_") && !name.ends_with(".pub") && text.contains(".ssh");
+    let known = [
+        ".netrc",
+        ".pgpass",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        "credentials.json",
+        "shadow",
+    ];
+    env || key
+        || known.contains(&name)
+        || (name.ends_with(".pem") || name.ends_with(".key")) && !name.starts_with('-')
+        || [".ssh", ".aws", ".gnupg", ".kube"]
+            .iter()
+            .any(|part| text.split('/').any(|p| p == *part))
 }
 
 /// Names that are set for the command, or by it.
@@ -253,6 +320,19 @@ fn exported(name: &str, arguments: &[Field], set: &[String]) -> Vec<String> {
         names.extend(arguments.iter().filter_map(name));
     }
     names
+}
+
+/// A value as a word of a shell that is read again.
+pub fn word(value: &Value) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => quote(text),
+        Piece::Glob(text) => text.clone(),
+        Piece::Home => "\"$HOME\"".to_owned(),
+        Piece::Name => "0".to_owned(),
+        Piece::Unknown => "\"$__unknown\"".to_owned(),
+        Piece::Many | Piece::Fetched => "$__unknown".to_owned(),
+    };
+    value.pieces.iter().map(piece).collect()
 }
 
 /// A text as one word of a shell.

@@ -255,6 +255,10 @@ impl Evaluator<'_> {
                 } else {
                     Output::default()
                 };
+                self.prints_environment |= output
+                    .from
+                    .iter()
+                    .any(|from| matches!(from.as_str(), "env" | "printenv" | super::call::SECRETS));
                 let open = match super::shells::is_fetched(&output) {
                     true => Piece::Fetched,
                     false => Piece::Many,
@@ -264,6 +268,7 @@ impl Evaluator<'_> {
             }
             Part::Arithmetic(inner) => {
                 self.walk_parts(inner, state);
+                self.arithmetic_parts(inner, 0..0, state);
                 (Value::of(Piece::Name), Quoting::Quoted)
             }
             Part::Process(list, direction) => {

@@ -16,6 +16,7 @@ const MOST_ROUNDS: usize = 64;
 pub struct Streams {
     pub input: Option<Output>,
     pub writes: Vec<Field>,
+    pub reads: Vec<Field>,
 }
 
 impl Evaluator<'_> {
@@ -107,8 +108,8 @@ impl Evaluator<'_> {
                 return evaluator.simple(command, assignments, words, state, input);
             }
             let streams = evaluator.redirects(&command.redirects, state);
-            if !streams.writes.is_empty() {
-                evaluator.writes_alone(&streams.writes, command.span.clone(), state);
+            if !streams.writes.is_empty() || !streams.reads.is_empty() {
+                evaluator.files_alone(&streams.writes, &streams.reads, command.span.clone(), state);
             }
             let input = streams.input.as_ref().or(input);
             let output = evaluator.compound(command, state, input);
@@ -120,7 +121,7 @@ impl Evaluator<'_> {
 
     /// Expands redirections: what comes in, and which files are written.
     pub fn redirects(&mut self, redirects: &[Redirect], state: &mut State) -> Streams {
-        let mut streams = Streams { input: None, writes: Vec::new() };
+        let mut streams = Streams { input: None, writes: Vec::new(), reads: Vec::new() };
         for redirect in redirects {
             match redirect {
                 Redirect::Write(word) => {
@@ -136,6 +137,9 @@ impl Evaluator<'_> {
                         streams.writes.push(field.clone());
                     }
                     streams.input = Some(self.file(&field, state));
+                    if field.feed.is_none() {
+                        streams.reads.push(field);
+                    }
                 }
                 Redirect::HereString(word) => {
                     let mut value = self.expand_one(word, state);
@@ -191,6 +195,7 @@ impl Evaluator<'_> {
             }
             Kind::ArithmeticFor { head, body } => {
                 self.walk_parts(&head.parts, state);
+                self.arithmetic_parts(&head.parts, command.span.clone(), state);
                 forget_arithmetic(&head.parts, state);
                 self.rounds(body, state, input)
             }
@@ -217,13 +222,14 @@ impl Evaluator<'_> {
                 Output::nothing()
             }
             Kind::Test(words) => {
-                for word in words {
-                    self.expand_one(word, state);
-                }
+                let values: Vec<Value> =
+                    words.iter().map(|word| self.expand_one(word, state)).collect();
+                self.test_words(words, &values, state);
                 Output::nothing()
             }
             Kind::Arithmetic(word) => {
                 self.walk_parts(&word.parts, state);
+                self.arithmetic_parts(&word.parts, word.span.clone(), state);
                 forget_arithmetic(&word.parts, state);
                 Output::nothing()
             }
@@ -314,11 +320,7 @@ impl Evaluator<'_> {
         self.active.push(name.to_owned());
         self.command(body, &mut own, None);
         self.active.pop();
-        let mut number = 0;
-        self.findings.retain(|finding| {
-            number += 1;
-            number <= known || finding.decision > crate::Decision::Unknown
-        });
+        self.keep_heavier_than_unknown(known);
     }
 
     /// Assignments of a command, by name.

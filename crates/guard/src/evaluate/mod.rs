@@ -9,13 +9,18 @@ mod brace;
 mod builtins;
 mod call;
 mod expand;
+mod files;
 mod flow;
+mod foreign;
+mod lists;
 mod name;
+mod named_programs;
 mod options;
 mod output;
 mod parameter;
 mod shells;
 mod state;
+mod subscripts;
 mod wrappers;
 
 use crate::context::{Context, Shell};
@@ -27,6 +32,7 @@ use crate::value::Output;
 use crate::verdict::{Decision, Finding};
 
 pub use call::quote;
+pub use options::takes_next;
 use state::State;
 
 /// Commands and words walked in all, whatever loops and functions multiply.
@@ -46,6 +52,8 @@ pub struct Evaluator<'c> {
     /// Functions being walked: a call of one of them from within is not followed.
     active: Vec<String>,
     heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
+    /// A substitution in the words being expanded prints the environment.
+    prints_environment: bool,
 }
 
 impl<'c> Evaluator<'c> {
@@ -57,6 +65,7 @@ impl<'c> Evaluator<'c> {
             depth: 0,
             active: Vec::new(),
             heredocs: std::rc::Rc::from([]),
+            prints_environment: false,
         }
     }
 
@@ -136,10 +145,19 @@ impl<'c> Evaluator<'c> {
         };
         self.report(Finding {
             rule: rule.id.clone(),
-            decision: rule.decision,
+            decision: rule.decision_for(self.context.strictness),
             span,
             model: said(&rule.model),
             human: said(&rule.human),
+        });
+    }
+
+    /// Drops findings that came after the first `known` and say no more than "unknown".
+    pub(crate) fn keep_heavier_than_unknown(&mut self, known: usize) {
+        let mut number = 0;
+        self.findings.retain(|finding| {
+            number += 1;
+            number <= known || finding.decision > Decision::Unknown
         });
     }
 
@@ -167,7 +185,7 @@ impl<'c> Evaluator<'c> {
                 continue;
             };
             let decision = match found.sure {
-                Tri::Yes => rule.decision,
+                Tri::Yes => rule.decision_for(context.strictness),
                 _ if rule.unsure == Unsure::Allow => continue,
                 _ => Decision::Unknown,
             };

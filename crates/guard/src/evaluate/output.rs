@@ -23,6 +23,14 @@ impl Evaluator<'_> {
         match name {
             "echo" => known(echo(arguments)),
             "printf" => printf(arguments).map_or_else(|| Output::unknown(name), known),
+            // Alone they print what is set.
+            "set" | "export" | "declare" | "typeset"
+                if arguments
+                    .iter()
+                    .all(|field| matches!(field.known().as_deref(), Some("-x" | "-p"))) =>
+            {
+                Output::unknown(name)
+            }
             "true" | "false" | ":" | "cd" | "export" | "test" | "[" | "mkdir" | "touch" | "cp"
             | "mv" | "rm" | "ln" | "chmod" | "sleep" | "set" | "shift" | "unset" | "wait"
             | "return" | "exit" | "local" | "declare" | "alias" => Output::nothing(),
@@ -52,13 +60,40 @@ impl Evaluator<'_> {
                 // The directory of the script itself and its like.
                 None => Output::unknown(name),
             },
-            "ls" => {
-                let mut value = operands().next().map_or_else(Value::default, |f| f.value.clone());
-                if !value.pieces.is_empty() {
-                    value.push_text("/");
-                }
-                value.push(Piece::Glob("*".to_owned()));
-                known(value)
+            "ls" => known(listed(arguments)),
+            // Programs made to be evaluated; what they print is their own.
+            "ssh-agent" | "dircolors" | "keychain" | "lesspipe" | "locale" => {
+                known(Value::default())
+            }
+            "brew" if has(&["shellenv"]) => known(Value::default()),
+            "pyenv" | "rbenv" | "nodenv" | "goenv" | "jenv" | "starship" | "zoxide" | "atuin"
+            | "direnv" | "mise" | "rtx" | "asdf" | "fnm" | "conda" | "mamba" | "micromamba"
+            | "opam" | "luarocks" | "minikube" | "docker-machine" | "thefuck" | "pipenv"
+            | "hatch"
+                if has(&[
+                    "init",
+                    "hook",
+                    "env",
+                    "activate",
+                    "shell.bash",
+                    "shell.zsh",
+                    "shell",
+                    "path",
+                    "docker-env",
+                    "--alias",
+                    "export",
+                    "--completion",
+                    "virtualenv-init",
+                ]) =>
+            {
+                known(Value::default())
+            }
+            "register-python-argcomplete" => known(Value::default()),
+            "kubectl" | "helm" | "gh" | "npm" | "pip" | "pip3" | "rustup" | "cargo" | "docker"
+            | "poetry"
+                if has(&["completion", "completions"]) =>
+            {
+                known(Value::default())
             }
             "git" if has(&["--show-toplevel"]) => known(Value::text(".")),
             "git" if has(&["rev-parse", "describe", "rev-list"]) => known(Value::of(Piece::Name)),
@@ -102,6 +137,20 @@ impl Evaluator<'_> {
             all = all.then(part);
         }
         all
+    }
+}
+
+/// `ls DIR` prints names without the directory; of files and patterns it prints what it was given.
+fn listed(arguments: &[Field]) -> Value {
+    let mut operands = arguments.iter().filter(|field| !field.value.starts_with('-'));
+    let pattern = |field: &&Field| field.value.pieces.iter().any(|p| matches!(p, Piece::Glob(_)));
+    let as_given = arguments
+        .iter()
+        .filter_map(|field| field.known())
+        .any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains('d'));
+    match operands.next() {
+        Some(field) if as_given || pattern(&field) => field.value.clone(),
+        _ => Value::of(Piece::Glob("*".to_owned())),
     }
 }
 

@@ -60,6 +60,11 @@ impl Evaluator<'_> {
             Operator::Lower => self.cased(name, state, str::to_lowercase),
             Operator::Other(parts) => {
                 self.walk_parts(parts, state);
+                // `${x@P}` expands the value once more.
+                let value = self.lookup(name, state).without_unknown();
+                if super::subscripts::runs_something(&value) {
+                    self.raise("evaluated-text", 0..0);
+                }
                 Value::of(Piece::Many)
             }
         }

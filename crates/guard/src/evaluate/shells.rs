@@ -24,6 +24,16 @@ const DECODERS: &[&str] = &[
 /// Programs that pass on a known text whole.
 const FAITHFUL: &[&str] = &["echo", "printf", "cat", "tee", "base64", "base32", "xxd", "rev"];
 
+/// Whether what it is given goes to another machine, be it as a name that is looked up.
+pub fn is_sender(name: &str) -> bool {
+    let others = ["nslookup", "dig", "host", "drill", "ping", "whois", "mail"];
+    is_fetcher(name) || others.contains(&name)
+}
+
+pub fn is_fetcher(name: &str) -> bool {
+    DOWNLOADERS.contains(&name)
+}
+
 /// Whether it came from the network.
 pub fn is_fetched(output: &Output) -> bool {
     output.from.iter().any(|from| DOWNLOADERS.contains(&from.as_str()))
@@ -220,6 +230,31 @@ impl Evaluator<'_> {
 }
 
 impl Evaluator<'_> {
+    /// A program of another language, or a binary, that the same text has fetched.
+    pub fn runs_fetched_file(
+        &mut self,
+        name: &str,
+        first: &Field,
+        arguments: &[Field],
+        state: &State,
+    ) {
+        let fetched = |field: &Field| {
+            let path = field.known()?;
+            let file = state.file(&path)?;
+            is_fetched(&file).then(|| field.span.clone())
+        };
+        let program = first.known().is_some_and(|path| path.contains('/')).then_some(first);
+        let script = match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
+            "python" | "perl" | "ruby" | "node" | "php" | "lua" | "deno" | "bun" | "Rscript"
+            | "installer" | "msiexec" => arguments.iter().find(|f| !f.value.starts_with('-')),
+            "java" => arguments.iter().rev().find(|field| !field.value.starts_with('-')),
+            _ => None,
+        };
+        if let Some(span) = program.into_iter().chain(script).find_map(fetched) {
+            self.raise("download-to-shell", span);
+        }
+    }
+
     /// `source file`: as if the text stood here.
     pub fn source(&mut self, arguments: &[Field], state: &mut State) {
         let Some(field) = arguments.first() else {

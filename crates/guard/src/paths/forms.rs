@@ -3,7 +3,7 @@
 
 use mcp_policy::windows_path::{Spelling, judge_name};
 
-use crate::characters::is_invisible;
+use mcp_policy::text::is_invisible;
 
 /// Whose rules a path is spelt by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

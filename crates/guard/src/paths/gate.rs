@@ -35,11 +35,12 @@ pub enum Absolute {
 #[derive(Debug, Clone)]
 pub struct GateBuilder {
     roots: Vec<PathBuf>,
+    start: Option<PathBuf>,
     deny: Vec<String>,
     absolute: Absolute,
 }
 
-/// Opens files below its roots. Relative paths begin at the first root.
+/// Opens files below its roots. Relative paths begin at the first root, or where the builder says.
 #[derive(Debug)]
 pub struct Gate {
     roots: Vec<Root>,
@@ -73,6 +74,12 @@ impl GateBuilder {
         self
     }
 
+    /// Relative paths begin at this directory, which has to lie in a root, instead of at the first root.
+    pub fn start_at(mut self, directory: impl Into<PathBuf>) -> GateBuilder {
+        self.start = Some(directory.into());
+        self
+    }
+
     pub fn absolute(mut self, absolute: Absolute) -> GateBuilder {
         self.absolute = absolute;
         self
@@ -80,15 +87,21 @@ impl GateBuilder {
 
     /// Opens the roots; they stay the same directories whatever happens to their names.
     pub fn build(self) -> Result<Gate, Refusal> {
-        let mut roots = Vec::new();
-        for root in &self.roots {
-            let shown = root.to_string_lossy();
+        let open = |root: &PathBuf| {
             let open = || -> Result<Root, Why> {
                 let path = root.canonicalize()?;
                 let directory = Directory::open_root(&path)?;
                 Ok(Root { path, directory })
             };
-            roots.push(open().map_err(|why| Refusal::new(&shown, why))?);
+            open().map_err(|why| Refusal::new(&root.to_string_lossy(), why))
+        };
+        let mut roots = self.roots.iter().map(open).collect::<Result<Vec<Root>, Refusal>>()?;
+        if let Some(start) = &self.start {
+            let first = open(start)?;
+            if !roots.iter().any(|root| first.path.starts_with(&root.path)) {
+                return Err(Refusal::new(&start.to_string_lossy(), Why::Outside));
+            }
+            roots.insert(0, first);
         }
         let deny = Deny::new(&self.deny)
             .map_err(|why| Refusal::new(&why, Why::Form("cannot be a deny rule")))?;
@@ -99,7 +112,12 @@ impl GateBuilder {
 impl Gate {
     /// A gate with one root; more are added to the builder.
     pub fn builder(root: impl Into<PathBuf>) -> GateBuilder {
-        GateBuilder { roots: vec![root.into()], deny: Vec::new(), absolute: Absolute::default() }
+        GateBuilder {
+            roots: vec![root.into()],
+            start: None,
+            deny: Vec::new(),
+            absolute: Absolute::default(),
+        }
     }
 
     /// Opens what a path names, or says why not.

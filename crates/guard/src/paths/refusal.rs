@@ -42,7 +42,7 @@ impl From<io::Error> for Why {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path: String = self.path.chars().take(200).flat_map(char::escape_debug).collect();
+        let path: String = mcp_policy::text::word(&self.path).chars().take(200).collect();
         match &self.why {
             Why::Form(what) => write!(f, "{path}: {what}"),
             Why::Outside => write!(

@@ -90,6 +90,7 @@ fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), R
             &rule.last,
             &rule.argument,
             &rule.redirect,
+            &rule.reads,
             &rule.assign,
             &rule.fed_by,
         ];
@@ -102,6 +103,7 @@ fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), R
             &rule.argument,
             &rule.also,
             &rule.redirect,
+            &rule.reads,
             &rule.command,
             &rule.fed_by,
             &rule.assign,

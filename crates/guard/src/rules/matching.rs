@@ -16,8 +16,10 @@ pub struct Invocation<'a> {
     /// Without directories; empty for a redirection alone.
     pub name: &'a str,
     pub arguments: &'a [Field],
-    /// Files written to by redirections.
+    /// Files written to by redirections and options.
     pub writes: &'a [Field],
+    /// Files read by redirections and options.
+    pub reads: &'a [Field],
     /// Variables set for it alone, or by it.
     pub assigns: &'a [String],
     pub input: Option<&'a Output>,
@@ -37,6 +39,9 @@ impl Rule {
         // What is quick to see comes first.
         if (self.when == When::NoNetwork && context.network == NetworkAccess::Given)
             || (!self.redirect.is_empty() && call.writes.is_empty())
+            || (!self.reads.is_empty() && call.reads.is_empty())
+            || (self.at_loopback && !words.aims_at_loopback())
+            || (self.elsewhere && words.aims_at_loopback())
             || (!self.assign.is_empty() && call.assigns.is_empty())
             || (!self.fed_by.is_empty() && call.input.is_none())
         {
@@ -63,6 +68,7 @@ impl Rule {
             (&self.argument, Among::All),
             (&self.also, Among::All),
             (&self.redirect, Among::Writes),
+            (&self.reads, Among::Reads),
         ];
         for (patterns, among) in conditions {
             if patterns.is_empty() {
@@ -140,6 +146,7 @@ enum Among {
     LastOperand,
     All,
     Writes,
+    Reads,
 }
 
 /// An invocation with its options told from its operands.
@@ -170,6 +177,14 @@ impl<'a> Words<'a> {
             }
         }
         Words { call, operands }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.call.name
+    }
+
+    pub(super) fn arguments(&self) -> &[Field] {
+        self.call.arguments
     }
 
     fn flag(&self, wanted: &str) -> Tri {
@@ -218,6 +233,7 @@ impl<'a> Words<'a> {
             Among::LastOperand => self.operands.last().copied().into_iter().collect(),
             Among::All => self.call.arguments.iter().collect(),
             Among::Writes => self.call.writes.iter().collect(),
+            Among::Reads => self.call.reads.iter().collect(),
         };
         let mut best = (Tri::No, None);
         let mut perhaps = 0;

@@ -5,6 +5,7 @@
 //! the built-in ones by the tests.
 
 mod load;
+mod loopback;
 mod matching;
 mod rule;
 
@@ -13,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use load::RulesError;
 pub use matching::{Invocation, Words};
-pub use rule::{Group, Rule, Unsure, When};
+pub use rule::{Confined, Group, Rule, Unsure, When};
 
 use crate::context::Shell;
 use crate::place::Pattern;

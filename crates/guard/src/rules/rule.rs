@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::context::Shell;
+use crate::context::{Shell, Strictness};
 use crate::verdict::Decision;
 
 /// What a rule is about, so that a policy can switch off all of a kind.
@@ -46,6 +46,17 @@ pub enum When {
     NoNetwork,
 }
 
+/// What a rule says while the kernel's boundaries are whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confined {
+    /// As everywhere.
+    #[default]
+    Same,
+    /// Allowed, and a note in the report.
+    Note,
+}
+
 /// All conditions that are given must hold; of each list, one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +72,9 @@ pub struct Rule {
     pub when: When,
     #[serde(default)]
     pub unsure: Unsure,
+    /// What it says where the sandbox holds everything the rule is about: `note` allows it.
+    #[serde(default)]
+    pub confined: Confined,
     /// Found by the evaluator, not by conditions: a fork bomb, a text that cannot be read.
     #[serde(default)]
     pub raised_by_code: bool,
@@ -91,6 +105,15 @@ pub struct Rule {
     /// A file written to by a redirection.
     #[serde(default)]
     pub redirect: Vec<String>,
+    /// A file read by a redirection or an option.
+    #[serde(default)]
+    pub reads: Vec<String>,
+    /// Only a network tool whose every address is this machine's loopback.
+    #[serde(default)]
+    pub at_loopback: bool,
+    /// Only a network tool with another address than that.
+    #[serde(default)]
+    pub elsewhere: bool,
     /// A variable set for the command.
     #[serde(default)]
     pub assign: Vec<String>,
@@ -121,6 +144,14 @@ fn posix() -> Vec<Shell> {
 }
 
 impl Rule {
+    /// The decision at this strictness.
+    pub(crate) fn decision_for(&self, strictness: Strictness) -> Decision {
+        match (strictness, self.confined) {
+            (Strictness::Confined, Confined::Note) => Decision::Allow,
+            _ => self.decision,
+        }
+    }
+
     pub(super) fn stub(id: &str, decision: Decision) -> Rule {
         Rule {
             id: id.to_owned(),
@@ -139,6 +170,10 @@ impl Rule {
             argument: Vec::new(),
             also: Vec::new(),
             redirect: Vec::new(),
+            reads: Vec::new(),
+            at_loopback: false,
+            elsewhere: false,
+            confined: Confined::Same,
             assign: Vec::new(),
             fed_by: Vec::new(),
             reads_program: false,

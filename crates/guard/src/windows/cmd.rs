@@ -88,6 +88,7 @@ impl Evaluator<'_> {
             name: base,
             arguments: &arguments,
             writes,
+            reads: &[],
             assigns: &[],
             input,
             cwd: &Place::start(),

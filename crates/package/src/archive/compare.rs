@@ -1,7 +1,7 @@
 //! Compares a directory with the archive it was unpacked from: what differs is named.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,8 @@ impl Compare {
                 if is_executable_file(&metadata).is_some_and(|found| found != *is_executable) {
                     return Err("has another mode");
                 }
-                let mut file = File::open(&path).map_err(|_| "cannot be read")?;
+                let mut file = mcp_files::open(&path, mcp_files::Links::Refuse)
+                    .map_err(|_| "cannot be read")?;
                 same(&mut file, content)
             }
             _ => Err("is of another kind"),

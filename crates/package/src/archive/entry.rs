@@ -37,8 +37,7 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 impl EntryPath {
     /// From bytes as an archive has them, a trailing slash taken off.
     pub fn parse(name: &[u8]) -> Result<EntryPath> {
-        let shown: String =
-            String::from_utf8_lossy(&name[..name.len().min(200)]).escape_debug().collect();
+        let shown = mcp_policy::text::word(&String::from_utf8_lossy(&name[..name.len().min(200)]));
         let wrong = |why: &str| Error::package(format!("entry \"{shown}\" {why}"));
         let text = std::str::from_utf8(name).map_err(|_| wrong("is not named in UTF-8"))?;
         let text = text.strip_suffix('/').unwrap_or(text);
@@ -85,7 +84,7 @@ impl EntryPath {
     /// link, so it is allowed in front only.
     pub fn check_link(&self, target: &str) -> Result<()> {
         let wrong = |why: &str| {
-            let target: String = target.chars().take(200).flat_map(char::escape_debug).collect();
+            let target: String = mcp_policy::text::word(target).chars().take(200).collect();
             Error::package(format!("link \"{self}\" to \"{target}\" {why}"))
         };
         if target.is_empty() || target.len() > LONGEST || target.chars().any(char::is_control) {

@@ -89,7 +89,8 @@ pub fn read(archive: &mut File, limits: &Limits, sink: &mut dyn Sink) -> Result<
 
 /// Reads an archive by its path.
 pub fn read_path(path: &Path, limits: &Limits, sink: &mut dyn Sink) -> Result<()> {
-    let mut file = File::open(path).map_err(|e| Error::io("open", path, &e))?;
+    let mut file =
+        mcp_files::open(path, mcp_files::Links::Follow).map_err(|e| Error::io("open", path, &e))?;
     read(&mut file, limits, sink).map_err(|error| error.within(path.display()))
 }
 

@@ -48,6 +48,11 @@ impl Index {
         uri.and_then(|uri| uri.port_u16()).unwrap_or(if is_https { 443 } else { 80 })
     }
 
+    /// Where it is, for people and for the store: without what may be a secret.
+    pub fn place(&self) -> String {
+        crate::registry::shown(&self.url)
+    }
+
     /// `//host/path/`: what npm calls its credentials by.
     pub fn npm_key(&self) -> String {
         self.url.split_once(':').map_or("", |(_, rest)| rest).to_owned()
@@ -105,6 +110,7 @@ mod tests {
         assert_eq!((index.host().as_str(), index.port()), ("pypi.example", 8443));
         assert!(index.has_credentials());
         assert!(!format!("{index:?}").contains("hunter2"));
+        assert_eq!(index.place(), "https://pypi.example:8443/simple/");
         assert_eq!(Index::new("https://r.example/npm").unwrap().npm_key(), "//r.example/npm/");
         assert!(Index::new("ftp://x/").is_err() && Index::new("nonsense").is_err());
     }

@@ -1,5 +1,6 @@
 //! npm: its configuration, its lock file, a package's own entry point.
 
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -118,35 +119,23 @@ pub fn npm_manifest(name: &str, package_json: &str, root: &Path) -> Result<(Stri
     let version = package["version"]
         .as_str()
         .ok_or_else(|| wrong("package.json has no version".to_owned()))?;
-    let short = name.rsplit('/').next().unwrap_or(name);
-    let bin = match &package["bin"] {
-        Value::String(path) => path.as_str(),
-        Value::Object(map) if map.len() == 1 => {
-            map.values().next().and_then(Value::as_str).unwrap_or_default()
-        }
-        Value::Object(map) => match map.get(short).and_then(Value::as_str) {
-            Some(path) => path,
-            None => {
-                let names: Vec<&str> = map.keys().map(String::as_str).collect();
-                return Err(wrong(format!(
-                    "has several programs, and none of its own name: {}",
-                    names.join(", ")
-                )));
-            }
-        },
-        _ => return Err(wrong("has no program to run (no \"bin\" in package.json)".to_owned())),
-    };
+    let programs = programs(name, &package);
+    let (_, bin) = usual_program(name, &programs)
+        .ok_or_else(|| wrong("has no program to run (no \"bin\" in package.json)".to_owned()))?;
     let bin = format!("node_modules/{name}/{}", bin.trim_start_matches("./"));
     let entry = EntryPath::parse(bin.as_bytes())?;
     let file = root.join(entry.as_str());
-    let start = std::fs::read(&file).map_err(|e| Error::io("read", &file, &e))?;
-    let first = String::from_utf8_lossy(&start[..start.len().min(200)])
-        .lines()
-        .next()
-        .unwrap_or("")
-        .to_owned();
+    // A script of the package may have left anything in its place.
+    let mut start = Vec::new();
+    mcp_files::open(&file, mcp_files::Links::Refuse)
+        .and_then(|file| file.take(200).read_to_end(&mut start))
+        .map_err(|e| Error::io("read", &file, &e))?;
+    let first = String::from_utf8_lossy(&start).lines().next().unwrap_or("").to_owned();
     if first.starts_with("#!") && !first.contains("node") {
-        return Err(wrong(format!("its program is not for node: {}", first.escape_debug())));
+        return Err(wrong(format!(
+            "its program is not for node: {}",
+            mcp_policy::text::word(&first)
+        )));
     }
     let manifest = json!({
         "manifest_version": "0.3",
@@ -161,6 +150,43 @@ pub fn npm_manifest(name: &str, package_json: &str, root: &Path) -> Result<(Stri
         },
     });
     Ok((version.to_owned(), manifest.to_string()))
+}
+
+/// The programs of an installed package by their names, each with its path in the package.
+pub fn npm_programs(name: &str, directory: &Path) -> Result<Vec<(String, String)>> {
+    let file = directory.join("package.json");
+    let text = std::fs::read_to_string(&file).map_err(|e| Error::io("read", &file, &e))?;
+    let package: Value = serde_json::from_str(&text)
+        .map_err(|e| Error::package(format!("{name}: package.json: {e}")))?;
+    let mut programs = programs(name, &package);
+    for (_, path) in &mut programs {
+        *path = EntryPath::parse(path.trim_start_matches("./").as_bytes())?.as_str().to_owned();
+    }
+    Ok(programs)
+}
+
+fn programs(name: &str, package: &Value) -> Vec<(String, String)> {
+    let short = name.rsplit('/').next().unwrap_or(name);
+    match &package["bin"] {
+        Value::String(path) => vec![(short.to_owned(), path.clone())],
+        Value::Object(map) => map
+            .iter()
+            .filter_map(|(name, path)| Some((name.clone(), path.as_str()?.to_owned())))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The one that npx would start: named like the package, or the only one. Else the one whose name says that it is a
+/// server; `--bin` chooses another.
+fn usual_program<'a>(name: &str, programs: &'a [(String, String)]) -> Option<&'a (String, String)> {
+    let short = name.rsplit('/').next().unwrap_or(name);
+    let called = |wanted: &dyn Fn(&str) -> bool| programs.iter().find(|(name, _)| wanted(name));
+    called(&|name| name == short)
+        .or_else(|| called(&|name| name.contains("mcp") && name.contains("server")))
+        .or_else(|| called(&|name| name.contains("mcp")))
+        .or_else(|| called(&|name| name.contains("server")))
+        .or_else(|| programs.first())
 }
 
 #[cfg(test)]
@@ -234,6 +260,9 @@ mod tests {
             r#""dist/index.js""#,
             r#"{"x": "./dist/index.js"}"#,
             r#"{"b": "dist/index.js", "c": "run.sh"}"#,
+            // None of its own name: what says that it is a server, else the first.
+            r#"{"a-tool": "run.sh", "the-mcp-server": "dist/index.js"}"#,
+            r#"{"x": "dist/index.js", "y": "run.sh"}"#,
         ] {
             let (version, text) = manifest(bin).unwrap();
             assert_eq!(version, "1.2.3");
@@ -241,7 +270,7 @@ mod tests {
         }
         for bin in [
             "null",
-            r#"{"x": "dist/index.js", "y": "run.sh"}"#,
+            r#"{"x": "run.sh", "y": "dist/index.js"}"#,
             r#""../../../etc/passwd""#,
             r#""run.sh""#,
         ] {

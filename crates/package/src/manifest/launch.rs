@@ -143,7 +143,7 @@ fn grant(setting: &Setting, value: &Value, layer: &mut LayerBuilder) {
 fn missing(key: &str, setting: &Setting) -> Error {
     let what = [&setting.title, &setting.description].into_iter().find(|text| !text.is_empty());
     let what: String = what.map_or(String::new(), |text| {
-        let text: String = text.chars().take(120).filter(|c| !c.is_control()).collect();
+        let text: String = mcp_policy::text::word(text).chars().take(120).collect();
         format!(" ({text})")
     });
     let form = if setting.is_sensitive { "env:NAME" } else { "VALUE" };

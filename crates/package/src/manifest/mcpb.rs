@@ -145,7 +145,7 @@ pub(super) fn read(text: &str, platform: &Platform) -> Result<Manifest> {
 }
 
 fn unknown(place: &str, key: &str) -> String {
-    let key: String = key.chars().take(60).flat_map(char::escape_debug).collect();
+    let key: String = mcp_policy::text::word(key).chars().take(60).collect();
     format!("{MCPB}: unknown key \"{place}{key}\" is ignored")
 }
 

@@ -270,7 +270,9 @@ fn unknown<'a>(
     known: &'a [&str],
 ) -> impl Iterator<Item = String> + 'a {
     let keys = other.keys().filter(|key| !known.contains(&key.as_str()));
-    keys.map(|key| format!("server.json: unknown key \"{}\" is ignored", key.escape_debug()))
+    keys.map(|key| {
+        format!("server.json: unknown key \"{}\" is ignored", mcp_policy::text::word(key))
+    })
 }
 
 fn origin(package: &RawPackage) -> Result<Origin> {

@@ -103,7 +103,7 @@ impl Variables<'_> {
             _ => {
                 return Err(Error::package(format!(
                     "{place}: ${{{}}} is not a variable",
-                    name.escape_debug()
+                    mcp_policy::text::word(name)
                 ))
                 .hinted(
                     "known: __dirname, HOME, DESKTOP, DOCUMENTS, DOWNLOADS, / and user_config.KEY",

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use super::credentials::Credentials;
-use super::http::{Http, Method, Payload, Request, scheme};
+use super::http::{Http, Method, Payload, Redirects, Request, has_userinfo, origin, shown};
+use super::oci::is_local;
 use crate::error::{Error, Kind, Result};
 
 /// `WWW-Authenticate`.
@@ -59,14 +60,48 @@ struct Token {
     access_token: String,
 }
 
+/// Whose challenge it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Registry<'a> {
+    /// What people call it, and what credentials are kept for.
+    pub host: &'a str,
+    /// Scheme, host and port.
+    pub base: &'a str,
+}
+
+/// A token service that may be shown the registry's credentials. The registry names it, often on
+/// another host, so TLS has to say that it is that host. Without TLS it is only as good as the
+/// registry itself: on the same host, or both on this machine.
+fn check_realm(realm: &str, registry: Registry<'_>) -> Result<()> {
+    let refused = |why: &str| {
+        let host = registry.host;
+        Err(Error::network(format!("{host} names a token service that {why}: {}", shown(realm))))
+    };
+    let (Some((scheme, host, _)), Some((own_scheme, own_host, _))) =
+        (origin(realm), origin(registry.base))
+    else {
+        return refused("is no web address");
+    };
+    if has_userinfo(realm) {
+        return refused("has a user name in its address");
+    }
+    let is_near = host == own_host || (is_local(&host) && is_local(&own_host));
+    match scheme.as_str() {
+        "https" => Ok(()),
+        "http" if own_scheme == "http" && is_near => Ok(()),
+        // A password must not travel in the open because a server says so.
+        _ => refused("is not https"),
+    }
+}
+
 /// The header to send from now on.
 pub fn answer(
     http: &Http,
     challenge: &Challenge,
     credentials: Option<&Credentials>,
-    host: &str,
-    is_plain: bool,
+    registry: Registry<'_>,
 ) -> Result<String> {
+    let host = registry.host;
     let denied = |why: &str| {
         Error::new(Kind::Denied, format!("{host} {why}"), format!("log in with mcp login {host}"))
     };
@@ -75,12 +110,7 @@ pub fn answer(
             .and_then(Credentials::basic)
             .ok_or_else(|| denied("wants a user name and a password")),
         Challenge::Bearer { realm, service, scope } => {
-            // A password must not travel in the open because a server says so.
-            if scheme(realm) != "https" && !is_plain {
-                return Err(Error::network(format!(
-                    "{host} names a token service that is not https: {realm}"
-                )));
-            }
+            check_realm(realm, registry)?;
             let response = match credentials {
                 Some(Credentials::Refresh(token)) => {
                     http.send(&refresh(realm, service, scope, token))?
@@ -96,22 +126,27 @@ pub fn answer(
                     }
                     let mut request = Request::get(url);
                     request.authorization = other.and_then(Credentials::basic);
+                    request.redirects = Redirects::SameOrigin;
                     http.send(&request)?
                 }
             };
             match response.status {
                 200 => {}
                 401 | 403 => return Err(denied("does not take these credentials")),
-                status => return Err(Error::network(format!("{realm} answers {status}"))),
+                status => return Err(Error::network(format!("{} answers {status}", shown(realm)))),
             }
-            let token: Token = serde_json::from_slice(&response.bytes(1 << 20)?)
-                .map_err(|_| Error::network(format!("{realm} gives no token")))?;
+            let token: Token =
+                serde_json::from_slice(&response.bytes(1 << 20)?).map_err(|_| no_token(realm))?;
             match [token.token, token.access_token].into_iter().find(|token| !token.is_empty()) {
                 Some(token) if !token.contains(['\r', '\n']) => Ok(format!("Bearer {token}")),
-                _ => Err(Error::network(format!("{realm} gives no token"))),
+                _ => Err(no_token(realm)),
             }
         }
     }
+}
+
+fn no_token(realm: &str) -> Error {
+    Error::network(format!("{} gives no token", shown(realm)))
 }
 
 fn refresh(realm: &str, service: &str, scope: &str, token: &str) -> Request<'static> {
@@ -127,6 +162,7 @@ fn refresh(realm: &str, service: &str, scope: &str, token: &str) -> Request<'sta
         headers: vec![("content-type", "application/x-www-form-urlencoded".to_owned())],
         authorization: None,
         payload: Payload::Bytes(form.into_bytes().into()),
+        redirects: Redirects::SameOrigin,
     }
 }
 

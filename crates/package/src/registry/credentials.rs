@@ -8,9 +8,13 @@ use std::process::{Command, Stdio};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use mcp_files::Links;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+
+/// Of a file of credentials: more than any that people have.
+const LARGEST: u64 = 4 << 20;
 
 /// What a registry is shown. Never printed.
 #[derive(Clone, PartialEq, Eq)]
@@ -123,7 +127,7 @@ impl Kept {
 }
 
 fn read(path: &Path) -> Result<Option<Config>> {
-    match fs::read(path) {
+    match mcp_files::read(path, LARGEST, Links::Follow) {
         // The message of a parser may quote what it read.
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| {
             Error::machine(format!("{}: is not the JSON that docker writes", path.display()), "")

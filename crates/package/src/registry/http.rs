@@ -15,6 +15,7 @@ use super::names::{Lookup, Names};
 use super::roots;
 use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Kind, Result};
+use crate::install::{IsPublic, may_be_named};
 
 /// How often, and how long after one another.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,8 @@ const MOST_REDIRECTS: usize = 5;
 #[derive(Clone)]
 pub struct Http {
     agent: Agent,
+    /// For addresses that metadata names.
+    only: Option<IsPublic>,
     pub retry: Retry,
 }
 
@@ -64,6 +67,16 @@ pub(super) struct Request<'a> {
     pub headers: Vec<(&'static str, String)>,
     pub authorization: Option<String>,
     pub payload: Payload<'a>,
+    pub redirects: Redirects,
+}
+
+/// Where an answer may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Redirects {
+    /// From anywhere; credentials stay behind. For blobs, which a digest vouches for.
+    Anywhere,
+    /// From the origin that was asked: another one's answer is refused.
+    SameOrigin,
 }
 
 impl Request<'_> {
@@ -74,6 +87,7 @@ impl Request<'_> {
             headers: Vec::new(),
             authorization: None,
             payload: Payload::Nothing,
+            redirects: Redirects::Anywhere,
         }
     }
 }
@@ -81,6 +95,10 @@ impl Request<'_> {
 pub(super) struct Response {
     pub status: u16,
     pub headers: HeaderMap,
+    /// Who answered in the end: not always who was asked.
+    pub url: String,
+    /// Whether every redirect on the way stayed at the origin that was asked.
+    pub has_stayed: bool,
     body: Body,
 }
 
@@ -112,6 +130,15 @@ impl Response {
 
 impl Http {
     pub fn new(lookup: Lookup) -> Http {
+        Http::reaching(lookup, None)
+    }
+
+    /// For addresses that metadata names: only what is public is connected to, by any way that leads there.
+    pub fn public_only(lookup: Lookup, is_public: IsPublic) -> Http {
+        Http::reaching(lookup, Some(is_public))
+    }
+
+    fn reaching(lookup: Lookup, only: Option<IsPublic>) -> Http {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -122,8 +149,8 @@ impl Http {
             .timeout_recv_response(Some(Duration::from_secs(60)))
             .timeout_per_read(Some(Duration::from_secs(60)))
             .build();
-        let agent = Agent::with_parts(config, DefaultConnector::default(), Names(lookup));
-        Http { agent, retry: Retry::DEFAULT }
+        let agent = Agent::with_parts(config, DefaultConnector::default(), Names { lookup, only });
+        Http { agent, only, retry: Retry::DEFAULT }
     }
 
     /// The answer, whatever its status; 429 and 5xx only after the last attempt.
@@ -219,21 +246,29 @@ impl Http {
     fn follow(&self, request: &Request<'_>) -> Result<Response> {
         let mut url = request.url.clone();
         let mut authorization = request.authorization.as_deref();
+        let mut has_stayed = true;
         for _ in 0..=MOST_REDIRECTS {
-            let response = self.once(request, &url, authorization)?;
+            let response = Response { has_stayed, ..self.once(request, &url, authorization)? };
             let is_redirect = [301, 302, 303, 307, 308].contains(&response.status);
             let may_follow = matches!(request.method, Method::Get | Method::Head);
             if !is_redirect || !may_follow {
                 return Ok(response);
             }
-            let to = response
-                .headers
-                .get(LOCATION)
-                .and_then(|to| to.to_str().ok())
-                .ok_or_else(|| Error::network(format!("{url} redirects to nowhere")))?;
+            let to =
+                response.headers.get(LOCATION).and_then(|to| to.to_str().ok()).ok_or_else(
+                    || Error::network(format!("{} redirects to nowhere", shown(&url))),
+                )?;
             (url, authorization) = hop(&url, to, authorization)?;
+            has_stayed = has_stayed && is_same_origin(&request.url, &url);
+            if !has_stayed && request.redirects == Redirects::SameOrigin {
+                return Err(Error::network(format!(
+                    "{} redirects to another server, {}, which is not asked",
+                    shown(&request.url),
+                    shown(&url)
+                )));
+            }
         }
-        Err(Error::network(format!("{} redirects without end", request.url)))
+        Err(Error::network(format!("{} redirects without end", shown(&request.url))))
     }
 
     fn once(
@@ -242,6 +277,10 @@ impl Http {
         url: &str,
         authorization: Option<&str>,
     ) -> Result<Response> {
+        let host = || parsed(url).and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
+        if self.only.is_some_and(|is_public| !may_be_named(&host(), is_public)) {
+            return Err(Error::package(format!("{} is not a public address", shown(url))));
+        }
         let failed = |e: ureq::Error| {
             let error = Error::network(format!("{}: {e}", shown(url)));
             match e {
@@ -276,14 +315,16 @@ impl Http {
                     Payload::Nothing => builder.send_empty(),
                     Payload::Bytes(bytes) => builder.send(bytes.as_ref()),
                     Payload::File(path, length) => {
-                        let file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
+                        let file = mcp_files::open(path, mcp_files::Links::Follow)
+                            .map_err(|e| Error::io("read", path, &e))?;
                         builder.header("content-length", length.to_string()).send(file)
                     }
                 }
             }
         };
         let (parts, body) = sent.map_err(failed)?.into_parts();
-        Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
+        let (status, url) = (parts.status.as_u16(), url.to_owned());
+        Ok(Response { status, headers: parts.headers, url, has_stayed: true, body })
     }
 }
 
@@ -295,9 +336,9 @@ pub(super) fn hop<'a>(
 ) -> Result<(String, Option<&'a str>)> {
     let next = join(from, to)?;
     if scheme(from) == "https" && scheme(&next) != "https" {
-        return Err(Error::network(format!("{from} redirects away from https")));
+        return Err(Error::network(format!("{} redirects away from https", shown(from))));
     }
-    let is_same = origin(from) == origin(&next);
+    let is_same = is_same_origin(from, &next);
     Ok((next, authorization.filter(|_| is_same)))
 }
 
@@ -323,18 +364,32 @@ pub(super) fn origin(url: &str) -> Option<(String, String, u16)> {
     Some((scheme, uri.host()?.to_ascii_lowercase(), port))
 }
 
+/// Two addresses that are no addresses have no origin, and so not the same.
+pub(super) fn is_same_origin(a: &str, b: &str) -> bool {
+    origin(a).is_some_and(|origin_of_a| origin(b) == Some(origin_of_a))
+}
+
+/// A user or password before the host. One that a server puts into an address is not ours to send.
+pub(super) fn has_userinfo(url: &str) -> bool {
+    parsed(url).and_then(|uri| uri.authority().map(|host| host.as_str().contains('@')))
+        == Some(true)
+}
+
 /// Where a Location leads: absolute, or from the root of the same server.
 pub(super) fn join(base: &str, to: &str) -> Result<String> {
+    let wrong = || Error::network(format!("{} answers with a strange address", shown(base)));
+    let checked = |url: String| match origin(&url) {
+        Some(_) if !has_userinfo(&url) => Ok(url),
+        _ => Err(wrong()),
+    };
     if to.starts_with("http://") || to.starts_with("https://") {
-        return Ok(to.to_owned());
+        return checked(to.to_owned());
     }
-    let wrong =
-        || Error::network(format!("{} answers with a strange address", without_query(base)));
     let uri = parsed(base).ok_or_else(wrong)?;
     let (scheme, authority) =
         (uri.scheme_str().ok_or_else(wrong)?, uri.authority().ok_or_else(wrong)?);
     if to.starts_with("//") {
-        return Ok(format!("{scheme}:{to}"));
+        return checked(format!("{scheme}:{to}"));
     }
     match to.starts_with('/') {
         true => Ok(format!("{scheme}://{authority}{to}")),
@@ -343,7 +398,7 @@ pub(super) fn join(base: &str, to: &str) -> Result<String> {
 }
 
 /// Without what may be a secret: user and password before the host, and the query.
-pub(super) fn shown(url: &str) -> String {
+pub(crate) fn shown(url: &str) -> String {
     let url = without_query(url);
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),

@@ -16,6 +16,7 @@ mod signature;
 mod tests;
 
 pub use credentials::{Credentials, Kept};
+pub(crate) use http::shown;
 pub use http::{Http, Retry};
 pub use names::Lookup;
 pub use oci::{Meter, Oci, Scheme};

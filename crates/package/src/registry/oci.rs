@@ -8,7 +8,9 @@ use serde::Deserialize;
 
 use super::auth::{self, Challenge, encoded};
 use super::credentials::Kept;
-use super::http::{Http, Method, Payload, Request, Response, join, origin};
+use super::http::{
+    Http, Method, Payload, Redirects, Request, Response, hop, is_same_origin, shown,
+};
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
 use crate::store::{Descriptor, MANIFEST};
@@ -59,11 +61,14 @@ impl<'a> Oci<'a> {
     /// Sends, and once more with what a 401 asks for.
     fn send(&mut self, mut request: Request<'_>) -> Result<Response> {
         // An upload may be sent elsewhere, and that place is not told who we are.
-        let is_ours = origin(&request.url) == origin(&self.base);
+        let is_ours = is_same_origin(&request.url, &self.base);
         request.authorization = self.authorization.clone().filter(|_| is_ours);
         let response = self.http.send(&request)?;
         if response.status != 401 || !is_ours {
             return Ok(response);
+        }
+        if !self.is_own_answer(&response) {
+            return Err(self.strange_challenge(&response));
         }
         let challenge =
             response.header("www-authenticate").and_then(Challenge::parse).ok_or_else(|| {
@@ -73,16 +78,33 @@ impl<'a> Oci<'a> {
                 ))
             })?;
         let credentials = self.kept.find(&self.host)?;
-        let is_plain = self.base.starts_with("http://");
-        let header =
-            auth::answer(self.http, &challenge, credentials.as_ref(), &self.host, is_plain)?;
+        let from = auth::Registry { host: &self.host, base: &self.base };
+        let header = auth::answer(self.http, &challenge, credentials.as_ref(), from)?;
         request.authorization = Some(header.clone());
         self.authorization = Some(header);
         let response = self.http.send(&request)?;
         match response.status {
+            401 if !self.is_own_answer(&response) => Err(self.strange_challenge(&response)),
             401 => Err(self.denied()),
             _ => Ok(response),
         }
+    }
+
+    /// Who a redirect led to may ask for credentials, but has none of this registry's to get.
+    fn is_own_answer(&self, response: &Response) -> bool {
+        response.has_stayed && is_same_origin(&response.url, &self.base)
+    }
+
+    fn strange_challenge(&self, response: &Response) -> Error {
+        Error::new(
+            Kind::Denied,
+            format!(
+                "{} sends us to {}, which wants credentials; those for {0} are not for it",
+                self.host,
+                shown(&response.url)
+            ),
+            "nothing was sent to it; ask whoever runs the registry",
+        )
     }
 
     fn denied(&self) -> Error {
@@ -103,7 +125,7 @@ impl<'a> Oci<'a> {
         let said = response.bytes(64 << 10).ok().and_then(|bytes| {
             let errors: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
             let message = errors["errors"][0]["message"].as_str()?.to_owned();
-            Some(message.chars().filter(|c| !c.is_control()).take(200).collect::<String>())
+            Some(mcp_policy::text::word(&message).chars().take(200).collect::<String>())
         });
         let said = said.map_or(String::new(), |said| format!(": {said}"));
         Error::network(format!("{what}: {} answers {status}{said}", self.host))
@@ -271,7 +293,7 @@ impl<'a> Oci<'a> {
         let location = response
             .header("location")
             .ok_or_else(|| Error::network(format!("{} does not say where to upload", self.host)))?;
-        let location = join(&self.base, location)?;
+        let (location, _) = hop(&self.base, location, None)?;
         let mark = if location.contains('?') { '&' } else { '?' };
         let response = self.send(Request {
             method: Method::Put,
@@ -279,6 +301,7 @@ impl<'a> Oci<'a> {
             headers: vec![("content-type", "application/octet-stream".to_owned())],
             authorization: None,
             payload: Payload::File(from, of.size),
+            redirects: Redirects::SameOrigin,
         })?;
         if response.status == 201 { Ok(()) } else { Err(self.unexpected("upload", response)) }
     }
@@ -290,6 +313,7 @@ impl<'a> Oci<'a> {
             headers: vec![("content-type", MANIFEST.to_owned())],
             authorization: None,
             payload: Payload::Bytes(bytes.into()),
+            redirects: Redirects::SameOrigin,
         })?;
         if response.status == 201 {
             Ok(())
@@ -320,8 +344,8 @@ impl<'a> Oci<'a> {
                 }
                 _ => return Err(self.unexpected("list the tags", response)),
             }
-            next =
-                response.header("link").and_then(next_page).map(|to| join(&url, to)).transpose()?;
+            let further = response.header("link").and_then(next_page);
+            next = further.map(|to| hop(&url, to, None)).transpose()?.map(|(url, _)| url);
             let page: Page =
                 serde_json::from_slice(&response.bytes(LARGEST_MANIFEST)?).map_err(|e| {
                     Error::network(format!("{} lists its tags strangely: {e}", self.host))
@@ -347,7 +371,7 @@ fn starts_at(response: &Response, position: u64) -> bool {
 }
 
 /// This machine itself, by its names and addresses.
-fn is_local(host: &str) -> bool {
+pub(super) fn is_local(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or(rest),
         None => host.split(':').next().unwrap_or(host),

@@ -1,7 +1,8 @@
 //! Which certificates are trusted: the system's own list, as PEM.
 
-use std::fs;
+use std::path::Path;
 
+use mcp_files::Links;
 use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
 /// Where systems keep it: Debian, Red Hat, SUSE, Alpine and macOS, FreeBSD.
@@ -14,13 +15,16 @@ const FILES: [&str; 6] = [
     "/usr/local/share/certs/ca-root-nss.crt",
 ];
 
+const LARGEST: u64 = 64 << 20;
+
 /// `SSL_CERT_FILE` first, as with other programs. Where there is no such file, as on Windows, the
 /// list that browsers ship.
 pub fn system() -> RootCerts {
     let named = std::env::var("SSL_CERT_FILE").ok().filter(|name| !name.is_empty());
     let files = named.iter().map(String::as_str).chain(FILES);
     for file in files {
-        let certificates = fs::read(file).map(|pem| certificates(&pem)).unwrap_or_default();
+        let pem = mcp_files::read(Path::new(file), LARGEST, Links::Follow);
+        let certificates = pem.map(|pem| certificates(&pem)).unwrap_or_default();
         if !certificates.is_empty() {
             return RootCerts::new_with_certs(&certificates);
         }

@@ -45,7 +45,7 @@ impl PublicKey {
                 "",
             )
         };
-        let content = std::fs::read_to_string(path).map_err(|_| wrong())?;
+        let content = key_text(path).map_err(|_| wrong())?;
         let key = PublicKeyBox::from_string(&content).and_then(PublicKeyBox::into_public_key);
         key.or_else(|_| minisign::PublicKey::from_base64(content.trim()))
             .map(PublicKey)
@@ -103,13 +103,17 @@ fn key_bytes(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text.lines().nth(1)?.trim()).ok()
 }
 
+fn key_text(path: &Path) -> std::io::Result<String> {
+    mcp_files::read_text(path, 64 << 10, mcp_files::Links::Follow)
+}
+
 /// Two bytes of algorithm, then two for how the password is used: zero for not at all.
 fn lock_of(bytes: &[u8]) -> Locked {
     if bytes.get(2..4) == Some(&[0, 0]) { Locked::No } else { Locked::Yes }
 }
 
 pub fn is_locked(key: &Path) -> Result<Locked> {
-    let text = std::fs::read_to_string(key).map_err(|e| Error::io("read", key, &e))?;
+    let text = key_text(key).map_err(|e| Error::io("read", key, &e))?;
     let bytes = key_bytes(&text).ok_or_else(|| {
         Error::usage(
             format!("{}: is not a minisign secret key", key.display()),
@@ -129,7 +133,7 @@ pub fn sign(
 ) -> Result<String> {
     let failed =
         |e: &dyn std::fmt::Display| Error::machine(format!("sign with {}: {e}", key.display()), "");
-    let text = std::fs::read_to_string(key).map_err(|e| Error::io("read", key, &e))?;
+    let text = key_text(key).map_err(|e| Error::io("read", key, &e))?;
     let bytes = key_bytes(&text).ok_or_else(|| failed(&"is not a minisign secret key"))?;
     let secret = match lock_of(&bytes) {
         Locked::No => SecretKey::from_bytes(&bytes).map_err(|e| failed(&e))?,

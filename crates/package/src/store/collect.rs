@@ -71,36 +71,51 @@ impl Store {
         Ok(Collected { removed, in_use, bytes: self.drop_unnamed()? })
     }
 
-    fn last_use(&self, stored: &Stored) -> SystemTime {
-        let lock = self.unpacked_path(&stored.digest).join("lock");
-        let used = fs::metadata(lock).and_then(|metadata| metadata.modified());
-        used.map_or(stored.added, |used| used.max(stored.added))
+    /// It, and what is run in its place.
+    fn with_derived(&self, digest: &Digest) -> impl Iterator<Item = Digest> {
+        [Some(*digest), self.derived(digest).ok().flatten()].into_iter().flatten()
     }
 
-    fn is_running(&self, digest: &Digest) -> bool {
+    fn last_use(&self, stored: &Stored) -> SystemTime {
+        let used = self.with_derived(&stored.digest).filter_map(|digest| {
+            fs::metadata(self.unpacked_path(&digest).join("lock")).ok()?.modified().ok()
+        });
+        used.fold(stored.added, SystemTime::max)
+    }
+
+    pub(super) fn is_running(&self, digest: &Digest) -> bool {
+        self.with_derived(digest).any(|digest| self.is_held(&digest))
+    }
+
+    fn is_held(&self, digest: &Digest) -> bool {
         match File::open(self.unpacked_path(digest).join("lock")) {
             Ok(lock) => lock.try_lock().is_err(),
             Err(_) => false,
         }
     }
 
-    /// What a package takes on disk: its bundle, and its files.
+    /// What a package takes on disk: its bundle, and its files; and of what was made from it.
     pub fn size(&self, digest: &Digest) -> u64 {
-        let layers: u64 = self
-            .manifest(digest)
-            .map_or(0, |manifest| manifest.layers.iter().map(|layer| layer.size).sum());
-        layers + tree_size(&self.unpacked_path(digest))
+        let of_one = |digest: Digest| {
+            let layers: u64 = self
+                .manifest(&digest)
+                .map_or(0, |manifest| manifest.layers.iter().map(|layer| layer.size).sum());
+            layers + tree_size(&self.unpacked_path(&digest))
+        };
+        self.with_derived(digest).map(of_one).sum()
     }
 
     /// Under the lock: removes blobs and files that no name leads to.
     fn drop_unnamed(&self) -> Result<u64> {
         let mut needed = BTreeSet::from([Digest::of(b"{}").hex()]);
         let mut named = BTreeSet::new();
-        for one in self.list()? {
-            named.insert(one.digest.hex());
-            needed.insert(one.digest.hex());
-            needed.extend(one.signature.map(|signature| signature.hex()));
-            if let Ok(manifest) = self.manifest(&one.digest) {
+        let stored = self.list()?;
+        needed.extend(stored.iter().filter_map(|one| Some(one.signature?.hex())));
+        let derived = self.all_derived()?.into_iter().map(|(_, made)| made);
+        for digest in stored.iter().map(|one| one.digest).chain(derived) {
+            named.insert(digest.hex());
+            needed.insert(digest.hex());
+            if let Ok(manifest) = self.manifest(&digest) {
                 needed.extend(manifest.layers.iter().map(|layer| layer.digest.hex()));
                 needed.insert(manifest.config.digest.hex());
             }
@@ -114,8 +129,7 @@ impl Store {
                 if wanted.contains(&name) {
                     continue;
                 }
-                let is_running =
-                    Digest::from_hex(&name).is_ok_and(|digest| self.is_running(&digest));
+                let is_running = Digest::from_hex(&name).is_ok_and(|digest| self.is_held(&digest));
                 if directory == "unpacked" && is_running {
                     continue;
                 }

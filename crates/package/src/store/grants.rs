@@ -1,25 +1,36 @@
 //! What was granted to which package, so that nobody is asked the same twice.
 //!
-//! A grant belongs to a name and to one digest. Another digest of that name has the grant as far as
-//! it asks for no more; what it asks beyond that is asked about, and nothing else.
+//! A grant belongs to a source, a name and a digest. Another package of that name has none of it, be it from
+//! another source or another version of the same; what was granted to the others only helps to ask. Grants
+//! of an `mcp` that remembered them by name alone are in files of other names, and not read.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use mcp_files::Links;
 use serde::{Deserialize, Serialize};
 
-use super::Store;
+use super::{Source, Store};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 
-/// What was agreed to, in the words it was asked in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
+const LARGEST: u64 = 16 << 20;
+
+/// Whom something is granted to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder<'a> {
+    pub source: &'a Source,
     /// The package's name without its version, or the directory it lies in.
-    pub package: String,
+    pub package: &'a str,
     pub digest: Digest,
-    pub granted: BTreeSet<String>,
+}
+
+/// All that was granted under one name of one source, in the words it was asked in.
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    source: String,
+    package: String,
+    granted: BTreeMap<Digest, BTreeSet<String>>,
 }
 
 pub struct Grants<'a> {
@@ -31,30 +42,47 @@ impl<'a> Grants<'a> {
         Grants { store }
     }
 
-    /// Any name makes a good file name this way.
-    fn path(&self, package: &str) -> PathBuf {
-        self.store.path("grants").join(format!("{}.json", Digest::of(package.as_bytes()).hex()))
+    /// Any source and name make a good file name this way. A length between the two: no other pair has the same text.
+    fn path(&self, holder: &Holder<'_>) -> PathBuf {
+        let source = holder.source.to_string();
+        let text = format!("{}:{source}{}", source.len(), holder.package);
+        self.store.path("grants").join(format!("{}.json", Digest::of(text.as_bytes()).hex()))
     }
 
     /// A grant that cannot be read is none: people are asked again.
-    pub fn find(&self, package: &str) -> Option<Grant> {
-        let bytes = fs::read(self.path(package)).ok()?;
-        let grant: Grant = serde_json::from_slice(&bytes).ok()?;
-        (grant.package == package).then_some(grant)
+    fn remembered(&self, holder: &Holder<'_>) -> Option<Remembered> {
+        let bytes = mcp_files::read(&self.path(holder), LARGEST, Links::Refuse).ok()?;
+        let found: Remembered = serde_json::from_slice(&bytes).ok()?;
+        let is_theirs =
+            found.source == holder.source.to_string() && found.package == holder.package;
+        is_theirs.then_some(found)
     }
 
-    pub fn remember(&self, grant: &Grant) -> Result<()> {
+    /// What this very package was granted.
+    pub fn find(&self, holder: &Holder<'_>) -> BTreeSet<String> {
+        let granted = self.remembered(holder).map(|found| found.granted).unwrap_or_default();
+        granted.get(&holder.digest).cloned().unwrap_or_default()
+    }
+
+    /// What others of its source and name were granted: for a question to tell, and no more.
+    pub fn of_others(&self, holder: &Holder<'_>) -> BTreeSet<String> {
+        let granted = self.remembered(holder).map(|found| found.granted).unwrap_or_default();
+        granted
+            .into_iter()
+            .filter(|(digest, _)| *digest != holder.digest)
+            .flat_map(|(_, of)| of)
+            .collect()
+    }
+
+    pub fn remember(&self, holder: &Holder<'_>, granted: BTreeSet<String>) -> Result<()> {
         let _lock = self.store.lock()?;
-        let bytes = serde_json::to_vec_pretty(grant).map_err(|e| Error::package(e.to_string()))?;
-        self.store.replace(&self.path(&grant.package), &bytes)
-    }
-
-    pub fn forget(&self, package: &str) -> Result<bool> {
-        let path = self.path(package);
-        match fs::remove_file(&path) {
-            Ok(()) => Ok(true),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(Error::io("remove", &path, &e)),
-        }
+        let mut all = self.remembered(holder).unwrap_or_else(|| Remembered {
+            source: holder.source.to_string(),
+            package: holder.package.to_owned(),
+            granted: BTreeMap::new(),
+        });
+        all.granted.insert(holder.digest, granted);
+        let bytes = serde_json::to_vec_pretty(&all).map_err(|e| Error::package(e.to_string()))?;
+        self.store.replace(&self.path(holder), &bytes)
     }
 }

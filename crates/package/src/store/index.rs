@@ -1,16 +1,21 @@
-//! `index.json`: which names mean which package.
+//! `index.json`: which names mean which package, and what was made from which.
 
-use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use mcp_files::Links;
+
 use super::layout::{Descriptor, Index, LARGEST_MANIFEST, MANIFEST};
-use super::{Addition, Store};
+use super::source::{self, Source};
+use super::{Addition, Store, Under};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 
 const NAME: &str = "org.opencontainers.image.ref.name";
 const ADDED: &str = "dev.mcp.added";
-const SOURCE: &str = "dev.mcp.source";
+/// Not the older `dev.mcp.source`, which was for people to read: entries with that alone have no source.
+const SOURCE: &str = "dev.mcp.origin";
+/// Instead of a name.
+const DERIVED: &str = "dev.mcp.derived-from";
 const SIGNATURE: &str = "dev.mcp.signature";
 
 /// One name in the store.
@@ -20,20 +25,18 @@ pub struct Stored {
     pub name: String,
     pub digest: Digest,
     pub added: SystemTime,
-    pub source: String,
+    /// None in a store of an `mcp` that did not bind names: such an entry is listed, and not run.
+    pub source: Option<Source>,
     pub signature: Option<Digest>,
 }
 
 impl Store {
     pub(super) fn index(&self) -> Result<Index> {
         let path = self.path("index.json");
-        match fs::read(&path) {
-            Ok(bytes) if bytes.len() as u64 <= 16 * LARGEST_MANIFEST => {
-                serde_json::from_slice(&bytes).map_err(|e| {
-                    Error::machine(format!("{}: {e}", path.display()), "remove it and pull again")
-                })
-            }
-            Ok(_) => Err(Error::machine(format!("{}: is too large", path.display()), "")),
+        match mcp_files::read(&path, 16 * LARGEST_MANIFEST, Links::Refuse) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
+                Error::machine(format!("{}: {e}", path.display()), "remove it and pull again")
+            }),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Index::default()),
             Err(e) => Err(Error::io("read", &path, &e)),
         }
@@ -51,6 +54,36 @@ impl Store {
         Ok(stored)
     }
 
+    /// Whether names are free, or this source's already. With a digest: whether it may have them, too.
+    pub fn check_free(&self, under: &Under<'_>, digest: Option<&Digest>) -> Result<()> {
+        let Under::Names { names, source } = under else {
+            return Ok(());
+        };
+        let stored = self.list()?;
+        source::check_names(&stored, names, source)?;
+        digest.map_or(Ok(()), |digest| source::check_files(&stored, names, source, digest))
+    }
+
+    /// What was made from a package, if that was done.
+    pub fn derived(&self, from: &Digest) -> Result<Option<Digest>> {
+        let index = self.index()?;
+        let made = index.manifests.iter().find(|entry| derived_from(entry) == Some(*from));
+        Ok(made.map(|entry| entry.digest))
+    }
+
+    /// Every package that a name leads to by way of another: what it was made from, and it.
+    pub(super) fn all_derived(&self) -> Result<Vec<(Digest, Digest)>> {
+        let of = |entry: &Descriptor| Some((derived_from(entry)?, entry.digest));
+        Ok(self.index()?.manifests.iter().filter_map(of).collect())
+    }
+
+    /// Takes away what was made from a package.
+    pub(super) fn index_remove_derived(&self, from: &Digest) -> Result<()> {
+        let mut index = self.index()?;
+        index.manifests.retain(|entry| derived_from(entry) != Some(*from));
+        self.write_index(&index)
+    }
+
     pub(super) fn index_add(
         &self,
         addition: &Addition<'_>,
@@ -58,21 +91,31 @@ impl Store {
         signature: Option<Digest>,
     ) -> Result<()> {
         let mut index = self.index()?;
-        index.manifests.retain(|entry| {
-            entry.annotations.get(NAME).is_none_or(|name| !addition.names.contains(name))
-        });
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        for name in addition.names {
+        let annotated = |notes: &[(&str, String)]| {
             let mut entry = Descriptor::new(MANIFEST, *digest, addition.manifest.len() as u64);
-            let mut note =
-                |key: &str, value: String| entry.annotations.insert(key.to_owned(), value);
-            note(NAME, name.clone());
-            note(ADDED, now.as_secs().to_string());
-            note(SOURCE, addition.source.to_owned());
+            let notes = notes.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+            entry.annotations = notes.collect();
+            entry.annotations.insert(ADDED.to_owned(), now.as_secs().to_string());
             if let Some(signature) = signature {
-                note(SIGNATURE, signature.to_string());
+                entry.annotations.insert(SIGNATURE.to_owned(), signature.to_string());
             }
-            index.manifests.push(entry);
+            entry
+        };
+        match addition.under {
+            Under::Names { names, source } => {
+                index.manifests.retain(|entry| {
+                    entry.annotations.get(NAME).is_none_or(|name| !names.contains(name))
+                });
+                let entry = |name: &String| {
+                    annotated(&[(NAME, name.clone()), (SOURCE, source.to_string())])
+                };
+                index.manifests.extend(names.iter().map(entry));
+            }
+            Under::Derived { from } => {
+                index.manifests.retain(|entry| derived_from(entry) != Some(from));
+                index.manifests.push(annotated(&[(DERIVED, from.to_string())]));
+            }
         }
         self.write_index(&index)
     }
@@ -89,10 +132,19 @@ impl Store {
             None => true,
         });
         if !removed.is_empty() {
+            let named: Vec<Digest> =
+                index.manifests.iter().filter_map(stored).map(|one| one.digest).collect();
+            index
+                .manifests
+                .retain(|entry| derived_from(entry).is_none_or(|of| named.contains(&of)));
             self.write_index(&index)?;
         }
         Ok(removed)
     }
+}
+
+fn derived_from(entry: &Descriptor) -> Option<Digest> {
+    entry.annotations.get(DERIVED)?.parse().ok()
 }
 
 fn stored(entry: &Descriptor) -> Option<Stored> {
@@ -102,7 +154,7 @@ fn stored(entry: &Descriptor) -> Option<Stored> {
         name: get(NAME)?.clone(),
         digest: entry.digest,
         added: UNIX_EPOCH + Duration::from_secs(added),
-        source: get(SOURCE).cloned().unwrap_or_default(),
+        source: get(SOURCE).and_then(|text| text.parse().ok()),
         signature: get(SIGNATURE).and_then(|text| text.parse().ok()),
     })
 }

@@ -1,51 +1,67 @@
 //! A reference → the package that it means in the store.
 
+use super::source::{self, Source};
 use super::{Store, Stored};
 use crate::error::{Error, Result};
 use crate::reference::{Named, Reference, Which};
 
 impl Store {
-    /// The package, or nothing where it has to be fetched.
-    pub fn find(&self, reference: &Reference) -> Result<Option<Stored>> {
-        let stored = self.list()?;
-        let by_name = |name: &str| stored.iter().find(|one| one.name == name).cloned();
-        Ok(match reference {
-            Reference::Path(_) => None,
-            Reference::Npm(_) | Reference::Pypi(_) => by_name(&reference.to_string()),
-            Reference::Named(named) | Reference::Official(named) => named_one(named, &stored),
-            Reference::Oci(repository) => {
-                let mut tagged = repository.clone();
-                tagged.digest = None;
-                let found = by_name(&Reference::Oci(tagged).to_string());
-                match (found, &repository.digest) {
-                    (Some(found), Some(digest)) if found.digest != *digest => {
-                        return Err(Error::digest(
-                            format_args!("{} in the store", found.name),
-                            digest,
-                            &found.digest,
-                        ));
-                    }
-                    (None, Some(digest)) => {
-                        let name = reference.name();
-                        let same =
-                            |one: &&Stored| one.digest == *digest && one.name.starts_with(&name);
-                        stored.iter().find(same).cloned()
-                    }
-                    (found, _) => found,
-                }
+    /// The package, or nothing where it has to be fetched. `from` is who was asked for it, where that is
+    /// known: what another source has under the name is refused. An entry without a source is not found.
+    pub fn find(&self, reference: &Reference, from: Option<&Source>) -> Result<Option<Stored>> {
+        let mut stored = self.list()?;
+        stored.retain(|one| one.source.is_some());
+        let Some(found) = one(reference, &stored)? else {
+            return Ok(None);
+        };
+        match (&found.source, from) {
+            (Some(bound), Some(asked)) if bound != asked => {
+                Err(source::elsewhere(&found, bound, asked))
             }
-        })
+            _ => Ok(Some(found)),
+        }
     }
 
-    /// The same, where it has to be there.
+    /// What has that name, from wherever it is.
     pub fn get(&self, reference: &Reference) -> Result<Stored> {
-        self.find(reference)?.ok_or_else(|| {
+        one(reference, &self.list()?)?.ok_or_else(|| {
             Error::not_found(
                 format!("{reference} is not in the store"),
                 format!("get it with mcp pull {reference}"),
             )
         })
     }
+}
+
+fn one(reference: &Reference, stored: &[Stored]) -> Result<Option<Stored>> {
+    let by_name = |name: &str| stored.iter().find(|one| one.name == name).cloned();
+    Ok(match reference {
+        Reference::Path(_) => None,
+        Reference::Npm(_) | Reference::Pypi(_) => by_name(&reference.to_string()),
+        Reference::Named(named) | Reference::Official(named) => named_one(named, stored),
+        Reference::Oci(repository) => {
+            let mut tagged = repository.clone();
+            tagged.digest = None;
+            let found = by_name(&Reference::Oci(tagged).to_string());
+            match (found, &repository.digest) {
+                (Some(found), Some(digest)) if found.digest != *digest => {
+                    return Err(Error::digest(
+                        format_args!("{} in the store", found.name),
+                        digest,
+                        &found.digest,
+                    ));
+                }
+                (None, Some(digest)) => {
+                    let source = Source::oci(repository);
+                    let same = |one: &&Stored| {
+                        one.digest == *digest && one.source.as_ref() == Some(&source)
+                    };
+                    stored.iter().find(same).cloned()
+                }
+                (found, _) => found,
+            }
+        }
+    })
 }
 
 fn named_one(named: &Named, stored: &[Stored]) -> Option<Stored> {

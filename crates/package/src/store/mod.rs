@@ -23,30 +23,37 @@ mod layout;
 mod lookup;
 mod notes;
 mod record;
+mod source;
 mod staging;
 #[cfg(test)]
 mod tests;
 mod told;
+mod unpacked;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::archive::{self, Compare, Limits, Unpack};
+use mcp_files::Links;
+
 use crate::digest::{Digest, Hashing};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::manifest::{Files, MCPB, OURS};
 
 pub use collect::{Collected, Keep};
-pub use grants::{Grant, Grants};
+pub use grants::{Grants, Holder};
 pub use index::Stored;
 pub use layout::{
     BUNDLE, Descriptor, EMPTY, ImageManifest, MANIFEST, MINISIG, PACKAGE, SERVER, TAR_GZIP,
     TAR_ZSTD,
 };
-use record::Record;
+pub use source::Source;
 pub use staging::Staging;
-use told::Told;
+pub use unpacked::Ready;
+use unpacked::When;
+
+/// What to do about a blob or files of the store that are not what they were.
+const DAMAGED: &str = "mcp pull it again: that puts right what is damaged";
 
 pub struct Store {
     root: PathBuf,
@@ -54,32 +61,21 @@ pub struct Store {
     unpacking: Option<fn(u64, u64)>,
 }
 
-/// A package whose files are there, and stay while this is held.
-pub struct Ready {
-    pub digest: Digest,
-    /// The package's files.
-    pub root: PathBuf,
-    /// `server.json`, for a package that came by way of the public registry.
-    pub server_json: Option<String>,
-    record: Record,
-    _lock: File,
-}
-
-impl Ready {
-    /// Whether each of the files looks as when it was unpacked or last compared.
-    pub fn is_as_recorded(&self) -> bool {
-        self.record.holds(&self.root)
-    }
+/// What leads to a package in the store.
+#[derive(Debug, Clone, Copy)]
+pub enum Under<'a> {
+    /// References that mean it from now on, which have to be free or this source's already.
+    Names { names: &'a [String], source: &'a Source },
+    /// Nothing that people or manifests can say: only the package it was made from, by its digest.
+    Derived { from: Digest },
 }
 
 /// A package to be kept, its bundle downloaded already.
 pub struct Addition<'a> {
-    /// References that mean it from now on.
-    pub names: &'a [String],
+    pub under: Under<'a>,
     pub manifest: &'a [u8],
     /// The bundle and other layers, as finished files in a staging directory.
     pub blobs: &'a [(Digest, PathBuf)],
-    pub source: &'a str,
     /// The text of a signature that was found with it.
     pub signature: Option<&'a str>,
 }
@@ -167,7 +163,7 @@ impl Store {
         let path = self.blob_path(digest);
         let failed = |e: std::io::Error| Error::io("read", &path, &e);
         let mut bytes = Vec::new();
-        File::open(&path)
+        mcp_files::open(&path, Links::Refuse)
             .map_err(failed)?
             .take(most + 1)
             .read_to_end(&mut bytes)
@@ -177,13 +173,25 @@ impl Store {
         }
         let found = Digest::of(&bytes);
         if found != *digest {
-            return Err(Error::digest(path.display(), digest, &found));
+            return Err(Error::digest(path.display(), digest, &found).hinted(DAMAGED));
         }
         Ok(bytes)
     }
 
+    /// Whether it is there and is what its digest says: one that is damaged has to be had again.
     pub fn has_blob(&self, digest: &Digest) -> bool {
-        self.blob_path(digest).is_file()
+        self.check_blob(digest).is_ok()
+    }
+
+    fn check_blob(&self, digest: &Digest) -> Result<()> {
+        let path = self.blob_path(digest);
+        let failed = |e: std::io::Error| Error::io("read", &path, &e);
+        let file = mcp_files::open(&path, Links::Refuse).map_err(failed)?;
+        let (found, _) = Digest::of_reader(file).map_err(failed)?;
+        if found != *digest {
+            return Err(Error::digest(path.display(), digest, &found).hinted(DAMAGED));
+        }
+        Ok(())
     }
 
     pub fn manifest(&self, digest: &Digest) -> Result<ImageManifest> {
@@ -196,6 +204,7 @@ impl Store {
         let manifest = ImageManifest::read(addition.manifest)?;
         let lock = self.lock()?;
         self.sweep();
+        self.check_free(&addition.under, Some(&digest))?;
         for (digest, path) in addition.blobs {
             self.take_blob(digest, path)?;
         }
@@ -206,7 +215,8 @@ impl Store {
         self.put_blob(addition.manifest)?;
         self.put_blob(b"{}")?;
         // Before it has a name: a bundle that cannot be unpacked is never found.
-        self.unpack(&digest, &manifest)?;
+        self.unpack(&digest, &manifest, When::Damaged)?;
+        self.drop_damaged_derived(&digest)?;
         self.index_add(addition, &digest, signature)?;
         drop(lock);
         Ok(digest)
@@ -214,7 +224,7 @@ impl Store {
 
     fn take_blob(&self, digest: &Digest, from: &Path) -> Result<()> {
         let to = self.blob_path(digest);
-        if to.is_file() {
+        if self.has_blob(digest) {
             return Ok(());
         }
         let failed = |e: std::io::Error| Error::io("take in", from, &e);
@@ -232,138 +242,10 @@ impl Store {
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
         let digest = Digest::of(bytes);
         let path = self.blob_path(&digest);
-        if !path.is_file() {
+        if !self.has_blob(&digest) {
             self.replace(&path, bytes)?;
         }
         Ok(digest)
-    }
-
-    /// Under the lock: the package's files, from its bundle.
-    fn unpack(&self, digest: &Digest, manifest: &ImageManifest) -> Result<()> {
-        let to = self.unpacked_path(digest);
-        if to.join("record").is_file() {
-            return Ok(());
-        }
-        let staging = Staging::new(&self.path("staging"))?;
-        let root = staging.path().join("root");
-        make_private(&root).map_err(|e| Error::io("make", &root, &e))?;
-        let mut bundle = self.open_bundle(manifest)?;
-        let mut unpack = Told::new(&bundle, Unpack::into(&root)?, self.unpacking)?;
-        archive::read(&mut bundle, &Limits::DEFAULT, &mut unpack)?;
-        drop(unpack);
-        read_manifests(&root)?;
-        record::settle();
-        let recorded = record::of(&root)?;
-        let path = staging.path().join("record");
-        fs::write(&path, recorded.0).map_err(|e| Error::io("write", &path, &e))?;
-        if to.exists() {
-            fs::remove_dir_all(&to).map_err(|e| Error::io("remove", &to, &e))?;
-        }
-        staging.keep(&to)
-    }
-
-    /// The bundle's blob, its digest checked on the very file that is read.
-    fn open_bundle(&self, manifest: &ImageManifest) -> Result<File> {
-        let layer = manifest.bundle()?;
-        let path = self.blob_path(&layer.digest);
-        let failed = |e: std::io::Error| Error::io("read", &path, &e);
-        let file = File::open(&path).map_err(failed)?;
-        let (found, _) = Digest::of_reader(&file).map_err(failed)?;
-        if found != layer.digest {
-            return Err(Error::digest(path.display(), &layer.digest, &found));
-        }
-        Ok(file)
-    }
-
-    /// Makes sure that a package's files are what they were, and holds on to them.
-    pub fn ready(&self, digest: &Digest) -> Result<Ready> {
-        let mut ready = self.hold(digest)?;
-        if !ready.is_as_recorded() {
-            ready.record = self.compare_and_record(digest)?;
-        }
-        Ok(ready)
-    }
-
-    /// Holds on to a package's files, of which only those at the top, the manifests among them, are surely what they
-    /// were. The others are looked at by [`Ready::is_as_recorded`], before anything of them is used.
-    pub fn hold(&self, digest: &Digest) -> Result<Ready> {
-        let directory = self.unpacked_path(digest);
-        let lock_path = directory.join("lock");
-        let lock = match open_lock(&lock_path) {
-            Ok(lock) => lock,
-            Err(_) => {
-                let _lock = self.lock()?;
-                self.unpack(digest, &self.manifest(digest)?)?;
-                open_lock(&lock_path).map_err(|e| Error::io("open", &lock_path, &e))?
-            }
-        };
-        lock.lock_shared().map_err(|e| Error::io("lock", &lock_path, &e))?;
-        // For `gc` to know; on a read-only store it cannot, and need not.
-        let _ = lock.set_modified(std::time::SystemTime::now());
-        let root = directory.join("root");
-        let record = fs::read(directory.join("record")).ok().map(Record);
-        let record = match record.filter(|record| record.top_holds(&root)) {
-            Some(record) => record,
-            None => self.compare_and_record(digest)?,
-        };
-        let server_json = self.server_json(digest)?;
-        Ok(Ready { digest: *digest, root, server_json, record, _lock: lock })
-    }
-
-    /// Every byte of a package's files is what it was: this is how they look then.
-    fn compare_and_record(&self, digest: &Digest) -> Result<Record> {
-        let directory = self.unpacked_path(digest);
-        let root = directory.join("root");
-        // Recorded first: what changes while it is compared is noticed at the next start.
-        let record = record::of(&root)?;
-        record::settle();
-        self.compare(digest, &root)?;
-        self.replace(&directory.join("record"), &record.0)?;
-        Ok(record)
-    }
-
-    fn server_json(&self, digest: &Digest) -> Result<Option<String>> {
-        let manifest = self.manifest(digest)?;
-        let Some(layer) = manifest.layer(SERVER) else {
-            return Ok(None);
-        };
-        let bytes = self.read_blob(&layer.digest, crate::manifest::MAX_MANIFEST)?;
-        String::from_utf8(bytes).map(Some).map_err(|_| Error::package("server.json is not UTF-8"))
-    }
-
-    /// Every byte of a package's files against its bundle, and that against its digest.
-    fn compare(&self, digest: &Digest, root: &Path) -> Result<()> {
-        let mut bundle = self.open_bundle(&self.manifest(digest)?)?;
-        let mut compare = Compare::with(root);
-        archive::read(&mut bundle, &Limits::DEFAULT, &mut compare)?;
-        let differing = compare.finish()?;
-        if differing.is_empty() {
-            return Ok(());
-        }
-        let list = differing.join("\n     ");
-        Err(Error::new(
-            Kind::Untrusted,
-            format!(
-                "the files of this package were changed in the store:\n     {list}\n     in {}",
-                root.display()
-            ),
-            "mcp remove and pull it again, or find out who changed it",
-        ))
-    }
-
-    /// The thorough check of one package: blobs and files.
-    pub fn verify(&self, digest: &Digest) -> Result<()> {
-        let manifest = self.manifest(digest)?;
-        for layer in &manifest.layers {
-            let path = self.blob_path(&layer.digest);
-            let file = File::open(&path).map_err(|e| Error::io("read", &path, &e))?;
-            let (found, _) = Digest::of_reader(file).map_err(|e| Error::io("read", &path, &e))?;
-            if found != layer.digest {
-                return Err(Error::digest(path.display(), &layer.digest, &found));
-            }
-        }
-        let root = self.unpacked_path(digest).join("root");
-        if root.exists() { self.compare(digest, &root) } else { Ok(()) }
     }
 
     pub fn grants(&self) -> Grants<'_> {
@@ -376,20 +258,17 @@ pub fn read_manifests(directory: &Path) -> Result<Files> {
     let read = |name: &str| -> Result<Option<String>> {
         let path = directory.join(name);
         let failed = |e: std::io::Error| Error::io("read", &path, &e);
-        match fs::symlink_metadata(&path) {
-            Ok(metadata)
-                if metadata.is_file() && metadata.len() <= crate::manifest::MAX_MANIFEST => {}
-            Ok(metadata) if metadata.is_file() => {
-                return Err(Error::package(format!("{name} is larger than 1 MiB")));
-            }
-            Ok(_) => return Err(Error::package(format!("{name} is not a file"))),
+        let found = match fs::symlink_metadata(&path) {
+            Ok(found) => found,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(failed(e)),
+        };
+        if !found.is_file() {
+            return Err(Error::package(format!("{name} is not a file")));
         }
-        let bytes = fs::read(&path).map_err(failed)?;
-        String::from_utf8(bytes)
+        mcp_files::read_text(&path, crate::manifest::MAX_MANIFEST, Links::Refuse)
             .map(Some)
-            .map_err(|_| Error::package(format!("{name} is not UTF-8 text")))
+            .map_err(|e| Error::package(format!("{name} {e}")))
     };
     let files = Files { mcpb: read(MCPB)?, ours: read(OURS)? };
     if files == Files::default() {
@@ -402,17 +281,10 @@ pub fn read_manifests(directory: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// On Windows only who may write can note when it was used; on a read-only store nobody can.
-fn open_lock(path: &Path) -> std::io::Result<File> {
-    match cfg!(windows) {
-        true => File::options().read(true).write(true).open(path).or_else(|_| File::open(path)),
-        false => File::open(path),
-    }
-}
-
 /// Copies a file into a staging directory, and tells its digest.
 pub fn stage(from: &Path, to: &Path) -> Result<(Digest, u64)> {
-    let mut source = File::open(from).map_err(|e| Error::io("read", from, &e))?;
+    let mut source =
+        mcp_files::open(from, Links::Follow).map_err(|e| Error::io("read", from, &e))?;
     let target = File::create_new(to).map_err(|e| Error::io("write", to, &e))?;
     let mut hashing = Hashing::new(target);
     let length =

@@ -1,6 +1,5 @@
 //! What was found out about files of this machine, as long as they are the same files.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Store;
@@ -18,7 +17,7 @@ impl Store {
     pub fn noted(&self, of: &Path, ask: impl FnOnce() -> Option<String>) -> Option<String> {
         let stamp = stamp(of)?;
         let path = self.note_path(of);
-        if let Some(note) = fs::read_to_string(&path).ok()
+        if let Ok(note) = mcp_files::read_text(&path, 64 << 10, mcp_files::Links::Refuse)
             && let Some(answer) = note.strip_prefix(&stamp)
         {
             return Some(answer.to_owned());

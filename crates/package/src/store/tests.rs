@@ -1,7 +1,9 @@
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
+
+mod repairs;
+mod sources;
 
 use super::*;
 use crate::archive::Effort;
@@ -27,10 +29,16 @@ fn reference(text: &str) -> Reference {
     text.parse().unwrap()
 }
 
+/// The registry that packages of these tests are from.
+fn source() -> Source {
+    "oci://registry.example/acme/test".parse().unwrap()
+}
+
 fn added(scratch: &Scratch, content: &str, names: &[&str]) -> (Store, Digest) {
     let store = Store::at(scratch.join("store"));
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let digest = store.add_bundle(&bundle(scratch, content), &names, "test", None).unwrap();
+    let under = Under::Names { names: &names, source: &source() };
+    let digest = store.add_bundle(&bundle(scratch, content), under, None).unwrap();
     (store, digest)
 }
 
@@ -40,12 +48,16 @@ fn what_is_added_is_found_and_ready() {
     let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
     for text in ["acme/test@1.0.0", "acme/test", "acme/test@latest", &format!("acme/test@{digest}")]
     {
-        assert_eq!(store.find(&reference(text)).unwrap().unwrap().digest, digest, "{text}");
+        assert_eq!(
+            store.find(&reference(text), Some(&source())).unwrap().unwrap().digest,
+            digest,
+            "{text}"
+        );
     }
     for text in
         ["acme/test@1.0.1", "acme/other", "npm:acme", &format!("acme/test@{}", Digest::of(b""))]
     {
-        assert_eq!(store.find(&reference(text)).unwrap(), None, "{text}");
+        assert_eq!(store.find(&reference(text), None).unwrap(), None, "{text}");
     }
     let ready = store.ready(&digest).unwrap();
     assert_eq!(fs::read(ready.root.join("bin/run")).unwrap(), b"one");
@@ -79,20 +91,15 @@ fn what_is_taken_in_is_what_its_digest_says() {
     let into = |name: &str, blob: PathBuf| {
         let names = ["acme/test@1.0.0".to_owned()];
         let blobs = [(layer, blob)];
-        let addition = Addition {
-            names: &names,
-            manifest: &manifest,
-            blobs: &blobs,
-            source: "test",
-            signature: None,
-        };
+        let under = Under::Names { names: &names, source: &source() };
+        let addition = Addition { under, manifest: &manifest, blobs: &blobs, signature: None };
         Store::at(scratch.join(name)).add(&addition)
     };
     let error = into("lied-to", scratch.file("other", b"other bytes")).unwrap_err().to_string();
     for digest in [layer, Digest::of(b"other bytes")] {
         assert!(error.contains(&digest.to_string()), "{error}");
     }
-    assert!(!Store::at(scratch.join("lied-to")).has_blob(&layer));
+    assert!(!Store::at(scratch.join("lied-to")).blob_path(&layer).exists());
     let copy = scratch.file("copy", &fs::read(honest).unwrap());
     assert_eq!(into("told-the-truth", copy).unwrap(), digest);
 }
@@ -102,10 +109,11 @@ fn the_latest_is_the_highest_version() {
     let scratch = Scratch::new();
     added(&scratch, "one", &["acme/test@1.10.0"]);
     let (store, two) = added(&scratch, "two", &["acme/test@1.9.0"]);
-    let latest = |store: &Store| store.find(&reference("acme/test")).unwrap().unwrap();
+    let latest = |store: &Store| store.find(&reference("acme/test"), None).unwrap().unwrap();
     assert_eq!(latest(&store).name, "acme/test@1.10.0");
     let names = ["acme/test@latest".to_owned()];
-    store.add_bundle(&scratch.join("two.mcpb"), &names, "test", None).unwrap();
+    let under = Under::Names { names: &names, source: &source() };
+    store.add_bundle(&scratch.join("two.mcpb"), under, None).unwrap();
     assert_eq!(latest(&store).digest, two);
 }
 
@@ -188,7 +196,9 @@ fn other_sound_blobs_are_refused_with_both_digests() {
     let store = Store::at(scratch.join("store"));
     let names = ["acme/test@1.0.0".to_owned()];
     let one = bundle(&scratch, "one");
-    let digest = store.add_bundle(&one, &names, "test", Some("{}")).unwrap();
+    let digest = store
+        .add_bundle(&one, Under::Names { names: &names, source: &source() }, Some("{}"))
+        .unwrap();
     let layers = store.manifest(&digest).unwrap().layers;
     let other = fs::read(bundle(&scratch, "two")).unwrap();
     let told = |error: Error, layer: &Descriptor, bytes: &[u8]| {
@@ -260,27 +270,12 @@ fn a_broken_bundle_leaves_nothing() {
     let at = bytes.windows(3).position(|w| w == b"one").unwrap();
     bytes[at] = b'x';
     let broken = scratch.file("broken.mcpb", &bytes);
-    assert!(store.add_bundle(&broken, &["acme/test@1.0.0".to_owned()], "test", None).is_err());
+    let names = ["acme/test@1.0.0".to_owned()];
+    let under = Under::Names { names: &names, source: &source() };
+    assert!(store.add_bundle(&broken, under, None).is_err());
     assert!(store.list().unwrap().is_empty());
     assert!(fs::read_dir(scratch.join("store/staging")).unwrap().next().is_none());
     assert!(fs::read_dir(scratch.join("store/unpacked")).unwrap().next().is_none());
-}
-
-#[test]
-fn grants_are_remembered_by_name() {
-    let scratch = Scratch::new();
-    let store = Store::at(scratch.join("store"));
-    let grant = Grant {
-        package: "acme/test".into(),
-        digest: Digest::of(b"1"),
-        granted: BTreeSet::from(["read /x".to_owned()]),
-    };
-    assert_eq!(store.grants().find("acme/test"), None);
-    store.grants().remember(&grant).unwrap();
-    assert_eq!(store.grants().find("acme/test"), Some(grant));
-    assert_eq!(store.grants().find("acme/../test"), None);
-    assert!(store.grants().forget("acme/test").unwrap());
-    assert_eq!(store.grants().find("acme/test"), None);
 }
 
 #[test]
@@ -294,7 +289,8 @@ fn many_processes_at_once_are_one_after_the_other() {
             scope.spawn(move || {
                 let store = Store::at(root);
                 let name = format!("acme/test@1.0.{number}");
-                let digest = store.add_bundle(path, &[name], "test", None).unwrap();
+                let under = Under::Names { names: &[name], source: &source() };
+                let digest = store.add_bundle(path, under, None).unwrap();
                 store.ready(&digest).unwrap();
             });
         }

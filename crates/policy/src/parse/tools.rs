@@ -8,9 +8,9 @@ use super::{Entries, Schema};
 use crate::error::Error;
 use crate::layer::{Layer, LayerKind};
 use crate::paths::Tilde;
-use crate::tools::Fallback;
+use crate::tools::{Fallback, GuardMode};
 
-const KEYS: [&str; 4] = ["allowed_roots", "denied_patterns", "allow_absolute", "fallback"];
+const KEYS: [&str; 5] = ["allowed_roots", "denied_patterns", "allow_absolute", "fallback", "guard"];
 
 impl<'a> Schema<'a> {
     pub(super) fn tools(&self, entries: &Entries<'_, 'a>, layer: &mut Layer) -> Result<(), Error> {
@@ -51,6 +51,15 @@ impl<'a> Schema<'a> {
                         return Err(self.wrong_type(value, "true or false", hint));
                     };
                     tools.allow_absolute = Some(self.said(*allowed, value.span().start));
+                }
+                "guard" => {
+                    let word = self.string(value)?;
+                    let known = GuardMode::WORDS.iter().find(|(known, _)| *known == word);
+                    let Some((_, mode)) = known else {
+                        let hint = "write \"usual\" or \"strict\"";
+                        return Err(self.source.at(value.span(), "unknown guard", hint));
+                    };
+                    tools.guard = Some(self.said(*mode, value.span().start));
                 }
                 _ => {
                     let word = self.string(value)?;

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-use super::talk::{connect, hear};
+use super::talk::{connect, hear, words};
 use crate::act::{Args, Failure, Said};
 
 /// What `HTTP_PROXY` says: `http://name:password@host:port`.
@@ -50,7 +50,7 @@ fn tunnel(place: &str) -> Result<TcpStream, Failure> {
 /// Says something to a place and hears the answer to its end.
 pub(crate) fn talk(args: Args<'_>) -> Said {
     let mut stream = tunnel(&args.text(0))?;
-    stream.write_all(args.text_or(1, "hello\n").replace("\\n", "\n").as_bytes())?;
+    stream.write_all(&words(&args))?;
     hear(stream)
 }
 

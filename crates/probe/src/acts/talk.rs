@@ -2,7 +2,7 @@
 //! connection that leads nowhere.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use crate::act::{Args, Failure, Said};
@@ -46,9 +46,26 @@ pub(super) fn hear(mut stream: TcpStream) -> Said {
 /// Says something and hears the answer to its end.
 pub(crate) fn talk(args: Args<'_>) -> Said {
     let mut stream = connect(&args.text(0))?;
-    let words = args.text_or(1, "hello\n").replace("\\r", "\r").replace("\\n", "\n");
-    stream.write_all(words.as_bytes())?;
+    stream.write_all(&words(&args))?;
     hear(stream)
+}
+
+/// What is said to a place: the words that are given, or what a client says first there.
+pub(super) fn words(args: &Args<'_>) -> Vec<u8> {
+    match args.text_or(1, "").as_ref() {
+        "" => greeting(&args.text(0)),
+        words => words.replace("\\r", "\r").replace("\\n", "\n").into_bytes(),
+    }
+}
+
+/// TLS that asks for its name, where that is what clients speak.
+fn greeting(place: &str) -> Vec<u8> {
+    match place.strip_suffix(":443") {
+        Some(name) if name.parse::<IpAddr>().is_err() && !name.starts_with('[') => {
+            client_hello(Some(name))
+        }
+        _ => b"hello\n".to_vec(),
+    }
 }
 
 /// The same with bytes that no command line can hold.
@@ -162,7 +179,7 @@ pub(crate) fn talk_at_once(args: Args<'_>) -> Said {
     let address = addresses.first().ok_or_else(|| Failure::usage("no address"))?;
     let streams: Vec<_> = (0..args.number(1)?).map_while(|_| open(address)).collect();
     let worked = streams.into_iter().filter_map(|mut stream| {
-        stream.write_all(b"hello\n").ok()?;
+        stream.write_all(&greeting(&args.text(0))).ok()?;
         hear(stream).ok()
     });
     Ok(worked.count().to_string())

@@ -16,6 +16,7 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process;
 
+pub use self::steps::drop_privileges;
 use self::words::private_directories;
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
 use crate::linux::mounts::{Root, Trees};
@@ -57,6 +58,8 @@ pub struct Sandbox<'a> {
     seen: Vec<(usize, Seen)>,
     argv: Vec<CString>,
     env: Vec<CString>,
+    /// Every process is stopped for a moment, by the launcher's wish.
+    pub is_frozen: bool,
     /// The caller's, for the command; init makes files with the modes it names.
     umask: Mode,
 }
@@ -106,6 +109,7 @@ pub fn init(
         seen: Vec::new(),
         argv: Vec::new(),
         env: Vec::new(),
+        is_frozen: false,
         umask: process::umask(Mode::empty()),
     };
     sandbox.init();

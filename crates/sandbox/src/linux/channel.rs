@@ -30,6 +30,10 @@ pub enum ToLauncher {
     Done(Vec<(usize, Seen)>),
     /// Carries the controlling side of the sandbox's terminal.
     Terminal,
+    /// Carries the sandbox's table of mounts, and its mount namespace.
+    Mounts,
+    /// Every process is stopped, as was asked.
+    Frozen,
     /// Answers as well, and the command is executed next. Carries the sandbox's /proc.
     Executing(Vec<(usize, Seen)>),
     Stopped,
@@ -55,6 +59,9 @@ pub enum ToInit {
     SignalGroup(i32),
     /// To every process in the sandbox.
     SignalAll(i32),
+    /// Stops every process, and says so.
+    Freeze,
+    Thaw,
 }
 
 impl Seen {

@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, getsockname, socket_with};
 
 use crate::host::Ids;
-use crate::linux::deputy::Memory;
+use crate::linux::deputy::{Memory, Use};
 use crate::linux::gate::destination;
 use crate::linux::plan::proxied::PROXY;
 use crate::linux::sys::{self, Asked, Cloexec, Verdict};
@@ -65,7 +65,7 @@ impl Connector {
         let [descriptor, ..] = asked.arguments;
         let descriptor = descriptor as i32;
         let to = self.destination(asked)?;
-        let theirs = sys::as_user(self.user, || Theirs::look(asked.thread, descriptor))?;
+        let theirs = sys::look_as(self.user, || Theirs::look(asked.thread, descriptor))?;
         // Everything above was read of the thread that asks and not of a later one.
         if !sys::still_waits(listener, *asked) {
             return Err(errno(libc::ENOENT));
@@ -109,7 +109,7 @@ impl Connector {
         let [_, address, length, ..] = asked.arguments;
         let mut bytes = [0; 28];
         let length = (length as u32 as usize).min(bytes.len());
-        Memory::of(asked.thread, self.user).read(address, &mut bytes[..length])?;
+        Memory::of(asked.thread, self.user, Use::Read).read(address, &mut bytes[..length])?;
         destination(&bytes[..length]).ok_or_else(|| errno(libc::EAFNOSUPPORT))
     }
 

@@ -37,8 +37,8 @@ pub fn strays(request: &Request, placed: &[Step]) -> Vec<Step> {
     let strays: Vec<Denied> = request
         .stray_sockets
         .iter()
-        .filter(|path| !is_denied(path))
-        .map(|path| Denied { path: path.clone(), kind: DeniedKind::File, rule: 0 })
+        .filter(|stray| !is_denied(&stray.path))
+        .map(|stray| Denied { path: stray.path.clone(), kind: stray.kind, rule: 0 })
         .collect();
     closing(masks(&strays, &mounts), &mounts)
 }

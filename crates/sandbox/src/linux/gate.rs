@@ -4,7 +4,7 @@
 //! there for what is allowed. The command may change the address after it was looked at; it then
 //! finds no listener, or one that is allowed too. Without a network namespace the answer is never yes,
 //! and the launcher connects in the command's place ([`Connector`]). What a filter without namespaces asks besides
-//! goes to the [`Deputy`].
+//! goes to the [`Deputy`], which answers by itself.
 //!
 //! The listener stays open as long as anybody asks: once it is closed, the command could listen
 //! for itself.
@@ -20,7 +20,7 @@ use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::linux::connector::Connector;
-use crate::linux::deputy::Deputy;
+use crate::linux::deputy::{Deputy, State};
 use crate::linux::sys::{self, Asked, Verdict};
 use crate::net::broker::{Keep, Watched, Watcher};
 
@@ -71,7 +71,29 @@ impl Gate {
         Ok(Askers::Alive)
     }
 
-    fn waiting(&self) -> io::Result<Waiting> {
+    /// What to wait for.
+    pub fn wants(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        let state = self.deputy.as_ref().map(Deputy::state);
+        let calls = (state != Some(State::Busy)).then(|| (self.listener.as_fd(), PollFlags::IN));
+        let deputy = match state {
+            Some(State::Busy) => Some(PollFlags::OUT),
+            // Its end is always told.
+            Some(State::Ready) => Some(PollFlags::empty()),
+            Some(State::Gone) | None => None,
+        };
+        let deputy = self.deputy.as_ref().map(Deputy::as_fd).zip(deputy);
+        calls.into_iter().chain(deputy)
+    }
+
+    /// While the deputy has as much to do as it may, calls wait in the kernel, and the launcher's clock runs.
+    fn waiting(&mut self) -> io::Result<Waiting> {
+        if let Some(deputy) = &mut self.deputy {
+            match deputy.state() {
+                State::Ready => {}
+                State::Busy => return Ok(Waiting::Nobody),
+                State::Gone => deputy.refuse_the_rest(self.listener.as_fd())?,
+            }
+        }
         let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
         match poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -107,8 +129,9 @@ impl Gate {
             sys::answer(listener, asked, verdict)?;
             return Ok(());
         }
-        if let Some(verdict) = self.deputy.as_ref().and_then(|d| d.answer(listener, &asked)) {
-            sys::answer(listener, asked, verdict)?;
+        if let Some(deputy) = &mut self.deputy
+            && deputy.answers(listener, asked)?
+        {
             return Ok(());
         }
         // Nobody but the process that becomes the command has the filter before it does so, and
@@ -139,6 +162,10 @@ impl Watcher for Gate {
     fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         // Older kernels wake the caller a little later.
         let _ = sys::answer_on_the_same_processor(self.listener.as_fd());
+        if let Some(deputy) = &self.deputy {
+            let mut socket = SourceFd(&deputy.as_fd().as_raw_fd());
+            registry.register(&mut socket, token, Interest::WRITABLE)?;
+        }
         registry.register(&mut SourceFd(&self.listener.as_raw_fd()), token, Interest::READABLE)
     }
 
@@ -176,10 +203,4 @@ pub fn destination(bytes: &[u8]) -> Option<SocketAddr> {
         _ => return None,
     };
     Some(SocketAddr::new(ip.to_canonical(), port))
-}
-
-impl AsFd for Gate {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
-    }
 }

@@ -22,7 +22,7 @@ pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
     sandbox.let_go();
     let (mut orders, mut stay) = (Orders::Open, Stay::Brief);
     loop {
-        if serve(&sandbox, command, &mut orders, &mut stay).is_err() {
+        if serve(&mut sandbox, command, &mut orders, &mut stay).is_err() {
             abandoned(&sandbox);
         }
     }
@@ -44,7 +44,7 @@ enum Orders {
 }
 
 fn serve(
-    sandbox: &Sandbox<'_>,
+    sandbox: &mut Sandbox<'_>,
     command: i32,
     orders: &mut Orders,
     stay: &mut Stay,
@@ -77,6 +77,17 @@ fn serve(
     if message {
         match sandbox.channel.receive::<ToInit>()? {
             None => abandoned(sandbox),
+            Some((ToInit::Freeze, _)) => {
+                sandbox.is_frozen = true;
+                let _ = sys::signal_everyone(libc::SIGSTOP);
+                sandbox.channel.send(&ToLauncher::Frozen)?;
+            }
+            Some((ToInit::Thaw, _)) => {
+                // That the command stopped is nobody else's business.
+                collect(sandbox, command)?;
+                sandbox.is_frozen = false;
+                let _ = sys::signal_everyone(libc::SIGCONT);
+            }
             Some((order, _)) => obey(sandbox, order, command),
         }
     }
@@ -94,7 +105,9 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
         if waited.pid != command {
             continue;
         }
-        if let Change::Stopped(_) = waited.change {
+        if let Change::Stopped(_) = waited.change
+            && !sandbox.is_frozen
+        {
             sandbox.channel.send(&ToLauncher::Stopped)?;
         }
         if let Some(ending) = ToLauncher::ending(waited.change) {
@@ -124,7 +137,7 @@ fn abandoned(sandbox: &Sandbox<'_>) -> ! {
 /// Signals to processes that have just ended are no error.
 fn obey(sandbox: &Sandbox<'_>, order: ToInit, command: i32) {
     let _ = match order {
-        ToInit::Mapped | ToInit::Checked => Ok(()),
+        ToInit::Mapped | ToInit::Checked | ToInit::Freeze | ToInit::Thaw => Ok(()),
         ToInit::Signal(signal) => sys::send_signal(command, signal),
         ToInit::SignalGroup(signal) => sys::send_signal(-command, signal),
         ToInit::SignalAll(signal) if sandbox.has_pid_namespace() => sys::signal_everyone(signal),

@@ -5,31 +5,32 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use crate::error::{Error, SetupFailure};
-use crate::host::Ids;
 use crate::linux::apply::{self, Prepared};
 use crate::linux::attempts::Attempts;
 use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
 use crate::linux::claim::Claim;
-use crate::linux::deputy::Deputy;
-use crate::linux::landlock::Allowed;
+use crate::linux::deputy::{Deputy, Mandate};
 use crate::linux::mounts::{Trees, host_tree};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
-use crate::linux::relay::{Pipe, Relay, set_nonblocking};
+use crate::linux::relay::{Pipe, Relay, is_same_file, set_nonblocking};
+use crate::linux::replaced::Watch;
 use crate::linux::run_directory::RunDirectory;
-use crate::linux::step::{Access, NetworkNamespace, Owner, Step};
+use crate::linux::step::{Access, NetworkNamespace, Owner, Resource, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::sweeper::Sweeper;
+use crate::linux::terminal::UserTerminal;
 use crate::linux::watch::Tree;
 use crate::linux::{open_files, outlets, runs, seccomp, stdio, sys, terminal};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::platform::Check;
+use crate::protected::Undoings;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
-use crate::unix::protect;
+use crate::unix::protect::undo::{Seen, undo};
 use crate::unix::terminal::standard;
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
@@ -50,16 +51,22 @@ pub fn run(
     let outside = Outside::prepare(request, notices)?;
     let attempts = Attempts::watch(&request.protected);
     let mut sweeper = None;
-    let outcome = try_run(plan, request, claim, outside, check, &mut sweeper);
+    let beside = Beside { sweeper: &mut sweeper, attempts: &attempts };
+    let outcome = try_run(plan, request, claim, outside, check, beside);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
-        Err(Trouble::Step(_) | Trouble::Changed) => Vec::new(),
-        _ => protect::undo::undo(request),
+        Err(Trouble::Step(_) | Trouble::Changed) => Undoings::default(),
+        Err(Trouble::Io(_) | Trouble::Lost(_)) => undo(request, &Seen::default()),
+        Ok((_, seen)) => undo(request, seen),
     };
     sweeper.into_iter().for_each(Sweeper::dismiss);
+    let outcome = match outcome {
+        Err(Trouble::Lost(error)) => Ok((lost(plan, request, &error), Seen::default())),
+        other => other,
+    };
     match outcome {
-        Ok(mut report) => {
-            report.undone = undone;
+        Ok((report, _)) => {
+            let mut report = report.with_undone(undone);
             report.kept = attempts.seen();
             Ok(report)
         }
@@ -73,8 +80,16 @@ pub fn run(
                 hint: FEW_FILES.to_owned(),
             }))
         }
-        Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
+        Err(Trouble::Io(source) | Trouble::Lost(source)) => {
+            Err(Error::Io { doing: "run the sandbox".to_owned(), source })
+        }
     }
+}
+
+/// What outlives the sandbox, for protected places.
+struct Beside<'a> {
+    sweeper: &'a mut Option<Sweeper>,
+    attempts: &'a Attempts,
 }
 
 fn try_run(
@@ -83,8 +98,8 @@ fn try_run(
     claim: Claim,
     outside: Outside,
     check: Option<Check<'_>>,
-    sweeper: &mut Option<Sweeper>,
-) -> Result<Report, Trouble> {
+    Beside { sweeper, attempts }: Beside<'_>,
+) -> Result<(Report, Seen), Trouble> {
     let Claim { id, cgroup } = claim;
     let carried = outside.evidence();
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
@@ -94,35 +109,43 @@ fn try_run(
     let _directory = private_directories(plan);
     if namespaces == 0 {
         sys::adopt_orphans()?;
+        drop_own_privileges(plan)?;
     }
     let map = OwnerMap::for_plan(plan);
     // As root there is a descriptor for each grant.
     let files = map.as_ref().map(|_| open_files::raise());
-    let (stdio, relays) = prepare_stdio(&request.stdio, map.as_ref(), index)?;
+    let (stdio, relays) = prepare_stdio(request, map.as_ref(), index)?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref(), index)?;
     let (orders, workshop) = outlets::pair()?;
     let (filter, is_checked) = (filter(plan), check.is_some());
     let prepared = Prepared { trees, stdio, unmapped, filter, workshop, files, is_checked };
 
+    // Before there is a command that it could have to answer for.
+    let (deputy, became) = start_deputy(plan)?.unzip();
     let set = bounds::set(plan, cgroup.as_ref())?;
     let (pid, pidfd) = match sys::clone_into(namespaces, bounds::target(plan, cgroup.as_ref())) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
             drop((ours, relays, map, orders, outside, cgroup.map(Held::disown)));
+            deputy.into_iter().for_each(Deputy::disown);
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
         Err(e) => return Err(at_step(index, &e)),
     };
     drop((theirs, prepared));
-    *sweeper = Sweeper::start(request, pidfd.as_fd())?;
     let init = Init {
         pid,
         pidfd,
         channel: ours,
         tree: if namespaces == 0 { Tree::Below(pid) } else { Tree::OfNamespace },
-        deputy: deputy(plan, pid),
+        deputy,
     };
+    match Sweeper::start(plan, request, init.pidfd.as_fd()) {
+        Ok(started) => *sweeper = started,
+        Err(error) => return Err(unheard(init, error)),
+    }
+    let watch = sweeper.as_ref().map(|sweeper| Watch::new(plan, request, sweeper, attempts));
     if let Some(map) = &map {
         let ids = plan.steps.iter().position(|p| matches!(p.step, Step::MapIds { .. }));
         map.write_for(pid).map_err(|e| at_step(ids.unwrap_or(index), &e))?;
@@ -144,21 +167,42 @@ fn try_run(
         let _ = init.channel.send(&ToInit::Checked);
     }
 
-    let limits = limits(plan);
+    let limits = limits(plan, request);
     let meter = listed.as_ref().and_then(runs::Listed::meter);
     let network = Network::new(plan, request, outside, orders, meter);
-    let held = supervise::Held { cgroup, network };
-    let supervisor = Supervisor::new(init, signals, limits, request.stdio.clone(), relays, held)?;
-    let ended = supervisor.run()?;
+    let held = supervise::Held { cgroup, network, watch };
+    let user = match UserTerminal::open(&request.stdio) {
+        Ok(user) => user,
+        Err(error) => return Err(unheard(init, error)),
+    };
+    let stdio = (request.stdio.clone(), user);
+    let ended = Supervisor::new(init, signals, limits, stdio, relays, held).run()?;
     let mut evidence = ended.evidence;
     drop(listed);
-    evidence.extend(set.into_iter().chain(entered));
+    evidence.extend(set.into_iter().chain(entered).chain(became));
     evidence.extend(own_evidence(plan, &ended.usage, &carried));
     let code = exit_code(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
     report.network = Some(ended.network).filter(|network| !network.is_empty());
-    Ok(report)
+    report.stopped = ended.stopped;
+    Ok((report, ended.seen))
+}
+
+/// A failure of the launcher's while nobody has listened to init yet, which may have started the command.
+fn unheard(init: Init, error: io::Error) -> Trouble {
+    match init.end_unheard() {
+        true => Trouble::Lost(error),
+        false => Trouble::Io(error),
+    }
+}
+
+/// Of a run that was started and could not be supervised.
+fn lost(plan: &Plan, request: &Request, error: &io::Error) -> Report {
+    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let ending = Ending::SandboxFailed(error.to_string());
+    let code = exit_code(&ending);
+    Report::new(plan, &[], command, ending, code, Usage::default())
 }
 
 fn exit_code(ending: &Ending) -> u8 {
@@ -166,7 +210,7 @@ fn exit_code(ending: &Ending) -> u8 {
         Ending::Exited(code) => *code as u8,
         Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
         Ending::Timeout => 124,
-        Ending::MemoryLimit => 137,
+        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
         Ending::NotStarted(_) => 125,
     }
 }
@@ -183,6 +227,15 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
     }
 }
 
+/// The launcher answers for files in the command's place. Where the command keeps the caller's id, as below root of
+/// a rootless container, it must not do so with capabilities that the command has not.
+fn drop_own_privileges(plan: &Plan) -> io::Result<()> {
+    if plan.steps.iter().any(|planned| matches!(planned.step, Step::Become { .. })) {
+        return Ok(());
+    }
+    sys::drop_all_capabilities().map(drop)
+}
+
 fn private_directories(plan: &Plan) -> Option<RunDirectory> {
     plan.steps.iter().find_map(|planned| match &planned.step {
         Step::PrivateDirectories { at, .. } => Some(RunDirectory(at.clone())),
@@ -190,22 +243,24 @@ fn private_directories(plan: &Plan) -> Option<RunDirectory> {
     })
 }
 
-/// Answers the calls that a filter without namespaces leaves to the launcher.
-fn deputy(plan: &Plan, top: i32) -> Option<Deputy> {
-    let mut writable = Vec::new();
-    let (mut arch, mut user) = (None, None);
-    for planned in &plan.steps {
+/// Answers the calls that a filter without namespaces leaves to the launcher. With it comes what it has become.
+fn start_deputy(plan: &Plan) -> Result<Option<(Deputy, Evidence)>, Trouble> {
+    let (mut step, mut arch, mut largest_file, mut rules) = (None, None, None, Vec::new());
+    for (index, planned) in plan.steps.iter().enumerate() {
         match &planned.step {
-            Step::Landlock { rules, .. } => {
-                let write = rules.iter().filter(|rule| rule.allowed == Allowed::Write);
-                writable.extend(write.map(|rule| rule.path.clone()));
-            }
-            Step::Filter { arch: of, ground, .. } if ground.asks() => arch = Some(*of),
-            Step::Become { uid, gid } => user = Some(Ids { uid: *uid, gid: *gid }),
+            Step::Deputy { user } => step = Some((index, *user)),
+            Step::Landlock { rules: all, .. } => rules.clone_from(all),
+            Step::Filter { arch: of, .. } => arch = Some(*of),
+            Step::Limit { resource: Resource::FileSize, value } => largest_file = Some(*value),
             _ => {}
         }
     }
-    Some(Deputy { arch: arch?, writable, top, user })
+    let (Some((step, user)), Some(arch)) = (step, arch) else {
+        return Ok(None);
+    };
+    let started = Deputy::start(Mandate { arch, user, rules, largest_file });
+    let (deputy, became) = started.map_err(|e| at_step(step, &e))?;
+    Ok(Some((deputy, Evidence { step, answer: Answer::Confirmed(became) })))
 }
 
 fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
@@ -218,14 +273,13 @@ fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
     step.unwrap_or_default()
 }
 
-fn limits(plan: &Plan) -> Limits {
-    let mut limits = Limits { timeout: None, grace: std::time::Duration::ZERO, memory: None };
+fn limits(plan: &Plan, request: &Request) -> Limits {
+    // Signals of the launcher have it, too, so it is not the timeout's alone.
+    let grace = request.policy.limits.grace.value.as_std();
+    let mut limits = Limits { timeout: None, grace, memory: None };
     for planned in &plan.steps {
         match &planned.step {
-            Step::Timeout { after, grace } => {
-                limits.timeout = Some(after.as_std());
-                limits.grace = grace.as_std();
-            }
+            Step::Timeout { after, .. } => limits.timeout = Some(after.as_std()),
             Step::WatchMemory { limit } => limits.memory = Some(limit.0),
             _ => {}
         }
@@ -259,13 +313,14 @@ type PreparedStdio = ([Option<OwnedFd>; 3], (Vec<Relay>, Vec<Relay>));
 
 /// `namespaces` is the step that is to blame where there cannot be one more.
 fn prepare_stdio(
-    kinds: &[Stdio; 3],
+    request: &Request,
     map: Option<&OwnerMap>,
     namespaces: usize,
 ) -> Result<PreparedStdio, Trouble> {
-    let mut ends = [None, None, None];
+    let mut ends: [Option<OwnedFd>; 3] = [None, None, None];
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-    for (fd, kind) in (0..).zip(kinds) {
+    let most = request.policy.limits.file_size.value.map(|size| size.0);
+    for (fd, kind) in (0..).zip(&request.stdio) {
         let user = standard(fd);
         match kind {
             Stdio::Direct | Stdio::Terminal => {}
@@ -281,19 +336,23 @@ fn prepare_stdio(
                     }
                 }
             }
+            Stdio::Relayed if fd == 2 && ends[1].is_some() && is_same_file(standard(1), user) => {
+                ends[2] = ends[1].as_ref().map(OwnedFd::try_clone).transpose()?;
+            }
             Stdio::Relayed => {
                 let own = match rustix::termios::isatty(user) {
                     true => terminal::reopen(user)?,
                     false => user.try_clone_to_owned()?,
                 };
                 let Pipe { read, write } = Pipe::new()?;
+                map.iter().for_each(|map| map.give(write.as_fd()));
                 if fd == 0 {
                     set_nonblocking(write.as_fd())?;
                     inputs.push(Relay::new(own, write));
                     ends[0] = Some(read);
                 } else {
                     set_nonblocking(read.as_fd())?;
-                    outputs.push(Relay::new(read, own));
+                    outputs.push(Relay::output(read, own, most));
                     ends[fd as usize] = Some(write);
                 }
             }
@@ -414,6 +473,10 @@ fn hint(step: &Step, errno: i32) -> &'static str {
             Step::Hold { .. } | Step::Protect { .. } | Step::Mask { .. },
             libc::ELOOP | libc::ESTALE | libc::ENOTDIR,
         ) => "something else was put in its place while the sandbox was set up",
+        (Step::Hold { .. } | Step::Protect { .. } | Step::Mask { .. }, libc::ENOTUNIQ) => {
+            "its file system takes names for the same whatever their case, so another spelling would lead around the \
+             mount that closes it: move it to another file system, or do without (--no-protect, no deny rule)"
+        }
         (Step::Landlock { .. }, libc::EACCES) => {
             "root becomes an ordinary user here, who may not go there: start mcp as an ordinary user, or put it where others may read"
         }

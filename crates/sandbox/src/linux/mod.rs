@@ -24,6 +24,8 @@ mod channel;
 #[cfg(target_os = "linux")]
 pub mod claim;
 #[cfg(target_os = "linux")]
+mod closer;
+#[cfg(target_os = "linux")]
 mod connector;
 #[cfg(target_os = "linux")]
 mod deputy;
@@ -46,11 +48,15 @@ mod open_files;
 #[cfg(target_os = "linux")]
 mod outlets;
 #[cfg(target_os = "linux")]
+mod own_networks;
+#[cfg(target_os = "linux")]
 mod owner_map;
 #[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]
 mod refusals;
+#[cfg(target_os = "linux")]
+mod replaced;
 #[cfg(target_os = "linux")]
 mod run_directory;
 #[cfg(target_os = "linux")]

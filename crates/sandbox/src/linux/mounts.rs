@@ -6,7 +6,7 @@
 //! Leaves open: what a granted tree itself holds (its own device files and set-uid bits are
 //! switched off by mount flags), and unix sockets in it, which a read-only mount does not stop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,12 +21,13 @@ use rustix::mount::{
 };
 
 use self::classic::{Devices, Wanted};
-pub use self::mask::Closed;
+pub use self::mask::{Again, Closed};
 use crate::linux::step::{Access, ProcView};
 use crate::linux::sys;
 use crate::request::PlaceKind;
 
 mod classic;
+mod folding;
 mod mask;
 
 /// Any directory does as the place where the new root first appears; this one exists on every
@@ -53,6 +54,8 @@ pub struct Root {
     prepared: Trees,
     /// Flags to be set in the end, where the kernel cannot set them beforehand.
     later: Option<Vec<Wanted>>,
+    /// Paths whose names are not there in the other case.
+    one_case: BTreeSet<PathBuf>,
 }
 
 /// What the root's own few files need of the tmpfs, on top of the size that was asked for.
@@ -79,7 +82,18 @@ impl Root {
             }
         };
         move_onto(&top, CWD, STAGING.as_ref())?;
-        Ok(Root { top, parent: None, prepared, later })
+        Ok(Root { top, parent: None, prepared, later, one_case: BTreeSet::new() })
+    }
+
+    /// The root of a sandbox that this process has entered.
+    pub fn of_this_process() -> io::Result<Root> {
+        if !sys::has_tree_attributes() {
+            return Err(Errno::NOSYS.into());
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let top = fs::openat(CWD, "/", flags, Mode::empty())?;
+        let (prepared, one_case) = (Trees::new(), BTreeSet::new());
+        Ok(Root { top, parent: None, prepared, later: None, one_case })
     }
 
     pub fn directory(&mut self, at: &Path) -> io::Result<()> {
@@ -189,13 +203,12 @@ impl Root {
     /// launcher to count the tree by.
     pub fn proc(&mut self, hidden: &[&str], view: ProcView) -> io::Result<Option<OwnedFd>> {
         let proc = match view {
-            ProcView::Own => file_system(
-                "proc",
-                &[],
-                MountAttrFlags::MOUNT_ATTR_RDONLY
-                    | MountAttrFlags::MOUNT_ATTR_NODEV
-                    | MountAttrFlags::MOUNT_ATTR_NOEXEC,
-            )?,
+            ProcView::Own => file_system("proc", &[], PROC_FLAGS)?,
+            ProcView::OwnTraceable => {
+                // Before Linux 5.8 there is no such value, and the one for processes of others must do.
+                file_system("proc", &[("hidepid", "4")], PROC_FLAGS)
+                    .or_else(|_| file_system("proc", &[("hidepid", "2")], PROC_FLAGS))?
+            }
             ProcView::Host => return self.host_proc(hidden),
             ProcView::Empty => {
                 self.place(Path::new("/proc"), PlaceKind::Directory)?;
@@ -386,6 +399,10 @@ fn clone_tree(directory: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
 fn move_onto(tree: &OwnedFd, directory: impl AsFd, name: &OsStr) -> io::Result<()> {
     Ok(move_mount(tree, "", directory, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
+
+const PROC_FLAGS: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY
+    .union(MountAttrFlags::MOUNT_ATTR_NODEV)
+    .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 
 fn file_system(name: &str, options: &[(&str, &str)], flags: MountAttrFlags) -> io::Result<OwnedFd> {
     let context = fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC)?;

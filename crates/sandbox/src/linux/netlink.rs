@@ -16,17 +16,17 @@ use rustix::net::{
 /// `lo` is the first interface of every namespace.
 const LOOPBACK: u32 = 1;
 
-const REQUEST: u16 = 0x1;
+pub(super) const REQUEST: u16 = 0x1;
 const ACKNOWLEDGE: u16 = 0x4;
 const EXCLUSIVE: u16 = 0x200;
 const CREATE: u16 = 0x400;
 
-const RTM_NEWADDR: u16 = 20;
+pub(super) const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
-const NLMSG_ERROR: u16 = 2;
+pub(super) const NLMSG_ERROR: u16 = 2;
 
-const IFA_ADDRESS: u16 = 1;
-const IFA_LOCAL: u16 = 2;
+pub(super) const IFA_ADDRESS: u16 = 1;
+pub(super) const IFA_LOCAL: u16 = 2;
 const RTA_OIF: u16 = 4;
 const RTA_PREFSRC: u16 = 7;
 
@@ -53,58 +53,6 @@ pub fn everything_is_local(own: IpAddr) -> io::Result<()> {
         Some(errno) => Err(io::Error::from_raw_os_error(errno)),
         None => Err(io::Error::from_raw_os_error(libc::EPROTO)),
     }
-}
-
-/// The addresses of this namespace's interfaces.
-pub fn own_addresses() -> io::Result<Vec<IpAddr>> {
-    const DUMP: u16 = 0x300;
-    const RTM_GETADDR: u16 = 22;
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-    send(&socket, &message(RTM_GETADDR, REQUEST | DUMP, 1, &[0; 8]), SendFlags::empty())?;
-    let mut found = Vec::new();
-    loop {
-        let mut answer = [0; 16 * 1024];
-        let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
-        if length == 0 || !addresses(&answer[..length], &mut found) {
-            return Ok(found);
-        }
-    }
-}
-
-/// Whether there is more to come.
-fn addresses(mut answer: &[u8], found: &mut Vec<IpAddr>) -> bool {
-    while let Some(header) = answer.first_chunk::<16>() {
-        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
-        let kind = u16::from_ne_bytes([header[4], header[5]]);
-        let Some(body) = answer.get(16..length) else {
-            return false;
-        };
-        if kind != RTM_NEWADDR {
-            return false;
-        }
-        let mut rest = body.get(8..).unwrap_or_default();
-        while let Some([a, b, c, d]) = rest.first_chunk::<4>() {
-            let size = usize::from(u16::from_ne_bytes([*a, *b]));
-            let kind = u16::from_ne_bytes([*c, *d]);
-            let Some(value) = rest.get(4..size) else {
-                break;
-            };
-            if matches!(kind, IFA_ADDRESS | IFA_LOCAL)
-                && let Some(ip) = ip(value)
-                && !found.contains(&ip)
-            {
-                found.push(ip);
-            }
-            rest = rest.get(size.next_multiple_of(4)..).unwrap_or_default();
-        }
-        answer = answer.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    true
-}
-
-fn ip(octets: &[u8]) -> Option<IpAddr> {
-    let four = || <[u8; 4]>::try_from(octets).ok().map(IpAddr::from);
-    four().or_else(|| <[u8; 16]>::try_from(octets).ok().map(IpAddr::from))
 }
 
 fn address(own: IpAddr, sequence: u32) -> Vec<u8> {
@@ -134,14 +82,14 @@ fn parts(ip: IpAddr) -> (u8, Vec<u8>) {
     }
 }
 
-fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
+pub(super) fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     body.extend((4 + value.len() as u16).to_ne_bytes());
     body.extend(kind.to_ne_bytes());
     body.extend(value);
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+pub(super) fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(16 + body.len());
     bytes.extend((16 + body.len() as u32).to_ne_bytes());
     bytes.extend(kind.to_ne_bytes());

@@ -20,7 +20,7 @@ use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
 use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
-use crate::linux::{netlink, open_files};
+use crate::linux::{open_files, own_networks};
 use crate::net::allowlist::Allowlist;
 use crate::net::broker::{
     Broker, Callers, Handle, Inside, Journal, Meter, NetworkUse, NoInside, Setup, Tell,
@@ -74,9 +74,10 @@ impl Network {
         let setup = Setup {
             rules,
             listeners,
-            own: Box::new(|| netlink::own_addresses().unwrap_or_default()),
+            own: Box::new(own_networks::own_networks),
             upstream,
             journal: Journal::new(tell).metered(meter),
+            memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
         let open = network::is_open(request);
         Some(Network { setup: Some(setup), way, open, state: State::Before })

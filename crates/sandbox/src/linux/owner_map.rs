@@ -6,14 +6,16 @@
 use std::cell::OnceCell;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Gid, Uid};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::host::Ids;
+use crate::linux::plan::ROOT_BECOMES_OUTSIDE;
 use crate::linux::step::Step;
 use crate::linux::sys;
 use crate::plan::Plan;
@@ -30,10 +32,12 @@ pub struct OwnerMap {
 }
 
 impl OwnerMap {
-    /// `None` for an ordinary user, who needs no stand-in.
+    /// `None` for an ordinary user, and for root of a rootless container: they need no stand-in.
     pub fn for_plan(plan: &Plan) -> Option<OwnerMap> {
         plan.steps.iter().find_map(|planned| match planned.step {
-            Step::MapIds { uid, gid, outside_uid, outside_gid, invoker } if uid != outside_uid => {
+            Step::MapIds { uid, gid, outside_uid, outside_gid, invoker }
+                if outside_uid == ROOT_BECOMES_OUTSIDE =>
+            {
                 let all_but_root = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
                 let root = Namespace::new(all_but_root(outside_uid), all_but_root(outside_gid));
                 let invoker = invoker.map(|ids| {
@@ -57,6 +61,13 @@ impl OwnerMap {
 
     pub fn of_root(&self) -> io::Result<&OwnedFd> {
         self.root.get()
+    }
+
+    /// Makes the stand-in the owner of a pipe, who may open it by name (`/dev/stdout`). Where that cannot be, only the
+    /// name does not work.
+    pub fn give(&self, pipe: BorrowedFd<'_>) {
+        let (uid, gid) = (Uid::from_raw(self.outside_uid), Gid::from_raw(self.outside_gid));
+        let _ = rustix::fs::fchown(pipe, Some(uid), Some(gid));
     }
 
     pub fn write_for(&self, pid: i32) -> io::Result<()> {

@@ -11,7 +11,7 @@ use std::path::Path;
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
-use crate::host::{Fact, HostFacts};
+use crate::host::{Caller, Fact, HostFacts};
 use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::linux::step::{NetworkNamespace, ProcView, Resource, Step};
 use crate::linux::{deny, landlock, protect, view};
@@ -54,10 +54,14 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     }
 
     limits::init_steps(&mut steps);
+    let Caller { uid, gid, .. } = facts.caller;
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
         (ROOT_BECOMES, ROOT_BECOMES, ROOT_BECOMES_OUTSIDE, ROOT_BECOMES_OUTSIDE)
+    } else if facts.caller.is_rootless() {
+        // It may have no other id to give away. Outside it is an ordinary user; inside it is one as well.
+        (ROOT_BECOMES, ROOT_BECOMES, uid, gid)
     } else {
-        (facts.caller.uid, facts.caller.gid, facts.caller.uid, facts.caller.gid)
+        (uid, gid, uid, gid)
     };
     let invoker = facts.caller.invoker;
     steps
@@ -67,7 +71,7 @@ pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
     steps.push(Step::NewSession, &[Control::ProcessIsolation]);
     steps.push(Step::NewKeyring, &[Control::ProcessIsolation]);
     steps.push(Step::ForbidNamespaces, &[Control::Privileges]);
-    steps.push(Step::Hostname { name: view::HOSTNAME }, &[]);
+    steps.push(Step::Hostname { name: view::HOSTNAME }, &[Control::ProcessIsolation]);
     if isolated {
         steps.push(Step::Loopback, &[Control::Network]);
         for step in network::steps(request) {

@@ -3,11 +3,12 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::process::{getgid, getuid};
 
-use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, SystemEntry};
+use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, Rootless, SystemEntry};
 use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
 use crate::linux::plan::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
@@ -37,11 +38,12 @@ const ETC: [&str; 12] = [
 /// The facts a run starts from: cheap ones looked up, the rest left for the run to find out.
 pub fn assume() -> HostFacts {
     let name = rustix::system::uname();
+    let caller = caller();
     HostFacts {
         system: "Linux".to_owned(),
         kernel: name.release().to_string_lossy().into_owned(),
         architecture: name.machine().to_string_lossy().into_owned(),
-        caller: caller(),
+        caller,
         namespaces: Fact::Assumed,
         private_root: Fact::Assumed,
         network_namespace: Fact::Assumed,
@@ -55,7 +57,7 @@ pub fn assume() -> HostFacts {
         run_directory: PathBuf::new(),
         texts: Vec::new(),
         stand_in: None,
-        entries: entries(),
+        entries: entries(caller),
     }
 }
 
@@ -115,13 +117,30 @@ pub fn probe() -> HostFacts {
 
 fn caller() -> Caller {
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+    let lacks_ids = || lacks_ids(&fs::read_to_string("/proc/self/uid_map").unwrap_or_default());
+    let rootless = (uid == 0 && lacks_ids()).then(rootless);
     let variable = |name| std::env::var(name).ok();
     // For anybody else they are just variables.
     let invoker = match uid {
-        0 => invoker(variable("SUDO_UID").as_deref(), variable("SUDO_GID").as_deref()),
+        0 if rootless.is_none() => {
+            invoker(variable("SUDO_UID").as_deref(), variable("SUDO_GID").as_deref())
+        }
         _ => None,
     };
-    Caller { uid, gid, invoker }
+    Caller { uid, gid, invoker, rootless }
+}
+
+/// Whether a user namespace with this map has not every id. The last one means nobody, and is in no map.
+fn lacks_ids(map: &str) -> bool {
+    !map.is_empty() && !map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// Settings of the kernel belong to the machine's root, and show as nobody's where that has no name.
+fn rootless() -> Rootless {
+    match fs::metadata("/proc/sys/kernel/ostype") {
+        Ok(setting) if setting.uid() != 0 => Rootless::OrdinaryUser,
+        _ => Rootless::Root,
+    }
 }
 
 /// What sudo says of who called it: two plain numbers of an ordinary user, or nothing.
@@ -161,15 +180,16 @@ fn attempt(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> Fact {
 
 fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Result<i32> {
     let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    let is_root = getuid().is_root();
+    let caller = caller();
     match sys::clone_process(namespaces)? {
         sys::Cloned::Child => {
             drop(go);
             // The id maps are there once the other end is closed.
             let _ = rustix::io::read(&wait, &mut [0u8; 1]);
             let is_mapped = namespaces & libc::CLONE_NEWUSER as u64 != 0;
-            let became = match is_root && is_mapped {
-                true => sys::become_user(ROOT_BECOMES, ROOT_BECOMES, sys::Groups::Drop),
+            let groups = if caller.is_root() { sys::Groups::Drop } else { sys::Groups::Keep };
+            let became = match caller.uid == 0 && is_mapped {
+                true => sys::become_user(ROOT_BECOMES, ROOT_BECOMES, groups),
                 false => Ok(()),
             };
             let errno = match became.and_then(|()| act()) {
@@ -181,7 +201,7 @@ fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Re
         sys::Cloned::Parent { pid, .. } => {
             let mapped = match namespaces & libc::CLONE_NEWUSER as u64 {
                 0 => Ok(()),
-                _ => map_caller(pid),
+                _ => map_caller(pid, caller),
             };
             drop(go);
             let waited = sys::wait_for(pid)?;
@@ -195,16 +215,20 @@ fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Re
 }
 
 /// As a run does it: root becomes somebody else.
-fn map_caller(pid: i32) -> io::Result<()> {
-    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
-    if uid == 0 {
+fn map_caller(pid: i32, caller: Caller) -> io::Result<()> {
+    let Caller { uid, gid, .. } = caller;
+    let (uid_map, gid_map) = if caller.is_root() {
         let map = format!("{ROOT_BECOMES} {ROOT_BECOMES_OUTSIDE} 1");
-        fs::write(format!("/proc/{pid}/gid_map"), &map)?;
-        return fs::write(format!("/proc/{pid}/uid_map"), &map);
-    }
-    fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
-    fs::write(format!("/proc/{pid}/gid_map"), format!("{gid} {gid} 1"))?;
-    fs::write(format!("/proc/{pid}/uid_map"), format!("{uid} {uid} 1"))
+        (map.clone(), map)
+    } else {
+        fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
+        match caller.is_rootless() {
+            true => (format!("{ROOT_BECOMES} {uid} 1"), format!("{ROOT_BECOMES} {gid} 1")),
+            false => (format!("{uid} {uid} 1"), format!("{gid} {gid} 1")),
+        }
+    };
+    fs::write(format!("/proc/{pid}/gid_map"), gid_map)?;
+    fs::write(format!("/proc/{pid}/uid_map"), uid_map)
 }
 
 fn map_to(caller: Caller) -> io::Result<OwnedFd> {
@@ -214,8 +238,39 @@ fn map_to(caller: Caller) -> io::Result<OwnedFd> {
     crate::linux::owner_map::user_namespace("0 1 1\n", "0 1 1\n")
 }
 
-fn entries() -> Vec<SystemEntry> {
-    SYSTEM.iter().chain(&ETC).filter_map(|path| entry(Path::new(path))).collect()
+fn entries(caller: Caller) -> Vec<SystemEntry> {
+    let system = SYSTEM.iter().filter_map(|path| entry(Path::new(path)));
+    let pieces = ETC.iter().map(Path::new);
+    match caller.is_rootless() {
+        true => system.chain(pieces.flat_map(open_to_others)).collect(),
+        false => system.chain(pieces.filter_map(entry)).collect(),
+    }
+}
+
+/// The parts of a place that everybody may read, as few as there can be. Keys of servers, mostly
+/// (/etc/ssl/private), are files of the caller's own to the root of a rootless container, and so to what it starts.
+fn open_to_others(path: &Path) -> Vec<SystemEntry> {
+    const READ: u32 = 0o4;
+    const ENTER: u32 = 0o5;
+    let Some(own) = entry(path) else {
+        return Vec::new();
+    };
+    let mode = fs::symlink_metadata(path).map_or(0, |metadata| metadata.permissions().mode());
+    match own.kind {
+        EntryKind::Symlink(_) => vec![own],
+        EntryKind::File if mode & READ != 0 => vec![own],
+        EntryKind::Directory if mode & ENTER == ENTER => {
+            let names = fs::read_dir(path).into_iter().flatten().flatten();
+            let (mut parts, mut is_whole) = (Vec::new(), true);
+            for name in names {
+                let part = open_to_others(&name.path());
+                is_whole &= matches!(&part[..], [only] if only.path == name.path());
+                parts.extend(part);
+            }
+            if is_whole { vec![own] } else { parts }
+        }
+        EntryKind::File | EntryKind::Directory => Vec::new(),
+    }
 }
 
 fn entry(path: &Path) -> Option<SystemEntry> {
@@ -235,6 +290,57 @@ fn entry(path: &Path) -> Option<SystemEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_without_every_id_has_an_ordinary_root() {
+        assert!(!lacks_ids("         0          0 4294967295\n"));
+        // Below `unshare -r` of an ordinary user and of root; a rootless container; one of a range; a part of all.
+        for map in [
+            "         0       1000          1\n",
+            "0 0 1\n",
+            "0 1000 1\n1 100000 65536\n",
+            "0 100000 65536\n",
+            "0 0 65536\n65537 65537 4294901758\n",
+        ] {
+            assert!(lacks_ids(map), "{map}");
+        }
+        // Without /proc nothing is known of it.
+        assert!(!lacks_ids(""));
+    }
+
+    #[test]
+    fn what_others_may_not_read_is_left_out() {
+        let top = std::env::temp_dir().join(format!("mcp-open-{}", std::process::id()));
+        fs::create_dir_all(top.join("certs/deep")).unwrap();
+        fs::create_dir_all(top.join("private")).unwrap();
+        fs::write(top.join("certs/a.pem"), "").unwrap();
+        fs::write(top.join("private/key"), "").unwrap();
+        std::os::unix::fs::symlink("certs", top.join("link")).unwrap();
+        let mode = |path: &str, mode| {
+            fs::set_permissions(top.join(path), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for (path, open) in [("", 0o755), ("certs", 0o755), ("certs/deep", 0o755)] {
+            mode(path, open);
+        }
+        mode("certs/a.pem", 0o644);
+        mode("private", 0o755);
+        mode("private/key", 0o644);
+        let found = |path: &str| -> Vec<PathBuf> {
+            let mut found: Vec<_> =
+                open_to_others(&top.join(path)).into_iter().map(|entry| entry.path).collect();
+            found.sort();
+            found
+        };
+        assert_eq!(found(""), [top.join("")]);
+        mode("private", 0o710);
+        assert_eq!(found(""), [top.join("certs"), top.join("link")]);
+        mode("private", 0o755);
+        mode("private/key", 0o640);
+        fs::write(top.join("private/public"), "").unwrap();
+        mode("private/public", 0o644);
+        assert_eq!(found(""), [top.join("certs"), top.join("link"), top.join("private/public")]);
+        fs::remove_dir_all(&top).unwrap();
+    }
 
     #[test]
     fn who_called_sudo_is_two_plain_numbers() {

@@ -4,7 +4,8 @@
 //! Stops: changing, replacing, renaming and removing what was there at the start, by whatever name inside; hard
 //! links to it (another mount, EXDEV).
 //!
-//! Leaves open: what is made where nothing was. A mount needs something to stand on, and nothing is put on the
+//! Leaves open: the moment after somebody outside removes or replaces what a mount stands on, until it is closed again
+//! (`linux/replaced`), and what is made where nothing was. A mount needs something to stand on, and nothing is put on the
 //! host for it: what is new is found and removed when the command has ended (`unix/protect/undo`).
 
 use std::collections::BTreeSet;
@@ -46,7 +47,8 @@ pub fn intent(request: &Request) -> Intent {
         return Intent::NotRequested;
     }
     let by = "read-only mounts over what was there at the start; what is new is removed when the command has \
-         ended; not covered: the time until then";
+         ended; not covered: the time until then, and the moment until something that somebody else replaces is \
+         closed again";
     match request.told_other_names() {
         None => Intent::enforce(by),
         Some(missing) => Intent::partial(by, missing),

@@ -1,6 +1,7 @@
 //! What stands on the descriptors 0 to 2. Each kind is its own way out:
 //! a directory is a place to walk from, a terminal takes TIOCSTI, a read-only file can be
-//! opened again for writing through /proc/self/fd, an internet socket is a network.
+//! opened again for writing through /proc/self/fd, an internet socket is a network, and a file opened for
+//! appending can be truncated.
 
 use std::fs;
 use std::io;
@@ -14,6 +15,7 @@ use crate::error::Error;
 use crate::linux::mounts::host_tree;
 use crate::linux::step::Access;
 use crate::request::Stdio;
+use crate::unix::relay::is_append_only;
 use crate::unix::terminal::standard;
 
 const MEMORY_DEVICES: u32 = 1;
@@ -64,8 +66,11 @@ fn kind(number: i32) -> Result<Stdio, Error> {
     }
 }
 
-/// Writing was given, so there is nothing to take back; reading only must stay reading only.
+/// Writing was given, so there is nothing to take back; reading only must stay reading only, and adding only adding.
 fn regular(fd: BorrowedFd<'_>, flags: OFlags) -> Stdio {
+    if is_append_only(fd) {
+        return Stdio::Relayed;
+    }
     if flags & OFlags::ACCMODE != OFlags::RDONLY {
         return Stdio::Direct;
     }

@@ -66,6 +66,9 @@ pub enum Resource {
 pub enum ProcView {
     /// That of the sandbox's own pid namespace.
     Own,
+    /// The same, with those processes only that may be traced: not init. For root of a rootless container, whom the
+    /// kernel takes for the owner of what cannot be dumped.
+    OwnTraceable,
     /// The host's, where another cannot be mounted. Landlock closes what is inside other processes.
     Host,
     /// An empty directory.
@@ -140,6 +143,11 @@ pub enum Step {
     /// Without a pid namespace: orphans of the tree come to the supervisor, who ends them with
     /// the command and with the launcher.
     Subreaper,
+    /// A process that has become the command's user carries out what the filter leaves to the launcher.
+    Deputy {
+        /// Whom it becomes, where that is not the caller.
+        user: Option<Ids>,
+    },
     /// Started as root, where root cannot be mapped to somebody else.
     Become {
         uid: u32,
@@ -268,6 +276,7 @@ impl Step {
             Step::SetCgroup { .. }
             | Step::EnterCgroup { .. }
             | Step::Namespaces { .. }
+            | Step::Deputy { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
             | Step::Broker { .. }
@@ -297,6 +306,7 @@ impl Step {
             Step::MapIds { .. } => "map user and group ids",
             Step::DieWithLauncher => "tie the sandbox to the launcher",
             Step::Subreaper => "collect the orphans of the tree",
+            Step::Deputy { .. } => "start a deputy",
             Step::Become { .. } => "become another user",
             Step::HideMemory => "hide the init process",
             Step::NewSession => "start a session",
@@ -342,6 +352,8 @@ impl Step {
             Step::PrivateDirectories { home, tmp, .. } => {
                 format!("HOME {}, TMPDIR {}", home.display(), tmp.display())
             }
+            Step::Deputy { user: Some(Ids { uid, gid }) } => format!("as uid {uid}, gid {gid}"),
+            Step::Deputy { user: None } => "as the caller".to_owned(),
             Step::Become { uid, gid } => format!("uid {uid}, gid {gid}"),
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
@@ -378,7 +390,11 @@ impl Step {
             }
             Step::Proc { view: ProcView::Empty, .. } => "empty".to_owned(),
             Step::Proc { hidden, view } => {
-                let whose = if *view == ProcView::Host { "of the host, " } else { "" };
+                let whose = match view {
+                    ProcView::Host => "of the host, ",
+                    ProcView::OwnTraceable => "of what may be traced, ",
+                    ProcView::Own | ProcView::Empty => "",
+                };
                 format!("{whose}read-only, without {}", hidden.join(" "))
             }
             Step::Hold { places } => some_of(places.iter()),

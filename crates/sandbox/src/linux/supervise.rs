@@ -12,18 +12,24 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::linux::cgroup::held::Held as HeldCgroup;
-use crate::linux::channel::{Channel, Failed, ToInit, ToLauncher};
+use crate::linux::channel::{Channel, Failed, ToLauncher};
 use crate::linux::deputy::Deputy;
 use crate::linux::gate::{Askers, Gate};
 use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
+use crate::linux::replaced::Watch;
 use crate::linux::sys::{self, Change, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
-use crate::linux::watch::{Found, MemoryWatch, Tree};
+use crate::linux::watch::{MemoryWatch, Tree};
 use crate::net::broker::NetworkUse;
 use crate::report::{Ending, Evidence, Usage};
 use crate::request::Stdio;
+use crate::termination::Termination;
+use crate::unix::protect::undo::Seen;
+
+mod closing;
+mod orders;
 
 /// Taken by descriptor in the launcher. What is not here (SIGSEGV, SIGKILL …) means the
 /// launcher itself.
@@ -44,14 +50,10 @@ pub const SIGNALS: [i32; 11] = [
 /// How long a reader of relayed output may keep a finished run waiting.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// How long init may take to kill and collect the tree before it is killed with it.
-const LAST_RESORT: Duration = Duration::from_millis(500);
-/// Without a pid namespace its death does not end the tree: it is given more time, and then its work
+/// Without a pid namespace the death of init does not end the tree: it is given this long, and then its work
 /// is done here.
 const LAST_RESORT_PLAIN: Duration = Duration::from_secs(10);
 
-/// How often memory is looked at for a kernel that keeps no peak.
-const PEAK_EVERY: Duration = Duration::from_millis(100);
 /// A command that takes this long may take days.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
 
@@ -70,12 +72,32 @@ impl Init {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         let _ = sys::wait_for(self.pid);
     }
+
+    /// Ends it before anybody has listened to it. Whether the command may have been started by then.
+    pub fn end_unheard(self) -> bool {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let _ = sys::wait_for(self.pid);
+        if let Tree::Below(_) = self.tree {
+            let _ = tree::end_all(Some(LAST_RESORT_PLAIN));
+        }
+        let mut executing = false;
+        // It is dead, and so is everybody who could write: this ends.
+        while let Ok(Some((message, _))) = self.channel.receive() {
+            match message {
+                ToLauncher::Executing(_) => executing = true,
+                ToLauncher::Failed(_) => return false,
+                _ => {}
+            }
+        }
+        executing
+    }
 }
 
 /// What a run holds of the host while it lasts.
-pub struct Held {
+pub struct Held<'a> {
     pub cgroup: Option<HeldCgroup>,
     pub network: Option<Network>,
+    pub watch: Option<Watch<'a>>,
 }
 
 pub struct Limits {
@@ -90,15 +112,25 @@ pub struct Ended {
     pub usage: Usage,
     pub blocked_processes: u64,
     pub network: NetworkUse,
+    /// What happened to protected places.
+    pub seen: Seen,
+    /// Why the command was ended, where it was no limit.
+    pub stopped: Option<String>,
 }
 
-pub struct Supervisor {
+pub struct Supervisor<'a> {
     init: Init,
+    /// Sees when something protected is replaced.
+    protected: Option<Watch<'a>>,
+    /// Messages that came while another was awaited.
+    unheard: Vec<(ToLauncher, Vec<OwnedFd>)>,
+    /// Why the command was ended, where it was no limit.
+    stopped: Option<String>,
     /// Its end of the channel is open. It closes while init is still dying, and a closed channel
     /// would end every wait at once: that would be spinning on the processor init needs to die.
     init_speaks: bool,
     signals: Signals,
-    limits: Limits,
+    memory_limit: Option<u64>,
     user: Option<UserTerminal>,
     master: Option<OwnedFd>,
     /// Keys of the user to the sandbox's terminal.
@@ -119,27 +151,29 @@ pub struct Supervisor {
     look_at: Option<Instant>,
     /// When what only a start needs can be let go of.
     settle_at: Option<Instant>,
-    terminated: Option<Instant>,
+    termination: Termination,
     killed: Option<Instant>,
     stopping: bool,
     ending: Option<Ending>,
 }
 
-impl Supervisor {
+impl<'a> Supervisor<'a> {
     pub fn new(
         init: Init,
         signals: Signals,
         limits: Limits,
-        stdio: [Stdio; 3],
+        (stdio, user): ([Stdio; 3], Option<UserTerminal>),
         (inputs, outputs): (Vec<Relay>, Vec<Relay>),
-        Held { cgroup, network }: Held,
-    ) -> io::Result<Supervisor> {
-        let user = UserTerminal::open(&stdio)?;
-        Ok(Supervisor {
+        Held { cgroup, network, watch: protected }: Held<'a>,
+    ) -> Supervisor<'a> {
+        Supervisor {
             init,
+            protected,
+            unheard: Vec::new(),
+            stopped: None,
             init_speaks: true,
             signals,
-            limits,
+            memory_limit: limits.memory,
             user,
             master: None,
             keys: None,
@@ -156,38 +190,53 @@ impl Supervisor {
             started: None,
             look_at: None,
             settle_at: None,
-            terminated: None,
+            termination: Termination::new(limits.timeout, limits.grace),
             killed: None,
             stopping: false,
             ending: None,
-        })
+        }
     }
 
-    /// Runs until the sandbox is gone.
+    /// Runs until the sandbox is gone. Where it cannot go on although the command was started, that is an ending as
+    /// well: what has run is never called not started.
     pub fn run(mut self) -> Result<Ended, Trouble> {
         let begun = Instant::now();
-        let failed = loop {
-            if let Some(step) = self.turn()? {
-                break step;
+        let end = loop {
+            match self.turn() {
+                Ok(None) => {}
+                Ok(Some(end)) => break end,
+                Err(trouble) => break End::Broken(trouble),
             }
         };
-        // Init may have ended by itself; then this hits nothing, since the pidfd names only it.
-        let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
-        let waited = sys::wait_for(self.init.pid)?;
-        if let Tree::Below(_) = self.init.tree {
-            // Should init have been killed, what was below it is below us now.
-            tree::end_all(Some(LAST_RESORT_PLAIN))?;
-        }
+        let waited = self.clear();
         self.drain();
         if let Some(user) = &mut self.user {
             user.release();
         }
-        if let End::Failed(failed) = failed {
-            return Err(Trouble::Step(failed));
-        }
+        let waited = match (end, waited) {
+            (End::Failed(failed), _) => return Err(Trouble::Step(failed)),
+            // Before the command was there, it can be said why it was not started; after that, never again.
+            (End::Broken(trouble), _) if self.started.is_none() => return Err(trouble.into()),
+            (End::Broken(trouble), waited) => {
+                self.end(Ending::SandboxFailed(trouble.to_string()));
+                waited.ok().flatten()
+            }
+            (End::Finished, Err(trouble)) if self.started.is_none() => return Err(trouble.into()),
+            (End::Finished, Err(trouble)) => {
+                self.end(Ending::SandboxFailed(trouble.to_string()));
+                None
+            }
+            (End::Finished, Ok(waited)) => waited,
+        };
         if self.started.is_none() {
-            // Killed from outside, or by a machine out of memory.
-            return Err(io::Error::other("its init ended during the set-up").into());
+            let why = match self.termination.ending() {
+                Some(Ending::Signaled(signal)) => {
+                    format!("signal {signal} ended it during the set-up")
+                }
+                // Killed from outside, or by a machine out of memory.
+                _ => "its init ended during the set-up".to_owned(),
+            };
+            return Err(io::Error::other(why).into());
         }
         let mut usage = Usage {
             wall_seconds: begun.elapsed().as_secs_f64(),
@@ -201,10 +250,8 @@ impl Supervisor {
         }
         let mut ending = match (self.ending.take(), change) {
             (Some(ending), _) => ending,
-            // Ours to answer for: nobody killed it, and nothing is known of the command.
-            (None, Some(Change::Exited(_))) => {
-                return Err(io::Error::other("its init gave up").into());
-            }
+            // Ours to answer for: nobody killed it, and nothing is known of the command's own end.
+            (None, Some(Change::Exited(_))) => Ending::SandboxFailed("its init gave up".to_owned()),
             // Init was killed from outside, and the command with it.
             (None, _) => Ending::Signaled(libc::SIGKILL),
         };
@@ -215,17 +262,39 @@ impl Supervisor {
             }
             usage.count(&used, self.seen_memory);
         }
-        let network = self.network.as_mut().map(Network::finish).unwrap_or_default();
-        let blocked_processes = self.blocked_processes.load(Ordering::Relaxed);
-        Ok(Ended { ending, evidence: self.evidence, usage, blocked_processes, network })
+        Ok(self.ended(ending, usage))
     }
 
-    fn turn(&mut self) -> Result<Option<End>, Trouble> {
+    fn ended(&mut self, ending: Ending, usage: Usage) -> Ended {
+        Ended {
+            ending,
+            evidence: std::mem::take(&mut self.evidence),
+            usage,
+            blocked_processes: self.blocked_processes.load(Ordering::Relaxed),
+            network: self.network.as_mut().map(Network::finish).unwrap_or_default(),
+            seen: self.protected.take().map(Watch::into_seen).unwrap_or_default(),
+            stopped: self.stopped.take(),
+        }
+    }
+
+    /// Ends what may be left of the tree, and collects init.
+    fn clear(&self) -> io::Result<Option<sys::Waited>> {
+        // Init may have ended by itself; then this hits nothing, since the pidfd names only it.
+        let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
+        let waited = sys::wait_for(self.init.pid)?;
+        if let Tree::Below(_) = self.init.tree {
+            // Should init have been killed, what was below it is below us now.
+            tree::end_all(Some(LAST_RESORT_PLAIN))?;
+        }
+        Ok(waited)
+    }
+
+    fn turn(&mut self) -> io::Result<Option<End>> {
         self.wait()?;
         while let Some(arrived) = self.signals.next()? {
             self.signal(arrived);
         }
-        while let Some(message) = self.message()? {
+        while let Some(message) = self.next_message()? {
             if let Some(end) = self.hear(message)? {
                 return Ok(Some(end));
             }
@@ -236,7 +305,7 @@ impl Supervisor {
         }
         if self.init_is_gone() {
             // Its last words may have come with its end.
-            while let Some(message) = self.message()? {
+            while let Some(message) = self.next_message()? {
                 if let Some(end) = self.hear(message)? {
                     return Ok(Some(end));
                 }
@@ -257,6 +326,7 @@ impl Supervisor {
         }
         self.keep_time();
         self.keep_memory();
+        self.keep_closed();
         if self.settle_at.is_some_and(|at| at <= Instant::now()) {
             self.settle_at = None;
             sys::forget_code();
@@ -279,49 +349,76 @@ impl Supervisor {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
         if let Some(gate) = &self.gate {
-            fds.push(PollFd::new(gate, PollFlags::IN));
+            fds.extend(gate.wants().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
         }
         if let Some(fd) = self.network.as_ref().and_then(Network::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        }
+        let before = fds.len();
+        if self.started.is_some() && self.killed.is_none() {
+            for (fd, flags) in self.protected.iter().flat_map(Watch::wants) {
+                fds.push(PollFd::from_borrowed_fd(fd, flags));
+            }
         }
         let pause = self.next_deadline().map(|deadline| {
             let pause = deadline.saturating_duration_since(Instant::now());
             Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
         });
-        match poll(&mut fds, pause.as_ref()) {
+        let polled = poll(&mut fds, pause.as_ref());
+        // The queue of inotify keeps what it has; the table of mounts says it once.
+        if let Some(protected) = &self.protected
+            && fds[before..].iter().any(|fd| fd.revents().contains(PollFlags::PRI))
+        {
+            protected.note_news();
+        }
+        match polled {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(e) => Err(e.into()),
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let end = match (self.terminated, self.started, self.limits.timeout) {
-            _ if self.killed.is_some() => self.killed.map(|since| since + self.last_resort()),
-            (Some(since), ..) => since.checked_add(self.limits.grace),
-            (None, Some(since), Some(timeout)) => since.checked_add(timeout),
-            _ => None,
+        let end = match self.killed {
+            Some(since) => Some(since + self.last_resort()),
+            None => self.termination.next(),
         };
-        [end, self.look_at, self.settle_at].into_iter().flatten().min()
+        let look =
+            self.protected.as_ref().and_then(Watch::deadline).filter(|_| self.killed.is_none());
+        [end, self.look_at, self.settle_at, look].into_iter().flatten().min()
     }
 
-    fn message(&mut self) -> io::Result<Option<(ToLauncher, Option<OwnedFd>)>> {
+    fn next_message(&mut self) -> io::Result<Option<(ToLauncher, Vec<OwnedFd>)>> {
+        match self.unheard.is_empty() {
+            true => self.message(),
+            false => Ok(Some(self.unheard.remove(0))),
+        }
+    }
+
+    fn message(&mut self) -> io::Result<Option<(ToLauncher, Vec<OwnedFd>)>> {
         let mut fds = [PollFd::new(&self.init.channel, PollFlags::IN)];
         poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
         if !self.init_speaks || !fds[0].revents().contains(PollFlags::IN) {
             return Ok(None);
         }
-        let message = self.init.channel.receive()?;
+        let message = self.init.channel.receive_all()?;
         self.init_speaks = message.is_some();
         Ok(message)
     }
 
-    fn hear(&mut self, (message, fd): (ToLauncher, Option<OwnedFd>)) -> io::Result<Option<End>> {
+    fn hear(&mut self, (message, mut fds): (ToLauncher, Vec<OwnedFd>)) -> io::Result<Option<End>> {
+        if let ToLauncher::Mounts = message {
+            self.protected.iter_mut().for_each(|watch| watch.begin(std::mem::take(&mut fds)));
+        }
+        let fd = fds.into_iter().next();
         match message {
             ToLauncher::Failed(failed) => return Ok(Some(End::Failed(failed))),
             ToLauncher::Done(seen) => {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 if let Some(listener) = fd {
                     let deputy = self.init.deputy.take();
+                    if let Some(deputy) = &deputy {
+                        deputy.begin(listener.as_fd(), self.init.pid)?;
+                    }
                     let gate = Gate::new(listener, deputy, self.blocked_processes.clone());
                     self.gate = match &self.network {
                         Some(network) => network.take_over(gate),
@@ -330,12 +427,15 @@ impl Supervisor {
                 }
             }
             ToLauncher::Terminal => self.connect(fd)?,
+            // A late answer: the command goes on already.
+            ToLauncher::Mounts | ToLauncher::Frozen => {}
             ToLauncher::Executing(seen) => {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 let now = Instant::now();
                 self.started = Some(now);
+                self.termination.start(now);
                 self.settle_at = Some(now + SETTLED_AFTER);
-                if let Some(limit) = self.limits.memory {
+                if let Some(limit) = self.memory_limit {
                     // Where init has no /proc to send, the tree is in ours.
                     let (proc, tree) = match fd {
                         Some(proc) => (proc, self.init.tree),
@@ -353,6 +453,7 @@ impl Supervisor {
                 if let Some(user) = &mut self.user {
                     user.engage();
                 }
+                self.protected.iter_mut().for_each(Watch::started);
             }
             ToLauncher::Stopped => self.stop(),
             ToLauncher::Exited(code) => self.end(Ending::Exited(code)),
@@ -391,140 +492,16 @@ impl Supervisor {
         Ok(())
     }
 
-    fn signal(&mut self, sys::Arrived { signal, from_kernel }: sys::Arrived) {
-        match signal {
-            libc::SIGCHLD | libc::SIGTTOU => {}
-            libc::SIGWINCH => {
-                if let (Some(user), Some(master)) = (&self.user, &self.master) {
-                    user.copy_size(master.as_fd());
-                } else {
-                    self.order(ToInit::SignalGroup(signal));
-                }
-            }
-            libc::SIGCONT => self.resume(),
-            libc::SIGTSTP => {
-                self.stopping = true;
-                self.order(ToInit::SignalGroup(signal));
-            }
-            // Typed at a terminal it means the whole job, sent by a process only this one.
-            _ if from_kernel => self.order(ToInit::SignalGroup(signal)),
-            _ => self.order(ToInit::Signal(signal)),
-        }
-    }
-
-    /// The command has stopped. With a user at a terminal (or one who asked for it) the job as a
-    /// whole stops: everything inside first, since nobody watches it meanwhile. Otherwise a
-    /// server that stops itself would stop its own timeout.
-    fn stop(&mut self) {
-        let interactive = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
-        if !interactive && !self.stopping {
-            return;
-        }
-        self.order(ToInit::SignalAll(libc::SIGSTOP));
-        if let Some(user) = &mut self.user {
-            user.release();
-        }
-        sys::stop_self();
-        self.resume();
-    }
-
-    fn resume(&mut self) {
-        self.stopping = false;
-        if let Some(user) = &mut self.user {
-            user.engage();
-            if let Some(master) = &self.master {
-                user.copy_size(master.as_fd());
-            }
-        }
-        self.order(ToInit::SignalAll(libc::SIGCONT));
-    }
-
-    /// Init that is gone is found by its pidfd.
-    fn order(&self, order: ToInit) {
-        let _ = self.init.channel.send(&order);
-    }
-
-    fn keep_time(&mut self) {
-        if self.killed.is_some() {
-            return self.kill();
-        }
-        let now = Instant::now();
-        if let Some(since) = self.terminated {
-            if now.duration_since(since) >= self.limits.grace {
-                self.kill();
-            }
-            return;
-        }
-        let (Some(started), Some(timeout)) = (self.started, self.limits.timeout) else {
-            return;
-        };
-        if now.duration_since(started) >= timeout {
-            self.terminated = Some(now);
-            self.end(Ending::Timeout);
-            self.order(ToInit::SignalAll(libc::SIGTERM));
-            // A stopped process would not see it.
-            self.order(ToInit::SignalAll(libc::SIGCONT));
-        }
-    }
-
-    fn keep_memory(&mut self) {
-        let now = Instant::now();
-        if self.look_at.is_none_or(|at| now < at) {
-            return;
-        }
-        if let (Some(cgroup), None) = (&self.cgroup, &self.watch) {
-            self.seen_memory = self.seen_memory.max(cgroup.memory_now());
-            self.look_at = self.seen_memory.map(|_| now + PEAK_EVERY);
-            return;
-        }
-        let Some(watch) = &mut self.watch else {
-            return;
-        };
-        match watch.look() {
-            Found::Within { look_again } => self.look_at = Some(now + look_again),
-            Found::Over => {
-                self.look_at = None;
-                self.end(Ending::MemoryLimit);
-                self.kill();
-            }
-        }
-    }
-
-    /// Init kills the tree and collects it, so that what it used is counted; an init that does
-    /// not is killed itself, and the kernel ends the tree.
-    fn kill(&mut self) {
-        match self.killed {
-            None => {
-                self.killed = Some(Instant::now());
-                self.order(ToInit::SignalAll(libc::SIGKILL));
-            }
-            Some(since) if since.elapsed() >= self.last_resort() => {
-                if let Some(cgroup) = &self.cgroup {
-                    cgroup.kill();
-                }
-                let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
-            }
-            Some(_) => {}
-        }
-    }
-
-    fn last_resort(&self) -> Duration {
-        match self.init.tree {
-            Tree::OfNamespace => LAST_RESORT,
-            Tree::Below(_) => LAST_RESORT_PLAIN,
-        }
-    }
-
     fn init_is_gone(&self) -> bool {
         let mut fds = [PollFd::new(&self.init.pidfd, PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut fds, Some(&now)).is_ok() && !fds[0].revents().is_empty()
     }
 
-    /// Passes on what was written before the end.
+    /// Passes on what was written before the end, unless the launcher is told to end.
     fn drain(&mut self) {
         let until = Instant::now() + DRAIN;
-        while Instant::now() < until {
+        while Instant::now() < until && !self.is_told_to_end() {
             let mut busy = false;
             for relay in &mut self.outputs {
                 busy |= relay.drain();
@@ -555,6 +532,8 @@ fn open_proc() -> io::Result<OwnedFd> {
 enum End {
     Finished,
     Failed(Failed),
+    /// The launcher cannot go on.
+    Broken(io::Error),
 }
 
 /// Why a run came to no end of its own.
@@ -563,6 +542,8 @@ pub enum Trouble {
     /// What was to be run.
     Changed,
     Io(io::Error),
+    /// The command was started, and is dead.
+    Lost(io::Error),
 }
 
 impl From<io::Error> for Trouble {

@@ -362,11 +362,12 @@ pub fn become_user(uid: u32, gid: u32, groups: Groups) -> io::Result<()> {
     Ok(())
 }
 
-/// Does something to files with the rights of another user and none of root's, where `user` is
-/// one; only root's launcher has to.
-pub fn as_user<T>(user: Option<Ids>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+/// Looks at a process as another user would, where `user` is one; only root's launcher has to. To look and nothing
+/// else: groups stay, and so do all capabilities but those over files. What is done for a user is done by a process that
+/// has become it (`linux/deputy.rs`).
+pub fn look_as<T>(user: Option<Ids>, look: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(user) = user else {
-        return act();
+        return look();
     };
     // SAFETY: both take a number, and mean this thread alone.
     let become_fs = |ids: Ids| unsafe {
@@ -376,7 +377,7 @@ pub fn as_user<T>(user: Option<Ids>, act: impl FnOnce() -> io::Result<T>) -> io:
         libc::setfsuid(u32::MAX) as u32
     };
     let outcome = match become_fs(user) == user.uid {
-        true => act(),
+        true => look(),
         false => Err(io::Error::from_raw_os_error(libc::EPERM)),
     };
     become_fs(Ids { uid: 0, gid: 0 });

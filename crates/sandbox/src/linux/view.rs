@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use mcp_policy::NetworkMode;
 
-use crate::host::{EntryKind, HostFacts, SystemEntry};
+use crate::host::{EntryKind, HostFacts, Rootless, SystemEntry};
 use crate::linux::landlock;
 use crate::linux::plan::network::RESOLVER;
 use crate::linux::step::{Access, Owner, ProcView, Step};
@@ -15,6 +15,21 @@ use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 /// Parts of /proc that hold secrets of the host: its memory, the keys of its users. What only
 /// describes the machine stays, because programs read it; all of /proc is read-only.
 pub const PROC_HIDDEN: [&str; 3] = ["kcore", "keys", "key-users"];
+
+/// What the kernel tells the machine's root alone, which the command then is, without its capabilities.
+const PROC_OF_ROOT: [&str; 11] = [
+    "allocinfo",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "pagetypeinfo",
+    "sched_debug",
+    "slabinfo",
+    "sysrq-trigger",
+    "timer_list",
+    "vmallocinfo",
+];
 
 pub const HOSTNAME: &str = "mcp";
 
@@ -75,12 +90,17 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
             owner,
         });
     }
-    steps.push(Step::Proc { hidden: PROC_HIDDEN.to_vec(), view: proc_view(facts) });
+    let mut hidden = PROC_HIDDEN.to_vec();
+    if facts.caller.rootless == Some(Rootless::Root) {
+        hidden.extend(PROC_OF_ROOT);
+    }
+    steps.push(Step::Proc { hidden, view: proc_view(facts) });
     steps
 }
 
 pub fn proc_view(facts: &HostFacts) -> ProcView {
     match facts.own_proc.usable() {
+        true if facts.caller.is_rootless() => ProcView::OwnTraceable,
         true => ProcView::Own,
         false if facts.landlock_abi >= landlock::USABLE_FROM => ProcView::Host,
         false => ProcView::Empty,

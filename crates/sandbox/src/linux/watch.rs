@@ -1,7 +1,7 @@
 //! Watches the memory of the whole tree, where no cgroup can hold it.
 //!
-//! Counts what each process has resident and not backed by a file: private memory and shared
-//! memory. It samples, so a burst can pass the limit between two looks; the pause between them
+//! Counts what each process has resident and not backed by a file, private and shared, its huge pages and the page
+//! tables that the kernel keeps for it: a byte in every two mebibytes of a terabyte is 2 GiB of them. It samples, so a burst can pass the limit between two looks; the pause between them
 //! is what the fastest hog would need to fill the rest. Leaves open: memory that no process
 //! maps (unmapped memfds, pipe and socket buffers).
 
@@ -133,29 +133,31 @@ impl MemoryWatch {
     /// An upper bound of a process's own memory. A process that has just ended has none; one
     /// whose first thread has ended shows its memory through the others.
     fn resident(&self, pid: &str) -> u64 {
-        let counted = |status: String| {
-            let field = |name| kibibytes(&status, name);
-            status.contains(RESIDENT).then(|| field(RESIDENT) + field("RssShmem:"))
-        };
-        let own = self.read(pid, "status").and_then(counted);
-        own.or_else(|| {
-            let threads = self.names(&format!("{pid}/task"));
-            threads.iter().find_map(|thread| {
-                self.read(pid, &format!("task/{thread}/status")).and_then(counted)
-            })
-        })
-        .unwrap_or(0)
+        self.status(pid)
+            .map_or(0, |status| sum(&status, &[RESIDENT, "RssShmem:"]) + beside(&status))
     }
 
     /// Its memory with shared pages divided among those who share them.
     fn share(&self, pid: &str) -> u64 {
         match self.read(pid, "smaps_rollup") {
             Some(rollup) if rollup.contains("Pss_Shmem:") => {
-                kibibytes(&rollup, "Pss_Anon:") + kibibytes(&rollup, "Pss_Shmem:")
+                let status = self.status(pid).unwrap_or_default();
+                sum(&rollup, &["Pss_Anon:", "Pss_Shmem:"]) + beside(&status)
             }
             // Unreadable (not dumpable) or an older kernel: the bound must do.
             _ => self.resident(pid),
         }
+    }
+
+    fn status(&self, pid: &str) -> Option<String> {
+        let tells = |status: &String| status.contains(RESIDENT);
+        self.read(pid, "status").filter(tells).or_else(|| {
+            let threads = self.names(&format!("{pid}/task"));
+            let mut told = threads.iter().filter_map(|thread| {
+                self.read(pid, &format!("task/{thread}/status")).filter(tells)
+            });
+            told.next()
+        })
     }
 
     fn read(&self, pid: &str, name: &str) -> Option<String> {
@@ -182,11 +184,21 @@ fn pause(bytes: u64) -> Duration {
     Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64).clamp(SHORTEST, LONGEST)
 }
 
+/// What a process has beside its pages: page tables, and huge pages of hugetlbfs, which are in no other figure. Of
+/// those that several processes share, each is counted with all.
+fn beside(status: &str) -> u64 {
+    sum(status, &["VmPTE:", "HugetlbPages:"])
+}
+
+fn sum(text: &str, fields: &[&str]) -> u64 {
+    fields.iter().map(|field| kibibytes(text, field)).fold(0, u64::saturating_add)
+}
+
 fn kibibytes(text: &str, field: &str) -> u64 {
     text.lines()
         .find_map(|line| line.strip_prefix(field))
         .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-        .map_or(0, |kibibytes| kibibytes * 1024)
+        .map_or(0, |kibibytes| kibibytes.saturating_mul(1024))
 }
 
 #[cfg(test)]
@@ -199,5 +211,13 @@ mod tests {
         assert_eq!(kibibytes(text, "RssAnon:"), 512 * 1024);
         assert_eq!(kibibytes(text, "RssShmem:"), 4 * 1024);
         assert_eq!(kibibytes(text, "RssFile:"), 0);
+    }
+
+    #[test]
+    fn page_tables_and_huge_pages_count() {
+        let text = "RssAnon:\t 8 kB\nVmPTE:\t  100 kB\nHugetlbPages:\t    2048 kB\n";
+        assert_eq!(beside(text), 2148 * 1024);
+        assert_eq!(beside("VmPTE:\t 99999999999999999999 kB\n"), 0);
+        assert_eq!(beside("VmPTE:\t 18446744073709551615 kB\n"), u64::MAX);
     }
 }

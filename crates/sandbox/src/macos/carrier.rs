@@ -78,9 +78,10 @@ impl Carrier {
             setup: Setup {
                 rules: Allowlist::with_loopback(rules.map(|Sourced { value, .. }| value.clone())),
                 listeners: Vec::new(),
-                own: Box::new(|| sys::own_addresses().unwrap_or_default()),
+                own: Box::new(sys::own_networks),
                 upstream,
                 journal: Journal::new(notices.teller()),
+                memory: request.policy.limits.memory.value.map(|limit| limit.0),
             },
         }))
     }

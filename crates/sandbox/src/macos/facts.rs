@@ -58,7 +58,7 @@ impl MacFacts {
             system: "macOS".to_owned(),
             kernel: "unknown".to_owned(),
             architecture: "arm64".to_owned(),
-            caller: Caller { uid: 501, gid: 20, invoker: None },
+            caller: Caller { uid: 501, gid: 20, invoker: None, rootless: None },
             seatbelt: Fact::Assumed,
             membership: Fact::Assumed,
             rlimits: Fact::Assumed,

@@ -25,9 +25,11 @@ use crate::macos::watch::Watch;
 use crate::net::broker::{Handle, NetworkUse};
 use crate::notices::Notices;
 use crate::plan::Plan;
+use crate::protected::Undoings;
 use crate::report::{Answer, Ending, Evidence, Report};
 use crate::request::{Request, Stdio};
-use crate::unix::relay::{Pipe, Relay, set_nonblocking};
+use crate::unix::protect::undo::{Seen, undo};
+use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
 use crate::unix::terminal::{copy_settings, standard};
 
 /// Never looked for on PATH.
@@ -56,11 +58,11 @@ pub fn run(
     let outcome = try_run(plan, request, carrier);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
-        Err(Trouble::Step(_)) => Vec::new(),
-        _ => crate::unix::protect::undo::undo(request),
+        Err(Trouble::Step(_)) => Undoings::default(),
+        _ => undo(request, &Seen::default()),
     };
     match outcome {
-        Ok(report) => Ok(Report { undone, ..report }),
+        Ok(report) => Ok(report.with_undone(undone)),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
@@ -137,8 +139,15 @@ fn start_and_watch(
     }
     let master = terminal.map(|pair| pair.master);
     let relays = (streams.inputs, streams.outputs);
-    let supervisor =
-        Supervisor::new(root, tree, signals, limits(plan), &request.stdio, master, relays)?;
+    let supervisor = Supervisor::new(
+        root,
+        tree,
+        signals,
+        limits(plan, request),
+        &request.stdio,
+        master,
+        relays,
+    )?;
     let ended = supervisor.run()?;
     Ok((evidence, ended, broker.map(Handle::finish).unwrap_or_default()))
 }
@@ -334,10 +343,22 @@ impl Streams {
         }
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         let mut inside = Vec::new();
+        let most = request.policy.limits.file_size.value.map(|size| size.0);
+        // The end of the pipe for standard output, where errors go to the same file.
+        let mut first = None;
         for (fd, kind) in (0..).zip(&request.stdio) {
             inside.push(match (kind, terminal) {
                 (Stdio::Terminal, Some(pair)) => ChildStdio::from(pair.slave.try_clone()?),
-                (Stdio::Relayed, _) => relayed(fd, &mut inputs, &mut outputs)?.into(),
+                (Stdio::Relayed, _) => {
+                    let end = match first.take() {
+                        Some(end) if fd == 2 && is_same_file(standard(1), standard(2)) => end,
+                        _ => relayed(fd, most, &mut inputs, &mut outputs)?,
+                    };
+                    if fd == 1 {
+                        first = Some(end.try_clone()?);
+                    }
+                    end.into()
+                }
                 _ => ChildStdio::inherit(),
             });
         }
@@ -347,7 +368,12 @@ impl Streams {
     }
 }
 
-fn relayed(fd: i32, inputs: &mut Vec<Relay>, outputs: &mut Vec<Relay>) -> io::Result<OwnedFd> {
+fn relayed(
+    fd: i32,
+    most: Option<u64>,
+    inputs: &mut Vec<Relay>,
+    outputs: &mut Vec<Relay>,
+) -> io::Result<OwnedFd> {
     let user = standard(fd);
     let own = match rustix::termios::isatty(user) {
         true => terminal::reopen(user)?,
@@ -360,19 +386,18 @@ fn relayed(fd: i32, inputs: &mut Vec<Relay>, outputs: &mut Vec<Relay>) -> io::Re
         Ok(read)
     } else {
         set_nonblocking(read.as_fd())?;
-        outputs.push(Relay::new(read, own));
+        outputs.push(Relay::output(read, own, most));
         Ok(write)
     }
 }
 
-fn limits(plan: &Plan<Step>) -> Limits {
-    let mut limits = Limits::default();
+fn limits(plan: &Plan<Step>, request: &Request) -> Limits {
+    // Signals of the launcher have it, too, so it is not the timeout's alone.
+    let grace = request.policy.limits.grace.value.as_std();
+    let mut limits = Limits { grace, ..Limits::default() };
     for planned in &plan.steps {
         match &planned.step {
-            Step::Timeout { after, grace } => {
-                limits.timeout = Some(after.as_std());
-                limits.grace = grace.as_std();
-            }
+            Step::Timeout { after, .. } => limits.timeout = Some(after.as_std()),
             Step::WatchMemory { limit } => limits.memory = Some(limit.0),
             Step::WatchProcesses { limit } => limits.processes = Some(*limit),
             _ => {}
@@ -419,7 +444,7 @@ fn exit_code(ending: &Ending) -> u8 {
         Ending::Exited(code) => *code as u8,
         Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
         Ending::Timeout => 124,
-        Ending::MemoryLimit => 137,
+        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
         Ending::NotStarted(_) => 125,
     }
 }

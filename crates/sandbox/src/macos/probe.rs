@@ -34,7 +34,12 @@ pub fn assume() -> Result<MacFacts, Error> {
         system: format!("macOS {}", sys::sysctl(c"kern.osproductversion").unwrap_or_default()),
         kernel: name.release().to_string_lossy().into_owned(),
         architecture: name.machine().to_string_lossy().into_owned(),
-        caller: Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), invoker: None },
+        caller: Caller {
+            uid: getuid().as_raw(),
+            gid: getgid().as_raw(),
+            invoker: None,
+            rootless: None,
+        },
         seatbelt: seatbelt(),
         membership: match Membership::new("mcp.run") {
             Some(_) => Fact::Assumed,

@@ -46,14 +46,17 @@ pub fn closed(request: &Request) -> Closed {
     let tops = request.write.iter().map(|place| (&place.path, Spot::Top));
     let git = request.protected.iter().filter(|place| place.guarded == Guarded::InPlace);
     for (root, spot) in tops.chain(git.map(|place| (&place.path, Spot::GitDirectory))) {
+        let counts = |place: Spot| place == spot || place == Spot::Anywhere && spot == Spot::Top;
         let listed =
-            LIST.iter().filter(|(place, ..)| *place == spot).flat_map(|(_, names, _)| *names);
+            LIST.iter().filter(|(place, ..)| counts(*place)).flat_map(|(_, names, _)| *names);
         for name in listed {
             let is_allowed =
                 request.unprotected.iter().any(|open| root.join(name).starts_with(open));
-            if !is_allowed {
-                let part = Part::Name(name.as_bytes().to_vec());
-                closed.shapes.push((root.clone(), pattern::below(&[part])));
+            // The search finds names with wildcards.
+            if !is_allowed && !name.contains('*') {
+                let part = |name: &str| Part::Name(name.as_bytes().to_vec());
+                let parts: Vec<Part> = name.split('/').map(part).collect();
+                closed.shapes.push((root.clone(), pattern::below(&parts)));
             }
         }
     }

@@ -8,6 +8,7 @@ use rustix::net::{AddressFamily, SocketType, getsockname, sockopt};
 
 use crate::error::Error;
 use crate::request::Stdio;
+use crate::unix::relay::is_append_only;
 use crate::unix::terminal::standard;
 
 pub fn inspect() -> Result<[Stdio; 3], Error> {
@@ -31,6 +32,7 @@ fn kind(number: i32) -> Result<Stdio, Error> {
         source: e.into(),
     })?;
     match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile if is_append_only(fd) => Ok(Stdio::Relayed),
         FileType::Fifo | FileType::RegularFile => Ok(Stdio::Direct),
         FileType::Socket => Ok(socket(fd)),
         FileType::CharacterDevice => {

@@ -13,6 +13,7 @@ use crate::macos::tree::Tree;
 use crate::macos::watch::{Found, Watch};
 use crate::report::{Ending, Usage};
 use crate::request::Stdio;
+use crate::termination::{Due, Termination};
 use crate::unix::relay::{Relay, set_nonblocking};
 use crate::unix::terminal::UserTerminal;
 
@@ -57,7 +58,6 @@ pub struct Supervisor {
     tree: Tree,
     events: Events,
     signals: Signals,
-    limits: Limits,
     watch: Watch,
     user: Option<UserTerminal>,
     master: Option<OwnedFd>,
@@ -67,7 +67,7 @@ pub struct Supervisor {
     outputs: Vec<Relay>,
     started: Instant,
     look_at: Instant,
-    terminated: Option<Instant>,
+    termination: Termination,
     ending: Option<Ending>,
     waited: Option<Waited>,
 }
@@ -97,12 +97,13 @@ impl Supervisor {
         let watch =
             Watch { memory: limits.memory, processes: limits.processes, ..Watch::default() };
         let now = Instant::now();
+        let mut termination = Termination::new(limits.timeout, limits.grace);
+        termination.start(now);
         Ok(Supervisor {
             root,
             tree,
             events,
             signals,
-            limits,
             watch,
             user,
             master,
@@ -111,7 +112,7 @@ impl Supervisor {
             outputs,
             started: now,
             look_at: now,
-            terminated: None,
+            termination,
             ending: None,
             waited: None,
         })
@@ -193,11 +194,7 @@ impl Supervisor {
         for (fd, flags) in keys.chain(&self.inputs).chain(&self.outputs).filter_map(Relay::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
-        let end = match (self.terminated, self.limits.timeout) {
-            (Some(since), _) => since.checked_add(self.limits.grace),
-            (None, Some(timeout)) => self.started.checked_add(timeout),
-            (None, None) => None,
-        };
+        let end = self.termination.next();
         let deadline = end.map_or(self.look_at, |end| end.min(self.look_at));
         let pause = deadline.saturating_duration_since(Instant::now());
         let pause =
@@ -233,21 +230,23 @@ impl Supervisor {
     }
 
     fn keep_time(&mut self) {
-        let now = Instant::now();
-        if let Some(since) = self.terminated {
-            if now.duration_since(since) >= self.limits.grace {
-                self.tree.kill();
+        match self.termination.on_time(Instant::now()) {
+            Due::Nothing => {}
+            Due::Ask => {
+                self.end(Ending::Timeout);
+                self.tree.signal(libc::SIGTERM);
+                // A stopped process would not see it.
+                self.tree.signal(libc::SIGCONT);
             }
-            return;
+            Due::Kill => self.kill_asked(),
         }
-        let Some(timeout) = self.limits.timeout else { return };
-        if now.duration_since(self.started) >= timeout {
-            self.terminated = Some(now);
-            self.end(Ending::Timeout);
-            self.tree.signal(libc::SIGTERM);
-            // A stopped process would not see it.
-            self.tree.signal(libc::SIGCONT);
+    }
+
+    fn kill_asked(&mut self) {
+        if let Some(ending) = self.termination.ending() {
+            self.end(ending);
         }
+        self.tree.kill();
     }
 
     fn signal(&mut self, signal: i32) {
@@ -260,16 +259,34 @@ impl Supervisor {
             }
             libc::SIGCONT => self.resume(),
             libc::SIGTSTP => self.stop_all(),
-            // Typed at a terminal these mean the whole job.
-            libc::SIGINT | libc::SIGQUIT => _ = sys::send_signal(-self.root, signal),
-            _ => _ = sys::send_signal(self.root, signal),
+            libc::SIGTERM | libc::SIGINT | libc::SIGHUP => {
+                match self.termination.on_signal(signal, Instant::now()) {
+                    Due::Nothing => {}
+                    Due::Ask => {
+                        self.pass_on(signal);
+                        self.tree.signal(libc::SIGCONT);
+                    }
+                    Due::Kill => self.kill_asked(),
+                }
+            }
+            _ => self.pass_on(signal),
         }
     }
 
+    /// Typed at a terminal these mean the whole job.
+    fn pass_on(&self, signal: i32) {
+        let to = match signal {
+            libc::SIGINT | libc::SIGQUIT => -self.root,
+            _ => self.root,
+        };
+        let _ = sys::send_signal(to, signal);
+    }
+
     /// The command has stopped itself. Only somebody at a terminal can have meant the whole job;
-    /// otherwise a server would stop its own timeout.
+    /// otherwise a server would stop its own timeout, and one that was asked to end its end.
     fn stop(&mut self) {
-        if self.user.as_ref().is_some_and(UserTerminal::is_engaged) {
+        if !self.termination.is_asked() && self.user.as_ref().is_some_and(UserTerminal::is_engaged)
+        {
             self.stop_all();
         }
     }

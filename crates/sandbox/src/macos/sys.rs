@@ -14,7 +14,7 @@ mod membership;
 mod processes;
 mod signals;
 
-pub use interfaces::own_addresses;
+pub use interfaces::own_networks;
 pub use membership::{Membership, is_sandboxed};
 pub use processes::{
     Change, Events, Forked, Process, Waited, footprint, fork, is_told_about, process, processes,

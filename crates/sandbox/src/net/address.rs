@@ -1,9 +1,12 @@
 //! What kind of place an address is.
 //!
 //! Stops DNS rebinding: a name that is allowed must not lead to the host's own services, to
-//! its neighbours or to the cloud's metadata, whatever its DNS says. IPv4 that travels inside
-//! IPv6 (mapped, NAT64, 6to4, Teredo, ISATAP) is taken out and judged as what it is.
-//! Left open: public addresses that are routed to private places by the host itself.
+//! its neighbours or to the cloud's metadata, whatever its DNS says. Neighbours are all in the
+//! networks of the host's own interfaces, however public their addresses ([`Networks`]). IPv4 that
+//! travels inside IPv6 (mapped, NAT64, 6to4, Teredo, ISATAP) is taken out and judged as well: both
+//! the address and what is in it have to be public.
+//! Left open: public addresses that the host has a route of its own to (a VPN's, an on-link prefix
+//! without an address in it), and NAT64 behind a prefix of the operator's own.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -27,6 +30,57 @@ pub enum Kind {
     Reserved,
     /// One of the host's own addresses.
     Own,
+    /// In the network of one of the host's interfaces.
+    OwnNetwork,
+    /// Not known to be somebody else's: the host's interfaces cannot be listed.
+    Unlisted,
+}
+
+/// The host's own addresses, and the networks that its interfaces are in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Networks {
+    addresses: Vec<IpAddr>,
+    /// Each with its prefix.
+    on_link: Vec<(IpAddr, u8)>,
+}
+
+/// A /64 is one network (RFC 4291), whatever prefix its hosts are given: DHCPv6 gives /128.
+const V6_NETWORK: u8 = 64;
+
+impl Networks {
+    /// An address of the host, and the prefix of the network that it is in.
+    pub fn add(&mut self, ip: IpAddr, prefix: u8) {
+        self.addresses.push(ip.to_canonical());
+        self.add_on_link(ip, prefix);
+    }
+
+    /// A network that an interface reaches without a router: beyond it, or where a peer is.
+    pub fn add_on_link(&mut self, ip: IpAddr, prefix: u8) {
+        let network = match ip {
+            IpAddr::V4(_) => (ip, prefix.min(32)),
+            IpAddr::V6(_) => (ip, prefix.min(V6_NETWORK)),
+        };
+        if !self.on_link.contains(&network) {
+            self.on_link.push(network);
+        }
+    }
+
+    fn contain(&self, ip: IpAddr) -> bool {
+        self.addresses.contains(&ip)
+    }
+
+    /// The prefix of the narrowest network that this address is in.
+    fn prefix_around(&self, ip: IpAddr) -> Option<u8> {
+        let around = self.on_link.iter().filter(|(network, prefix)| match (ip, network) {
+            (IpAddr::V4(ip), IpAddr::V4(network)) => {
+                let shift = 32 - u32::from(*prefix);
+                (ip.to_bits() ^ network.to_bits()).checked_shr(shift).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(ip), IpAddr::V6(network)) => inside(ip, network.to_bits(), *prefix),
+            _ => false,
+        });
+        around.map(|(_, prefix)| *prefix).max()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,20 +147,37 @@ const V6: &[V6Class] = &[
 /// The only part of IPv6 that is handed out to the public.
 const GLOBAL: (u128, u8) = (0x2000 << 112, 3);
 
-/// What a connection to this address would reach. `own` are the host's own addresses.
-pub fn judge(ip: IpAddr, own: &[IpAddr]) -> Judgement {
+/// IPv4 in other clothes, with a translator behind that takes them off: well-known NAT64, NAT64 of
+/// a network's own, Teredo. What is inside is all that there is to judge.
+const TRANSLATED: [(u128, u8); 3] =
+    [(0x0064_ff9b << 96, 96), (0x0064_ff9b_0001 << 80, 48), (0x2001 << 112, 32)];
+
+/// What a connection to this address would reach: [`Judgement::Public`] is somebody else's, on the
+/// internet. `own` are the host's networks; `None` where they cannot be listed, and then no address
+/// is public.
+pub fn judge(ip: IpAddr, own: Option<&Networks>) -> Judgement {
     let ip = ip.to_canonical();
     let judgement = match ip {
         IpAddr::V4(ip) => judge_v4(ip),
         IpAddr::V6(ip) => judge_v6(ip, own),
     };
-    match judgement {
-        // The more telling word wins: 127.0.0.1 is also the host's own.
-        Judgement::Refused { kind: Kind::Loopback | Kind::Metadata, .. } => judgement,
-        _ if own.iter().any(|mine| mine.to_canonical() == ip) => {
-            Judgement::Refused { kind: Kind::Own, prefix: full(ip) }
-        }
-        _ => judgement,
+    // The more telling word wins: 127.0.0.1 is also the host's own.
+    if let Judgement::Refused { kind: Kind::Loopback | Kind::Metadata, .. } = judgement {
+        return judgement;
+    }
+    let prefix = full(ip);
+    let Some(own) = own else {
+        let kind = match judgement {
+            Judgement::Public => Kind::Unlisted,
+            Judgement::Refused { kind, .. } => kind,
+        };
+        // It may be the host's own, which only a rule for this very address means.
+        return Judgement::Refused { kind, prefix };
+    };
+    match (judgement, own.prefix_around(ip)) {
+        _ if own.contain(ip) => Judgement::Refused { kind: Kind::Own, prefix },
+        (Judgement::Public, Some(prefix)) => Judgement::Refused { kind: Kind::OwnNetwork, prefix },
+        (judgement, _) => judgement,
     }
 }
 
@@ -125,7 +196,7 @@ fn judge_v4(ip: Ipv4Addr) -> Judgement {
     }
 }
 
-fn judge_v6(ip: Ipv6Addr, own: &[IpAddr]) -> Judgement {
+fn judge_v6(ip: Ipv6Addr, own: Option<&Networks>) -> Judgement {
     let narrow = V6.iter().find(|class| class.1 == 128 && inside(ip, class.0, class.1));
     if let Some((_, prefix, kind)) = narrow {
         return Judgement::Refused { kind: *kind, prefix: *prefix };
@@ -137,7 +208,8 @@ fn judge_v6(ip: Ipv6Addr, own: &[IpAddr]) -> Judgement {
             return Judgement::Refused { kind, prefix: 128 };
         }
     }
-    if !inner.is_empty() {
+    let is_translated = TRANSLATED.iter().any(|(network, prefix)| inside(ip, *network, *prefix));
+    if is_translated && !inner.is_empty() {
         return Judgement::Public;
     }
     match V6.iter().find(|class| inside(ip, class.0, class.1)) {
@@ -149,7 +221,7 @@ fn judge_v6(ip: Ipv6Addr, own: &[IpAddr]) -> Judgement {
 
 fn inside(ip: Ipv6Addr, network: u128, prefix: u8) -> bool {
     let shift = 128 - u32::from(prefix);
-    ip.to_bits() >> shift == network >> shift
+    (ip.to_bits() ^ network).checked_shr(shift).unwrap_or(0) == 0
 }
 
 /// Every IPv4 address that somebody on the way may take this one for.
@@ -204,6 +276,8 @@ impl Kind {
             Self::Discard => "an address that discards",
             Self::Reserved => "a reserved address",
             Self::Own => "the host's own address",
+            Self::OwnNetwork => "an address in the host's own network",
+            Self::Unlisted => "perhaps the host's own (its network interfaces cannot be listed)",
         }
     }
 }
@@ -220,11 +294,21 @@ mod tests {
 
     use super::*;
 
-    fn kind(ip: &str) -> Option<Kind> {
-        match judge(ip.parse().unwrap(), &["192.0.43.7".parse().unwrap()]) {
+    fn own() -> Networks {
+        let mut own = Networks::default();
+        own.add("192.0.43.7".parse().unwrap(), 32);
+        own
+    }
+
+    fn kind_among(ip: &str, own: &Networks) -> Option<Kind> {
+        match judge(ip.parse().unwrap(), Some(own)) {
             Judgement::Public => None,
             Judgement::Refused { kind, .. } => Some(kind),
         }
+    }
+
+    fn kind(ip: &str) -> Option<Kind> {
+        kind_among(ip, &own())
     }
 
     #[test]
@@ -304,8 +388,85 @@ mod tests {
             ("2606:4700::5efe:10.0.0.1", Some(Private)),
             ("2606:4700::200:5efe:127.0.0.1", Some(Loopback)),
             ("64:ff9b::192.0.43.7", Some(Own)),
+            ("64:ff9b:1::", Some(Reserved)),
         ] {
             assert_eq!(kind(ip), expected, "{ip}");
+        }
+    }
+
+    /// What is inside does not make the outside public.
+    #[test]
+    fn clothes_are_judged_too() {
+        use Kind::*;
+        for (ip, expected) in [
+            ("2606:4700::5efe:8.8.8.8", None),
+            ("fd12::5efe:8.8.8.8", Some(UniqueLocal)),
+            ("fd12::200:5efe:8.8.8.8", Some(UniqueLocal)),
+            ("fc00::5efe:8.8.8.8", Some(UniqueLocal)),
+            ("fe80::5efe:8.8.8.8", Some(LinkLocal)),
+            ("fec0::200:5efe:8.8.8.8", Some(SiteLocal)),
+            ("ff02::5efe:8.8.8.8", Some(Multicast)),
+            ("2001:db8::5efe:8.8.8.8", Some(Documentation)),
+            ("4000::5efe:8.8.8.8", Some(Reserved)),
+            ("fd00:ec2::5efe:8.8.8.8", Some(UniqueLocal)),
+            ("::8.8.8.8", Some(Reserved)),
+            ("::ffff:0:8.8.8.8", Some(Reserved)),
+        ] {
+            assert_eq!(kind(ip), expected, "{ip}");
+        }
+    }
+
+    #[test]
+    fn neighbours_are_not_public() {
+        use Kind::*;
+        let mut own = Networks::default();
+        own.add("93.184.216.34".parse().unwrap(), 24);
+        own.add("2606:4700:1:2::5".parse().unwrap(), 64);
+        // DHCPv6 gives a single address out of the network.
+        own.add("2a00:1450:1:2::7".parse().unwrap(), 128);
+        own.add("10.0.0.5".parse().unwrap(), 8);
+        own.add_on_link("198.41.0.9".parse().unwrap(), 32);
+        for (ip, expected) in [
+            ("93.184.216.34", Some(Own)),
+            ("93.184.216.35", Some(OwnNetwork)),
+            ("93.184.217.35", None),
+            ("::ffff:93.184.216.35", Some(OwnNetwork)),
+            ("64:ff9b::93.184.216.35", Some(OwnNetwork)),
+            ("2002:5db8:d823::1", Some(OwnNetwork)),
+            ("2606:4700:1:2::5", Some(Own)),
+            ("2606:4700:1:2:ffff::1", Some(OwnNetwork)),
+            ("2606:4700:1:2::5efe:8.8.8.8", Some(OwnNetwork)),
+            ("2606:4700:1:3::5", None),
+            ("2a00:1450:1:2::7", Some(Own)),
+            ("2a00:1450:1:2::8", Some(OwnNetwork)),
+            ("2a00:1450:1:3::8", None),
+            ("10.9.9.9", Some(Private)),
+            ("198.41.0.9", Some(OwnNetwork)),
+            ("198.41.0.10", None),
+        ] {
+            assert_eq!(kind_among(ip, &own), expected, "{ip}");
+        }
+        let near = judge("93.184.216.35".parse().unwrap(), Some(&own));
+        assert_eq!(near, Judgement::Refused { kind: OwnNetwork, prefix: 24 });
+        let mut all = Networks::default();
+        all.add("93.184.216.34".parse().unwrap(), 0);
+        all.add("2606:4700::1".parse().unwrap(), 0);
+        assert_eq!(kind_among("8.8.8.8", &all), Some(OwnNetwork));
+        assert_eq!(kind_among("2a00::1", &all), Some(OwnNetwork));
+    }
+
+    #[test]
+    fn nothing_is_public_where_the_interfaces_cannot_be_listed() {
+        for (ip, expected) in [
+            ("8.8.8.8", (Kind::Unlisted, 32)),
+            ("2606:4700::1", (Kind::Unlisted, 128)),
+            ("64:ff9b::8.8.8.8", (Kind::Unlisted, 128)),
+            ("10.0.0.1", (Kind::Private, 32)),
+            ("127.0.0.1", (Kind::Loopback, 8)),
+        ] {
+            let (kind, prefix) = expected;
+            let judged = judge(ip.parse().unwrap(), None);
+            assert_eq!(judged, Judgement::Refused { kind, prefix }, "{ip}");
         }
     }
 
@@ -314,7 +475,7 @@ mod tests {
         #[test]
         fn no_clothes_hide_an_address(ip: Ipv4Addr) {
             let bits = u128::from(ip.to_bits());
-            let public = judge(IpAddr::V4(ip), &[]) == Judgement::Public;
+            let public = judge(IpAddr::V4(ip), Some(&Networks::default())) == Judgement::Public;
             for clothed in [
                 bits,
                 0xffff << 32 | bits,
@@ -327,7 +488,7 @@ mod tests {
                 0x2606 << 112 | 0x5efe << 32 | bits,
             ] {
                 let clothed = IpAddr::V6(Ipv6Addr::from_bits(clothed));
-                prop_assert!(public || judge(clothed, &[]) != Judgement::Public, "{clothed}");
+                prop_assert!(public || judge(clothed, Some(&Networks::default())) != Judgement::Public, "{clothed}");
             }
         }
 
@@ -336,12 +497,30 @@ mod tests {
         fn std_agrees(ip: Ipv4Addr) {
             let special = ip.is_private() || ip.is_loopback() || ip.is_link_local()
                 || ip.is_broadcast() || ip.is_documentation() || ip.is_unspecified() || ip.is_multicast();
-            prop_assert!(!special || judge(IpAddr::V4(ip), &[]) != Judgement::Public);
+            prop_assert!(!special || judge(IpAddr::V4(ip), Some(&Networks::default())) != Judgement::Public);
         }
 
         #[test]
-        fn own_addresses_are_never_public(ip: IpAddr) {
-            prop_assert_ne!(judge(ip, &[ip]), Judgement::Public);
+        fn own_networks_are_never_public(ip: IpAddr, prefix in 0u8..=128, low: u64) {
+            let mut own = Networks::default();
+            own.add(ip, prefix);
+            prop_assert_ne!(judge(ip, Some(&own)), Judgement::Public);
+            if let IpAddr::V6(ip) = ip {
+                let neighbour = Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64 | u128::from(low));
+                prop_assert_ne!(judge(neighbour.into(), Some(&own)), Judgement::Public);
+            }
+        }
+
+        /// Whatever is inside, an address that is not public by itself is not public.
+        #[test]
+        fn nothing_inside_makes_an_address_public(low: u32, high: u64) {
+            for outer in [0xfd00u128 << 112, 0xfc00 << 112, 0xfe80 << 112, 0xfec0 << 112, 0xff00 << 112] {
+                for mark in [0x5efe_u128, 0x0200_5efe] {
+                    let network = outer | u128::from(high) << 64 & !(0xffff << 112);
+                    let ip = Ipv6Addr::from_bits(network | mark << 32 | u128::from(low));
+                    prop_assert_ne!(judge(ip.into(), Some(&Networks::default())), Judgement::Public);
+                }
+            }
         }
     }
 }

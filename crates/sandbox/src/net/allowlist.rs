@@ -11,17 +11,24 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use mcp_policy::{Host, HostName, NetRule, Ports, Protocol, Tls};
+use mcp_policy::{Host, HostName, NetRule, Ports, Protocol, Tls, Wildcard};
 
-use super::address::{Judgement, judge};
+use super::address::{Judgement, Networks, judge};
 use super::endpoint::{Endpoint, Target};
 use super::refusal::{Reason, Refusal};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowlist {
     rules: Vec<NetRule>,
-    /// The host's own addresses.
-    own: Vec<IpAddr>,
+    /// The host's own networks; `None` where they cannot be listed.
+    own: Option<Networks>,
+}
+
+/// Whether a list is another one than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Same,
+    Changed,
 }
 
 /// The ports that some rules allow together.
@@ -36,6 +43,14 @@ impl PortSet {
         match self {
             Self::Any => port != 0,
             Self::Listed(ports) => ports.contains(&port),
+        }
+    }
+
+    /// How many are known by number.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Any => 0,
+            Self::Listed(ports) => ports.len(),
         }
     }
 
@@ -63,8 +78,9 @@ pub struct Grants {
 }
 
 impl Allowlist {
-    /// `own` are the addresses of the host's interfaces.
-    pub fn new(rules: impl IntoIterator<Item = NetRule>, own: Vec<IpAddr>) -> Self {
+    /// `own` are the networks of the host's interfaces. Where they cannot be listed (`None`), only
+    /// a rule for an address opens it.
+    pub fn new(rules: impl IntoIterator<Item = NetRule>, own: Option<Networks>) -> Self {
         Self { rules: rules.into_iter().collect(), own }
     }
 
@@ -86,6 +102,15 @@ impl Allowlist {
         all
     }
 
+    /// The host's networks have been listed again.
+    pub fn set_own(&mut self, own: Option<Networks>) -> Change {
+        if self.own == own {
+            return Change::Same;
+        }
+        self.own = own;
+        Change::Changed
+    }
+
     pub fn rules(&self) -> &[NetRule] {
         &self.rules
     }
@@ -98,6 +123,16 @@ impl Allowlist {
         };
         let grants = Grants { tcp: ports(Protocol::Tcp), udp: ports(Protocol::Udp) };
         (!grants.tcp.is_empty() || !grants.udp.is_empty()).then_some(grants)
+    }
+
+    /// Whether a rule spells this name out. There are as many such names as the user wrote; what a
+    /// wildcard allows the command makes up.
+    pub fn spells_out(&self, name: &HostName) -> bool {
+        let is_it = |rule: &NetRule| match &rule.host {
+            Host::Name { name: known, wildcard } => known == name && *wildcard == Wildcard::Exact,
+            Host::Address(_) | Host::Network { .. } => false,
+        };
+        self.rules.iter().any(is_it)
     }
 
     /// The rule that allows a connection, before any name is resolved.
@@ -128,7 +163,7 @@ impl Allowlist {
         if covering.peek().is_none() {
             return Err(refused(Reason::NoRule));
         }
-        match judge(ip, &self.own) {
+        match judge(ip, self.own.as_ref()) {
             Judgement::Public => covering.next().ok_or_else(|| refused(Reason::NoRule)),
             Judgement::Refused { kind, prefix } => covering
                 .find(|rule| opens(rule, prefix))
@@ -143,7 +178,7 @@ impl Allowlist {
         to: &Endpoint,
         ip: IpAddr,
     ) -> Result<(), Refusal> {
-        match judge(ip, &self.own) {
+        match judge(ip, self.own.as_ref()) {
             Judgement::Public => Ok(()),
             Judgement::Refused { kind, prefix } => {
                 let mut covering = self.literal_rules(protocol, ip, to.port);
@@ -178,9 +213,28 @@ impl Allowlist {
         if self.rules.iter().any(off) { Tls::Off } else { Tls::Checked }
     }
 
-    /// Whether some rule is about this address, on whatever port: not to be given to a name.
-    pub fn covers_literally(&self, ip: IpAddr) -> bool {
-        self.rules.iter().any(|rule| rule.matches_ip(ip))
+    /// The rules that mean addresses of these networks, on whatever port: not to be given to
+    /// names. A network that is wider means all the rest of the world, and not these.
+    pub fn literal_within(&self, v4: u8, v6: u8) -> impl Fn(IpAddr) -> bool + Send + 'static {
+        let means = move |rule: &&NetRule| match rule.host {
+            Host::Address(_) => true,
+            Host::Network { ip: IpAddr::V4(_), prefix } => prefix >= v4,
+            Host::Network { ip: IpAddr::V6(_), prefix } => prefix >= v6,
+            Host::Name { .. } => false,
+        };
+        let rules: Vec<NetRule> = self.rules.iter().filter(means).cloned().collect();
+        move |ip| rules.iter().any(|rule| rule.matches_ip(ip))
+    }
+
+    /// The number of the first rule about a name.
+    pub fn rule_of_name(&self, name: &HostName) -> Option<usize> {
+        self.rules.iter().position(|rule| rule.matches_name(name.as_str()))
+    }
+
+    /// The number of the rule that allows a connection.
+    pub fn rule_of(&self, protocol: Protocol, to: &Endpoint) -> Option<usize> {
+        let found = self.check(protocol, to).ok()?;
+        self.rules.iter().position(|rule| std::ptr::eq(rule, found))
     }
 
     fn literal_rules(

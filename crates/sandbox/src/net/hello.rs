@@ -5,14 +5,23 @@
 //! a server that serves another name than the one it was asked for; what is inside an
 //! encrypted ClientHello (ECH), whose outer name is all that can be seen here; the second
 //! ClientHello after a HelloRetryRequest, which TLS 1.3 makes the server compare itself.
+//!
+//! Servers are more lenient than the RFCs: Java's takes any record version from 3.0 on, Go's any
+//! below 16.0, and both skip a warning alert before the hello. So the first byte alone decides
+//! that a stream is TLS, and TLS is either a ClientHello by the book or broken.
+
+use std::ops::RangeInclusive;
 
 use mcp_policy::HostName;
 
 use super::cursor::Cursor;
 
 const HANDSHAKE: u8 = 22;
-/// ChangeCipherSpec, Alert, application data: no TLS client begins with them.
-const OTHER_RECORDS: [u8; 3] = [20, 21, 23];
+/// ChangeCipherSpec, Alert, Handshake, application data, Heartbeat. No TLS client begins with
+/// another than a handshake, but there are servers that read on after one.
+const CONTENT_TYPES: RangeInclusive<u8> = 20..=24;
+/// The first byte of an SSL 2 record has this bit, and a length in the others.
+const SSL2_RECORD: u8 = 0x80;
 const MAX_RECORD: usize = 1 << 14;
 const CLIENT_HELLO: u8 = 1;
 /// Post-quantum key shares make it some 2 KiB; session tickets can add tens.
@@ -103,15 +112,14 @@ impl Reader {
             },
             [] | [HANDSHAKE] | [HANDSHAKE, 3, ..] => Ok(None),
             _ if !is_first => Err(Progress::Broken("a ClientHello that is interrupted")),
-            [kind, 3, _, _, _] if OTHER_RECORDS.contains(&kind) => {
+            [HANDSHAKE, ..] => Err(Progress::Broken("a TLS record of an unknown version")),
+            [kind, ..] if CONTENT_TYPES.contains(&kind) => {
                 Err(Progress::Broken("TLS that does not begin with a ClientHello"))
             }
-            [kind] | [kind, 3, ..] if OTHER_RECORDS.contains(&kind) => Ok(None),
-            [length, _, CLIENT_HELLO, 2 | 3, _] if length & 0x80 != 0 => {
+            [length, _, CLIENT_HELLO, ..] if length & SSL2_RECORD != 0 => {
                 Err(Progress::Broken("an SSL 2 hello"))
             }
-            [length] | [length, _] | [length, _, CLIENT_HELLO] if length & 0x80 != 0 => Ok(None),
-            [length, _, CLIENT_HELLO, 2 | 3] if length & 0x80 != 0 => Ok(None),
+            [length] | [length, _] if length & SSL2_RECORD != 0 => Ok(None),
             _ => Err(Progress::NotTls),
         }
     }

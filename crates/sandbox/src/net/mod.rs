@@ -9,6 +9,7 @@
 //!                ▲    ◀── hello, http (first bytes)   query  name ──▶ real addresses
 //!                │    ◀── socks, connect (proxies)    upstream  the user's own proxy
 //!                └─────── address (what a name may not resolve to)
+//!                         destination, race (which address is tried when)
 //! ```
 
 pub mod address;
@@ -16,6 +17,7 @@ pub mod allowlist;
 pub mod broker;
 pub mod connect;
 mod cursor;
+pub mod destination;
 pub mod dns;
 pub mod endpoint;
 mod head;
@@ -31,8 +33,10 @@ pub mod parsed;
 pub mod pool;
 pub mod proxy;
 pub mod query;
+pub mod race;
 pub mod refusal;
 pub mod resolv;
+mod shares;
 pub mod socks;
 pub mod upstream;
 pub mod variables;

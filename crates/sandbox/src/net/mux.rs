@@ -12,8 +12,9 @@ use std::collections::{HashMap, VecDeque};
 
 pub use frame::{Frame, Frames, Id, Violation};
 
-/// Connections at a time.
-pub const MOST: usize = 256;
+/// Connections at a time; further ones wait. All their windows together are 8 MiB, and with what the
+/// broker holds that is all a launcher may have beside its own.
+pub const MOST: usize = 128;
 /// Bytes on their way in one direction of one connection.
 pub const WINDOW: u32 = 64 << 10;
 
@@ -43,6 +44,9 @@ struct Stream {
     theirs: Way,
 }
 
+/// Room for one more message of a few words.
+const LITTLE: usize = 4 << 10;
+
 impl Stream {
     fn new() -> Stream {
         Stream {
@@ -53,6 +57,16 @@ impl Stream {
             ours: Way::Flows,
             theirs: Way::Flows,
         }
+    }
+
+    /// In no more memory than a window has, however the bytes come.
+    fn keep(&mut self, bytes: &[u8]) {
+        let (length, room) = (self.waiting.len(), self.waiting.capacity());
+        if room - length < bytes.len() {
+            let more = length.max(LITTLE).min((WINDOW as usize).saturating_sub(length));
+            self.waiting.reserve_exact(more.max(bytes.len()));
+        }
+        self.waiting.extend(bytes);
     }
 }
 
@@ -113,7 +127,7 @@ impl Mux {
                 }
                 let left = stream.due.checked_sub(bytes.len() as u32);
                 stream.due = left.ok_or(Violation("more bytes than there was room for"))?;
-                stream.waiting.extend(bytes);
+                stream.keep(&bytes);
                 Ok(Heard::Changed(id))
             }
             Frame::End(id) => {
@@ -227,6 +241,9 @@ impl Mux {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let count = count.min(stream.waiting.len());
         stream.waiting.drain(..count);
+        if stream.waiting.is_empty() && stream.waiting.capacity() > LITTLE {
+            stream.waiting = VecDeque::new();
+        }
         stream.taken += count as u32;
         // Not for every byte a message.
         if stream.taken >= WINDOW / 2 && stream.theirs == Way::Flows {

@@ -4,6 +4,10 @@
 //! HTTP is taken for such only when its first line comes in one piece, as every client sends
 //! it. Programs with a language of their own may say a letter and wait for an answer, and
 //! holding that letter back would be a deadlock.
+//!
+//! On a port that is registered for TLS alone ([`is_tls_port`]) a client that speaks first has to
+//! speak TLS: whatever else it says is either for no server there or for one that reads TLS behind
+//! it (the PROXY protocol), and could then ask for any name.
 
 use super::{hello, http};
 
@@ -18,10 +22,18 @@ pub enum Verdict {
     Broken(&'static str),
 }
 
-/// Reads what a client says first and keeps it, for the server gets it too once it passes.
+/// Ports of IANA's registry on which clients begin with TLS: https, submissions, nntps, ldaps,
+/// domain-s, ftps, telnets, imaps, pop3s.
+const TLS_PORTS: [u16; 9] = [443, 465, 563, 636, 853, 990, 992, 993, 995];
+
+/// Whether a client that speaks first on this port has to speak TLS.
+pub fn is_tls_port(port: u16) -> bool {
+    TLS_PORTS.contains(&port)
+}
+
+/// Reads what a client says first. Does not keep the bytes for the server: the caller does.
 #[derive(Debug, Default)]
 pub struct Opening {
-    bytes: Vec<u8>,
     hello: hello::Reader,
     http: http::Reader,
     end: Option<Verdict>,
@@ -30,7 +42,6 @@ pub struct Opening {
 impl Opening {
     /// After a verdict other than `NeedMore` it stays.
     pub fn feed(&mut self, bytes: &[u8]) -> Verdict {
-        self.bytes.extend_from_slice(bytes);
         if self.end.is_none() {
             self.end = self.judge(bytes);
         }
@@ -55,15 +66,6 @@ impl Opening {
         };
         not_tls.and(not_http).map(|()| Verdict::Opaque)
     }
-
-    /// All that was fed, for the server.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
-    }
 }
 
 #[cfg(test)]
@@ -76,7 +78,6 @@ mod tests {
         for piece in pieces {
             last = opening.feed(piece);
         }
-        assert_eq!(opening.into_bytes(), pieces.concat());
         last
     }
 
@@ -88,6 +89,8 @@ mod tests {
             &b"SSH-2.0-OpenSSH_9.6 Debian\r\n"[..],
             b"NICK somebody\r\n",
             b"\0\0\0\x08\x04\xd2\x16\x2f",
+            b"PROXY TCP4 192.0.2.1 192.0.2.2 1 443\r\n\x16\x03\x01",
+            b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c",
             b"G",
             b"\r\n",
         ] {

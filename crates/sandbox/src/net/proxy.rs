@@ -55,6 +55,14 @@ impl Manner {
         }
     }
 
+    /// How much is kept for the server.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Forward { head } => head.capacity(),
+            Self::Tunnel | Self::Socks => 0,
+        }
+    }
+
     /// What it hears before it is closed.
     pub fn failed(&self, why: Failed<'_>) -> Vec<u8> {
         match (self, why) {

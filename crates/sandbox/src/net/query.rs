@@ -7,6 +7,7 @@
 //! port as well as the id.
 
 mod cache;
+mod queue;
 mod side;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,19 +19,23 @@ use std::time::{Duration, Instant};
 use mcp_policy::HostName;
 
 use self::cache::Cache;
+use self::queue::Queue;
 use self::side::{Finding, Side, Step};
 use super::dns::{Family, Lookup, Transport};
 use super::hosts::Hosts;
 use super::resolv::Resolv;
+use super::shares::{NOBODY, Party, Shares};
 
 /// How long an answer is kept: a lookup for each connection would be a flood, and a name
 /// that moves is to be followed.
 pub const LIFE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
-/// How long the second family is waited for once the first has addresses (RFC 8305).
+/// How long AAAA is waited for once A has addresses (RFC 8305, Resolution Delay).
 const SECOND_FAMILY: Duration = Duration::from_millis(50);
+/// How long A is waited for once AAAA has some: where IPv6 is broken there is nothing else to try.
+const LATE_V4: Duration = Duration::from_millis(250);
 /// The first round over the servers is brisk, so that a dead one costs little.
 const FIRST_PATIENCE: Duration = Duration::from_secs(2);
-/// Names that are looked up at one time; more fail at once.
+/// Names that are looked up at one time; more wait for their turn.
 const MAX_RUNNING: usize = 256;
 /// Addresses of one name that are worth trying.
 const MAX_ADDRESSES: usize = 16;
@@ -58,8 +63,6 @@ pub enum Outcome {
     NoAddress,
     /// No server gave an answer.
     Unanswered,
-    /// Too many lookups at one time.
-    Busy,
 }
 
 pub struct Resolver {
@@ -68,6 +71,9 @@ pub struct Resolver {
     random: Box<dyn FnMut() -> u16 + Send>,
     cache: Cache,
     running: BTreeMap<HostName, Running>,
+    /// How many of these are for whom.
+    shares: Shares,
+    queue: Queue,
     exchanges: HashMap<Exchange, (HostName, Family)>,
     next_exchange: u64,
     /// The server that answered last, asked first.
@@ -75,6 +81,7 @@ pub struct Resolver {
 }
 
 struct Running {
+    party: Party,
     v4: Side,
     v6: Side,
     /// When what was found so far is enough.
@@ -99,6 +106,8 @@ impl Resolver {
             random,
             cache: Cache::default(),
             running: BTreeMap::new(),
+            shares: Shares::new(MAX_RUNNING),
+            queue: Queue::default(),
             exchanges: HashMap::new(),
             next_exchange: 0,
             preferred: 0,
@@ -112,6 +121,11 @@ impl Resolver {
     /// Begins a lookup. When the name is already being looked up there is nothing to do:
     /// the one answer is for all who wait.
     pub fn resolve(&mut self, now: Instant, name: &HostName) -> Vec<Act> {
+        self.resolve_for(now, name, NOBODY)
+    }
+
+    /// The same for one of several, none of which keeps the others waiting for long.
+    pub fn resolve_for(&mut self, now: Instant, name: &HostName, party: Party) -> Vec<Act> {
         let at_once = |outcome| vec![Act::Answer { name: name.clone(), outcome }];
         if let Some(addresses) = self.hosts.addresses(name) {
             return at_once(Outcome::Addresses(in_turn(addresses)));
@@ -119,24 +133,35 @@ impl Resolver {
         if let Some(outcome) = self.cache.get(now, name) {
             return at_once(outcome);
         }
-        if self.running.contains_key(name) {
+        if self.running.contains_key(name) || self.queue.contains(name) {
             return Vec::new();
         }
-        if self.running.len() >= MAX_RUNNING {
-            return at_once(Outcome::Busy);
-        }
-        let Self { random, resolv, preferred, .. } = self;
-        let mut side = |family| {
-            let lookup = Lookup::new(random(), name, family);
-            Side::new(lookup, resolv.start, *preferred)
-        };
-        let running = Running { v4: side(Family::V4), v6: side(Family::V6), enough_at: None };
-        self.running.insert(name.clone(), running);
         let mut acts = Vec::new();
-        for family in [Family::V4, Family::V6] {
-            self.advance(now, name, family, Step::Ask, &mut acts);
+        match self.shares.has_room(party, 1) {
+            true => self.begin(now, name.clone(), party, &mut acts),
+            false => self.queue.add(name.clone(), party),
         }
         acts
+    }
+
+    /// Nobody waits for this name any more. What was asked already goes on: a program that comes
+    /// and goes is not to make more questions than one that waits.
+    pub fn forget(&mut self, name: &HostName) {
+        self.queue.remove(name);
+    }
+
+    fn begin(&mut self, now: Instant, name: HostName, party: Party, acts: &mut Vec<Act>) {
+        self.shares.take(party, 1);
+        let Self { random, resolv, preferred, .. } = self;
+        let mut side = |family| {
+            let lookup = Lookup::new(random(), &name, family);
+            Side::new(lookup, resolv.start, *preferred)
+        };
+        let (v4, v6) = (side(Family::V4), side(Family::V6));
+        self.running.insert(name.clone(), Running { party, v4, v6, enough_at: None });
+        for family in [Family::V4, Family::V6] {
+            self.advance(now, &name, family, Step::Ask, acts);
+        }
     }
 
     /// A message came for an exchange. What does not answer its question is ignored.
@@ -236,7 +261,8 @@ impl Resolver {
 
     /// Gives the answer once both families are known, or one is and the other is late.
     fn settle(&mut self, now: Instant, name: &HostName, acts: &mut Vec<Act>) {
-        let Some(Running { v4, v6, enough_at }) = self.running.get_mut(name) else { return };
+        let Some(running) = self.running.get_mut(name) else { return };
+        let Running { party, v4, v6, enough_at } = running;
         let findings = [v4.finding(), v6.finding()];
         let has_addresses = findings.iter().flatten().any(|finding| finding.has_addresses());
         let is_complete = findings.iter().all(Option::is_some);
@@ -244,20 +270,29 @@ impl Resolver {
             if !has_addresses {
                 return;
             }
-            if now < *enough_at.get_or_insert(now + SECOND_FAMILY) {
+            let patience = if findings[0].is_some() { SECOND_FAMILY } else { LATE_V4 };
+            if now < *enough_at.get_or_insert(now + patience) {
                 return;
             }
         }
-        let (outcome, life) = combine(findings);
+        let (outcome, mut life) = combine(findings);
+        if matches!(findings[0], None | Some(Finding::Unanswered)) {
+            // There may be IPv4 addresses that nobody heard of.
+            life = *LIFE.start();
+        }
         for exchange in [v4.exchange(), v6.exchange()].into_iter().flatten() {
             self.exchanges.remove(&exchange);
             acts.push(Act::Forget(exchange));
         }
+        self.shares.give_back(*party, 1);
         self.running.remove(name);
         if outcome != Outcome::Unanswered {
             self.cache.put(now, name.clone(), outcome.clone(), life);
         }
         acts.push(Act::Answer { name: name.clone(), outcome });
+        while let Some((name, party)) = self.queue.next(&self.shares) {
+            self.begin(now, name, party, acts);
+        }
     }
 }
 

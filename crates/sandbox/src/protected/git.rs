@@ -1,13 +1,17 @@
-//! As much of git's files as it takes to see where they lead. What is not understood leads nowhere, and is
-//! never harmless.
+//! The small files of git's that lead elsewhere, and which of the new ones do nothing by themselves: what is not
+//! understood is never harmless.
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use crate::file_names::real;
+use super::git_config::grammar::{self, Setting};
+use super::git_config::pathname;
+use super::git_config::programs::fits;
+use super::git_config::source::contents;
+use super::way::way;
 
-/// Larger than any that people have.
+/// Larger than any that are new.
 const LARGEST: u64 = 256 * 1024;
 
 /// Settings that run nothing, wherever they come from; `*` stands for a name of the user's.
@@ -29,15 +33,18 @@ const HARMLESS: &[&str] = &[
     "branch.*.rebase",
 ];
 
+/// What a `.git` file begins with, exactly.
+pub const GITDIR: &str = "gitdir: ";
+
 /// The text of a regular file that is not too large; no symlink is followed at its end.
-pub fn text(path: &Path) -> Option<String> {
+fn text(path: &Path) -> Option<Vec<u8>> {
     let file = open_itself(path).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > LARGEST {
         return None;
     }
-    let mut text = String::new();
-    file.take(LARGEST).read_to_string(&mut text).ok()?;
+    let mut text = Vec::new();
+    file.take(LARGEST).read_to_end(&mut text).ok()?;
     Some(text)
 }
 
@@ -55,105 +62,83 @@ fn open_itself(path: &Path) -> std::io::Result<File> {
     File::options().read(true).custom_flags(OPEN_REPARSE_POINT).open(path)
 }
 
-/// Where a file that holds one path leads: `gitdir: PATH`, or the path alone.
+/// Where a file that holds one path leads: `gitdir: PATH`, or the path alone. Links are followed, those in what it leads
+/// to are not resolved.
 pub fn pointer(file: &Path, label: &str) -> Option<PathBuf> {
-    let text = text(file)?;
-    let target = text.strip_prefix(label)?.trim_matches(['\n', '\r', ' ']);
-    if target.is_empty() || target.contains(['\n', '\0']) {
-        return None;
-    }
-    resolved(file.parent()?, target)
+    target(&contents(file).ok()??, file, label)
 }
 
-/// With links resolved where it is there, else without `..` at least.
-fn resolved(base: &Path, target: &str) -> Option<PathBuf> {
-    let joined = base.join(target);
-    if let Ok(real) = real(&joined) {
-        return Some(real);
-    }
-    let mut plain = PathBuf::new();
-    for part in joined.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    Some(plain)
+/// As [`pointer`], and no link is followed to the file.
+pub fn pointer_itself(file: &Path, label: &str) -> Option<PathBuf> {
+    target(&text(file)?, file, label)
 }
 
-/// What the settings of a git directory name: other settings, and directories and files of hooks.
-pub fn named(directory: &Path, top: Option<&Path>) -> Vec<PathBuf> {
-    let mut named = Vec::new();
-    for file in ["config", "config.worktree"] {
-        let file = directory.join(file);
-        for (key, value) in text(&file).as_deref().map(loosely).unwrap_or_default() {
-            let base = match key.as_str() {
-                "core.hookspath" | "core.fsmonitor" => top.unwrap_or(directory),
-                key if key.starts_with("include") && key.ends_with(".path") => directory,
-                _ => continue,
-            };
-            if !value.starts_with('~') {
-                named.extend(resolved(base, &value));
-            }
-        }
-    }
-    named
+/// git takes away line ends behind it, and nothing else: a blank belongs to the path.
+fn target(text: &[u8], file: &Path, label: &str) -> Option<PathBuf> {
+    let rest = text.strip_prefix(label.as_bytes())?;
+    let end = rest.iter().rposition(|c| !matches!(c, b'\n' | b'\r'))? + 1;
+    // It is a string of C.
+    let path = rest.get(..end)?.split(|c| *c == 0).next().filter(|path| !path.is_empty())?;
+    Some(file.parent()?.join(pathname::path(path)))
+}
+
+/// Whether a directory looks like one of git's, as the searches see it.
+pub fn is_directory(directory: &Path) -> bool {
+    let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
+    let is_file = |name: &str| directory.join(name).symlink_metadata().is_ok_and(|is| !is.is_dir());
+    has("HEAD") && has("commondir")
+        || has("objects") && has("refs") && (has("HEAD") || is_file("config"))
+}
+
+/// The work tree of a worktree's own git directory, by the file that names its `.git`.
+pub fn top_of_worktree(directory: &Path) -> Option<PathBuf> {
+    let link = pointer(&directory.join("gitdir"), "")?;
+    link.parent().map(|top| way(top).end)
 }
 
 /// Where the settings of a git directory say that its work tree is.
 pub fn work_tree(directory: &Path) -> Option<PathBuf> {
-    let settings = text(&directory.join("config")).as_deref().and_then(settings)?;
-    let (_, value) = settings.into_iter().rfind(|(key, _)| key == "core.worktree")?;
-    resolved(directory, &value)
+    let parsed = grammar::parse(&contents(&directory.join("config")).ok()??);
+    if parsed.bad_line.is_some() {
+        return None;
+    }
+    let is = |setting: &&Setting| setting.key == b"core.worktree";
+    let value = parsed.settings.iter().rfind(is)?.value.as_deref()?;
+    Some(way(&directory.join(pathname::path(value))).end)
 }
 
-/// Whether the settings in a file run nothing.
+/// Whether the settings in a file run nothing: those that git itself writes, in the way that it writes them, so that
+/// every version of it reads the same.
 pub fn is_harmless(file: &Path) -> bool {
-    let Some(settings) = text(file).as_deref().and_then(settings) else {
+    text(file).is_some_and(|text| is_harmless_text(&text))
+}
+
+fn is_harmless_text(text: &[u8]) -> bool {
+    let Some(settings) = std::str::from_utf8(text).ok().and_then(settings) else {
         return false;
     };
-    settings.iter().all(|(key, value)| match key.as_str() {
-        // A word before `::` is a program; so is much of what is no plain address.
-        key if fits("remote.*.url", key) || fits("branch.*.remote", key) => is_plain_address(value),
-        key => HARMLESS.iter().any(|harmless| fits(harmless, key)),
-    })
+    let parsed = grammar::parse(text);
+    let is_same = |(own, gits): (&(String, String), &Setting)| {
+        let value = gits.value.as_deref().unwrap_or(b"true");
+        own.0.as_bytes() == gits.key && own.1.as_bytes() == value
+    };
+    parsed.bad_line.is_none()
+        && parsed.settings.len() == settings.len()
+        && settings.iter().zip(&parsed.settings).all(is_same)
+        && settings.iter().all(|(key, value)| match key.as_str() {
+            // A word before `::` is a program; so is much of what is no plain address.
+            key if fits(b"remote.*.url", key.as_bytes())
+                || fits(b"branch.*.remote", key.as_bytes()) =>
+            {
+                is_plain_address(value)
+            }
+            key => HARMLESS.iter().any(|harmless| fits(harmless.as_bytes(), key.as_bytes())),
+        })
 }
 
 fn is_plain_address(address: &str) -> bool {
     let odd = |c: char| !(c.is_ascii_alphanumeric() || "/:@._-+~%".contains(c));
     !address.starts_with('-') && !address.contains("::") && !address.contains(odd)
-}
-
-fn fits(pattern: &str, key: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == key,
-        Some((head, tail)) => {
-            key.len() > head.len() + tail.len() && key.starts_with(head) && key.ends_with(tail)
-        }
-    }
-}
-
-/// As [`settings`], but what is not understood is left out: for settings of the user's own, which may be
-/// anything, and of which some lead somewhere.
-fn loosely(text: &str) -> Vec<(String, String)> {
-    let mut settings = Vec::new();
-    let mut section = String::new();
-    for line in text.lines() {
-        let mut line = line.trim();
-        if let Some((header, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-            let name = header.split([' ', '\t', '.']).next().unwrap_or_default();
-            section = name.to_ascii_lowercase();
-            line = rest.trim();
-        }
-        if let Some((key, value)) = line.split_once('=') {
-            let value = value.split(" #").next().unwrap_or_default();
-            let value = value.split(" ;").next().unwrap_or_default().replace(['"', '\\'], "");
-            let key = format!("{section}.{}", key.trim().to_ascii_lowercase());
-            settings.push((key, value.trim().to_owned()));
-        }
-    }
-    settings
 }
 
 /// Keys, their section and last part in lower case, with their values; `None` where a line is not
@@ -203,26 +188,30 @@ fn value(text: &str) -> Option<String> {
 
 /// Name and address that commits are made with, from the user's own settings.
 pub fn identity(file: &Path) -> Vec<(&'static str, String)> {
-    let Some(text) = text(file) else {
+    let Some(text) = contents(file).ok().flatten() else {
         return Vec::new();
     };
-    // The user's settings may hold what we do not read; only two lines of them matter.
     let mut found = Vec::new();
-    let mut in_user = false;
-    for line in text.lines().map(str::trim) {
-        if let Some(header) = line.strip_prefix('[') {
-            in_user = header.trim_end_matches(']').trim().eq_ignore_ascii_case("user");
-        } else if let (true, Some((key, text))) = (in_user, line.split_once('=')) {
-            let known =
-                ["name", "email"].into_iter().find(|name| key.trim().eq_ignore_ascii_case(name));
-            let plain = |value: &String| !value.chars().any(|c| c.is_control() || "<>".contains(c));
-            if let (Some(key), Some(value)) = (known, value(text.trim()).filter(plain)) {
-                found.retain(|(have, _)| *have != key);
-                found.push((key, value));
-            }
+    for setting in grammar::parse(&text).settings {
+        let key = match setting.key.as_slice() {
+            b"user.name" => "name",
+            b"user.email" => "email",
+            _ => continue,
+        };
+        // It is written down again, between quotes.
+        let plain = |value: &String| !value.chars().any(|c| c.is_control() || "<>\"\\".contains(c));
+        let value = setting.value.and_then(|value| String::from_utf8(value).ok());
+        if let Some(value) = value.filter(plain) {
+            found.retain(|(have, _)| *have != key);
+            found.push((key, value));
         }
     }
     found
+}
+
+/// Whether nothing is in a directory.
+pub fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Whether all that is in a directory of hooks are examples, which git does not run.

@@ -72,7 +72,7 @@ impl Sandbox {
         self
     }
 
-    /// Time between SIGTERM and SIGKILL after a timeout.
+    /// Time between SIGTERM and SIGKILL, after a timeout and where the launcher is told to end.
     pub fn grace(&mut self, limit: Duration) -> &mut Sandbox {
         self.permissions.grace(exact(limit));
         self

@@ -115,7 +115,8 @@ impl Running {
         self.launcher.kill().map_err(|source| doing("kill the sandbox", source))
     }
 
-    /// Asks the command to end: sends it SIGTERM. It may take its time, or refuse.
+    /// Asks the command to end: sends it SIGTERM. When its [grace](crate::Sandbox::grace) is over, or this is
+    /// called a second time, the launcher kills it and everything it started.
     pub fn terminate(&mut self) -> Result<(), Error> {
         self.launcher.terminate().map_err(|source| doing("terminate the sandbox", source))
     }

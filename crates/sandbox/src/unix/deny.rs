@@ -190,12 +190,19 @@ impl Found {
         Ok(())
     }
 
-    /// A directory whose names cannot be seen: denied, unless the command cannot get in either.
+    /// A directory whose names cannot be seen: denied, unless the command cannot get in either. One that cannot
+    /// even be looked at lies in a directory that may not be entered, and is denied with that.
     fn close(&mut self, directory: &Path, rule: usize) -> io::Result<()> {
-        let owner = lstat(directory)?.st_uid;
-        let passable = access(directory, Access::EXEC_OK).is_ok();
+        let mut closed = directory;
+        let owner = loop {
+            match (lstat(closed), closed.parent()) {
+                (Err(Errno::ACCESS), Some(above)) => closed = above,
+                (looked, _) => break looked?.st_uid,
+            }
+        };
+        let passable = access(closed, Access::EXEC_OK).is_ok();
         if passable || owner == rustix::process::geteuid().as_raw() {
-            self.0.entry(directory.to_owned()).or_insert((DeniedKind::Directory, rule));
+            self.0.entry(closed.to_owned()).or_insert((DeniedKind::Directory, rule));
         }
         Ok(())
     }

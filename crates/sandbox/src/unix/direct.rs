@@ -7,9 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::unix::locate::{
-    MOST_INTERPRETERS, Search, find, real_program, shebang, without_parents,
-};
+use crate::unix::locate::{MOST_INTERPRETERS, Search, find, real_program, shebang};
 
 /// The program and arguments that do with one exec what `program` with `argv` does with more.
 /// What the kernel does by itself is left to it.
@@ -55,7 +53,7 @@ impl Interpreter {
         if name.is_empty() {
             return Ok(None);
         }
-        let named = without_parents(search.cwd.join(OsStr::from_bytes(name)));
+        let named = search.absolute(Path::new(OsStr::from_bytes(name)));
         if named.file_name() == Some(OsStr::new("env")) {
             let (command, arguments) = asked_of_env(rest).ok_or_else(|| second_exec(script))?;
             let program = find(&command, search)?;

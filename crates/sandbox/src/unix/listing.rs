@@ -21,22 +21,27 @@ pub fn open(parent: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
 }
 
 /// Opens a directory by its whole path, no part of which may be a symlink: where others write, one can take the
-/// place of a directory at any moment.
+/// place of a directory at any moment. It is to go on from, and need not be readable.
 #[cfg(target_os = "linux")]
-pub fn open_real(path: &Path) -> Result<OwnedFd, Errno> {
+pub fn open_way(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut at = openat(CWD, "/", flags, Mode::empty())?;
     for part in path.components().filter(|part| *part != Component::RootDir) {
         at = openat(&at, part.as_os_str(), flags, Mode::empty())?;
     }
-    open(&at, ".")
+    Ok(at)
 }
 
 #[cfg(not(target_os = "linux"))]
+pub fn open_way(path: &Path) -> Result<OwnedFd, Errno> {
+    let search = OFlags::from_bits_retain((libc::O_SEARCH | libc::O_NOFOLLOW_ANY) as u32);
+    openat(CWD, path, search | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The same, for listing.
+#[cfg(test)]
 pub fn open_real(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let no_link = OFlags::from_bits_retain(libc::O_NOFOLLOW_ANY as u32);
-    openat(CWD, path, flags | no_link, Mode::empty())
+    open(&open_way(path)?, ".")
 }
 
 /// What a name stands for; `None` when it is gone.

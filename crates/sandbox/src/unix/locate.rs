@@ -8,10 +8,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
-use crate::request::Link;
+use crate::request::{Link, Unshown};
 use crate::unix::shim::{Behind, Variable, behind};
 use crate::unix::walk::{Walked, walk};
+use crate::unix::writable::Writable;
 use crate::unix::{layout, peek};
+
+mod said;
+
+use said::Said;
 
 /// A script of a script of a script … ends here, as in the kernel.
 pub const MOST_INTERPRETERS: usize = 5;
@@ -22,9 +27,36 @@ pub struct Search<'a> {
     pub home: Option<&'a Path>,
     pub cwd: &'a Path,
     pub variable: Variable<'a>,
+    pub writable: &'a Writable,
 }
 
 impl Search<'_> {
+    /// The same without the directories in which the command may put programs of its own.
+    pub fn untouched(&self) -> Search<'_> {
+        let path = self.path.iter().filter(|at| self.writable.is_untouched(&self.cwd.join(at)));
+        Search { path: path.cloned().collect(), ..*self }
+    }
+
+    /// In full, and without `..` but where it leads out of a writable place: the way there is still to be judged.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        let path = self.cwd.join(path);
+        let is_plain = !path.components().any(|part| part == Component::ParentDir);
+        match is_plain || walk(&path).is_ok_and(|way| self.writable.left_by(&way).is_some()) {
+            true => path,
+            false => without_parents(path),
+        }
+    }
+
+    /// What stands behind a stand-in. One that the command may have written is a program like any other: what it
+    /// looks up would be what the command wants to be shown.
+    fn behind(&self, file: &Path) -> Option<Behind> {
+        behind(file, self.cwd, self.variable).filter(|_| self.writable.is_untouched(file))
+    }
+
+    fn surroundings(&self, file: &Path) -> Vec<PathBuf> {
+        layout::surroundings(file, self.real_home().as_deref(), self.writable)
+    }
+
     /// What is found is compared with it, and that has no symlinks in its path.
     fn real_home(&self) -> Option<PathBuf> {
         let home = self.home?;
@@ -41,16 +73,48 @@ pub struct Located {
     pub links: Vec<Link>,
     /// Directories that belong on PATH inside, in order.
     pub directories: Vec<PathBuf>,
+    /// What would have been shown, had not something writable led to it.
+    pub unshown: Vec<Unshown>,
 }
 
-pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Error> {
+/// Why a program was not located.
+pub enum Unlocated {
+    Error(Error),
+    /// It is there, but not the command's to choose.
+    Unshown(Unshown),
+}
+
+impl From<Error> for Unlocated {
+    fn from(error: Error) -> Unlocated {
+        Unlocated::Error(error)
+    }
+}
+
+impl From<Unlocated> for Error {
+    fn from(unlocated: Unlocated) -> Error {
+        match unlocated {
+            Unlocated::Error(error) => error,
+            Unlocated::Unshown(unshown) => Error::NotExecutable {
+                why: format!("{} (add --read {})", unshown.why(), unshown.read.display()),
+                path: unshown.at,
+            },
+        }
+    }
+}
+
+pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Unlocated> {
     let program = find(command, search)?;
     let mut found = Located { program: program.clone(), ..Located::default() };
     // What the user named is shown. What a file says belongs to it may be a trap: a package can
     // write what it likes into its own files.
+    let way = way_to(&program)?;
+    let said = Said::Elsewhere.on(&program, &way, search);
+    if let Some(unshown) = said.unshown(&program, &way, search) {
+        return Err(Unlocated::Unshown(unshown));
+    }
     let real = match asked_for(command, &program, search) {
-        true => Some(found.add(&program, way_to(&program)?, search, 0)),
-        false => found.add_found(&program, search, 0)?,
+        true => Some(found.add(&program, way, &said, search, 0)),
+        false => found.add_found(&program, said, search, 0)?,
     };
     let mut real = real.ok_or_else(|| Error::NotExecutable {
         path: program,
@@ -58,7 +122,8 @@ pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Error> {
     })?;
     for depth in 1..MOST_INTERPRETERS {
         let Some(next) = interpreter(&real, search) else { break };
-        match found.add_found(&next, search, depth)? {
+        let said = Said::by(&real, search);
+        match found.add_found(&next, said, search, depth)? {
             Some(next) => real = next,
             None => break,
         }
@@ -73,19 +138,23 @@ fn way_to(file: &Path) -> Result<Walked, Error> {
 /// Whether the program is what was named, and not what a stand-in leads to.
 fn asked_for(command: &OsStr, program: &Path, search: &Search<'_>) -> bool {
     match command.as_bytes().contains(&b'/') {
-        true => program == without_parents(search.cwd.join(command)),
-        false => search
-            .path
-            .iter()
-            .any(|directory| program == without_parents(search.cwd.join(directory).join(command))),
+        true => program == search.absolute(Path::new(command)),
+        false => {
+            search.path.iter().any(|directory| program == search.absolute(&directory.join(command)))
+        }
     }
+}
+
+const COMPILED: [&[u8]; 4] =
+    [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf"];
+
+fn is_compiled(file: &Path) -> bool {
+    peek::head(file, 4).is_some_and(|head| COMPILED.iter().any(|magic| head.starts_with(magic)))
 }
 
 /// Whether the kernel could execute it; a key or a note is no program.
 fn is_program(file: &Path) -> bool {
-    const MAGIC: [&[u8]; 5] =
-        [b"\x7fELF", b"#!", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf"];
-    peek::head(file, 4).is_some_and(|head| MAGIC.iter().any(|magic| head.starts_with(magic)))
+    is_compiled(file) || peek::head(file, 2).is_some_and(|head| head == b"#!")
 }
 
 impl Located {
@@ -94,6 +163,7 @@ impl Located {
         more.shown.into_iter().for_each(|path| push_new(&mut self.shown, path));
         more.directories.into_iter().for_each(|path| push_new(&mut self.directories, path));
         more.links.into_iter().for_each(|link| push_new(&mut self.links, link));
+        more.unshown.into_iter().for_each(|unshown| push_new(&mut self.unshown, unshown));
     }
 
     /// Adds a program that something in a file led to, if it is one that may be shown: of the
@@ -102,6 +172,7 @@ impl Located {
     fn add_found(
         &mut self,
         file: &Path,
+        said: Said,
         search: &Search<'_>,
         depth: usize,
     ) -> Result<Option<PathBuf>, Error> {
@@ -114,15 +185,27 @@ impl Located {
             || self.shown.iter().any(|shown| real.starts_with(shown))
             || on_path(file)
             || on_path(real)
-            || layout::surroundings(real, search.real_home().as_deref()) != [real.as_path()];
+            || search.surroundings(real) != [real.as_path()];
         if !fits || !is_program(real) || depth >= MOST_INTERPRETERS {
             return Ok(None);
         }
-        Ok(Some(self.add(file, walked, search, depth)))
+        let said = said.on(file, &walked, search);
+        if let Some(unshown) = said.unshown(file, &walked, search) {
+            push_new(&mut self.unshown, unshown);
+            return Ok(None);
+        }
+        Ok(Some(self.add(file, walked, &said, search, depth)))
     }
 
     /// Adds a program, every symlink on the way to it, and what is around each. The file it is in the end.
-    fn add(&mut self, file: &Path, walked: Walked, search: &Search<'_>, depth: usize) -> PathBuf {
+    fn add(
+        &mut self,
+        file: &Path,
+        walked: Walked,
+        said: &Said,
+        search: &Search<'_>,
+        depth: usize,
+    ) -> PathBuf {
         if let Some(directory) = file.parent() {
             push_new(&mut self.directories, directory.to_owned());
         }
@@ -132,16 +215,26 @@ impl Located {
             if hop.starts_with("/usr") || hop.is_dir() {
                 continue;
             }
-            for place in layout::surroundings(hop, search.real_home().as_deref()) {
+            // Another environment of the user's is not the command's to choose, even where it leads to the system.
+            if !matches!(said, Said::Elsewhere) && !said::may_be_chosen(search, None, hop) {
+                continue;
+            }
+            let is_writable = search.writable.root_of(hop).is_some();
+            for place in search.surroundings(hop) {
+                let is_own = !is_writable || search.writable.is_given(&place);
                 // A link itself cannot be mounted; it is made again from `links`.
-                if fs::symlink_metadata(&place).is_ok_and(|m| !m.file_type().is_symlink()) {
+                if is_own && fs::symlink_metadata(&place).is_ok_and(|m| !m.is_symlink()) {
                     push_new(&mut self.shown, place);
                 }
             }
         }
-        if let Some(base) = virtual_environment_base(&walked.real, file) {
+        if let Some((base, config)) = virtual_environment_base(&walked.real, file) {
             // A base that is not there is the environment's own problem.
-            let _ = self.add_found(&base, search, depth + 1);
+            let said = match said {
+                Said::Elsewhere => Said::by(&config, search),
+                chosen => chosen.clone(),
+            };
+            let _ = self.add_found(&base, said, search, depth + 1);
         }
         self.links.extend(walked.links);
         walked.real
@@ -160,7 +253,7 @@ pub fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
         return Err(Error::NotFound { command: "\"\"".to_owned() });
     }
     if command.as_bytes().contains(&b'/') {
-        let path = without_parents(search.cwd.join(command));
+        let path = search.absolute(Path::new(command));
         return match executable(&path) {
             Ok(()) => Ok(real_program(path, search)),
             Err(Why::Missing) => Err(Error::NotFound { command: name }),
@@ -170,9 +263,9 @@ pub fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
     let mut refused = None;
     let mut last_resort = None;
     for directory in &search.path {
-        let path = without_parents(search.cwd.join(directory).join(command));
+        let path = search.absolute(&directory.join(command));
         match executable(&path) {
-            Ok(()) => match behind(&path, search.cwd, search.variable) {
+            Ok(()) => match search.behind(&path) {
                 Some(Behind::Program(program)) => return Ok(program),
                 Some(Behind::Elsewhere(program)) => _ = last_resort.get_or_insert(program),
                 None => return Ok(path),
@@ -199,7 +292,7 @@ pub fn without_parents(path: PathBuf) -> PathBuf {
 }
 
 pub fn real_program(path: PathBuf, search: &Search<'_>) -> PathBuf {
-    match behind(&path, search.cwd, search.variable) {
+    match search.behind(&path) {
         Some(Behind::Program(program) | Behind::Elsewhere(program)) => program,
         None => path,
     }
@@ -239,7 +332,7 @@ fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
         .split(|byte| *byte == b' ' || *byte == b'\t')
         .filter(|word| !word.is_empty())
         .map(|word| OsString::from_vec(word.to_vec()));
-    let program = without_parents(search.cwd.join(words.next()?));
+    let program = search.absolute(Path::new(&words.next()?));
     if program.file_name() != Some(OsStr::new("env")) {
         return Some(real_program(program, search));
     }
@@ -251,16 +344,17 @@ fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
     find(&command, search).ok()
 }
 
-/// The interpreter behind a Python virtual environment, which its links may not lead to.
-fn virtual_environment_base(real: &Path, file: &Path) -> Option<PathBuf> {
-    let config = peek::text(&file.parent()?.parent()?.join("pyvenv.cfg"))?;
-    let home = config.lines().find_map(|line| {
+/// The interpreter behind a Python virtual environment, which its links may not lead to, and the file that says so.
+fn virtual_environment_base(real: &Path, file: &Path) -> Option<(PathBuf, PathBuf)> {
+    let config = file.parent()?.parent()?.join("pyvenv.cfg");
+    let home = peek::text(&config)?.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "home").then(|| PathBuf::from(value.trim()))
     })?;
     let base = home.join("python3");
     // When the links already lead there, there is nothing to add.
-    (base.is_file() && walk(&base).is_ok_and(|walked| walked.real != real)).then_some(base)
+    (base.is_file() && walk(&base).is_ok_and(|walked| walked.real != real))
+        .then_some((base, config))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod deny;
 pub mod direct;
 #[cfg(test)]
 pub mod fixture;
+pub mod grants;
 pub mod layout;
 pub mod listing;
 pub mod locate;
@@ -18,3 +19,4 @@ pub mod shim;
 pub mod sockets;
 pub mod terminal;
 pub mod walk;
+pub mod writable;

@@ -3,11 +3,11 @@
 //!
 //! Every directory is listed, so that repositories in repositories, worktrees, submodules and bare
 //! repositories count as well: a git directory is known by what is in it, not by its name alone. No
-//! symlink is followed; what a protected link, a `.git` file, `core.hooksPath` or an `include` of a
-//! repository leads to is protected too, where it lies in a writable directory.
+//! symlink is followed; what a protected link, a `.git` file or git's settings lead to is protected too, where
+//! it lies in a writable directory (`protected/git_leads`).
 //!
-//! Leaves open: what git's settings outside of the project name, and other names (hard links) of a protected
-//! file that exist already, which are told.
+//! Leaves open: what variables and flags of a later git name, and other names (hard links) of a protected file that
+//! exist already, which are told.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,15 +16,18 @@ use mcp_policy::{Policy, Protect};
 
 use crate::error::Error;
 use crate::protected;
-use crate::request::{Place, Protected};
+use crate::request::{Link, Place, Protected};
 use crate::unix::walk::walk;
 
+mod descent;
 mod links;
+mod names;
 mod opening;
+mod removal;
 mod search;
 pub mod undo;
 
-use search::{Search, Unlisted};
+use search::{Mode, Search};
 
 /// What a policy protects in the places that it gives for writing.
 pub fn find(
@@ -35,7 +38,7 @@ pub fn find(
     if policy.protect.value == Protect::Nothing || write.is_empty() {
         return Ok(Vec::new());
     }
-    let search = Search::run(write, allowed, Unlisted::Protect);
+    let search = Search::run(write, allowed, Mode::Find);
     if let Some((path, why)) = search.unread.first() {
         let doing = format!("search {} for what is protected", path.display());
         return Err(Error::Io { doing, source: io::Error::other(why.clone()) });
@@ -50,5 +53,13 @@ pub fn other_names(protected: &[Protected], write: &[Place]) -> Vec<(PathBuf, Pa
 
 /// What is not protected: it need not be there yet.
 pub fn exceptions(policy: &Policy, write: &[Place]) -> Result<Vec<PathBuf>, Error> {
-    protected::exceptions(policy, write, |path| walk(path).map(|walked| walked.real))
+    protected::exceptions(policy, write, |path| {
+        let walked = walk(path)?;
+        let is_written = |link: &Link| write.iter().any(|place| link.at.starts_with(&place.path));
+        match walked.links.iter().find(|link| is_written(link)) {
+            // An earlier run may have made it, to have something else excepted.
+            Some(link) => Err(io::Error::other(format!("{} is a symlink", link.at.display()))),
+            None => Ok(walked.real),
+        }
+    })
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -16,11 +16,28 @@ pub struct Relay {
     from: Option<OwnedFd>,
     to: Option<OwnedFd>,
     buffer: Vec<u8>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    /// A socket, a pipe or a terminal, which may be slow to take something.
+    Stream,
+    /// A file that is only added to, up to this size.
+    File { most: Option<u64> },
 }
 
 impl Relay {
     pub fn new(from: OwnedFd, to: OwnedFd) -> Relay {
-        Relay { from: Some(from), to: Some(to), buffer: Vec::new() }
+        Relay { from: Some(from), to: Some(to), buffer: Vec::new(), kind: Kind::Stream }
+    }
+
+    /// To what a user has given for the command's output: a file grows to `most` bytes and no further.
+    pub fn output(from: OwnedFd, to: OwnedFd, most: Option<u64>) -> Relay {
+        let is_file = fstat(&to)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
+        let kind = if is_file { Kind::File { most } } else { Kind::Stream };
+        Relay { kind, ..Relay::new(from, to) }
     }
 
     /// The descriptor to wait for now and what for; none when the relay has ended.
@@ -76,7 +93,11 @@ impl Relay {
         if self.buffer.is_empty() {
             return;
         }
-        match write_now(to, &self.buffer) {
+        let written = match self.kind {
+            Kind::Stream => write_now(to, &self.buffer),
+            Kind::File { most } => append(to, &self.buffer, most),
+        };
+        match written {
             Ok(count) => {
                 self.buffer.drain(..count);
             }
@@ -119,6 +140,19 @@ fn write_now(to: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
+/// A file takes what it is given. As for a process of its own at its limit, nothing is added beyond it.
+fn append(to: &OwnedFd, bytes: &[u8], most: Option<u64>) -> Result<usize, Errno> {
+    let Some(most) = most else {
+        return rustix::io::write(to, bytes);
+    };
+    let size = u64::try_from(fstat(to)?.st_size).unwrap_or(u64::MAX);
+    let room = usize::try_from(most.saturating_sub(size)).unwrap_or(usize::MAX);
+    match room {
+        0 => Err(Errno::FBIG),
+        _ => rustix::io::write(to, &bytes[..bytes.len().min(room)]),
+    }
+}
+
 /// What a terminal that says it is ready takes without waiting.
 const TAKEN_AT_ONCE: usize = 256;
 
@@ -145,4 +179,23 @@ impl Pipe {
 pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
     Ok(rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?)
+}
+
+/// Whether two descriptors are of the same file: their output goes through one pipe, and stays in order.
+pub fn is_same_file(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> bool {
+    match (fstat(a), fstat(b)) {
+        (Ok(a), Ok(b)) => {
+            let is_file = FileType::from_raw_mode(a.st_mode) == FileType::RegularFile;
+            is_file && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a descriptor is of a file that may only be added to. With the descriptor itself that is no bound: whoever has
+/// it can take the flag off, shorten the file, and change its mode, times and attributes.
+pub fn is_append_only(fd: BorrowedFd<'_>) -> bool {
+    let is_file = fstat(fd)
+        .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
+    is_file && fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::APPEND))
 }

@@ -1,34 +1,27 @@
 //! Policy and command line → a request: everything that needs a look at the host.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio as ChildStdio};
 
-use mcp_policy::{NetRule, NetworkMode, Origin, Policy, Protocol, SecretRef, Sourced, Subprocess};
+use mcp_policy::{
+    CERTIFICATE_VARIABLES, NetRule, NetworkMode, Policy, Protocol, SecretRef, Sourced, Subprocess,
+};
 
 use crate::error::Error;
 use crate::identity::{self, Level};
-use crate::request::{HOME, Home, Link, Place, PlaceKind, Request, Secret, Stdio};
+use crate::request::{HOME, Home, Link, Place, Request, Secret, Stdio, Unshown};
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
-use crate::unix::locate::{Located, Search, locate, without_parents};
+use crate::unix::grants::{self, forbidden, place};
+use crate::unix::locate::{Located, Search, Unlocated, locate, without_parents};
 use crate::unix::walk::walk;
+use crate::unix::writable::Writable;
 use crate::unix::{protect, sockets};
 use crate::variables;
 use crate::wish::Wish;
-
-/// Variables whose value is a file that the program is to read.
-const FILE_VARIABLES: [&str; 5] = [
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-];
 
 /// Always on PATH inside.
 const SYSTEM_PATH: [&str; 6] =
@@ -45,10 +38,10 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         Err(_) => without_current_directory(&command, cwd.as_deref())?,
     };
     let mut links = Vec::new();
-    let mut read = grants(&policy.filesystem.read, "read", &mut links)?;
-    let mut write = grants(&policy.filesystem.write, "write", &mut links)?;
+    let (mut read, mut write) = grants::resolve(&policy, home.as_deref(), &mut links)?;
+    let writable = Writable::new(&read, &write, home.as_deref());
     let unix = match policy.network.mode.value {
-        NetworkMode::Isolated => sockets::allowed(&policy.network.unix, &mut links)?,
+        NetworkMode::Isolated => sockets::allowed(&policy.network.unix, &writable, &mut links)?,
         NetworkMode::Host => Vec::new(),
     };
     refuse_meeting_ports(&policy)?;
@@ -62,11 +55,18 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         home: host_home.as_deref(),
         cwd: &current,
         variable: &|name| std::env::var(name).ok(),
+        writable: &writable,
     };
     let mut located = locate(program, &search)?;
     for program in &programs {
+        let mut more = locate(program, &search);
+        if let Err(Unlocated::Unshown(unshown)) = more {
+            located.unshown.push(unshown);
+            // Inside, that one leads nowhere, and shells go on to the next.
+            more = locate(program, &search.untouched());
+        }
         // What is not there, or is of no installation, is the command's own problem.
-        if let Ok(more) = locate(program, &search) {
+        if let Ok(more) = more {
             located.also(more);
         }
     }
@@ -77,9 +77,10 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
     }
     links.extend(located.links.iter().cloned());
     let (mut env, held_back) = variables::inherited(&policy);
-    show_variables(&env, &mut shown, &mut links);
+    let mut unshown = std::mem::take(&mut located.unshown);
+    unshown.extend(show_variables(&env, &writable, &mut shown, &mut links));
     if policy.network.mode.value == NetworkMode::Host {
-        show_path(Path::new("/etc/resolv.conf"), &mut shown, &mut links);
+        unshown.extend(show_path(Path::new("/etc/resolv.conf"), &writable, &mut shown, &mut links));
     }
 
     let denials = Denials::find(&policy, &read, &write, &shown, home.as_deref())?;
@@ -96,8 +97,10 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         is_visible(path) || visible.iter().any(above)
     };
     let start = start_directory(cwd, &current, &is_there, &links)?;
-    let secrets = secrets(&policy)?;
-    let texts = identity::texts(identity, host_home.as_deref(), GIT_SETTINGS);
+    let secrets = secrets(&policy, &writable)?;
+    // Settings that the command may have led elsewhere are nobody's.
+    let is_own = |file: &Path| walk(file).is_ok_and(|way| writable.left_by(&way).is_none());
+    let texts = identity::texts(identity, host_home.as_deref(), GIT_SETTINGS, &is_own);
     // Not every git looks for it in /etc.
     let system_git = texts
         .first()
@@ -144,6 +147,7 @@ pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
         unprotected,
         texts,
         held_back,
+        unshown,
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd: start,
         env,
@@ -190,87 +194,39 @@ fn unique(mut links: Vec<Link>) -> Vec<Link> {
     links
 }
 
-fn grants(
-    paths: &[Sourced<PathBuf>],
-    key: &str,
+/// Shows a file that is there; one that is not is the program's own problem. What is not shown, because something
+/// writable leads to it.
+fn show_path(
+    path: &Path,
+    writable: &Writable,
+    shown: &mut Vec<Place>,
     links: &mut Vec<Link>,
-) -> Result<Vec<Place>, Error> {
-    let mut places = Vec::new();
-    for Sourced { value: path, origin } in paths {
-        let flag = match origin {
-            Origin::CommandLine { .. } => format!("--{key}"),
-            place => format!("{place}: {key}"),
-        };
-        let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
-        let walked = walk(path).map_err(|e| refuse(reason(&e)))?;
-        if let Some(why) = forbidden(&walked.real) {
-            return Err(refuse(why));
-        }
-        links.extend(walked.links);
-        places.push(place(&walked.real).map_err(refuse)?);
+) -> Option<Unshown> {
+    let walked = walk(path).ok().filter(|walked| forbidden(&walked.real).is_none())?;
+    if let Some(root) = writable.left_by(&walked) {
+        let (at, root, to) = (path.to_owned(), root.to_owned(), walked.real);
+        return Some(Unshown { at, root, read: to.clone(), to });
     }
-    Ok(places)
-}
-
-/// Why a host path is shown to nobody, whoever asks.
-fn forbidden(real: &Path) -> Option<String> {
-    for own in ["/proc", "/dev"] {
-        if real.starts_with(own) {
-            return Some(format!(
-                "the sandbox has a {own} of its own, and the host's is a way out"
-            ));
-        }
-    }
-    if real == Path::new("/") {
-        return Some("the whole host is no sandbox; name directories below /".to_owned());
-    }
-    let hides_home = Path::new(HOME).starts_with(real) && real != Path::new(HOME);
-    hides_home.then(|| "would hide the command's own HOME; name directories below it".to_owned())
-}
-
-fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            "does not exist (create it first, or leave it out)".to_owned()
-        }
-        std::io::ErrorKind::NotADirectory => "a part of it is not a directory".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
-fn place(path: &Path) -> Result<Place, String> {
-    let kind = fs::symlink_metadata(path).map_err(|e| reason(&e))?.file_type();
-    let kind = if kind.is_dir() {
-        PlaceKind::Directory
-    } else if kind.is_file() {
-        PlaceKind::File
-    } else if kind.is_socket() {
-        return Err("is a unix socket; allow it with --allow-unix".to_owned());
-    } else {
-        return Err("is neither a file nor a directory".to_owned());
-    };
-    Ok(Place { path: path.to_owned(), kind })
-}
-
-/// Shows a file that is there; one that is not is the program's own problem.
-fn show_path(path: &Path, shown: &mut Vec<Place>, links: &mut Vec<Link>) {
-    if let Ok(walked) = walk(path)
-        && forbidden(&walked.real).is_none()
-        && let Ok(place) = place(&walked.real)
-    {
+    if let Ok(place) = place(&walked.real) {
         shown.push(place);
         links.extend(walked.links);
     }
+    None
 }
 
-fn show_variables(env: &[(OsString, OsString)], shown: &mut Vec<Place>, links: &mut Vec<Link>) {
-    for (name, value) in env {
-        let path = Path::new(value);
-        let shown_anyway = ["/etc/ssl", "/etc/pki", "/usr"].iter().any(|s| path.starts_with(s));
-        if FILE_VARIABLES.iter().any(|known| name == known) && path.is_absolute() && !shown_anyway {
-            show_path(path, shown, links);
-        }
-    }
+fn show_variables(
+    env: &[(OsString, OsString)],
+    writable: &Writable,
+    shown: &mut Vec<Place>,
+    links: &mut Vec<Link>,
+) -> Vec<Unshown> {
+    let is_certificate = |name: &OsStr| CERTIFICATE_VARIABLES.iter().any(|known| name == *known);
+    let paths =
+        env.iter().filter(|(name, _)| is_certificate(name)).map(|(_, path)| Path::new(path));
+    let shown_anyway =
+        |path: &Path| ["/etc/ssl", "/etc/pki", "/usr"].iter().any(|s| path.starts_with(s));
+    let paths = paths.filter(|path| path.is_absolute() && !shown_anyway(path));
+    paths.filter_map(|path| show_path(path, writable, shown, links)).collect()
 }
 
 /// Where the located programs are, then what else of the host's PATH can be seen inside.
@@ -322,11 +278,11 @@ fn start_directory(
     })
 }
 
-fn secrets(policy: &Policy) -> Result<Vec<(OsString, Secret)>, Error> {
+fn secrets(policy: &Policy, writable: &Writable) -> Result<Vec<(OsString, Secret)>, Error> {
     let mut secrets = Vec::new();
     for (name, reference) in &policy.env.secrets {
         let bad = |why: String| Error::Input { what: format!("secret {name}"), why };
-        let value = fetch(&reference.value).map_err(bad)?;
+        let value = fetch(&reference.value, writable).map_err(bad)?;
         if value.is_empty() {
             return Err(bad(format!("{} gave an empty value", reference.value)));
         }
@@ -338,12 +294,17 @@ fn secrets(policy: &Policy) -> Result<Vec<(OsString, Secret)>, Error> {
     Ok(secrets)
 }
 
-fn fetch(reference: &SecretRef) -> Result<OsString, String> {
+fn fetch(reference: &SecretRef, writable: &Writable) -> Result<OsString, String> {
     match reference {
         SecretRef::Env(name) => std::env::var_os(AsRef::<str>::as_ref(name))
             .ok_or_else(|| format!("{name} is not set in this environment")),
         SecretRef::File(path) => {
-            let file = fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            let told = |why: String| format!("{}: {why}", path.display());
+            let file =
+                mcp_files::open(path, mcp_files::Links::Follow).map_err(|e| told(e.to_string()))?;
+            if let Some(led) = writable.led_out(path, &file) {
+                return Err(told(format!("{}; name that file itself", led.why())));
+            }
             Ok(without_newline(&bounded(file)?))
         }
         SecretRef::Command(command) => from_command(command),

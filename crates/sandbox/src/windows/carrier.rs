@@ -98,9 +98,10 @@ impl Carrier {
         let setup = Setup {
             rules: Allowlist::with_loopback(rules.map(|Sourced { value, .. }| value.clone())),
             listeners,
-            own: Box::new(|| adapters::own_addresses().unwrap_or_default()),
+            own: Box::new(adapters::own_networks),
             upstream,
             journal: Journal::new(tell),
+            memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
         Ok(Some(Carrier { way_out, ways_in, setup }))
     }

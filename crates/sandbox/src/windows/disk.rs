@@ -70,6 +70,11 @@ pub fn count_names(path: &Path) -> io::Result<u64> {
     Ok(Object::open(path, Purpose::Looking)?.look()?.names.into())
 }
 
+/// Volume and number of a file; NTFS counts how often it gave a number.
+pub fn file_id(path: &Path) -> io::Result<(u64, u64)> {
+    Ok(Object::open(path, Purpose::Looking)?.look()?.id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::error::{Error, SetupFailure};
 use crate::notices::Notices;
 use crate::plan::Plan;
+use crate::protected::Undoings;
 use crate::report::{Answer, Ending, Evidence, Report};
 use crate::request::Request;
 use crate::windows::carrier::{Carried, Carrier};
@@ -59,11 +60,11 @@ pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Rep
     let outcome = try_run(plan, request, carrier);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
-        Err(Trouble::Step(_)) => Vec::new(),
+        Err(Trouble::Step(_)) => Undoings::default(),
         _ => protect::undo(request),
     };
     match outcome {
-        Ok(report) => Ok(Report { undone, ..report }),
+        Ok(report) => Ok(report.with_undone(undone)),
         Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
         Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
@@ -217,7 +218,7 @@ fn exit_code(ending: &Ending) -> u8 {
         },
         Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
         Ending::Timeout => 124,
-        Ending::MemoryLimit => 137,
+        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
         Ending::NotStarted(_) => 125,
     }
 }

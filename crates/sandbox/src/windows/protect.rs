@@ -1,29 +1,27 @@
 //! Finds what is protected inside writable directories: once before a run, to be left read-only, and once after
 //! it, to remove what is new. The rules are those of the other systems: a git directory is known by what is in
-//! it, and what a `.git` file, `core.hooksPath`, an `include` or a link leads to is protected too, where it lies
+//! it, and what a `.git` file, git's settings or a link lead to is protected too, where it lies
 //! in a writable directory. No link or junction is followed on the way.
 //!
 //! Leaves open: the time until the end, a launcher that is killed before, and another run that swaps a directory
 //! for a junction between the look at the way and the removal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::protect::{Spot, reason};
+use mcp_policy::protect::{Spot, is_of_others, reason, reason_in};
 use mcp_policy::{Policy, Protect};
 
 use crate::error::Error;
+use crate::file_id;
 use crate::file_names::real;
-use crate::protected::{
-    self, GIT_LINK, GIT_PLACE, UNREAD, git, is_harmless, is_named_git, is_part_of,
+use crate::protected::git_leads::{
+    self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable, UserSettings,
 };
-use crate::report::Undone;
+use crate::protected::{self, GIT_LINK, GIT_PLACE, UNREAD, Undoings, is_harmless, is_named_git};
 use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
-
-/// Directories in directories: more is nobody's project.
-const DEEPEST: usize = 128;
 
 /// What a policy protects in the places that it gives for writing.
 pub fn find(
@@ -34,7 +32,7 @@ pub fn find(
     if policy.protect.value == Protect::Nothing || write.is_empty() {
         return Ok(Vec::new());
     }
-    let search = Search::run(write, allowed);
+    let search = Search::run(write, allowed, Believe::All);
     // Only the top of a place is not protected as a whole then, or nothing could be written.
     if let Some((path, why)) =
         search.unread.iter().find(|(path, _)| !search.found.contains_key(path))
@@ -51,51 +49,102 @@ pub fn exceptions(policy: &Policy, write: &[Place]) -> Result<Vec<PathBuf>, Erro
 }
 
 /// Looks for what is new in protected places, and removes it. Everything of the run is dead by then.
-pub fn undo(request: &Request) -> Vec<Undone> {
+pub fn undo(request: &Request) -> Undoings {
+    let mut undoings = Undoings::default();
     if !request.protects() {
-        return Vec::new();
+        return undoings;
     }
-    let search = Search::run(&request.write, &request.unprotected);
-    let shown = |path: &Path| path.to_string_lossy().into_owned();
-    let mut undone = Vec::new();
+    let closed = request.protected.iter().filter(|old| old.guarded == Guarded::ReadOnly);
+    let known: BTreeSet<PathBuf> =
+        closed.filter(|old| is_same(old)).map(|old| old.path.clone()).collect();
+    let search = Search::run(&request.write, &request.unprotected, Believe::ReadOnly(&known));
+    let old: BTreeMap<&Path, &Protected> =
+        request.protected.iter().map(|old| (old.path.as_path(), old)).collect();
     for new in search.protected() {
-        let was_there = request.protected.iter().any(|old| is_part_of(&new, old));
-        if was_there
-            || new.guarded == Guarded::InPlace
-            || new.why == UNREAD
-            || is_harmless(&new, request)
-        {
+        if new.guarded == Guarded::InPlace || new.why == UNREAD || is_old(&new, &old) {
             continue;
         }
-        let failed = remove(&new.path).err().map(|error| error.to_string());
-        undone.push(Undone { path: shown(&new.path), why: new.why, failed });
+        if is_harmless(&new, request) {
+            continue;
+        }
+        // Something else was there before: it may be the user's, and nothing of it is lost.
+        if old.contains_key(new.path.as_path()) {
+            match set_aside(&new.path, "mcp-aside") {
+                Ok(aside) => undoings.set_aside(&new.path, &aside),
+                Err(e) => undoings.left(&new.path, &new.why, e.to_string()),
+            }
+            continue;
+        }
+        match remove(&new.path) {
+            Ok(()) => undoings.removed(&new.path, &new.why),
+            Err(e) => undoings.left(&new.path, &new.why, e.to_string()),
+        }
     }
-    let was_unread = |path: &Path| request.protected.iter().any(|old| path.starts_with(&old.path));
-    for (path, why) in search.unread.iter().filter(|(path, _)| !was_unread(path)) {
-        undone.push(Undone {
-            path: shown(path),
-            why: "it may hold settings that were not there before".to_owned(),
-            failed: Some(format!("could not be searched: {why}")),
-        });
+    for (path, why) in search.unread.iter().filter(|(path, _)| nearest(path, &old).is_none()) {
+        let may = "it may hold settings that were not there before";
+        undoings.left(path, may, format!("could not be searched: {why}"));
     }
-    undone
+    undoings
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+/// What was there before at a path or above it.
+fn nearest<'a>(path: &Path, old: &BTreeMap<&Path, &'a Protected>) -> Option<&'a Protected> {
+    let above = old.range(..=path).next_back();
+    above.filter(|(above, _)| path.starts_with(above)).map(|(_, old)| *old)
+}
+
+/// Whether something was there before, or lies in something that was; by its file, not by its name alone.
+fn is_old(new: &Protected, old: &BTreeMap<&Path, &Protected>) -> bool {
+    nearest(&new.path, old).is_some_and(|old| {
+        is_same(old) && (old.guarded == Guarded::ReadOnly || new.path == old.path)
+    })
+}
+
+/// Whether the file is there that was there before.
+fn is_same(old: &Protected) -> bool {
+    match (old.id, file_id::of(&old.path)) {
+        (Some(old), Some(now)) => old.is_same(&now),
+        _ => true,
+    }
+}
+
+/// Gives something a name that nobody acts on.
+fn set_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
     // Another run that may write here could have put a link in the place of a directory on the way.
     if path.parent().is_none_or(|above| !real(above).is_ok_and(|real| real == above)) {
         return Err(io::Error::other("a link leads there"));
     }
-    let kind = match fs::symlink_metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        looked => looked?.file_type(),
-    };
-    match kind {
-        kind if kind.is_dir() => fs::remove_dir_all(path),
-        // A link to a directory is removed as one, and as a file elsewhere.
-        kind if kind.is_symlink() => fs::remove_file(path).or_else(|_| fs::remove_dir(path)),
-        _ => fs::remove_file(path),
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for number in 0..64 {
+        let number = if number > 0 { format!("-{number}") } else { String::new() };
+        let aside = path.with_file_name(format!("{name}.{word}{number}"));
+        if fs::symlink_metadata(&aside).is_err() {
+            fs::rename(path, &aside)?;
+            return Ok(aside);
+        }
     }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if let Err(e) = fs::symlink_metadata(path)
+        && e.kind() == io::ErrorKind::NotFound
+    {
+        return Ok(());
+    }
+    // Nothing of it counts any more while it is being removed, or when that fails.
+    let aside = set_aside(path, "mcp-removed")?;
+    let kind = fs::symlink_metadata(&aside)?.file_type();
+    let removed = match kind {
+        kind if kind.is_dir() => fs::remove_dir_all(&aside),
+        // A link to a directory is removed as one, and as a file elsewhere.
+        kind if kind.is_symlink() => fs::remove_file(&aside).or_else(|_| fs::remove_dir(&aside)),
+        _ => fs::remove_file(&aside),
+    };
+    removed.map_err(|e| {
+        let name = aside.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        io::Error::other(format!("renamed to {name}, but not removed: {e}"))
+    })
 }
 
 #[derive(Default)]
@@ -110,19 +159,13 @@ struct Here {
     path: PathBuf,
     is_top: bool,
     is_git: bool,
-    depth: usize,
-}
-
-/// Somewhere that something protected leads to.
-struct Led {
-    path: PathBuf,
-    is_git: bool,
-    why: &'static str,
+    /// In a directory of packages and the like.
+    is_of_others: bool,
 }
 
 impl Search {
     /// Searches writable places; nothing in `allowed` or below it counts.
-    fn run(write: &[Place], allowed: &[PathBuf]) -> Search {
+    fn run(write: &[Place], allowed: &[PathBuf], believe: Believe<'_>) -> Search {
         let mut search = Search::default();
         let is_directory = |place: &&Place| place.kind == PlaceKind::Directory;
         let roots: Vec<&Path> =
@@ -131,47 +174,71 @@ impl Search {
             search.enter(root, true, is_named_git(root), allowed);
         }
         // What git directories point to may be git directories in turn.
+        let user = UserSettings::of_the_caller();
         let mut done = 0;
         loop {
-            let led = search.leads(&roots, allowed);
-            if led.len() <= done {
+            let Leads { leads, unreadable } = search.leads(&roots, allowed, believe, &user);
+            if leads.len() <= done {
+                // After a run such settings are old, or gone.
+                if matches!(believe, Believe::All) {
+                    unreadable.into_iter().for_each(|settings| search.refuse(settings));
+                }
                 return search;
             }
-            done = led.len();
-            for Led { path, is_git, why } in led {
-                if is_git && !search.repositories.contains_key(&path) {
-                    search.enter(&path, false, true, allowed);
-                } else if !is_git && let Ok(looked) = fs::symlink_metadata(&path) {
-                    search.add(path, looked.file_type(), Guarded::ReadOnly, why, allowed);
-                }
+            done = leads.len();
+            leads.into_iter().for_each(|lead| search.follow(lead, allowed));
+        }
+    }
+
+    fn follow(&mut self, lead: Lead, allowed: &[PathBuf]) {
+        if lead.role == Role::Git {
+            if !self.repositories.contains_key(&lead.path) {
+                self.enter(&lead.path, false, true, allowed);
             }
+            return;
+        }
+        let Ok(looked) = fs::symlink_metadata(&lead.path) else { return };
+        if lead.role == Role::Whole || !looked.is_dir() {
+            self.add(lead.path, looked.file_type(), Guarded::ReadOnly, lead.why, allowed);
+        }
+    }
+
+    /// Nobody knows what such settings name.
+    fn refuse(&mut self, settings: Unreadable) {
+        if let Some(directory) = settings.whole() {
+            let whole = (DeniedKind::Directory, Guarded::ReadOnly, UNREAD);
+            self.found.insert(directory.to_owned(), whole);
+        } else {
+            self.unread.push((settings.file, settings.why));
         }
     }
 
     /// What is protected, outermost only.
     fn protected(&self) -> Vec<Protected> {
         let mut kept: Vec<Protected> = Vec::new();
+        // Sorted by names: what is inside of something comes right after it.
+        let mut closed: Option<&Path> = None;
         for (path, (kind, guarded, why)) in &self.found {
-            let holds = |above: &Protected| {
-                above.guarded == Guarded::ReadOnly && path.starts_with(&above.path)
-            };
-            if !kept.iter().any(holds) {
-                let (kind, guarded) = (*kind, *guarded);
-                kept.push(Protected { path: path.clone(), kind, guarded, why: (*why).to_owned() });
+            if closed.is_some_and(|above| path.starts_with(above)) {
+                continue;
             }
+            closed = Some(path.as_path()).filter(|_| *guarded == Guarded::ReadOnly);
+            let (path, kind, guarded) = (path.clone(), *kind, *guarded);
+            let id = file_id::of(&path);
+            kept.push(Protected { path, kind, guarded, why: (*why).to_owned(), id });
         }
         kept
     }
 
     fn enter(&mut self, root: &Path, is_top: bool, is_git: bool, allowed: &[PathBuf]) {
-        let mut pending = vec![Here { path: root.to_owned(), is_top, is_git, depth: 0 }];
+        let mut pending =
+            vec![Here { path: root.to_owned(), is_top, is_git, is_of_others: !is_top }];
         while let Some(here) = pending.pop() {
             let is_closed = |(_, guarded, _): &(_, Guarded, _)| *guarded == Guarded::ReadOnly;
             if is_within(&here.path, allowed) || self.found.get(&here.path).is_some_and(is_closed) {
                 continue;
             }
             match list(&here.path) {
-                _ if here.depth > DEEPEST => self.leave_out(&here, "is nested too deep"),
                 Ok(names) => self.take(&here, names, allowed, &mut pending),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 Err(e) => self.leave_out(&here, &e.to_string()),
@@ -196,18 +263,26 @@ impl Search {
         pending: &mut Vec<Here>,
     ) {
         let has = |wanted: &str| names.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
-        let looks_like_git = has("HEAD") && (has("commondir") || has("objects") && has("refs"));
+        let is_config = |(name, kind): &(String, FileType)| {
+            name.eq_ignore_ascii_case("config") && !kind.is_dir()
+        };
+        let has_config = names.iter().any(is_config);
+        let looks_like_git = has("HEAD") && has("commondir")
+            || has("objects") && has("refs") && (has("HEAD") || has_config);
         let is_git = here.is_git || looks_like_git;
         if is_git {
             let top = here.path.parent().filter(|_| is_named_git(&here.path));
             self.repositories.entry(here.path.clone()).or_insert(top.map(Path::to_owned));
         }
         let is_top = here.is_top || has(".git");
+        let own = here.path.file_name().map(|name| name.as_encoded_bytes());
         for (name, kind) in names {
             let path = here.path.join(&name);
-            let of = |spot: Spot| reason(spot, name.as_bytes());
-            let why = of(Spot::GitDirectory).filter(|_| is_git);
-            if let Some(why) = why.or_else(|| of(Spot::Top).filter(|_| is_top)) {
+            let of_git = reason(Spot::GitDirectory, name.as_bytes()).filter(|_| is_git);
+            let of_top = || reason(Spot::Top, name.as_bytes()).filter(|_| is_top);
+            let counts = is_top || !here.is_of_others;
+            let of_any = || reason_in(Spot::Anywhere, own, name.as_bytes()).filter(|_| counts);
+            if let Some(why) = of_git.or_else(of_top).or_else(of_any) {
                 self.add(path, kind, Guarded::ReadOnly, why, allowed);
                 continue;
             }
@@ -223,7 +298,9 @@ impl Search {
                 && here.path.iter().any(|part| part.eq_ignore_ascii_case(".git"));
             if kind.is_dir() && !holds_objects {
                 let is_git = is_named_git(&path);
-                pending.push(Here { path, is_top: false, is_git, depth: here.depth + 1 });
+                // What is in a git directory is checked out nowhere.
+                let is_of_others = here.is_of_others || is_git || is_of_others(name.as_bytes());
+                pending.push(Here { path, is_top: false, is_git, is_of_others });
             }
         }
     }
@@ -247,34 +324,25 @@ impl Search {
     }
 
     /// Where links, `.git` files and settings lead, in writable places.
-    fn leads(&self, roots: &[&Path], allowed: &[PathBuf]) -> Vec<Led> {
-        let mut leads = Vec::new();
+    fn leads(
+        &self,
+        roots: &[&Path],
+        allowed: &[PathBuf],
+        believe: Believe<'_>,
+        user: &UserSettings,
+    ) -> Leads {
+        let repositories = &self.repositories;
+        let (git_links, links) = (Vec::new(), Vec::new());
+        let mut found = Found { repositories, git_links, links, roots, allowed, believe };
         for (path, (kind, guarded, why)) in &self.found {
-            let is_git = *why == GIT_LINK && is_named_git(path);
-            let target = match kind {
-                DeniedKind::Link => real(path).ok(),
-                DeniedKind::File if is_git => git::pointer(path, "gitdir:"),
-                _ => None,
-            };
-            if let Some(path) = target.filter(|_| *guarded == Guarded::ReadOnly) {
-                leads.push(Led { path, is_git, why });
+            match kind {
+                _ if *guarded == Guarded::InPlace => {}
+                _ if *why == GIT_LINK && is_named_git(path) => found.git_links.push(path.clone()),
+                DeniedKind::Link if *why != ON_THE_WAY => found.links.push((path.clone(), *why)),
+                _ => {}
             }
         }
-        for (path, top) in &self.repositories {
-            if let Some(common) = git::pointer(&path.join("commondir"), "") {
-                leads.push(Led { path: common, is_git: true, why: GIT_LINK });
-            }
-            for named in git::named(path, top.as_deref()) {
-                leads.push(Led { path: named, is_git: false, why: "git runs what it holds" });
-            }
-        }
-        // A root itself cannot be protected, or nothing could be written.
-        let is_below = |path: &Path| {
-            roots.iter().any(|root| path.starts_with(root) && path != *root)
-                && !roots.iter().any(|root| root.starts_with(path))
-        };
-        leads.retain(|led| is_below(&led.path) && !is_within(&led.path, allowed));
-        leads
+        git_leads::follow(&found, user)
     }
 }
 

@@ -45,7 +45,7 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
     if !env.iter().any(|(name, _)| name.eq_ignore_ascii_case("PATH")) {
         env.push(("PATH".into(), path));
     }
-    let texts = identity::texts(identity, git_home().as_deref(), Level::Home);
+    let texts = identity::texts(identity, git_home().as_deref(), Level::Home, &|_| true);
     Ok(Request {
         secrets: secrets::fetch_all(&policy)?,
         texts,
@@ -58,6 +58,7 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
         protected,
         unprotected,
         held_back,
+        unshown: Vec::new(),
         home: home.map_or(Home::Ephemeral, Home::Kept),
         cwd: start,
         env,

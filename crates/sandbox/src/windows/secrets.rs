@@ -1,7 +1,6 @@
 //! Values that a policy names and does not hold.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
@@ -34,7 +33,8 @@ fn fetch(reference: &SecretRef) -> Result<OsString, String> {
         SecretRef::Env(name) => std::env::var_os(AsRef::<str>::as_ref(name))
             .ok_or_else(|| format!("{name} is not set in this environment")),
         SecretRef::File(path) => {
-            let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            let file = mcp_files::open(path, mcp_files::Links::Follow)
+                .map_err(|e| format!("{}: {e}", path.display()))?;
             text(file)
         }
         SecretRef::Command(command) => {

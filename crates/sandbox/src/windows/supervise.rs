@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::report::{Ending, Usage};
+use crate::termination::{Due, Termination};
 use crate::windows::apply::BREAK_MARK;
 use crate::windows::relay::Input;
 use crate::windows::sys::console::{CLOSE, INTERRUPT, TERMINATE};
@@ -20,6 +21,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const GONE: Duration = Duration::from_secs(10);
 const SIGINT: i32 = 2;
 const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
 const SIGXCPU: i32 = 24;
 
 #[derive(Debug, Default)]
@@ -38,11 +40,9 @@ pub struct Supervisor<'a> {
     pub job: &'a Job,
     pub port: &'a Port,
     pub process: Process,
-    pub limits: Limits,
     pub input: Option<Input>,
     pub started: Instant,
-    /// Since when it is asked to end: the time is up, or somebody has pressed Ctrl-C.
-    asked: Option<Instant>,
+    termination: Termination,
     ending: Option<Ending>,
     active: u64,
     most: u64,
@@ -57,14 +57,16 @@ impl<'a> Supervisor<'a> {
         limits: Limits,
         input: Option<Input>,
     ) -> Supervisor<'a> {
+        let started = Instant::now();
+        let mut termination = Termination::new(limits.timeout, limits.grace);
+        termination.start(started);
         Supervisor {
             job,
             port,
             process,
-            limits,
             input,
-            started: Instant::now(),
-            asked: None,
+            started,
+            termination,
             ending: None,
             active: 0,
             most: 0,
@@ -101,11 +103,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn pause(&self) -> Duration {
-        let end = match (self.asked, self.limits.timeout) {
-            (Some(since), _) => since.checked_add(self.limits.grace),
-            (None, Some(timeout)) => self.started.checked_add(timeout),
-            (None, None) => None,
-        };
+        let end = self.termination.next();
         let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
         // Rounded up: a wait that is too short by a fraction would spin.
         left.min(LOOK) + Duration::from_millis(1)
@@ -124,13 +122,14 @@ impl<'a> Supervisor<'a> {
                 self.kill();
             }
             // The first one is the command's to obey, with its own code where it has one; the second is an order.
-            Event::Wake(INTERRUPT) if self.asked.is_some() => {
-                self.end(Ending::Signaled(SIGINT));
-                self.kill();
+            Event::Wake(INTERRUPT) => {
+                let due = self.termination.on_signal(SIGINT, Instant::now());
+                self.carry_out(due);
             }
-            Event::Wake(INTERRUPT) => self.ask(Instant::now()),
-            // It may take its time, or refuse.
-            Event::Wake(TERMINATE) => self.send_break(),
+            Event::Wake(TERMINATE) => {
+                let due = self.termination.on_signal(SIGTERM, Instant::now());
+                self.carry_out(due);
+            }
             Event::Wake(CLOSE) => {
                 self.end(Ending::Signaled(SIGKILL));
                 self.kill();
@@ -150,29 +149,29 @@ impl<'a> Supervisor<'a> {
     }
 
     fn keep_time(&mut self) {
-        let now = Instant::now();
-        if let Some(since) = self.asked {
-            if now.duration_since(since) >= self.limits.grace {
-                // Of a timeout it is known already.
-                self.end(Ending::Signaled(SIGINT));
-                self.kill();
-            }
-            return;
-        }
-        let Some(timeout) = self.limits.timeout else { return };
-        if now.duration_since(self.started) >= timeout {
+        let due = self.termination.on_time(Instant::now());
+        if due == Due::Ask {
             self.end(Ending::Timeout);
-            self.ask(now);
         }
+        self.carry_out(due);
     }
 
-    /// Asks the command to end; when the grace is over, it is ended.
-    fn ask(&mut self, now: Instant) {
-        self.asked = Some(now);
-        if let Some(input) = &self.input {
-            input.close();
+    fn carry_out(&mut self, due: Due) {
+        match due {
+            Due::Nothing => {}
+            Due::Ask => {
+                if let Some(input) = &self.input {
+                    input.close();
+                }
+                self.send_break();
+            }
+            Due::Kill => {
+                if let Some(ending) = self.termination.ending() {
+                    self.end(ending);
+                }
+                self.kill();
+            }
         }
-        self.send_break();
     }
 
     /// Asks the command to end, as Ctrl-Break does in a console. Only somebody in that console can, so it is

@@ -15,6 +15,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("kill_ends_the_tree", kill_ends_the_tree),
     ("drop_ends_the_tree", drop_ends_the_tree),
     ("terminate_reaches_the_command", terminate_reaches_the_command),
+    ("terminate_kills_what_does_not_end", terminate_kills_what_does_not_end),
     ("killed_program_takes_its_sandboxes_along", killed_program_takes_its_sandboxes_along),
     ("a_thread_that_ends_does_not", a_thread_that_ends_does_not),
     ("caller_that_ignores_its_children", caller_that_ignores_its_children),
@@ -90,6 +91,27 @@ fn terminate_reaches_the_command() -> Outcome {
     BufReader::new(running.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
     running.terminate()?;
     same(&running.wait()?.ending, &Ending::Exited(9))
+}
+
+fn terminate_kills_what_does_not_end() -> Outcome {
+    let scratch = Scratch::new()?;
+    let beat = scratch.path().join("beat");
+    let script = format!("trap '' TERM; while :; do echo >> {}; sleep 0.02; done", beat.display());
+    // The grace kills, or a second request.
+    for (grace, requests) in [(Duration::from_millis(300), 1), (LONG * 100, 2)] {
+        let mut running = shell(&script).write(scratch.path()).grace(grace).spawn()?;
+        for _ in 0..requests {
+            let before = beats(scratch.path());
+            // Two at the same moment count as one.
+            std::thread::sleep(Duration::from_millis(200));
+            holds(within(LONG, || beats(scratch.path()) > before), || "no heart".to_owned())?;
+            running.terminate()?;
+        }
+        let ending = running.wait_timeout(LONG)?.map(|outcome| outcome.ending);
+        same(&ending, &Some(Ending::Signaled(15)))?;
+        is_still(scratch.path())?;
+    }
+    Ok(())
 }
 
 /// This program in another part.

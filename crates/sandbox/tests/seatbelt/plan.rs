@@ -109,7 +109,10 @@ fn every_boundary_is_tried_from_inside() {
 
 #[test]
 fn root_is_refused() {
-    let facts = MacFacts { caller: Caller { uid: 0, gid: 0, invoker: None }, ..MacFacts::usual() };
+    let facts = MacFacts {
+        caller: Caller { uid: 0, gid: 0, invoker: None, rootless: None },
+        ..MacFacts::usual()
+    };
     let plan = macos::plan(&request(policy(|f| f)), &facts);
     assert!(plan.boundary_gaps().any(|(control, _)| control == Control::Privileges));
 }

@@ -16,6 +16,7 @@ fn project(protect: Protect, allowed: &[&str]) -> Request {
         kind,
         guarded,
         why: String::new(),
+        id: None,
     };
     request.protected = vec![
         place(".git", DeniedKind::Directory, Guarded::InPlace),

@@ -44,6 +44,7 @@ pub fn request(policy: Policy) -> Request {
         other_names: Vec::new(),
         texts: Vec::new(),
         held_back: Vec::new(),
+        unshown: Vec::new(),
         home: Home::Ephemeral,
         cwd: "/home/mcp".into(),
         env: vec![],

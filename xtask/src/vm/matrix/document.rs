@@ -10,11 +10,14 @@ use super::Cell;
 use super::cell::{Controls, Doctor, Tried};
 use super::host::Kind;
 use crate::Result;
+use crate::vm::document::Marks;
 use crate::vm::guest::User;
 use crate::vm::kernel::Kernel;
 
-const BEGIN: &str = "<!-- host-matrix:begin (cargo xtask vm matrix --write) -->";
-const END: &str = "<!-- host-matrix:end -->";
+const MARKS: Marks = Marks {
+    begin: "<!-- host-matrix:begin (cargo xtask vm matrix --write) -->",
+    end: "<!-- host-matrix:end -->",
+};
 
 const HOSTS: &str = "| Linux | host | as a user | tests as a user | as root | tests as root |";
 const CONTROLS: &str = "| control |";
@@ -146,22 +149,14 @@ fn controls(outcomes: &[Outcome]) -> String {
     text
 }
 
-fn between(document: &str) -> Result<(&str, &str, &str)> {
-    let (before, rest) =
-        document.split_once(BEGIN).ok_or("docs/SECURITY.md has no host-matrix:begin")?;
-    let (inside, after) = rest.split_once(END).ok_or("docs/SECURITY.md has no host-matrix:end")?;
-    Ok((before, inside, after))
-}
-
 pub fn replaced(document: &str, table: &str) -> Result<String> {
-    let (before, _, after) = between(document)?;
-    Ok(format!("{before}{BEGIN}\n{table}{END}{after}"))
+    MARKS.replaced(document, table)
 }
 
 /// Whether what stands between the marks can have been made by [`render`]: every kind of host on
 /// every kernel, and every letter explained.
 pub fn check(document: &str) -> Result<()> {
-    let (_, inside, _) = between(document)?;
+    let inside = MARKS.between(document)?;
     let rows = |head: &str| -> Vec<Vec<&str>> {
         let lines = inside.lines().skip_while(|line| !line.starts_with(head));
         lines.take_while(|line| line.starts_with('|')).map(fields).collect()
@@ -240,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_was_written_passes_the_check_and_damage_does_not() {
-        let document = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
+        let document = format!("before\n{}\nold\n{}\nafter\n", MARKS.begin, MARKS.end);
         assert!(check(&document).is_err());
         let written = replaced(&document, &render(&known())).unwrap();
         check(&written).unwrap();

@@ -1,9 +1,12 @@
 //! A reference → a package in the store, from wherever it is.
 
+use std::net::{IpAddr, UdpSocket};
+
 use mcp_package::manifest::{Origin, ServerJson};
 use mcp_package::registry::{Http, Kept, Oci, PUBLIC, Public, PublicKey, Scheme, signature_tag};
-use mcp_package::store::{Addition, ImageManifest, MINISIG, Staging, Stored};
+use mcp_package::store::{Addition, ImageManifest, MINISIG, Source, Staging, Stored, Under};
 use mcp_package::{Digest, Named, Reference, Repository, Store, Which};
+use mcp_sandbox::net::address;
 
 use super::install;
 use crate::args::package::Fetching;
@@ -12,12 +15,12 @@ use crate::progress::Progress;
 use crate::{paths, render};
 
 const LARGEST_BUNDLE: u64 = 2 << 30;
-const LARGEST_SIGNATURE: u64 = 64 << 10;
+pub const LARGEST_SIGNATURE: u64 = 64 << 10;
 
 pub fn fetch(store: &Store, reference: &Reference, how: &Fetching) -> Result<Digest, Failure> {
     match reference {
         Reference::Path(path) => {
-            Err(Failure::Usage(format!("{}: is not to be fetched", path.display())))
+            Err(Failure::Usage(format!("{}: is not to be fetched", render::path(path))))
         }
         Reference::Named(_) | Reference::Oci(_) => from_registry(store, reference, how),
         Reference::Official(named) => from_public(store, reference, named, how),
@@ -26,8 +29,52 @@ pub fn fetch(store: &Store, reference: &Reference, how: &Fetching) -> Result<Dig
     }
 }
 
+/// Who is asked for a reference, where that is said: by the reference itself, or by the registry that is set.
+pub fn source(reference: &Reference, how: &Fetching) -> Result<Option<Source>, Failure> {
+    Ok(match reference {
+        Reference::Oci(repository) => Some(Source::oci(repository)),
+        Reference::Named(_) if how.registry.is_some() => {
+            Some(Source::oci(&place(reference, how.registry.as_deref())?))
+        }
+        Reference::Official(_) => Some(Source::Public(public_registry())),
+        _ => None,
+    })
+}
+
+fn public_registry() -> String {
+    let base = std::env::var("MCP_PUBLIC_REGISTRY").unwrap_or_else(|_| PUBLIC.to_owned());
+    base.trim_end_matches('/').to_owned()
+}
+
+/// An entry of the public registry, for what it says to install.
+#[derive(Clone, Copy)]
+pub struct Listed<'a> {
+    pub server_json: &'a str,
+    pub source: &'a Source,
+}
+
 pub fn http() -> Http {
     Http::new(mcp_sandbox::net::lookup::addresses)
+}
+
+/// Whether anybody could reach it, and not only who is on this machine or beside it.
+pub fn is_public(ip: IpAddr) -> bool {
+    // What can be bound to is an address of this machine's own.
+    let is_own = || UdpSocket::bind((ip, 0)).is_ok();
+    let elsewhere = address::Networks::default();
+    address::judge(ip, Some(&elsewhere)) == address::Judgement::Public && !is_own()
+}
+
+/// For an address that an entry of a registry names. On the registry's own host a person configured it.
+fn http_for(url: &str, base: &str) -> Http {
+    let host = |url: &str| {
+        let rest = url.split_once("://").map(|(_, rest)| rest)?;
+        rest.split(['/', '?', '#']).next().map(str::to_ascii_lowercase)
+    };
+    match host(url) == host(base) {
+        true => http(),
+        false => Http::public_only(mcp_sandbox::net::lookup::addresses, is_public),
+    }
 }
 
 pub fn kept() -> Kept {
@@ -92,7 +139,11 @@ fn from_registry(store: &Store, reference: &Reference, how: &Fetching) -> Result
             );
         }
     }
-    refuse_moved_tag(store, reference, &digest)?;
+    let source = Source::oci(&place);
+    let names = names(reference, &digest);
+    let under = Under::Names { names: &names, source: &source };
+    store.check_free(&under, Some(&digest))?;
+    refuse_moved_tag(store, reference, &source, &digest)?;
     let manifest = ImageManifest::read(&bytes)?;
     check_version(reference, &manifest)?;
     let signature = signature(&mut oci, &digest)?;
@@ -115,13 +166,8 @@ fn from_registry(store: &Store, reference: &Reference, how: &Fetching) -> Result
             blobs.push((layer.digest, path));
         }
     }
-    let addition = Addition {
-        names: &names(reference, &digest),
-        manifest: &bytes,
-        blobs: &blobs,
-        source: &format!("oci://{}/{}", place.host, place.path),
-        signature: signature.as_deref(),
-    };
+    let addition =
+        Addition { under, manifest: &bytes, blobs: &blobs, signature: signature.as_deref() };
     Ok(store.add(&addition)?)
 }
 
@@ -140,13 +186,18 @@ fn names(reference: &Reference, digest: &Digest) -> Vec<String> {
 }
 
 /// A version is said once. What moves is `latest`.
-fn refuse_moved_tag(store: &Store, reference: &Reference, digest: &Digest) -> Result<(), Failure> {
+fn refuse_moved_tag(
+    store: &Store,
+    reference: &Reference,
+    source: &Source,
+    digest: &Digest,
+) -> Result<(), Failure> {
     let is_version = match reference {
         Reference::Named(Named { which: Which::Version(_), .. }) => true,
         Reference::Oci(repository) => repository.tag.as_deref().is_some_and(|tag| tag != "latest"),
         _ => false,
     };
-    match store.find(reference)? {
+    match store.find(reference, Some(source))? {
         Some(stored) if is_version && stored.digest != *digest => Err(mcp_package::Error::digest(
             format_args!("{reference} in the registry"),
             &stored.digest,
@@ -241,22 +292,31 @@ fn from_public(
         )));
     }
     let http = self::http();
-    let base = std::env::var("MCP_PUBLIC_REGISTRY").unwrap_or_else(|_| PUBLIC.to_owned());
+    let base = public_registry();
+    let source = Source::Public(base.clone());
     let text = Public::new(&http, &base)?.server(&named.name, &named.which)?;
     let server = ServerJson::read(&text)?;
+    let listed = Listed { server_json: &text, source: &source };
     match &server.origin {
-        Origin::Npm(package) => install::npm(store, reference, package, Some(&text), how),
-        Origin::Pypi(package) => install::pypi(store, reference, package, Some(&text), how),
+        Origin::Npm(package) => install::npm(store, reference, package, Some(listed), how),
+        Origin::Pypi(package) => install::pypi(store, reference, package, Some(listed), how),
         Origin::Mcpb { url, sha256 } => {
             let staging: Staging = store.staging()?;
             let path = staging.path().join("download");
             let mut progress = Progress::new(&format!("fetching {reference}"));
-            http.download(url, sha256, LARGEST_BUNDLE, &path, &mut |done, total| {
-                progress.at(done, Some(total).filter(|total| *total > 0));
-            })?;
+            http_for(url, &base).download(
+                url,
+                sha256,
+                LARGEST_BUNDLE,
+                &path,
+                &mut |done, total| {
+                    progress.at(done, Some(total).filter(|total| *total > 0));
+                },
+            )?;
             drop(progress);
             let names = [reference.to_string(), format!("{}@{}", named.name, server.version)];
-            Ok(store.add_bundle(&path, &names, url, Some(&text))?)
+            let under = Under::Names { names: &names, source: &source };
+            Ok(store.add_bundle(&path, under, Some(&text))?)
         }
     }
 }

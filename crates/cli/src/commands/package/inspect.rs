@@ -23,8 +23,12 @@ pub fn run(args: &Inspect) -> Result<u8, Failure> {
         Reference::Path(path) => package::on_disk(path)?,
         _ => {
             let store = open_store()?;
+            // Of another source than the one that was asked for there is nothing to be shown.
+            if let Some(source) = fetch::source(&reference, &args.fetching)? {
+                store.find(&reference, Some(&source))?;
+            }
             let found = stored::find(&store, &args.reference)?;
-            package::from_store(&reference.name(), &found.name, store.ready(&found.digest)?)?
+            package::from_store(&reference.name(), &found, store.ready(&found.digest)?)?
         }
     };
     show(&located, args)
@@ -52,6 +56,7 @@ fn show(located: &Located, args: &Inspect) -> Result<u8, Failure> {
         let value = json!({
             "name": manifest.name, "version": manifest.version, "description": manifest.description,
             "reference": located.identity.reference, "digest": located.identity.digest,
+            "source": located.source.as_ref().map(ToString::to_string),
             "root": located.root.to_string_lossy(),
             "command": manifest.server.command, "args": manifest.server.args,
             "asks": wishes.iter().map(|ask| json!({"what": ask.text, "flag": ask.flag})).collect::<Vec<_>>(),
@@ -70,6 +75,9 @@ fn show(located: &Located, args: &Inspect) -> Result<u8, Failure> {
         |key: &str, value: &str| text += &format!("  {key:<10} {}\n", render::plain(value));
     line("about", &manifest.description);
     line("digest", &located.identity.digest.to_string());
+    if let Some(source) = &located.source {
+        line("from", &source.to_string());
+    }
     line("files", &located.root.to_string_lossy());
     line(
         "starts",

@@ -14,13 +14,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mcp_files::Links;
 use mcp_package::archive::Effort;
-use mcp_package::install::{Index, rule};
+use mcp_package::install::{Index, may_be_named, rule};
 use mcp_package::manifest::MCPB;
-use mcp_package::store::Staging;
+use mcp_package::store::{Staging, Under};
 use mcp_package::{Digest, Reference, Store, Take, pack};
 use mcp_sandbox::{Bytes, Sandbox};
 
+use crate::commands::package::fetch;
 use crate::failure::Failure;
 use crate::paths;
 use crate::{progress, render};
@@ -61,11 +63,7 @@ impl Work {
     /// What the installation wrote: a file and not a link, which could lead anywhere.
     fn read(&self, name: &str) -> Result<String, Failure> {
         let path = self.path(name);
-        let metadata = fs::symlink_metadata(&path).map_err(|e| Failure::file(&path, &e))?;
-        if !metadata.is_file() || metadata.len() > 64 << 20 {
-            return Err(Failure::Refused(format!("{name}: is not a file of a sensible size")));
-        }
-        fs::read_to_string(&path).map_err(|e| Failure::file(&path, &e))
+        mcp_files::read_text(&path, 64 << 20, Links::Refuse).map_err(|e| Failure::file(&path, &e))
     }
 
     fn remove(&self, name: &str) {
@@ -91,20 +89,19 @@ impl Work {
         &self,
         store: &Store,
         manifest: &str,
-        names: &[String],
-        source: &str,
+        under: Under<'_>,
         server_json: Option<&str>,
     ) -> Result<Digest, Failure> {
         self.write(MCPB, manifest)?;
         let bundle = self.staging.path().join("bundle");
         let file = fs::File::create(&bundle).map_err(|e| Failure::file(&bundle, &e))?;
         pack(&self.directory, Take::Everything, Effort::Quick, std::io::BufWriter::new(file))?;
-        Ok(store.add_bundle(&bundle, names, source, server_json)?)
+        Ok(store.add_bundle(&bundle, under, server_json)?)
     }
 }
 
 /// Opens the way to an index and to the hosts its metadata names. A person configured the index, so
-/// its own addresses may be private ones; those of other hosts may not.
+/// its own addresses may be private ones; those of other hosts may not, by name or as an address.
 fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
     let (host, port) = (index.host(), index.port());
     sandbox.allow_net(rule(&host, port));
@@ -116,7 +113,14 @@ fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
         }
     }
     for (name, port) in files.iter().filter(|(name, _)| *name != host) {
-        sandbox.allow_net(rule(name, *port));
+        if may_be_named(name, fetch::is_public) {
+            sandbox.allow_net(rule(name, *port));
+        } else {
+            render::say(&render::plain(&format!(
+                "the index says that files are on {}, which is not a public address: not reached",
+                rule(name, *port)
+            )));
+        }
     }
 }
 
@@ -188,8 +192,14 @@ fn refuse_signature(
     }
 }
 
-fn file_text(path: &Path) -> Option<String> {
-    fs::read_to_string(path).ok()
+/// A configuration of another program's: none where there is no such file. One that cannot be read is
+/// told, since without it another index would be asked.
+fn file_text(path: &Path) -> Result<Option<String>, Failure> {
+    match mcp_files::read_text(path, 4 << 20, Links::Follow) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Failure::input(path, &e)),
+    }
 }
 
 #[cfg(all(test, unix))]

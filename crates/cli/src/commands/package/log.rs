@@ -1,5 +1,6 @@
 //! `mcp log`: what was run, and how it ended.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::args::package::Log;
@@ -22,7 +23,9 @@ pub fn run(args: &Log) -> Result<u8, Failure> {
     };
     // Before the rest is read: nothing falls between the two.
     let mut tail = args.follow.then(|| reader::Tail::new(&path));
-    let mut found: Vec<_> = reader::all(&path).into_iter().filter(is_wanted).collect();
+    let read = reader::all(&path);
+    tell_torn(read.torn);
+    let mut found: Vec<_> = read.entries.into_iter().filter(is_wanted).collect();
     let surplus = found.len().saturating_sub(args.last.unwrap_or(LAST));
     found.drain(..surplus);
     for one in &found {
@@ -33,9 +36,20 @@ pub fn run(args: &Log) -> Result<u8, Failure> {
     };
     loop {
         std::thread::sleep(Duration::from_millis(250));
-        for one in tail.news().iter().filter(|one| is_wanted(one)) {
+        let news = tail.news();
+        tell_torn(news.torn);
+        for one in news.entries.iter().filter(|one| is_wanted(one)) {
             show(one, args);
         }
+    }
+}
+
+fn tell_torn(count: usize) {
+    let lines = if count == 1 { "line is" } else { "lines are" };
+    if count > 0 {
+        render::say(&format!(
+            "{count} {lines} not whole (something ended while writing), and left out"
+        ));
     }
 }
 
@@ -53,28 +67,54 @@ fn has_failed(event: &Event) -> bool {
 
 fn show((line, entry): &(String, Entry), args: &Log) {
     if args.json {
-        render::print(&format!("{line}\n"));
+        render::print(&(mcp_policy::text::serialized(line) + "\n"));
         return;
     }
     let paint = Paint::stdout();
     let name = entry.what.reference.as_deref().unwrap_or(&entry.what.program);
+    let name = [entry.what.verb.as_str(), name].join(" ");
     let what = match &entry.event {
         Event::Start => "started".to_owned(),
-        Event::End { exit_code, how, usage, .. } => {
+        Event::End { exit_code, how, usage, blocked, rules, .. } => {
             let text = format!(
-                "{how} {exit_code} after {:.1} s, {:.1} s of processor",
-                usage.wall_seconds, usage.cpu_seconds
+                "{} {exit_code} after {:.1} s, {:.1} s of processor",
+                render::plain(how),
+                usage.wall_seconds,
+                usage.cpu_seconds
             );
-            if *exit_code == 0 { paint.good(&text) } else { paint.warn(&text) }
+            let text = if *exit_code == 0 { paint.good(&text) } else { paint.warn(&text) };
+            text + &told(", guard: ", rules) + &told(", blocked: ", &counted(blocked))
         }
-        Event::Refused { exit_code, why } => paint.bad(&format!("refused ({why}, {exit_code})")),
+        Event::Refused { exit_code, why, rules } => {
+            let text = format!("refused ({}, {exit_code})", render::plain(why));
+            paint.bad(&text) + &told(", rule: ", rules)
+        }
     };
-    render::print(&format!(
-        "{}  {:>7}  {}  {what}\n",
-        utc(entry.time),
-        entry.pid,
-        render::plain(name)
-    ));
+    let name = render::plain(name.trim());
+    render::print(&format!("{}  {:>7}  {name}  {what}\n", utc(entry.time), entry.pid));
+}
+
+/// Where there is something to be told: the first few, and how many more there are.
+fn told(title: &str, words: &[String]) -> String {
+    const MOST: usize = 4;
+    if words.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<String> = words.iter().take(MOST).map(|word| render::plain(word)).collect();
+    let more = match words.len().checked_sub(MOST) {
+        Some(more @ 1..) => format!(" and {more} more"),
+        _ => String::new(),
+    };
+    format!("{title}{}{more}", shown.join(", "))
+}
+
+/// What was refused, and how often where that was more than once.
+fn counted(blocked: &BTreeMap<String, u64>) -> Vec<String> {
+    let one = |(to, times): (&String, &u64)| match times {
+        1 => to.clone(),
+        times => format!("{to} ({times} times)"),
+    };
+    blocked.iter().map(one).collect()
 }
 
 /// `2026-11-16 00:13:27Z`, from the days since 1970 (the civil calendar, without leap seconds).

@@ -29,7 +29,7 @@ pub fn login(args: &Login) -> Result<u8, Failure> {
     oci.check()?;
     let kept = Kept { own: paths::credentials(), others: Vec::new() };
     let path = kept.keep(host, &user, &password)?;
-    render::say(&format!("credentials for {host} are kept in {} (mode 0600)", path.display()));
+    render::say(&format!("credentials for {host} are kept in {} (mode 0600)", render::path(&path)));
     Ok(0)
 }
 

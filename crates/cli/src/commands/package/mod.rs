@@ -12,6 +12,7 @@ mod stored;
 use std::path::{Path, PathBuf};
 
 use mcp_package::bundle;
+use mcp_package::store::{Source, Under};
 use mcp_package::{Reference, Store};
 use serde_json::json;
 
@@ -67,7 +68,7 @@ fn pack(args: &Pack) -> Result<u8, Failure> {
     }
     render::print(&render::printable(&format!(
         "{}  {} {}, {} files, {}\n{}\n",
-        to.display(),
+        render::path(&to),
         bundle.name,
         bundle.version,
         packed.files,
@@ -112,22 +113,30 @@ fn take_in(store: &Store, path: &Path) -> Result<mcp_package::Digest, Failure> {
     if path.is_dir() {
         return Err(Failure::Usage(format!(
             "{}: is a directory; pack it first, or run it as it is",
-            path.display()
+            render::path(path)
         )));
     }
     let bundle = bundle::look(path)?;
     let own = format!("{}@{}", bundle.name, bundle.version);
+    let shown = path.display();
     match own.parse() {
-        Ok(Reference::Named(_) | Reference::Official(_)) => {}
+        Ok(Reference::Named(_)) => {}
+        Ok(Reference::Official(_)) => {
+            return Err(Failure::Refused(render::plain(&format!(
+                "{shown}: calls itself {own}, and names with a dot before the slash are the public MCP registry's; \
+                 run it with mcp run {shown}, or get the registry's with mcp pull {own}",
+            ))));
+        }
         _ => {
             return Err(Failure::Usage(format!(
                 "{}: its name \"{}\" has no namespace, so it cannot be stored under it; run it as {}",
-                path.display(),
+                render::path(path),
                 bundle.name,
-                path.display()
+                render::path(path)
             )));
         }
     }
-    let digest = store.add_bundle(path, &[own], &path.to_string_lossy(), None)?;
-    Ok(digest)
+    let real = paths::real(path).map_err(|e| Failure::input(path, &e))?;
+    let under = Under::Names { names: &[own], source: &Source::file(&real) };
+    Ok(store.add_bundle(path, under, None)?)
 }

@@ -99,7 +99,7 @@ fn password(key: &std::path::Path) -> Result<String, Failure> {
     }
     match std::env::var("MCP_KEY_PASSWORD") {
         Ok(password) => Ok(password),
-        Err(_) => super::login::hidden(&format!("password of {}: ", key.display())),
+        Err(_) => super::login::hidden(&format!("password of {}: ", render::path(key))),
     }
 }
 

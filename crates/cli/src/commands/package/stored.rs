@@ -21,7 +21,7 @@ pub fn list(args: &List) -> Result<u8, Failure> {
             .iter()
             .map(|one| {
                 json!({"reference": one.name, "digest": one.digest, "size": store.size(&one.digest),
-                       "added": seconds(one.added), "source": one.source, "signed": one.signature.is_some()})
+                       "added": seconds(one.added), "source": one.source.as_ref().map(ToString::to_string), "signed": one.signature.is_some()})
             })
             .collect();
         render::print(&(to_json(&list) + "\n"));
@@ -37,8 +37,12 @@ pub fn list(args: &List) -> Result<u8, Failure> {
         let digest: String = one.digest.to_string().chars().take(19).collect();
         let size = render::rounded_bytes(store.size(&one.digest));
         let name = format!("{:<width$}", render::plain(&one.name));
+        let lacks = match one.source {
+            Some(_) => "",
+            None => "  (from an older mcp, which did not note its source: pull it again)",
+        };
         render::print(&format!(
-            "{name}  {}  {size:>9}  {}\n",
+            "{name}  {}  {size:>9}  {}{lacks}\n",
             paint.faint(&digest),
             age(one.added)
         ));
@@ -111,15 +115,15 @@ pub fn verify(args: &Verify) -> Result<u8, Failure> {
     let mut code = 0;
     let paint = Paint::stdout();
     for stored in found {
-        let checked =
-            store.verify(&stored.digest).map_err(Failure::from).and_then(|()| {
-                match &args.require_signature {
-                    Some(key) => {
-                        fetch::check_signature(&store, &stored, &stored.name.parse()?, key)
-                    }
-                    None => Ok(()),
-                }
-            });
+        let signature = |()| match &stored.signature {
+            Some(digest) => store.read_blob(digest, fetch::LARGEST_SIGNATURE).map(drop),
+            None => Ok(()),
+        };
+        let whole = store.verify(&stored.digest).and_then(signature);
+        let checked = whole.map_err(Failure::from).and_then(|()| match &args.require_signature {
+            Some(key) => fetch::check_signature(&store, &stored, &stored.name.parse()?, key),
+            None => Ok(()),
+        });
         let name = render::plain(&stored.name);
         match checked {
             Ok(()) => render::print(&format!("{} {name} {}\n", paint.good("[✓]"), stored.digest)),

@@ -1,11 +1,12 @@
 //! A manifest asks, a person grants: on the terminal, with `--yes`, or by flags and config before.
-//! A yes is remembered with the package's digest; another version that asks for more asks again.
+//! A yes is remembered for the package's source, name and digest: another version asks again, and so does
+//! another package of the same name.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
 
-use mcp_package::store::Grant;
-use mcp_package::{Ask, Digest};
+use mcp_package::Ask;
+use mcp_package::store::Holder;
 use mcp_policy::{Defaults, Layer, Policy};
 
 use crate::args::Run;
@@ -14,10 +15,9 @@ use crate::failure::Failure;
 use crate::render;
 
 pub struct Question<'a> {
-    /// What the answer is remembered under.
-    pub package: &'a str,
+    /// Whom the answer is remembered for.
+    pub holder: Holder<'a>,
     pub shown: &'a str,
-    pub digest: Digest,
     pub asks: Vec<Ask>,
 }
 
@@ -33,37 +33,41 @@ pub fn settle(
         return Ok(Vec::new());
     }
     let store = open_store()?;
-    let before = store.grants().find(question.package);
-    let granted = before.as_ref().map(|grant| grant.granted.clone()).unwrap_or_default();
+    let granted = store.grants().find(&question.holder);
     let news: Vec<&Ask> = open.iter().copied().filter(|ask| !granted.contains(&ask.text)).collect();
     let agreed: Vec<&Ask> = if news.is_empty() || args.package.yes {
         open
     } else if args.package.without_grants {
         open.into_iter().filter(|ask| granted.contains(&ask.text)).collect()
     } else {
-        ask(question, &news, &granted)?;
+        ask(question, &news, &store.grants().of_others(&question.holder))?;
         open
     };
     let is_new = !news.is_empty() && !args.package.without_grants;
-    let is_other = before.is_some_and(|grant| grant.digest != question.digest);
-    if (is_new || is_other) && !args.starting.explain {
-        let granted: BTreeSet<String> =
-            agreed.iter().map(|ask| ask.text.clone()).chain(granted).collect();
-        let package = question.package.to_owned();
-        store.grants().remember(&Grant { package, digest: question.digest, granted })?;
+    if is_new && !args.starting.explain {
+        let granted = agreed.iter().map(|ask| ask.text.clone()).chain(granted).collect();
+        store.grants().remember(&question.holder, granted)?;
     }
     Ok(agreed.into_iter().map(Ask::granted).collect())
 }
 
-fn ask(question: &Question<'_>, news: &[&Ask], granted: &BTreeSet<String>) -> Result<(), Failure> {
+/// `others` is what other versions have: what this one asks for beyond that is marked.
+fn ask(question: &Question<'_>, news: &[&Ask], others: &BTreeSet<String>) -> Result<(), Failure> {
     let shown = render::plain(question.shown);
-    let head = match granted.is_empty() {
-        true => format!("{shown} asks for"),
-        false => format!("{shown} asks for more than was granted before"),
+    let is_more = news.iter().any(|ask| !others.contains(&ask.text));
+    let head = match (others.is_empty(), is_more) {
+        (true, _) => format!("{shown} asks for"),
+        (false, true) => format!("{shown} asks for more than was granted to another version"),
+        (false, false) => format!("{shown} asks for what was granted to another version"),
+    };
+    let line = |ask: &Ask| match (others.is_empty(), others.contains(&ask.text)) {
+        (true, _) => ask.text.clone(),
+        (false, true) => format!("  {}", ask.text),
+        (false, false) => format!("+ {}", ask.text),
     };
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let flags: Vec<&str> = news.iter().map(|ask| ask.flag.as_str()).collect();
-        let list = lines(news, |ask| ask.text.clone());
+        let list = lines(news, line);
         return Err(Failure::Refused(format!(
             "not started: {head}:\n{list}\n     \
              give it with {}\n     \
@@ -71,12 +75,7 @@ fn ask(question: &Question<'_>, news: &[&Ask], granted: &BTreeSet<String>) -> Re
             flags.join(" ")
         )));
     }
-    render::say(&format!(
-        "{head}:\n{}",
-        lines(news, |ask| {
-            if granted.is_empty() { ask.text.clone() } else { format!("+ {}", ask.text) }
-        })
-    ));
+    render::say(&format!("{head}:\n{}", lines(news, line)));
     eprint!("{} grant it, and remember that? [y/N] ", render::prefix());
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);

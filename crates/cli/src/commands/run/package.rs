@@ -8,11 +8,12 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use mcp_files::Links;
 use mcp_package::install::is_uv;
 use mcp_package::manifest::{Files, Given, Launch, Manifest, Places, Platform, Scene, ServerJson};
-use mcp_package::store::{self, Ready, Store};
+use mcp_package::store::{self, Holder, Ready, Source, Store, Stored, Under};
 use mcp_package::{Digest, Reference};
-use mcp_policy::{Defaults, Layer, LayerKind, Policy};
+use mcp_policy::{CERTIFICATE_VARIABLES, Defaults, Layer, LayerKind, Policy};
 
 use super::grant;
 use super::runtime::Needs;
@@ -58,22 +59,15 @@ pub struct Identity {
 /// A package's files, and who it is.
 pub struct Located {
     pub identity: Identity,
-    /// What grants are remembered under.
+    /// What grants are remembered under, with the source and the digest.
     pub name: String,
+    /// None for what an older `mcp` stored without it; that is shown, and not run.
+    pub source: Option<Source>,
     pub root: PathBuf,
     pub files: Files,
     pub server_json: Option<ServerJson>,
     ready: Option<Ready>,
 }
-
-/// Variables that name a file to be shown inside. Whoever sets one shows a file.
-const SHOWING: [&str; 5] = [
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-];
 
 /// A package that was changed may fail by that alone: then this is what there is to say.
 fn telling(ready: Option<&Ready>, failure: Failure) -> Failure {
@@ -117,24 +111,85 @@ fn asked(located: &Located, args: &Run) -> Result<(Policy, Vec<OsString>, Needs)
     let launch = manifest.launch(&Scene { places: &places, given: &given, cwd: &cwd })?;
 
     let mut layers = vec![own_layer(&located.root, &launch)?, launch.given.clone()];
-    layers.extend(layers::of_people(&args.permissions)?);
+    let mut people = layers::of_people(&args.permissions)?;
+    layers.append(&mut people.layers);
     layers.extend(launch.asks.iter().cloned());
+    let source = located.source.as_ref().ok_or_else(|| without_source(located))?;
+    let digest = located.identity.digest;
     let question = grant::Question {
-        package: &located.name,
-        shown: &format!("{} {}", manifest.name, manifest.version),
-        digest: located.identity.digest,
+        holder: Holder { source, package: &located.name, digest },
+        shown: &shown(located, source, &manifest),
         asks: mcp_package::asks(&launch.asks),
     };
     let granted = grant::settle(&question, &layers, args)?;
     // First, so that what people say later replaces it.
     layers.splice(0..0, granted);
     let policy = Policy::merge(&layers, Defaults::run())?;
+    people.check(&policy)?;
 
     let mut command = vec![program(&launch.program, &located.root)?];
     command.extend(launch.args.iter().map(OsString::from));
+    if let Some(name) = &args.package.program {
+        choose_program(&mut command, name, located)?;
+    }
     command.extend(args.command.iter().cloned());
-    let needs = Needs { package: question.shown.to_owned(), runtimes: manifest.runtimes.clone() };
+    let package = format!("{} {}", manifest.name, manifest.version);
+    let needs = Needs { package, runtimes: manifest.runtimes.clone() };
     Ok((policy, command, needs))
+}
+
+/// Another program of an npm package than the one named like it.
+fn choose_program(command: &mut [OsString], name: &str, located: &Located) -> Result<(), Failure> {
+    let package = located.name.strip_prefix("npm:").map(|name| {
+        match name.get(1..).and_then(|t| t.find('@')) {
+            Some(at) => &name[..=at],
+            None => name,
+        }
+    });
+    let shown = render::plain(name);
+    let (Some(package), [_, script, ..]) = (package, &mut *command) else {
+        return Err(Failure::Usage(format!(
+            "--bin {shown}: a program can be chosen for packages of npm only; {} starts the one it is named for",
+            render::plain(&located.name)
+        )));
+    };
+    let directory = located.root.join("node_modules").join(package);
+    let programs = mcp_package::install::npm_programs(package, &directory)?;
+    match programs.iter().find(|(known, _)| known == name) {
+        Some((_, path)) => {
+            *script = directory.join(path).into();
+            Ok(())
+        }
+        None => {
+            let names: Vec<&str> = programs.iter().map(|(name, _)| name.as_str()).collect();
+            Err(Failure::Usage(format!(
+                "{package} has no program {shown}; it has: {} (mcp run --bin NAME npm:{package})",
+                render::plain(&names.join(", "))
+            )))
+        }
+    }
+}
+
+/// What people asked for and who has it come first: what a package calls itself is its own word.
+fn shown(located: &Located, source: &Source, manifest: &Manifest) -> String {
+    let reference = &located.identity.reference;
+    let from = match source {
+        Source::File(path) if path == reference => String::new(),
+        Source::Oci { .. } if reference.starts_with("oci://") => String::new(),
+        source => format!(" (from {source})"),
+    };
+    let own = match located.name == manifest.name {
+        true => String::new(),
+        false => format!(", which calls itself {} {},", manifest.name, manifest.version),
+    };
+    format!("{reference}{from}{own}")
+}
+
+fn without_source(located: &Located) -> Failure {
+    Failure::Refused(format!(
+        "{} is from an older mcp, which did not note its source; get it again with mcp pull",
+        render::plain(&located.identity.reference)
+    ))
 }
 
 /// The same package with its dependencies, where it is of the type that leaves them to others.
@@ -149,11 +204,16 @@ fn finished(located: Located, args: &Run) -> Result<Located, Failure> {
         )));
     }
     let store = open_store()?;
-    match uv_bundle::find(&store, &located.identity.digest)? {
-        Some(stored) => {
-            let made = from_store(&located.name, &stored.name, store.hold(&stored.digest)?)?;
-            // To people and in the log it is what they asked for.
-            Ok(Located { identity: located.identity, ..made })
+    match store.derived(&located.identity.digest)? {
+        Some(made) => {
+            let ready = store.hold(&made)?;
+            // To people, to grants and in the log it is what they asked for.
+            Ok(Located {
+                root: ready.root.clone(),
+                files: store::read_manifests(&ready.root)?,
+                ready: Some(ready),
+                ..located
+            })
         }
         // Once for the package, once for this.
         None if args.starting.explain || args.package.fetched > 1 => {
@@ -180,7 +240,8 @@ fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
         return on_disk(path);
     }
     let store = open_store()?;
-    let stored = match store.find(&reference)? {
+    let source = fetch::source(&reference, &args.package.fetching)?;
+    let stored = match store.find(&reference, source.as_ref())? {
         Some(stored) => stored,
         None if args.package.fetched > 0 => {
             return Err(Failure::Refused(format!(
@@ -189,10 +250,16 @@ fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
         }
         None if args.starting.explain => {
             return Err(Failure::Refused(format!(
-                "{reference} is not in the store, and --explain fetches nothing; get it with mcp pull {reference}"
+                "{reference} is not in the store{}, and --explain fetches nothing; get it with mcp pull {reference}",
+                older(&store, &reference)
             )));
         }
         None => {
+            if !older(&store, &reference).is_empty() {
+                render::say(&format!(
+                    "{reference} is from an older mcp, which did not note its source: getting it again"
+                ));
+            }
             fetch::fetch(&store, &reference, &args.package.fetching)?;
             // Again from the start: TLS, its memory and its threads have no place in a launcher.
             return Err(again());
@@ -202,14 +269,23 @@ fn locate(args: &Run, word: &OsStr) -> Result<Located, Failure> {
         fetch::check_signature(&store, &stored, &reference, key)?;
     }
     let held = store.hold(&stored.digest)?;
-    from_store(&reference.name(), &stored.name, held)
+    from_store(&reference.name(), &stored, held)
 }
 
-pub fn from_store(name: &str, reference: &str, mut ready: Ready) -> Result<Located, Failure> {
+/// What is there under the name without a source is as good as nothing.
+fn older(store: &Store, reference: &Reference) -> &'static str {
+    match store.get(reference) {
+        Ok(stored) if stored.source.is_none() => " with its source",
+        _ => "",
+    }
+}
+
+pub fn from_store(name: &str, stored: &Stored, mut ready: Ready) -> Result<Located, Failure> {
     let server_json = ready.server_json.take().map(|text| ServerJson::read(&text)).transpose()?;
     Ok(Located {
-        identity: Identity { reference: reference.to_owned(), digest: ready.digest },
+        identity: Identity { reference: stored.name.clone(), digest: ready.digest },
         name: name.to_owned(),
+        source: stored.source.clone(),
         root: ready.root.clone(),
         files: store::read_manifests(&ready.root)?,
         server_json,
@@ -224,8 +300,9 @@ pub fn on_disk(path: &Path) -> Result<Located, Failure> {
         _ => path.to_owned(),
     };
     let real = paths::real(&path).map_err(|e| Failure::input(&path, &e))?;
-    let name =
-        real.to_str().ok_or_else(|| Failure::Usage(format!("{}: is not UTF-8", real.display())))?;
+    let name = real
+        .to_str()
+        .ok_or_else(|| Failure::Usage(format!("{}: is not UTF-8", render::path(&real))))?;
     if real.is_dir() {
         let files = store::read_manifests(&real)?;
         // There is no digest of a directory that is being worked on; what it asks for has one.
@@ -233,6 +310,7 @@ pub fn on_disk(path: &Path) -> Result<Located, Failure> {
         return Ok(Located {
             identity: Identity { reference: name.to_owned(), digest },
             name: name.to_owned(),
+            source: Some(Source::file(&real)),
             files,
             server_json: None,
             ready: None,
@@ -240,22 +318,31 @@ pub fn on_disk(path: &Path) -> Result<Located, Failure> {
         });
     }
     let store = open_store()?;
-    let digest = bundle_in_store(&store, &real, name)?;
-    from_store(name, name, store.hold(&digest)?)
+    let stored = bundle_in_store(&store, &real, name)?;
+    from_store(name, &stored, store.hold(&stored.digest)?)
 }
 
 /// Hashed at every start; taken in only when it is another one.
-fn bundle_in_store(store: &Store, path: &Path, name: &str) -> Result<Digest, Failure> {
-    if let Some(stored) = store.list()?.into_iter().find(|stored| stored.name == name)
+fn bundle_in_store(store: &Store, path: &Path, name: &str) -> Result<Stored, Failure> {
+    let source = Source::file(path);
+    let find = || -> Result<Option<Stored>, Failure> {
+        let is_it = |one: &Stored| one.name == name && one.source.as_ref() == Some(&source);
+        Ok(store.list()?.into_iter().find(is_it))
+    };
+    if let Some(stored) = find()?
         && let Ok(manifest) = store.manifest(&stored.digest)
     {
-        let file = std::fs::File::open(path).map_err(|e| Failure::input(path, &e))?;
+        let file = mcp_files::open(path, Links::Follow).map_err(|e| Failure::input(path, &e))?;
         let (digest, _) = Digest::of_reader(file).map_err(|e| Failure::input(path, &e))?;
         if manifest.bundle()?.digest == digest {
-            return Ok(stored.digest);
+            return Ok(stored);
         }
     }
-    Ok(store.add_bundle(path, &[name.to_owned()], name, None)?)
+    let names = [name.to_owned()];
+    store.add_bundle(path, Under::Names { names: &names, source: &source }, None)?;
+    find()?.ok_or_else(|| {
+        Failure::Refused(format!("{}: was removed from the store meanwhile", render::plain(name)))
+    })
 }
 
 /// The manifest, and what its variables stand for.
@@ -282,7 +369,8 @@ pub fn read(located: &Located) -> Result<(Manifest, Places), Failure> {
 
 /// What a desktop calls its directories: `XDG_DESKTOP_DIR="$HOME/Schreibtisch"`.
 fn user_directory(home: &Path, variable: &str) -> Option<PathBuf> {
-    let text = std::fs::read_to_string(home.join(".config/user-dirs.dirs")).ok()?;
+    let file = home.join(".config/user-dirs.dirs");
+    let text = mcp_files::read_text(&file, 1 << 20, Links::Follow).ok()?;
     let line =
         text.lines().find_map(|line| line.trim().strip_prefix(variable)?.strip_prefix('='))?;
     let value = line.trim().trim_matches('"');
@@ -300,7 +388,7 @@ fn own_layer(root: &Path, launch: &Launch) -> Result<Layer, Failure> {
     let set = launch.asks.iter().flat_map(|layer| &layer.env.set);
     let set = set.map(|(name, value)| (name.clone(), value.value.clone()));
     for (name, value) in set.chain(launch.env.clone()) {
-        if SHOWING.contains(&name.as_str()) {
+        if CERTIFICATE_VARIABLES.contains(&name.as_str()) {
             return Err(Failure::Refused(format!(
                 "the package sets {name}, which would show it a file; set it yourself with --env {name}=… if it should"
             )));

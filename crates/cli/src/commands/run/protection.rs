@@ -3,28 +3,43 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use mcp_sandbox::Report;
+use mcp_policy::protect::EXCEPTION;
+use mcp_sandbox::{Report, Undone};
 
 use super::quoted;
 use crate::render;
 
+/// Lines of each kind; the report has more of them.
+const MOST: usize = 10;
+
 /// What could not be undone is told even when nothing else is.
 pub fn tell(report: &Report, quiet: bool) {
-    for undone in &report.undone {
-        let path = render::plain(&below_here(&undone.path));
-        let flag = flag(&undone.path);
-        match &undone.failed {
-            Some(why) => render::say(&format!(
-                "warning: {path} was made by the command and is still there ({}): {}",
+    if let Some(why) = &report.stopped {
+        render::say(&format!("the command was ended: {}", render::plain(why)));
+    }
+    let (removed, left): (Vec<&Undone>, Vec<&Undone>) =
+        report.undone.iter().partition(|undone| undone.failed.is_none() && undone.aside.is_none());
+    left.iter().take(MOST).for_each(|undone| tell_left(undone));
+    tell_more(left.len(), report.more_undone.left, "more were made by the command and not removed");
+    for path in report.replaced.iter().take(MOST) {
+        render::say(&format!(
+            "warning: {} was replaced while the command ran. It was closed to the command again, but not at once: \
+             look at it before you use it",
+            render::plain(&below_here(path))
+        ));
+    }
+    tell_more(report.replaced.len(), 0, "more were replaced while the command ran");
+    if !quiet {
+        for undone in removed.iter().take(MOST) {
+            render::say(&format!(
+                "removed {}, which was new ({}) — keep it with {}",
+                render::plain(&below_here(&undone.path)),
                 undone.why,
-                render::plain(why)
-            )),
-            None if quiet => {}
-            None => render::say(&format!(
-                "removed {path}, which was new ({}) — keep it with {flag}",
-                undone.why
-            )),
+                flag(&undone.path)
+            ));
         }
+        let more = report.more_undone.removed;
+        tell_more(removed.len(), more, "more that were new were removed");
     }
     if quiet {
         return;
@@ -38,8 +53,36 @@ pub fn tell(report: &Report, quiet: bool) {
     }
 }
 
+fn tell_left(undone: &Undone) {
+    let path = render::plain(&below_here(&undone.path));
+    let why = &undone.why;
+    let line = match (&undone.aside, &undone.failed) {
+        (Some(aside), _) => {
+            let aside = render::plain(&below_here(aside));
+            format!("warning: {path} is now {aside}: {why}. Look at it before you move it back")
+        }
+        // Nobody knows whether it is the command's.
+        (None, Some(failed)) if failed.starts_with("could not be searched") => {
+            format!("warning: {path} {}: {why}", render::plain(failed))
+        }
+        (None, failed) => {
+            let failed = render::plain(failed.as_deref().unwrap_or_default());
+            format!("warning: {path} was made by the command and is still there ({why}): {failed}")
+        }
+    };
+    render::say(&line);
+}
+
+/// One line for all that has none of its own.
+fn tell_more(named: usize, unnamed: u64, what: &str) {
+    let more = (named.saturating_sub(MOST)) as u64 + unnamed;
+    if more > 0 {
+        render::say(&format!("… and {more} {what}"));
+    }
+}
+
 fn flag(path: &str) -> String {
-    format!("--allow-write {}", render::plain(&quoted(OsStr::new(&below_here(path)))))
+    format!("{EXCEPTION} {}", render::plain(&quoted(OsStr::new(&below_here(path)))))
 }
 
 fn below_here(path: &str) -> String {

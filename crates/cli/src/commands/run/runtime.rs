@@ -42,7 +42,7 @@ pub fn check(needs: &Needs, program: &Path) -> Result<(), Failure> {
     Err(Failure::Refused(render::plain(&format!(
         "{} needs {name} {range}, and {} is {version}; install that version, or get the package again for this one (mcp remove, then mcp run)",
         needs.package,
-        program.display()
+        render::path(program)
     ))))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{bare, plain};
 use crate::require;
-use crate::support::{Scratch, allowed, blocked, euid};
+use crate::support::{Scratch, allowed, blocked, euid, has_program, skip};
 
 /// Acts that change a file that belongs to the caller; outside they work.
 fn changes(file: &str) -> Vec<Vec<String>> {
@@ -73,6 +73,72 @@ fn of_a_write_grant_can_be_changed() {
     }
     assert_eq!(looks(&file).0 & 0o7777, 0o777);
     assert_eq!(looks(&file).2, 1000);
+}
+
+/// Names and values of attributes, by path, by link and through what was opened.
+fn reads(file: &str, link: &str) -> Vec<Vec<String>> {
+    [
+        &["getxattr", file, "user.mcp"][..],
+        &["getxattr", link, "user.mcp"],
+        &["lgetxattr", file, "user.mcp"],
+        &["fgetxattr", file, "user.mcp"],
+        &["listxattr", file],
+        &["listxattr", link],
+        &["llistxattr", file],
+    ]
+    .into_iter()
+    .map(|words| words.iter().map(|word| (*word).to_owned()).collect())
+    .collect()
+}
+
+#[test]
+fn of_what_was_not_granted_cannot_be_read() {
+    require!("plain");
+    let scratch = Scratch::new();
+    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let file = scratch.file("data/file", "text");
+    let link = scratch.join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let (path, link) = (file.to_str().unwrap(), link.to_str().unwrap());
+    let set = bare().probe(&["setxattr", path, "user.mcp"]).run();
+    if set.last("set").errno() == "EOPNOTSUPP" {
+        return skip("xattrs", "this file system has no extended attributes");
+    }
+    for words in reads(path, link) {
+        // As of a file system that has none; what cannot be opened is not.
+        let errno = if words[0] == "fgetxattr" { "EACCES" } else { "EOPNOTSUPP" };
+        blocked(plain().probe(&words), &[errno]);
+        let expected = if words[0].contains("list") { "user.mcp" } else { "value" };
+        let outside = allowed(bare().probe(&words));
+        assert!(outside.detail.contains(expected), "{outside:?}");
+        let granted = allowed(plain().read(scratch.join("data")).probe(&words));
+        assert_eq!(granted.detail, outside.detail, "{words:?}");
+    }
+}
+
+/// A value that is longer than the room for it, the question how long it is, and room that is not there.
+#[test]
+fn reading_answers_as_the_kernel_does() {
+    require!("plain");
+    let python = "import ctypes, os, sys; f = sys.argv[1].encode(); c = ctypes.CDLL(None, use_errno=True); \
+                  b = ctypes.create_string_buffer(b'#' * 8); \
+                  a = lambda *w: print(c.getxattr(f, *w), ctypes.get_errno(), b.raw[:6]); \
+                  e = lambda *w: print(c.listxattr(f, *w), ctypes.get_errno()); \
+                  a(b'user.mcp', b, 8); a(b'user.mcp', None, 0); a(b'user.mcp', b, 2); a(b'user.no', b, 8); \
+                  a(b'user.mcp', ctypes.c_void_p(8), 8); e(None, 0); e(ctypes.c_void_p(8), 99)";
+    if !has_program("/usr/bin/python3") {
+        return;
+    }
+    let scratch = Scratch::new();
+    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let file = scratch.file("data/file", "text");
+    let path = file.to_str().unwrap();
+    bare().probe(&["setxattr", path, "user.mcp"]).run();
+    let words = ["/usr/bin/python3", "-c", python, path];
+    let outside = bare().command(&words).run();
+    let inside = plain().read(scratch.join("data")).command(&words).run();
+    outside.code_is(0);
+    assert_eq!(inside.text(), outside.text(), "{inside}");
 }
 
 /// By every spelling that leads from a writable place to one that is not.

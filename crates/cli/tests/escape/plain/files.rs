@@ -1,5 +1,7 @@
 //! What can be read, listed, executed, made, moved and removed.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::{bare, plain};
 use crate::require;
 use crate::support::{ABSENT, Scratch, allowed, blocked, refused};
@@ -146,4 +148,19 @@ fn standard_files_are_opened_again_only_as_they_were_given() {
     blocked(plain().stdin(open()).probe(&["reopen", "0", "w"]), &["EACCES", "EPERM"]);
     blocked(plain().stdin(open()).probe(&["reopen", "0", "rw"]), &["EACCES", "EPERM"]);
     allowed(bare().stdin(open()).probe(&["reopen", "0", "w"]));
+}
+
+/// Before Landlock 3 the deputy does it, and must not wait for the other end.
+#[test]
+fn truncating_a_fifo_waits_for_nobody() {
+    require!("plain");
+    let scratch = Scratch::new();
+    let dir = scratch.dir("data");
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let (fifo, file) = (dir.join("fifo"), dir.join("file"));
+    let run = || plain().write(&dir).flag("--timeout").arg("20s");
+    let (fifo, file) = (fifo.to_str().unwrap(), file.to_str().unwrap());
+    blocked(run().probe(&["mknod", fifo, "p"]).probe(&["truncate", fifo]), &["EINVAL"]);
+    allowed(run().probe(&["create", file, "text"]).probe(&["truncate", file]));
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "");
 }

@@ -142,3 +142,35 @@ fn no_subprocess_holds_here_too() {
     assert_ne!(finished.code, 0, "{finished}");
     assert!(run().probe(&["threads", "3"]).run().last("threads").ok);
 }
+
+/// Neither a command that ignores signals nor a stopped one keeps its launcher.
+#[test]
+fn everything_dies_of_a_signal_to_the_launcher() {
+    require!("plain");
+    for act in ["trap '' TERM; while :; do sleep 0.02; done", "kill -STOP $$"] {
+        let scratch = Scratch::new();
+        let dir = writable(&scratch);
+        let beat = dir.join("beat");
+        let heart =
+            format!("trap '' TERM; while :; do echo . >> {}; sleep 0.02; done", beat.display());
+        let script = format!("(setsid sh -c \"$0\" &); {act}");
+        let run = |grace: &str| plain().write(&dir).flag("--grace").arg(grace);
+        let live = run("300ms").shell(&script).command(&[&heart]).spawn();
+        heart_beats(&beat);
+        live.signal(libc::SIGTERM);
+        live.wait().code_is(128 + libc::SIGTERM);
+        heart_stops(&beat);
+        if act.starts_with("kill") {
+            continue;
+        }
+        // The grace is waited for, unless a second signal comes.
+        let live = run("1h").shell(&script).command(&[&heart]).spawn();
+        heart_beats(&beat);
+        live.signal(libc::SIGTERM);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        heart_beats(&beat);
+        live.signal(libc::SIGINT);
+        live.wait().code_is(128 + libc::SIGINT);
+        heart_stops(&beat);
+    }
+}

@@ -1,15 +1,18 @@
 //! Without user namespaces: Landlock, the filter, the launcher's deputy and the supervisor.
 //!
-//! The host here allows user namespaces, so `mcp-probe without user` takes them away: a user namespace of
-//! the test's own in which the kernel makes no others. Controls run in the same place.
+//! The host here allows user namespaces, so `mcp-probe without` takes them away: for an ordinary user by a user
+//! namespace of the test's own in which the kernel makes no others, for root by a filter. Controls run in the same place.
 
 mod attributes;
 mod degraded;
+mod deputy;
 mod files;
+mod ioctls;
 mod life;
 mod nested;
 mod others;
 mod proxy;
+mod root;
 
 use crate::support::{PLAIN, Run};
 

@@ -55,16 +55,16 @@ fn hears(run: Run, text: &str) -> Finished {
 fn what_is_allowed_is_reached_in_every_language() {
     require!("plain", "userns");
     let world = World::new();
-    let heard = allowed(inside(&world, "api.test:443").probe(&[
-        "talk",
-        PROXY,
-        &connect_to("api.test:443"),
-    ]));
-    let answer = "HTTP/1.1 200 Connection established\r\n\r\nhello from 9.9.9.9:443\n";
+    let words = ["talk", PROXY, &connect_to("api.test:80")];
+    let heard = allowed(inside(&world, "api.test:80").probe(&words));
+    let answer = "HTTP/1.1 200 Connection established\r\n\r\nhello from 9.9.9.9:80\n";
     assert_eq!(heard.detail, answer);
-    let words = ["talk-hex", PROXY, &socks(b"api.test", 443)];
+    let words = ["talk-hex", PROXY, &socks(b"api.test", 80)];
+    let heard = allowed(inside(&world, "api.test:80").probe(&words));
+    assert!(heard.detail.ends_with("hello from 9.9.9.9:80\n"), "{}", heard.detail);
+    let words = ["tunnel-tls", PROXY, "api.test:443", "api.test"];
     let heard = allowed(inside(&world, "api.test:443").probe(&words));
-    assert!(heard.detail.ends_with("hello from 9.9.9.9:443\n"), "{}", heard.detail);
+    assert_eq!(heard.detail, "hello from 9.9.9.9:443\n");
     let get = "GET http://api.test/ HTTP/1.1\\r\\nHost: api.test\\r\\n\\r\\n";
     let heard = allowed(inside(&world, "api.test").probe(&["talk", PROXY, get]));
     assert_eq!(heard.detail, "hello from 9.9.9.9:80\n");
@@ -77,7 +77,9 @@ fn what_is_allowed_is_reached_in_every_language() {
         let heard = allowed(inside(&world, rule).probe(&["talk", "9.9.9.9:443"]));
         assert_eq!(heard.detail, "hello from 9.9.9.9:443\n");
     }
-    for (rule, place) in [("127.0.0.1:443", "127.0.0.1:443"), ("localhost:443", "localhost:443")] {
+    for (rule, place) in
+        [("127.0.0.1:443", "127.0.0.1:443"), ("localhost:443,tls=off", "localhost:443")]
+    {
         let heard = allowed(inside(&world, rule).probe(&["talk", PROXY, &connect_to(place)]));
         assert!(heard.detail.ends_with("hello from 127.0.0.1:443\n"), "{}", heard.detail);
         allowed(inside(&world, rule).probe(&["talk", "127.0.0.1:443"]));
@@ -122,7 +124,7 @@ fn what_is_not_allowed_is_not_and_the_flag_is_told() {
         hears(run, "403 Forbidden");
     }
     assert_eq!(world.log(), before, "something got out");
-    let words = ["talk", PROXY, &connect_to("leak.test:443")];
+    let words = ["tunnel-tls", PROXY, "leak.test:443", "leak.test"];
     allowed(inside(&world, "leak.test:443").probe(&words));
 }
 
@@ -153,7 +155,7 @@ fn a_name_does_not_lead_to_private_places() {
         assert!(!world.saw("connected"), "{place}: {}", world.log());
     }
     let world = World::new().with("name=mine.test>127.0.0.1");
-    let words = ["talk", PROXY, &connect_to("mine.test:443")];
+    let words = ["tunnel-tls", PROXY, "mine.test:443", "mine.test"];
     allowed(inside(&world, "mine.test").allow_net("127.0.0.1:443").probe(&words));
 }
 
@@ -304,7 +306,7 @@ fn nonsense_is_answered_and_ends() {
         assert!(!finished.last(hex).detail.contains("hello from"), "{finished}");
     }
     assert!(!world.saw("connected"), "{}", world.log());
-    let words = ["talk", PROXY, &connect_to("api.test:443")];
+    let words = ["talk", PROXY, &connect_to("api.test:80")];
     let run = inside(&world, "api.test").probe(&["talk", PROXY, "x\\r\\n\\r\\n"]).probe(&words);
     assert!(allowed(run).detail.contains("hello from"));
 }
@@ -325,16 +327,16 @@ fn the_report_is_true() {
     let world = World::new();
     let scratch = Scratch::new();
     let report = scratch.join("report");
-    let words = ["talk", PROXY, &connect_to("api.test:443")];
+    let words = ["talk", PROXY, &connect_to("api.test:80")];
     let other = ["talk", PROXY, &connect_to("leak.test:443")];
-    let run = inside(&world, "api.test:443").flag("--report").arg(&report);
+    let run = inside(&world, "api.test:80").flag("--report").arg(&report);
     run.probe(&words).probe(&other).run();
     let report: serde_json::Value =
         serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
     let network = &report["controls"]["network"];
     assert_eq!(network["status"], "enforced", "{network}");
     assert!(network["by"].as_str().unwrap().contains("programs that know no proxy"), "{network}");
-    assert_eq!(report["network"]["reached"]["api.test:443"]["connections"], 1, "{report}");
+    assert_eq!(report["network"]["reached"]["api.test:80"]["connections"], 1, "{report}");
     let refused = &report["network"]["refused"]["leak.test:443"];
     assert_eq!(refused["flag"], "--allow-net leak.test:443", "{report}");
     // What cannot be had is said, and stops the run.

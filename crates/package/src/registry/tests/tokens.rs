@@ -62,12 +62,18 @@ fn a_token_service_without_tls_is_not_told_the_password() {
     let challenge = auth::Challenge::Bearer { realm, service: "s".into(), scope: String::new() };
     let (user, password) = ("user".to_owned(), "hunter2".to_owned());
     let known = credentials::Credentials::Password { user, password };
-    let (http, host) = (quick(), "registry.example");
-    let ask = |is_plain| auth::answer(&http, &challenge, Some(&known), host, is_plain);
-    let error = ask(false).unwrap_err().to_string();
-    assert!(error.contains("not https") && service.asked().is_empty(), "{error}");
-    // The control: a registry that is itself spoken to in the open.
-    assert_eq!(ask(true).unwrap(), "Bearer abc");
+    let http = quick();
+    let ask = |base: &str| {
+        let registry = auth::Registry { host: "registry.example", base };
+        auth::answer(&http, &challenge, Some(&known), registry)
+    };
+    // Not for a registry with TLS, nor for one in the open on another host than the service.
+    for base in ["https://registry.example", "https://127.0.0.1:5000", "http://registry.example"] {
+        let error = ask(base).unwrap_err().to_string();
+        assert!(error.contains("not https") && service.asked().is_empty(), "{error}");
+    }
+    // The control: a registry on this machine, spoken to in the open.
+    assert_eq!(ask("http://localhost:5000").unwrap(), "Bearer abc");
     assert_eq!(service.asked()[0].header("authorization"), Some(BASIC));
 }
 
@@ -83,6 +89,14 @@ fn a_redirect_leads_neither_from_tls_nor_with_credentials_to_others() {
         assert_eq!(hop(here, elsewhere).unwrap().1, None, "{elsewhere}");
     }
     assert!(hop("http://a.example/", "https://a.example/").unwrap().1.is_none());
+    // A user in an address would become a header of its own; what is no address has no origin.
+    for strange in ["https://user:pw@a.example/", "//user@a.example/", "https://", "y", "HTTP://b/"]
+    {
+        assert!(hop(here, strange).is_err(), "{strange}");
+    }
+    // The user's own, in the address of an index, stays where it is.
+    let index = "https://user:pw@a.example/simple/x/";
+    assert_eq!(hop(index, "/simple/X/").unwrap().0, "https://user:pw@a.example/simple/X/");
 }
 
 #[test]

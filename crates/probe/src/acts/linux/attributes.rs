@@ -92,6 +92,84 @@ pub(crate) fn remove_attribute(args: Args<'_>) -> Said {
     Ok("removed".into())
 }
 
+/// The capabilities of a program: all that there are, for whoever executes it.
+pub(crate) fn set_capability(args: Args<'_>) -> Said {
+    let (path, name) = (c_string(args.path(0))?, c_string("security.capability")?);
+    let mut value = [0u8; 20];
+    // Version 2, effective; then the permitted and the inheritable set, twice 32 bits each.
+    value[..4].copy_from_slice(&0x0200_0001u32.to_le_bytes());
+    value[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+    call(
+        libc::SYS_setxattr,
+        &mut [
+            Arg::Text(&path),
+            Arg::Text(&name),
+            Arg::Bytes(&mut value),
+            Arg::Num(20),
+            Arg::Num(0),
+        ],
+    )?;
+    Ok("set".into())
+}
+
+/// What was written of a buffer, as text.
+fn shown(buffer: &[u8], length: u64) -> String {
+    let written = &buffer[..usize::try_from(length).unwrap_or(0).min(buffer.len())];
+    String::from_utf8_lossy(written).replace('\0', " ").trim().to_owned()
+}
+
+fn value_by(call_number: libc::c_long, args: Args<'_>) -> Said {
+    let (path, name) = (c_string(args.path(0))?, c_string(args.text(1).as_ref())?);
+    let mut value = [0u8; 256];
+    let (room, size) = (Arg::Bytes(&mut value), Arg::Num(256));
+    let length = call(call_number, &mut [Arg::Text(&path), Arg::Text(&name), room, size])?;
+    Ok(shown(&value, length))
+}
+
+fn names_by(call_number: libc::c_long, args: Args<'_>) -> Said {
+    let path = c_string(args.path(0))?;
+    let mut names = [0u8; 1024];
+    let (room, size) = (Arg::Bytes(&mut names), Arg::Num(1024));
+    let length = call(call_number, &mut [Arg::Text(&path), room, size])?;
+    Ok(shown(&names, length))
+}
+
+pub(crate) fn get_attribute(args: Args<'_>) -> Said {
+    value_by(libc::SYS_getxattr, args)
+}
+
+pub(crate) fn lget_attribute(args: Args<'_>) -> Said {
+    value_by(libc::SYS_lgetxattr, args)
+}
+
+pub(crate) fn list_attributes(args: Args<'_>) -> Said {
+    names_by(libc::SYS_listxattr, args)
+}
+
+pub(crate) fn llist_attributes(args: Args<'_>) -> Said {
+    names_by(libc::SYS_llistxattr, args)
+}
+
+pub(crate) fn fget_attribute(args: Args<'_>) -> Said {
+    let (_file, fd) = opened(args)?;
+    let name = c_string(args.text(1).as_ref())?;
+    let mut value = [0u8; 256];
+    let (room, size) = (Arg::Bytes(&mut value), Arg::Num(256));
+    let length = call(libc::SYS_fgetxattr, &mut [Arg::Num(fd), Arg::Text(&name), room, size])?;
+    Ok(shown(&value, length))
+}
+
+/// An ioctl with a buffer of zeros, on a file that was opened for reading; its answer, and the first of the buffer.
+pub(crate) fn file_ioctl(args: Args<'_>) -> Said {
+    let (_file, fd) = opened(args)?;
+    let mut buffer = [0u64; 64];
+    let answer = call(
+        libc::SYS_ioctl,
+        &mut [Arg::Num(fd), Arg::Num(args.number(1)?), Arg::Words(&mut buffer)],
+    )?;
+    Ok(format!("{answer} {}", buffer[0]))
+}
+
 pub(crate) fn truncate(args: Args<'_>) -> Said {
     let path = c_string(args.path(0))?;
     call(libc::SYS_truncate, &mut [Arg::Text(&path), Arg::Num(0)])?;

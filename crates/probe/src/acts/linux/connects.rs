@@ -44,6 +44,8 @@ static OVER: AtomicBool = AtomicBool::new(false);
 pub(crate) fn racing(args: Args<'_>) -> Said {
     let (one, other) = (place(&args.text(0))?, place(&args.text(1))?);
     let rounds = args.number(2)?;
+    // There from the first round on: the racer may begin late.
+    ADDRESS[0].store(words(one)[0], Ordering::Relaxed);
     let racer = std::thread::spawn(move || {
         while !OVER.load(Ordering::Relaxed) {
             for address in [one, other] {

@@ -44,6 +44,14 @@ pub(crate) fn list(_: Args<'_>) -> Said {
     Ok(lines.join("\n"))
 }
 
+/// Has the kernel keep tables for memory that is hardly used.
+pub(crate) fn page_tables(args: Args<'_>) -> Said {
+    let bytes = args.count(0)?;
+    let _pages = Pages::tables(bytes)?;
+    std::thread::sleep(args.millis_or(1, 0)?);
+    Ok(bytes.to_string())
+}
+
 pub(crate) fn alloc_shared(args: Args<'_>) -> Said {
     let bytes = args.count(0)?;
     let _pages = Pages::touch(bytes, Sharing::Shared)?;

@@ -81,6 +81,21 @@ pub(crate) fn prlimit(args: Args<'_>) -> Said {
     Ok(format!("{} {}", limit[0], limit[1]))
 }
 
+/// Lowers another process's limit of open files.
+pub(crate) fn limit_files(args: Args<'_>) -> Said {
+    let mut limit = [args.number(1)?; 2];
+    call(
+        libc::SYS_prlimit64,
+        &mut [
+            Arg::Num(args.number(0)?),
+            Arg::Num(libc::RLIMIT_NOFILE as u64),
+            Arg::Words(&mut limit),
+            Arg::Null,
+        ],
+    )?;
+    Ok("set".into())
+}
+
 /// The variables, one per line.
 pub(crate) fn environ(args: Args<'_>) -> Said {
     strings(&proc_path(args, "environ"))

@@ -33,11 +33,17 @@ impl Log {
 ///
 /// ```text
 /// ip=9.9.9.9            an address somewhere else, as far as anybody can see
-/// own=192.168.7.7       an address of this machine
-/// name=api.test>9.9.9.9 what the name server on 127.0.0.1 says; several lines, several addresses
+/// dead=2606:4700::1     an address somewhere else, from which never comes an answer
+/// own=192.168.7.7       an address of this machine; with `/24` it is in a network
+/// name=api.test>9.9.9.9 what the name server on 127.0.0.1 says; several lines, several addresses;
+///                       `*.api.test` is every name below
+/// slow=late.test>9.9.9.9 the same, answered after a second
+/// mute=dead.test        a name for which, and below which, the name server never answers
 /// serve=9.9.9.9:443     answers the first words of a client with "hello from 9.9.9.9:443"
 /// banner=9.9.9.9:22     speaks first, then echoes
 /// echo=9.9.9.9:80       echoes until the end
+/// urgent=9.9.9.9:70     100,000 bytes, an urgent one, 100,000 more, the end
+/// full=9.9.9.9:444      takes no connection and refuses none
 /// udp=9.9.9.9:53        answers each datagram with "hello from 9.9.9.9:53"
 /// hosts=box.test>9.9.9.9 a line of the host's /etc/hosts
 /// host=box.local>9.9.9.9 what the host knows beside DNS; `never` instead of an address: no answer
@@ -49,7 +55,8 @@ pub(crate) fn world(args: Args<'_>) -> Said {
     interface_up()?;
     let file = OpenOptions::new().append(true).create(true).open(&log_path)?;
     let log = Log(Arc::new(Mutex::new(file)));
-    let (mut names, mut known) = (Vec::new(), Vec::new());
+    let (mut names, mut slow, mut mute, mut known) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut hosts = "127.0.0.1 localhost\n".to_owned();
     let spec = args.text(1).into_owned();
     for word in spec.split(';').map(str::trim).filter(|word| !word.is_empty()) {
@@ -57,11 +64,24 @@ pub(crate) fn world(args: Args<'_>) -> Said {
         let address = || value.parse::<SocketAddr>().map_err(|_| bad(word));
         match kind {
             "ip" => route_here(value.parse().map_err(|_| bad(word))?)?,
-            "own" => add_address(value.parse().map_err(|_| bad(word))?)?,
+            "dead" => route_nowhere(value.parse().map_err(|_| bad(word))?)?,
+            "own" => {
+                let (ip, prefix) = value.split_once('/').unwrap_or((value, ""));
+                let ip: IpAddr = ip.parse().map_err(|_| bad(word))?;
+                let full = if ip.is_ipv4() { 32 } else { 128 };
+                let prefix = if prefix.is_empty() { Ok(full) } else { prefix.parse() };
+                add_address(ip, prefix.map_err(|_| bad(word))?)?;
+            }
             "name" => {
                 let (name, ip) = value.split_once('>').ok_or_else(|| bad(word))?;
                 names.push((name.to_owned(), ip.parse::<IpAddr>().map_err(|_| bad(word))?));
             }
+            "slow" => {
+                let (name, ip) = value.split_once('>').ok_or_else(|| bad(word))?;
+                names.push((name.to_owned(), ip.parse::<IpAddr>().map_err(|_| bad(word))?));
+                slow.push(name.to_owned());
+            }
+            "mute" => mute.push(value.to_owned()),
             "hosts" => {
                 let (name, ip) = value.split_once('>').ok_or_else(|| bad(word))?;
                 hosts += &format!("{ip} {name}\n");
@@ -71,11 +91,13 @@ pub(crate) fn world(args: Args<'_>) -> Said {
             "banner" => serve(address()?, &log, speak_first)?,
             "echo" => serve(address()?, &log, echo)?,
             "proxy" => serve(address()?, &log, proxy)?,
+            "urgent" => serve(address()?, &log, speak_urgently)?,
+            "full" => take_nobody(address()?)?,
             "udp" => serve_datagrams(address()?, &log)?,
             _ => return Err(bad(word)),
         }
     }
-    name_server(names, &log)?;
+    name_server(names, (slow, mute), &log)?;
     configure(&log_path, &hosts)?;
     if !known.is_empty() {
         know_more(&log_path, &known)?;
@@ -125,10 +147,10 @@ fn interface_up() -> Result<(), Failure> {
 }
 
 /// RTM_NEWADDR for the first interface, which is `lo`.
-fn add_address(ip: IpAddr) -> Result<(), Failure> {
+fn add_address(ip: IpAddr, prefix: u8) -> Result<(), Failure> {
     let (family, octets) = parts(ip);
     const NO_DUPLICATES: u8 = 2;
-    let mut body = vec![family, octets.len() as u8 * 8, NO_DUPLICATES, 0, 1, 0, 0, 0];
+    let mut body = vec![family, prefix, NO_DUPLICATES, 0, 1, 0, 0, 0];
     attribute(&mut body, 2, &octets);
     attribute(&mut body, 1, &octets);
     ask_kernel(20, &body)
@@ -138,6 +160,15 @@ fn add_address(ip: IpAddr) -> Result<(), Failure> {
 fn route_here(ip: IpAddr) -> Result<(), Failure> {
     let (family, octets) = parts(ip);
     let mut body = vec![family, octets.len() as u8 * 8, 0, 0, 255, 4, 254, 2, 0, 0, 0, 0];
+    attribute(&mut body, 1, &octets);
+    attribute(&mut body, 4, &1u32.to_ne_bytes());
+    ask_kernel(24, &body)
+}
+
+/// RTM_NEWROUTE: out by `lo`, where it comes in again, is for nobody here, and is dropped in silence.
+fn route_nowhere(ip: IpAddr) -> Result<(), Failure> {
+    let (family, octets) = parts(ip);
+    let mut body = vec![family, octets.len() as u8 * 8, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
     attribute(&mut body, 1, &octets);
     attribute(&mut body, 4, &1u32.to_ne_bytes());
     ask_kernel(24, &body)
@@ -189,7 +220,7 @@ fn ask_kernel(kind: u16, body: &[u8]) -> Result<(), Failure> {
 
 /// Puts the world's own files over the host's.
 fn configure(log: &Path, hosts: &str) -> Result<(), Failure> {
-    let resolv = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n";
+    let resolv = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n";
     cover(&beside(log, "resolv"), "/etc/resolv.conf", resolv)?;
     cover(&beside(log, "hosts"), "/etc/hosts", hosts)
 }
@@ -279,6 +310,31 @@ fn proxy(mut stream: TcpStream, at: SocketAddr, log: &Log) -> io::Result<()> {
     stream.write_all(b"hello by proxy\n")
 }
 
+fn speak_urgently(mut stream: TcpStream, at: SocketAddr, log: &Log) -> io::Result<()> {
+    log.note(&format!("tcp {at} connected"));
+    let _ = first_words(&mut stream)?;
+    stream.write_all(&[b'a'; 100_000])?;
+    let fd = Arg::Num(std::os::fd::AsRawFd::as_raw_fd(&stream) as u64);
+    let (mut byte, flags) = (*b"!", Arg::Num(libc::MSG_OOB as u64));
+    let byte = Arg::Bytes(&mut byte);
+    let nobody = (Arg::Null, Arg::Num(0));
+    let words = &mut [fd, byte, Arg::Num(1), flags, nobody.0, nobody.1];
+    call(libc::SYS_sendto, words).map_err(|_| io::ErrorKind::Other)?;
+    stream.write_all(&[b'b'; 100_000])
+}
+
+/// A listener whose queue is full: the kernel drops what further clients say.
+fn take_nobody(at: SocketAddr) -> Result<(), Failure> {
+    let listener = TcpListener::bind(at)?;
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&listener) as u64;
+    call(libc::SYS_listen, &mut [Arg::Num(fd), Arg::Num(0)])?;
+    let queued: Vec<_> = (0..4)
+        .map_while(|_| TcpStream::connect_timeout(&at, Duration::from_millis(200)).ok())
+        .collect();
+    std::mem::forget((listener, queued));
+    Ok(())
+}
+
 fn serve_datagrams(at: SocketAddr, log: &Log) -> Result<(), Failure> {
     let socket = UdpSocket::bind(at)?;
     let log = log.clone();
@@ -293,21 +349,37 @@ fn serve_datagrams(at: SocketAddr, log: &Log) -> Result<(), Failure> {
 }
 
 /// Answers A and AAAA on 127.0.0.1, and notes every name it hears.
-fn name_server(names: Vec<(String, IpAddr)>, log: &Log) -> Result<(), Failure> {
+fn name_server(
+    names: Vec<(String, IpAddr)>,
+    (slow, mute): (Vec<String>, Vec<String>),
+    log: &Log,
+) -> Result<(), Failure> {
     let socket = UdpSocket::bind("127.0.0.1:53")?;
     let log = log.clone();
     thread::spawn(move || {
         let mut message = [0; 1500];
         while let Ok((count, from)) = socket.recv_from(&mut message) {
-            if let Some(answer) = answer(&message[..count], &names, &log) {
-                let _ = socket.send_to(&answer, from);
+            let Some((name, answer)) = answer(&message[..count], &names, &mute, &log) else {
+                continue;
+            };
+            match slow.contains(&name).then(|| socket.try_clone()) {
+                Some(Ok(socket)) => drop(thread::spawn(move || {
+                    thread::sleep(Duration::from_secs(1));
+                    let _ = socket.send_to(&answer, from);
+                })),
+                _ => drop(socket.send_to(&answer, from)),
             }
         }
     });
     Ok(())
 }
 
-fn answer(message: &[u8], names: &[(String, IpAddr)], log: &Log) -> Option<Vec<u8>> {
+fn answer(
+    message: &[u8],
+    names: &[(String, IpAddr)],
+    mute: &[String],
+    log: &Log,
+) -> Option<(String, Vec<u8>)> {
     let (mut at, mut labels) = (12, Vec::new());
     loop {
         let length = usize::from(*message.get(at)?);
@@ -321,10 +393,17 @@ fn answer(message: &[u8], names: &[(String, IpAddr)], log: &Log) -> Option<Vec<u
     let name = labels.join(".");
     let kind = u16::from_be_bytes([*message.get(at + 1)?, *message.get(at + 2)?]);
     log.note(&format!("dns {name} {kind}"));
-    let known = names.iter().any(|(known, _)| *known == name);
+    if mute.iter().any(|mute| name == *mute || is_below(&name, mute)) {
+        return None;
+    }
+    let is_it = |known: &str| match known.strip_prefix("*.") {
+        Some(above) => is_below(&name, above),
+        None => known == name,
+    };
+    let known = names.iter().any(|(known, _)| is_it(known));
     let records: Vec<Vec<u8>> = names
         .iter()
-        .filter(|(known, _)| *known == name)
+        .filter(|(known, _)| is_it(known))
         .filter_map(|(_, ip)| match (kind, ip) {
             (1, IpAddr::V4(ip)) => Some(ip.octets().to_vec()),
             (28, IpAddr::V6(ip)) => Some(ip.octets().to_vec()),
@@ -343,5 +422,9 @@ fn answer(message: &[u8], names: &[(String, IpAddr)], log: &Log) -> Option<Vec<u
         reply.extend((octets.len() as u16).to_be_bytes());
         reply.extend(octets);
     }
-    Some(reply)
+    Some((name, reply))
+}
+
+fn is_below(name: &str, above: &str) -> bool {
+    name.strip_suffix(above).is_some_and(|start| start.ends_with('.'))
 }

@@ -7,12 +7,15 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{self, DumpableBehavior, Signal};
 
 use super::{Sandbox, Trouble, confirmed, cut};
+use crate::host::Ids;
 use crate::linux::channel::{Seen, ToInit, ToLauncher};
 use crate::linux::mounts::{Closed, Root, keep_host_proc};
 use crate::linux::outlet::Outlet;
+use crate::linux::plan::ROOT_BECOMES_OUTSIDE;
 use crate::linux::step::{Mask, Owner, ProcView, Step};
 use crate::linux::{netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
@@ -20,8 +23,9 @@ use crate::unix::terminal::standard;
 impl Sandbox<'_> {
     pub(super) fn init_step(&mut self, step: &Step) -> Result<Seen, Trouble> {
         match step {
-            Step::MapIds { uid, gid, outside_uid, .. } => {
-                return Ok(self.map_ids(*uid, *gid, *outside_uid)?);
+            Step::MapIds { uid, gid, outside_uid, outside_gid, .. } => {
+                let outside = Ids { uid: *outside_uid, gid: *outside_gid };
+                return Ok(self.map_ids(Ids { uid: *uid, gid: *gid }, outside)?);
             }
             Step::CgroupRoot => {
                 allow_oom_kill()?;
@@ -55,8 +59,12 @@ impl Sandbox<'_> {
                 other => other?,
             },
             // The file means the user namespace of whoever opens it.
-            Step::ForbidNamespaces => fs::write("/proc/sys/user/max_user_namespaces", "0")?,
-            Step::Hostname { name } => rustix::system::sethostname(name.as_bytes())?,
+            Step::ForbidNamespaces => return Ok(self.forbid_namespaces()?),
+            Step::Hostname { name } => match rustix::system::sethostname(name.as_bytes()) {
+                // Filters of containers refuse the call altogether.
+                Err(Errno::PERM) => return Ok(Seen::Less("the host's name is seen".to_owned())),
+                other => other?,
+            },
             Step::Loopback => {
                 sys::interface_up(c"lo")?;
                 // Its own network, so every port of it may be its own; where /proc/sys is
@@ -67,6 +75,10 @@ impl Sandbox<'_> {
             Step::Outlets { outlets } => return self.outlets(outlets),
             Step::Reopen { fd, path } => self.reopen(*fd, path)?,
             Step::NewRoot { scratch } => {
+                // The new root stands on /proc until it is entered.
+                if self.request.protects() {
+                    self.show_mounts()?;
+                }
                 let mut trees = std::mem::take(&mut self.prepared.trees);
                 let of_host = |step: &Step| matches!(step, Step::Proc { view: ProcView::Host, .. });
                 if self.plan.steps.iter().any(|planned| of_host(&planned.step)) {
@@ -107,6 +119,7 @@ impl Sandbox<'_> {
             Step::SetCgroup { .. }
             | Step::EnterCgroup { .. }
             | Step::Namespaces { .. }
+            | Step::Deputy { .. }
             | Step::LimitUserProcesses { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
@@ -119,6 +132,13 @@ impl Sandbox<'_> {
             | Step::Execute { .. } => {}
         }
         Ok(confirmed())
+    }
+
+    /// For the launcher, who sees by them when a mount is gone, and has it mounted again.
+    fn show_mounts(&self) -> io::Result<()> {
+        let (table, namespace) =
+            (fs::File::open("/proc/self/mountinfo")?, fs::File::open("/proc/self/ns/mnt")?);
+        self.channel.send_with(&ToLauncher::Mounts, &[table.as_fd(), namespace.as_fd()])
     }
 
     fn outlets(&self, outlets: &[Outlet]) -> Result<Seen, Trouble> {
@@ -158,11 +178,11 @@ impl Sandbox<'_> {
     }
 
     /// A process can map only its own id; root's launcher maps to another one from outside.
-    fn map_ids(&self, uid: u32, gid: u32, outside_uid: u32) -> io::Result<Seen> {
-        let groups = if uid == outside_uid {
+    fn map_ids(&self, Ids { uid, gid }: Ids, outside: Ids) -> io::Result<Seen> {
+        let groups = if outside.uid != ROOT_BECOMES_OUTSIDE {
             fs::write("/proc/self/setgroups", "deny")?;
-            fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
-            fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+            fs::write("/proc/self/gid_map", format!("{gid} {} 1", outside.gid))?;
+            fs::write("/proc/self/uid_map", format!("{uid} {} 1", outside.uid))?;
             sys::Groups::Keep
         } else {
             match self.channel.receive::<ToInit>()? {
@@ -173,6 +193,19 @@ impl Sandbox<'_> {
         sys::become_user(uid, gid, groups)?;
         let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
         Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")))
+    }
+
+    /// Stands behind the system call filter, which refuses to make them. A container has /proc/sys read-only.
+    fn forbid_namespaces(&self) -> io::Result<Seen> {
+        let is_filter = |step: &Step| matches!(step, Step::Filter { .. });
+        match fs::write("/proc/sys/user/max_user_namespaces", "0") {
+            Ok(()) => Ok(confirmed()),
+            Err(e) if e.raw_os_error() != Some(libc::EROFS) => Err(e),
+            Err(_) if self.plan.steps.iter().any(|planned| is_filter(&planned.step)) => {
+                Ok(Seen::Confirmed("user namespaces refused by the filter alone".to_owned()))
+            }
+            Err(_) => Ok(Seen::Less("user namespaces can be made inside".to_owned())),
+        }
     }
 
     /// The parent's pid is 0 from in here, so whether it died before the first call shows only
@@ -202,7 +235,7 @@ impl Sandbox<'_> {
 struct Count {
     now: usize,
     gone: usize,
-    unreachable: usize,
+    above: usize,
 }
 
 impl Count {
@@ -210,14 +243,14 @@ impl Count {
         match closed {
             Closed::Now => self.now += 1,
             Closed::Gone => self.gone += 1,
-            Closed::Unreachable => self.unreachable += 1,
+            Closed::Above => self.above += 1,
         }
     }
 
     fn told(&self, what: &str) -> String {
         let mut text = format!("{} {what}", self.now);
         for (count, why) in
-            [(self.gone, "gone meanwhile"), (self.unreachable, "closed to the command anyway")]
+            [(self.gone, "gone meanwhile"), (self.above, "behind a directory that was closed")]
         {
             if count > 0 {
                 text += &format!(", {count} {why}");
@@ -254,7 +287,8 @@ fn no_root() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOENT)
 }
 
-fn drop_privileges() -> io::Result<Seen> {
+/// For good. Tells what is left by the kernel's word, which must be nothing.
+pub fn drop_privileges() -> io::Result<Seen> {
     rustix::thread::set_no_new_privs(true)?;
     let bounding = sys::drop_all_capabilities()?;
     let left = sys::capabilities_left()?;

@@ -47,7 +47,7 @@ pub fn restrict(
 }
 
 /// A place of the plan has no symlink in its path, in here as outside.
-fn place(path: &Path) -> io::Result<OwnedFd> {
+pub fn place(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         // In another sandbox: looked at afterwards, since nobody can change what was opened.

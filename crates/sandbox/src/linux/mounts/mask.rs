@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     self, AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags,
@@ -26,8 +26,9 @@ pub enum Closed {
     Now,
     /// Removed since it was found.
     Gone,
-    /// On the other side of a directory that is closed to the command, and to init.
-    Unreachable,
+    /// It lies behind a directory that init may not enter. That directory was closed instead: its owner could
+    /// open it again with chmod, and the command mostly is its owner.
+    Above,
 }
 
 impl Root {
@@ -60,7 +61,11 @@ impl Root {
 
     fn mask_one(&mut self, at: &Path, kind: DeniedKind) -> io::Result<Closed> {
         let (place, nothing) = match (find(&self.top, at)?, kind) {
-            (Found::Not(closed), _) => return Ok(closed),
+            (Found::Nothing, _) => return Ok(Closed::Gone),
+            (Found::Behind(above), _) => {
+                self.mask_one(&above, DeniedKind::Directory)?;
+                return Ok(Closed::Above);
+            }
             (Found::There(place, FileType::Directory), DeniedKind::Directory) => {
                 (place, NO_DIRECTORY)
             }
@@ -92,7 +97,7 @@ impl Root {
         };
         let now = fs::fstat(&now)?;
         match (ours.st_dev, ours.st_ino) == (now.st_dev, now.st_ino) {
-            true => Ok(Closed::Now),
+            true => self.has_one_case(at).map(|()| Closed::Now),
             false => Err(Errno::STALE.into()),
         }
     }
@@ -101,7 +106,8 @@ impl Root {
     pub fn protect(&mut self, at: &Path) -> io::Result<Closed> {
         self.parent = None;
         let (place, kind) = match find(&self.top, at)? {
-            Found::Not(closed) => return Ok(closed),
+            Found::Nothing => return Ok(Closed::Gone),
+            Found::Behind(above) => return self.protect_above(&above),
             Found::There(place, kind) => (place, kind),
         };
         let depth = if kind == FileType::Directory { sys::Depth::Tree } else { sys::Depth::One };
@@ -125,11 +131,29 @@ impl Root {
         let Found::There(now, _) = find(&self.top, at)? else {
             return Err(Errno::STALE.into());
         };
-        let now = fs::statx(&now, "", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
-        match now.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
-            true => Ok(Closed::Now),
+        match is_mount_root(&now)? {
+            true => self.has_one_case(at).map(|()| Closed::Now),
             false => Err(Errno::STALE.into()),
         }
+    }
+
+    /// Makes a directory read-only that stands in the way to something protected; its mode, too, stays as it is.
+    fn protect_above(&mut self, at: &Path) -> io::Result<Closed> {
+        if !self.is_fixed(at)? {
+            self.protect(at)?;
+        }
+        Ok(Closed::Above)
+    }
+
+    /// Whether a read-only mount stands at a path already, or will.
+    fn is_fixed(&self, at: &Path) -> io::Result<bool> {
+        if let Some(later) = &self.later {
+            return Ok(later.iter().any(|one| one.at == at && one.access == Access::ReadOnly));
+        }
+        let Found::There(place, _) = find(&self.top, at)? else {
+            return Ok(false);
+        };
+        Ok(is_mount_root(&place)? && confirm_read_only(&place).is_ok())
     }
 
     /// Mounts a directory on itself: a mount point cannot be renamed or removed.
@@ -137,7 +161,8 @@ impl Root {
         // What is kept open may be below.
         self.parent = None;
         let place = match find(&self.top, at)? {
-            Found::Not(closed) => return Ok(closed),
+            Found::Nothing => return Ok(Closed::Gone),
+            Found::Behind(above) => return self.protect_above(&above),
             Found::There(place, FileType::Directory) => place,
             Found::There(..) => return Err(Errno::STALE.into()),
         };
@@ -148,38 +173,102 @@ impl Root {
         let Found::There(now, _) = find(&self.top, at)? else {
             return Err(Errno::STALE.into());
         };
-        let now = fs::statx(&now, "", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
-        match now.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
-            true => Ok(Closed::Now),
+        match is_mount_root(&now)? {
+            true => self.has_one_case(at).map(|()| Closed::Now),
             false => Err(Errno::STALE.into()),
+        }
+    }
+}
+
+/// What became of a place that may have lost its mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// Nothing was to be done, or there is nothing.
+    Fixed,
+    Closed,
+    /// What is there is just being replaced: nothing can be mounted on it any more.
+    Fleeting,
+}
+
+impl Root {
+    /// Holds a directory again whose mount is gone.
+    pub fn hold_again(&mut self, at: &Path) -> io::Result<Again> {
+        match find(&self.top, at)? {
+            Found::There(place, FileType::Directory) if !is_mount_root(&place)? => {
+                self.hold(at).map(Again::from)
+            }
+            _ => Ok(Again::Fixed),
+        }
+    }
+
+    /// Protects again what is not any more.
+    pub fn protect_again(&mut self, at: &Path) -> io::Result<Again> {
+        let is_fixed = match find(&self.top, at)? {
+            Found::Nothing => true,
+            Found::There(..) => self.is_fixed(at)?,
+            Found::Behind(above) => self.is_fixed(&above)?,
+        };
+        match is_fixed {
+            true => Ok(Again::Fixed),
+            false => self.protect(at).map(Again::from),
+        }
+    }
+}
+
+impl From<Closed> for Again {
+    fn from(closed: Closed) -> Again {
+        match closed {
+            Closed::Now | Closed::Above => Again::Closed,
+            Closed::Gone => Again::Fleeting,
         }
     }
 }
 
 enum Found {
     There(OwnedFd, FileType),
-    Not(Closed),
+    Nothing,
+    /// A directory on the way may not be entered: the path of the first such one, which itself is there.
+    Behind(PathBuf),
 }
 
 /// What is at a path inside, no link followed. One in the middle of it was put there since the
 /// path was found, and is an error.
 fn find(top: &OwnedFd, at: &Path) -> io::Result<Found> {
-    let opened = fs::openat2(
+    match open_inside(top, at) {
+        Ok(place) => {
+            let kind = FileType::from_raw_mode(fs::fstat(&place)?.st_mode);
+            Ok(Found::There(place, kind))
+        }
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(Found::Nothing),
+        Err(Errno::ACCESS) => {
+            let above = at.ancestors().skip(1).filter(|above| above.parent().is_some());
+            for above in above {
+                match open_inside(top, above) {
+                    Ok(_) => return Ok(Found::Behind(above.to_owned())),
+                    Err(Errno::ACCESS) => {}
+                    // It changes under our hands, which nobody's modes do.
+                    Err(e) => return Err(e.into()),
+                }
+            }
+            Err(Errno::ACCESS.into())
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+pub(super) fn open_inside(top: &OwnedFd, at: &Path) -> rustix::io::Result<OwnedFd> {
+    fs::openat2(
         top,
         at.strip_prefix("/").unwrap_or(at),
         OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
         Mode::empty(),
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-    );
-    match opened {
-        Ok(place) => {
-            let kind = FileType::from_raw_mode(fs::fstat(&place)?.st_mode);
-            Ok(Found::There(place, kind))
-        }
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(Found::Not(Closed::Gone)),
-        Err(Errno::ACCESS) => Ok(Found::Not(Closed::Unreachable)),
-        Err(e) => Err(e.into()),
-    }
+    )
+}
+
+pub(super) fn is_mount_root(place: &OwnedFd) -> io::Result<bool> {
+    let now = fs::statx(place, "", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    Ok(now.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 /// Mounts onto what was opened, whatever its name is by now.

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use crate::host::{
-    CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, SystemEntry,
+    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, Rootless,
+    SystemEntry,
 };
 use crate::linux::plan::sample;
 use crate::report::Answer;
@@ -159,11 +160,14 @@ pub fn facts() -> impl Strategy<Value = HostFacts> {
     let kernel = select(&["4.18.0", "5.13.19", "5.14.0-70.el9", "6.8.0-45-generic", "odd"][..]);
     let walls = (fact(), fact(), fact(), fact(), fact());
     let stand_in = option::weighted(0.8, Just(Ids { uid: 65534, gid: 65534 }));
-    let uid = select(&[0u32, 1000][..]);
-    (uid, kernel, walls, 0..12u32, entries(), cgroup(), stand_in, fact()).prop_map(
-        |(uid, kernel, walls, landlock_abi, entries, cgroup, stand_in, listener)| {
+    let rootless = Some(Rootless::OrdinaryUser);
+    let caller = select(vec![(0u32, None), (0, rootless), (0, Some(Rootless::Root)), (1000, None)]);
+    (caller, kernel, walls, 0..12u32, entries(), cgroup(), stand_in, fact()).prop_map(
+        |((uid, rootless), kernel, walls, landlock_abi, entries, cgroup, stand_in, listener)| {
             let (namespaces, private_root, network_namespace, own_proc, seccomp) = walls;
+            let usual = sample::facts(uid);
             HostFacts {
+                caller: Caller { rootless, ..usual.caller },
                 kernel: kernel.to_owned(),
                 landlock_abi,
                 cgroup,
@@ -175,7 +179,7 @@ pub fn facts() -> impl Strategy<Value = HostFacts> {
                 listener,
                 stand_in: stand_in.filter(|_| uid == 0),
                 entries,
-                ..sample::facts(uid)
+                ..usual
             }
         },
     )

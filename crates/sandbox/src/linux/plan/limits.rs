@@ -5,7 +5,7 @@ use mcp_policy::Bytes;
 
 use super::{Counted, Steps, kernel_at_least};
 use crate::control::Control;
-use crate::host::HostFacts;
+use crate::host::{HostFacts, Rootless};
 use crate::linux::cgroup::limits as files;
 use crate::linux::step::{Resource, Step};
 use crate::plan::{Intent, Planned};
@@ -129,12 +129,20 @@ pub fn io(request: &Request, facts: &HostFacts) -> Intent {
     }
 }
 
+/// The kernel lets the machine's root have any number of processes, capabilities or not.
+pub fn is_unbound(facts: &HostFacts) -> bool {
+    facts.caller.rootless == Some(Rootless::Root)
+}
+
+pub const UNBOUND: &str = "the caller is the machine's root in a user namespace of its own, and the kernel does not bind that by it";
+
 pub fn processes(request: &Request, facts: &HostFacts) -> Intent {
     if request.policy.limits.processes.value.is_none() {
         return Intent::NotRequested;
     }
     match (facts.cgroup.has(files::PIDS), counts_inside(facts)) {
         (true, _) => Intent::enforce("cgroup pids.max for all processes and threads together"),
+        _ if is_unbound(facts) => Intent::partial("RLIMIT_NPROC", UNBOUND),
         (false, true) => {
             Intent::enforce("RLIMIT_NPROC counted inside the user namespace, threads included")
         }

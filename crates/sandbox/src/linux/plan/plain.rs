@@ -57,6 +57,10 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
     if proxied::sockets(request, facts) == Sockets::Proxied {
         steps.push(proxied::step(request), &[Control::Network]);
     }
+    let deputy = if facts.listener.usable() { Deputy::Asked } else { Deputy::None };
+    if deputy == Deputy::Asked && filter_arch(facts).is_ok() {
+        steps.push(Step::Deputy { user: owner }, &[Control::Filesystem, Control::Privileges]);
+    }
     steps.push(Step::Subreaper, &[Control::TreeKill]);
     steps.push(
         Step::PrivateDirectories {
@@ -109,7 +113,6 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
         other => other,
     });
     steps.push(Step::Descriptors { stdio }, &[Control::Descriptors]);
-    let deputy = if facts.listener.usable() { Deputy::Asked } else { Deputy::None };
     let ground = Ground::Plain { landlock: facts.landlock_abi, deputy };
     filter(request, facts, sockets, ground, steps);
     steps.0.extend(late);
@@ -195,7 +198,7 @@ fn joined(base: &Path, below: &Path) -> PathBuf {
 
 /// What differs from the plan with namespaces; `None` for what does not.
 pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str) -> Option<Intent> {
-    let limits = &request.policy.limits;
+    let asked = &request.policy.limits;
     let walls = walls(facts, why);
     Some(match control {
         Control::Filesystem => match walls {
@@ -224,7 +227,7 @@ pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str)
                     6.. => "Landlock: signals, memory, environment and files of processes outside",
                     _ => {
                         "Landlock: memory, environment and files of processes outside; the \
-                         launcher: signals"
+                         deputy: signals"
                     }
                 },
                 "names, command lines and states of the host's processes and its network \
@@ -249,7 +252,10 @@ pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str)
             "if launcher and supervisor are killed in the same instant, the tree lives on",
         ),
         Control::Processes if facts.cgroup.has(cgroup::limits::PIDS) => return None,
-        Control::Processes if limits.processes.value.is_some() => Intent::partial(
+        Control::Processes if asked.processes.value.is_some() && limits::is_unbound(facts) => {
+            Intent::partial("RLIMIT_NPROC", limits::UNBOUND)
+        }
+        Control::Processes if asked.processes.value.is_some() => Intent::partial(
             "RLIMIT_NPROC, so many more than the user has at the start",
             "it counts the user's processes outside as well",
         ),
@@ -257,7 +263,7 @@ pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str)
             "HOME and TMPDIR are directories on the host's disk",
             "bound single files with --max-file-size",
         ),
-        Control::Timeout if limits.timeout.value.is_some() => {
+        Control::Timeout if asked.timeout.value.is_some() => {
             Intent::enforce("the launcher has the supervisor end the tree")
         }
         _ => return None,
@@ -279,9 +285,9 @@ fn walls(facts: &HostFacts, why: &str) -> Result<u32, Intent> {
 }
 
 fn filesystem_gaps(facts: &HostFacts) -> String {
-    let mut gaps = "whether a path exists, and its size, owner and times, can be asked for \
-                    everywhere on the host; HOME and TMPDIR are on the host's disk, and /tmp and \
-                    /dev/shm are closed"
+    let mut gaps = "whether a path exists, its size, mode, owner and times, and where a symlink \
+                    leads can be asked for everywhere on the host; HOME and TMPDIR are on the \
+                    host's disk, and /tmp and /dev/shm are closed"
         .to_owned();
     if !facts.listener.usable() {
         gaps += "; modes, owners and times of files cannot be changed at all, because another \

@@ -26,7 +26,7 @@ pub fn facts(uid: u32) -> HostFacts {
         system: "Linux".to_owned(),
         kernel: "6.8.0-45-generic".to_owned(),
         architecture: "x86_64".to_owned(),
-        caller: Caller { uid, gid: uid, invoker: None },
+        caller: Caller { uid, gid: uid, invoker: None, rootless: None },
         namespaces: Fact::Works,
         private_root: Fact::Works,
         network_namespace: Fact::Works,

@@ -1,7 +1,7 @@
 //! Plans as they usually are, in full.
 
 use super::*;
-use crate::host::{CgroupMeans, HeldCgroup};
+use crate::host::{CgroupMeans, HeldCgroup, Rootless};
 use crate::linux::plan::sample;
 use crate::linux::step::{Access, Owner};
 use crate::request::{Place, PlaceKind};
@@ -137,6 +137,24 @@ fn root_becomes_somebody_else_and_owns_what_is_granted() {
     );
 }
 
+/// It has no id to give away, and needs none: it owns what is granted itself.
+#[test]
+fn root_of_a_rootless_container_stays_itself_outside() {
+    let mut request = sample::request();
+    request.read = vec![Place { path: "/root/data".into(), kind: PlaceKind::Directory }];
+    let mut facts = sample::facts(0);
+    facts.caller.rootless = Some(Rootless::OrdinaryUser);
+    let steps: Vec<Step> = plan(&request, &facts).steps.into_iter().map(|p| p.step).collect();
+    let ids = Step::MapIds { uid: 1000, gid: 1000, outside_uid: 0, outside_gid: 0, invoker: None };
+    assert!(steps.contains(&ids), "{steps:?}");
+    assert!(
+        steps.iter().all(|step| !matches!(step, Step::Bind { owner: Owner::CallerMapped, .. }))
+    );
+    assert!(
+        steps.iter().any(|step| matches!(step, Step::Proc { view: ProcView::OwnTraceable, .. }))
+    );
+}
+
 #[test]
 fn kernels_by_their_release() {
     for (release, counts_inside) in [
@@ -194,6 +212,7 @@ fn the_plan_without_namespaces() {
         names(&plan),
         [
             "watch memory of the whole tree, limit 512 MiB",
+            "start a deputy as the caller",
             "collect the orphans of the tree",
             "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
             "hide the init process",

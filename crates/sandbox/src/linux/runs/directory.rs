@@ -2,6 +2,7 @@
 //! the temporary files. One that others own or may write is not used.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
@@ -55,7 +56,9 @@ impl AsFd for Directory {
 
 fn candidates() -> Vec<PathBuf> {
     let uid = rustix::process::getuid().as_raw();
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    // `su -m` leaves the variable of another user, in whose directory root makes none.
+    let is_ours = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.uid() == uid);
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(is_ours);
     let runtime =
         [named.filter(|path| path.is_absolute()), Some(format!("/run/user/{uid}").into())];
     let mut paths: Vec<PathBuf> =

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::linux::seccomp::filter::{Action, EACCES, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT};
+use crate::linux::seccomp::filter::{
+    Action, EACCES, EAFNOSUPPORT, ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, EPROTONOSUPPORT,
+};
 use crate::linux::seccomp::plain;
 use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Refusal};
 
@@ -15,10 +17,16 @@ fn answer(name: &str, action: Action, reason: &str) -> &'static str {
         Action::Errno(EPERM) => "EPERM",
         Action::Errno(EACCES) => "EACCES",
         Action::Errno(ENOSYS) => "ENOSYS",
+        Action::Errno(ENOTTY) => "ENOTTY",
+        Action::Errno(EOPNOTSUPP) => "EOPNOTSUPP",
         Action::Errno(EPROTONOSUPPORT) => "EPROTONOSUPPORT",
         Action::Errno(EAFNOSUPPORT) => "EAFNOSUPPORT",
         Action::Notify if reason.contains("proxy") => "the launcher: connects in its place",
         Action::Notify if name == "connect" => "the launcher: goes on",
+        Action::Notify if reason.contains("reads") => "the deputy: EOPNOTSUPP",
+        Action::Notify if reason.contains("changes") || reason.contains("other processes") => {
+            "the deputy: EPERM"
+        }
         Action::Notify => "the launcher: EPERM",
         other => panic!("{other:?}"),
     }
@@ -51,12 +59,16 @@ fn security_lists_the_refused_calls() {
             plain::NO_UNIX_SOCKETS,
         ),
         (
-            "Without namespaces also (the launcher does what is asked in writable places)",
+            "Without namespaces also (the deputy changes attributes in writable places, and reads them in granted ones)",
             plain::PLAIN,
+        ),
+        (
+            "Without namespaces, where another sandbox has the listener, instead of the deputy",
+            plain::NO_ATTRIBUTES,
         ),
         ("Without namespaces, with Landlock before 3, also", plain::BEFORE_TRUNCATE),
         (
-            "Without namespaces, with Landlock before 6, also (the launcher sends signals within the run)",
+            "Without namespaces, with Landlock before 6, also (the deputy sends signals within the run)",
             plain::BEFORE_SCOPES,
         ),
     ] {

@@ -6,8 +6,10 @@ use serde::Serialize;
 
 pub const EPERM: u16 = 1;
 pub const EACCES: u16 = 13;
+pub const ENOTTY: u16 = 25;
 pub const ENOSYS: u16 = 38;
 pub const EPROTONOSUPPORT: u16 = 93;
+pub const EOPNOTSUPP: u16 = 95;
 pub const EAFNOSUPPORT: u16 = 97;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

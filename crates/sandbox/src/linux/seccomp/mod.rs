@@ -14,6 +14,7 @@
 mod bpf;
 mod compile;
 mod filter;
+mod ioctls;
 pub mod plain;
 mod rules;
 

@@ -6,7 +6,8 @@
 //! before its sixth version, about signals. What a filter can tell from numbers is refused here; what
 //! depends on which file or process is meant, the launcher is asked (see `linux/deputy.rs`).
 
-use crate::linux::seccomp::filter::{EACCES, ENOSYS, EPERM, Test};
+use crate::linux::seccomp::filter::{EACCES, ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, Test};
+use crate::linux::seccomp::ioctls;
 use crate::linux::seccomp::rules::{
     AF_INET, AF_INET6, AF_UNIX, NO_OTHER_LISTENER, Refusal, SOCKET, Sense, always, any_bit, asked,
     both, int, none_of, one_of, same, when, x86,
@@ -36,6 +37,10 @@ pub mod call {
     pub const REMOVEXATTR: Number = both("removexattr", 197, 14);
     pub const LREMOVEXATTR: Number = both("lremovexattr", 198, 15);
     pub const FREMOVEXATTR: Number = both("fremovexattr", 199, 16);
+    pub const GETXATTR: Number = both("getxattr", 191, 8);
+    pub const LGETXATTR: Number = both("lgetxattr", 192, 9);
+    pub const LISTXATTR: Number = both("listxattr", 194, 11);
+    pub const LLISTXATTR: Number = both("llistxattr", 195, 12);
     pub const TRUNCATE: Number = both("truncate", 76, 45);
     pub const KILL: Number = both("kill", 62, 129);
     pub const TKILL: Number = both("tkill", 200, 130);
@@ -50,14 +55,13 @@ const O_TRUNC: u64 = 0o1000;
 const ACCESS_MODE: u64 = 3;
 const F_SETOWN: u64 = 8;
 const F_SETOWN_EX: u64 = 15;
-const FIOSETOWN: u64 = 0x8901;
-const SIOCSPGRP: u64 = 0x8902;
 const STREAM: u64 = 1;
 const SEQPACKET: u64 = 5;
 const SOCKET_TYPE: u64 = 0xf;
 const TCP: u64 = 6;
 
 const ATTRIBUTES: &str = "changes a file that was not granted for writing";
+const READS: &str = "reads of a file that was not granted";
 const OTHERS: &str = "acts on other processes of the user";
 const SHARED: &str = "is shared with the host's programs";
 const REACHES: &str = "no socket is there to be used";
@@ -139,16 +143,23 @@ pub const PLAIN: &[Refusal] = &[
     asked(call::REMOVEXATTR, &[], "", ATTRIBUTES),
     asked(call::LREMOVEXATTR, &[], "", ATTRIBUTES),
     asked(call::FREMOVEXATTR, &[], "", ATTRIBUTES),
+    asked(call::GETXATTR, &[], "", READS),
+    asked(call::LGETXATTR, &[], "", READS),
+    asked(call::LISTXATTR, &[], "", READS),
+    asked(call::LLISTXATTR, &[], "", READS),
+    // Through a descriptor they are free: one that was opened is of a file that was granted.
+    always(same("getxattrat", 464), ENOSYS, "as getxattr; programs fall back to it"),
+    always(same("listxattrat", 465), ENOSYS, "as listxattr"),
+    always(same("file_getattr", 468), ENOSYS, READS),
     always(same("setxattrat", 463), ENOSYS, "as setxattr; programs fall back to it"),
     always(same("removexattrat", 466), ENOSYS, "as removexattr"),
     always(same("file_setattr", 469), ENOSYS, ATTRIBUTES),
-    // FS_IOC_SETFLAGS, its 32-bit twin and FS_IOC_FSSETXATTR work on a descriptor that was opened for reading.
     when(
         both("ioctl", 16, 29),
-        &[one_of(1, &[0x4008_6602, 0x4004_6602, 0x401c_5820])],
-        "changes the flags of a file",
-        EPERM,
-        ATTRIBUTES,
+        &[none_of(1, ioctls::ALLOWED)],
+        ioctls::WORDS,
+        ENOTTY,
+        "many change a file that was opened for reading",
     ),
     always(both("fanotify_init", 300, 262), EPERM, "tells what is done with files of the host"),
     always(both("inotify_add_watch", 254, 27), EACCES, "tells what is done with files of the host"),
@@ -167,14 +178,11 @@ pub const PLAIN: &[Refusal] = &[
     always(both("mq_unlink", 241, 181), ENOSYS, SHARED),
     when(both("prlimit64", 302, 261), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
     when(both("setpriority", 141, 140), &[none_of(1, &[0])], "of another", EPERM, OTHERS),
-    // Who is 0: of a user it is the caller's own, all of its processes.
-    when(both("setpriority", 141, 140), &[one_of(0, &[2])], "of a user", EPERM, OTHERS),
     when(both("sched_setparam", 142, 118), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
     when(both("sched_setscheduler", 144, 119), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
     when(both("sched_setattr", 314, 274), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
     when(both("sched_setaffinity", 203, 122), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
     when(both("ioprio_set", 251, 30), &[none_of(1, &[0])], "of another", EPERM, OTHERS),
-    when(both("ioprio_set", 251, 30), &[one_of(0, &[3])], "of a user", EPERM, OTHERS),
     when(both("move_pages", 279, 239), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
     // Nobody but the launcher answers in here.
     when(
@@ -184,6 +192,14 @@ pub const PLAIN: &[Refusal] = &[
         EPERM,
         "would answer in the launcher's place",
     ),
+];
+
+/// Without a deputy: as on a file system that has no attributes, for programs that ask every file for them.
+pub const NO_ATTRIBUTES: &[Refusal] = &[
+    always(call::GETXATTR, EOPNOTSUPP, READS),
+    always(call::LGETXATTR, EOPNOTSUPP, READS),
+    always(call::LISTXATTR, EOPNOTSUPP, READS),
+    always(call::LLISTXATTR, EOPNOTSUPP, READS),
 ];
 
 /// Landlock before version 3 does not know truncation.
@@ -228,13 +244,6 @@ pub const BEFORE_SCOPES: &[Refusal] = &[
         EPERM,
         "has the kernel send any signal to anybody",
     ),
-    when(
-        both("ioctl", 16, 29),
-        &[one_of(1, &[FIOSETOWN, SIOCSPGRP])],
-        "FIOSETOWN, SIOCSPGRP",
-        EPERM,
-        "as F_SETOWN",
-    ),
 ];
 
 /// The refusals that make up for what is not there.
@@ -246,6 +255,10 @@ pub fn tables(sockets: Sockets, ground: Ground) -> Vec<&'static [Refusal]> {
         Sockets::None => vec![NO_SOCKETS],
     };
     if let Ground::Plain { landlock, deputy } = ground {
+        // Of two answers to one call the first counts.
+        if deputy == Deputy::None {
+            tables.push(NO_ATTRIBUTES);
+        }
         tables.push(PLAIN);
         if landlock < 3 {
             tables.push(BEFORE_TRUNCATE);

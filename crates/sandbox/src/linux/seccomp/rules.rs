@@ -138,6 +138,13 @@ const PERSONALITIES: &[u64] = &[0, 0xffff_ffff];
 const SET_ID_REASON: &str = "would leave a set-uid or set-gid file of the caller on the host";
 const SET_ID_WHEN: &str = "mode has set-uid or set-gid";
 const CREATES_SET_ID_WHEN: &str = "creates, and mode has set-uid or set-gid";
+/// The sandbox's init, and outside of a pid namespace the host's.
+const INIT: &[u64] = &[1];
+const INIT_WHEN: &str = "of process 1";
+const INIT_REASON: &str = "slows the sandbox's init, or has it fail";
+const GROUP_WHEN: &str = "of a group or a user";
+/// A process can join the group that init is in.
+const GROUP_REASON: &str = "init may be one of them";
 const FAST_OPEN_REASON: &str = "connects without connect, past rules on it";
 
 pub const ALWAYS: &[Refusal] = &[
@@ -190,6 +197,15 @@ pub const ALWAYS: &[Refusal] = &[
     always(same("process_mrelease", 448), EPERM, "acts on the memory of other processes"),
     always(both("migrate_pages", 256, 238), EPERM, "acts on the memory of other processes"),
     always(both("kcmp", 312, 272), EPERM, "compares kernel pointers of other processes"),
+    when(both("prlimit64", 302, 261), &[one_of(0, INIT)], INIT_WHEN, EPERM, INIT_REASON),
+    when(both("setpriority", 141, 140), &[one_of(1, INIT)], INIT_WHEN, EPERM, INIT_REASON),
+    when(both("setpriority", 141, 140), &[none_of(0, &[0])], GROUP_WHEN, EPERM, GROUP_REASON),
+    when(both("sched_setparam", 142, 118), &[one_of(0, INIT)], INIT_WHEN, EPERM, INIT_REASON),
+    when(both("sched_setscheduler", 144, 119), &[one_of(0, INIT)], INIT_WHEN, EPERM, INIT_REASON),
+    when(both("sched_setattr", 314, 274), &[one_of(0, INIT)], INIT_WHEN, EPERM, INIT_REASON),
+    when(both("sched_setaffinity", 203, 122), &[one_of(0, INIT)], INIT_WHEN, EPERM, INIT_REASON),
+    when(both("ioprio_set", 251, 30), &[one_of(1, INIT)], INIT_WHEN, EPERM, INIT_REASON),
+    when(both("ioprio_set", 251, 30), &[none_of(0, &[1])], GROUP_WHEN, EPERM, GROUP_REASON),
     always(both("open_by_handle_at", 304, 265), EPERM, "opens by inode, past every mount"),
     when(
         IOCTL,

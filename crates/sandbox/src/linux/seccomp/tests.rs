@@ -3,9 +3,10 @@
 use crate::linux::seccomp::compile::{compile, encode};
 use crate::linux::seccomp::decide::Call;
 use crate::linux::seccomp::filter::{
-    Action, Arch, EACCES, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT,
+    Action, Arch, EACCES, EAFNOSUPPORT, ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, EPROTONOSUPPORT,
 };
 use crate::linux::seccomp::interpret::run;
+use crate::linux::seccomp::ioctls;
 use crate::linux::seccomp::plain;
 use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter, with};
 use crate::linux::seccomp::{Connects, Deputy, Ground, NewProcesses, Sockets};
@@ -441,6 +442,90 @@ fn without_namespaces_the_launcher_is_asked_about_files() {
     plainly(Sockets::None, 7, "setpriority", &[0, 4711, 10], PERM);
 }
 
+/// Neither by its number nor by a group or a user that it belongs to.
+#[test]
+fn init_is_left_alone() {
+    for (name, init, another) in [
+        ("prlimit64", &[1, 7, 4096][..], &[4711, 7, 4096][..]),
+        ("sched_setparam", &[1, 4096], &[4711, 4096]),
+        ("sched_setscheduler", &[1, 0, 4096], &[0, 0, 4096]),
+        ("sched_setattr", &[1, 4096], &[0, 4096]),
+        ("sched_setaffinity", &[1, 8, 4096], &[4711, 8, 4096]),
+        ("setpriority", &[0, 1, 19], &[0, 4711, 19]),
+        ("setpriority", &[1, 0, 19], &[0, 0, 19]),
+        ("setpriority", &[2, 0, 19], &[0, 0, 19]),
+        ("ioprio_set", &[1, 1, 4], &[1, 4711, 4]),
+        ("ioprio_set", &[2, 0, 4], &[1, 0, 4]),
+        ("ioprio_set", &[3, 0, 4], &[1, 0, 4]),
+    ] {
+        decides(NewProcesses::Allowed, name, init, PERM);
+        decides(NewProcesses::Allowed, name, another, Action::Allow);
+    }
+}
+
+#[test]
+fn without_namespaces_attributes_are_read_by_the_deputy_or_by_nobody() {
+    for name in ["getxattr", "lgetxattr", "listxattr", "llistxattr"] {
+        plainly(Sockets::None, 7, name, &[0, 0, 0, 0], Action::Notify);
+        let ground = Ground::Plain { landlock: 7, deputy: Deputy::None };
+        let tables = plain::tables(Sockets::None, ground);
+        let row = tables.iter().copied().flatten().find(|refusal| refusal.call.name == name);
+        for arch in [Arch::X86_64, Arch::Aarch64] {
+            let number = row.and_then(|refusal| refusal.call.on(arch)).unwrap();
+            let filter = with(arch, NewProcesses::Allowed, Connects::Free, &tables);
+            let call = Call { number, arch: arch.audit(), arguments: [0; 6] };
+            let answer = filter.without_asking().decide(&call);
+            assert_eq!(answer, Action::Errno(EOPNOTSUPP), "{name}");
+        }
+    }
+    for name in ["getxattrat", "listxattrat", "setxattrat", "removexattrat"] {
+        plainly(Sockets::None, 7, name, &[0, 0, 0, 0], Action::Errno(ENOSYS));
+    }
+    for name in ["file_getattr", "file_setattr"] {
+        plainly(Sockets::None, 7, name, &[0, 0, 0, 0], Action::Errno(ENOSYS));
+    }
+    // fgetxattr and flistxattr: what was opened was granted.
+    for numbers in [(193, 10), (196, 13)] {
+        plainly_by_number(7, numbers, &[0, 0], Action::Allow);
+    }
+}
+
+/// The kernel reads 32 bits of the command, whatever stands above.
+#[test]
+fn without_namespaces_only_listed_ioctls_pass() {
+    assert!(ioctls::ALLOWED.is_sorted_by(|a, b| a < b));
+    for command in ioctls::ALLOWED {
+        plainly(Sockets::None, 7, "ioctl", &[0, *command], Action::Allow);
+    }
+    for command in [
+        0x4008_6602, // FS_IOC_SETFLAGS, and for 32 bits
+        0x4004_6602,
+        0x4008_7602, // FS_IOC_SETVERSION, and for 32 bits
+        0x4004_7602,
+        0x401c_5820, // FS_IOC_FSSETXATTR
+        0x400c_6613, // FS_IOC_SET_ENCRYPTION_POLICY
+        0xc018_5879, // FITRIM
+        0xc004_5877, // FIFREEZE
+        0x4080_6685, // FS_IOC_ENABLE_VERITY
+        0x4181_9432, // FS_IOC_SETFSLABEL
+        0xc018_9436, // FIDEDUPERANGE
+        0x5000_9401, // BTRFS_IOC_SNAP_CREATE
+        0x4008_941a, // BTRFS_IOC_SUBVOL_SETFLAGS
+        0x4008_6604, // EXT4_IOC_SETVERSION
+        0xc028_660f, // EXT4_IOC_MOVE_EXT
+        0x0000_6609, // EXT4_IOC_MIGRATE
+        0x0000_8901, // FIOSETOWN
+        0x0000_8902, // SIOCSPGRP
+        0x0000_b703, // NS_GET_NSTYPE
+        0,
+        u64::from(u32::MAX),
+    ] {
+        plainly(Sockets::None, 7, "ioctl", &[0, command], Action::Errno(ENOTTY));
+    }
+    // TIOCSTI, as everywhere.
+    plainly(Sockets::None, 7, "ioctl", &[0, 0x5412], PERM);
+}
+
 #[test]
 fn what_an_older_landlock_does_not_know_is_asked_or_refused() {
     for (landlock, action) in [(1, Action::Notify), (2, Action::Notify), (3, Action::Allow)] {
@@ -499,6 +584,8 @@ fn numbers_of_the_plain_rows_are_those_of_the_c_library() {
         fchownat SYS_fchownat utimensat SYS_utimensat setxattr SYS_setxattr
         lsetxattr SYS_lsetxattr fsetxattr SYS_fsetxattr removexattr SYS_removexattr
         lremovexattr SYS_lremovexattr fremovexattr SYS_fremovexattr ioctl SYS_ioctl
+        getxattr SYS_getxattr lgetxattr SYS_lgetxattr listxattr SYS_listxattr
+        llistxattr SYS_llistxattr
         fanotify_init SYS_fanotify_init inotify_add_watch SYS_inotify_add_watch shmget SYS_shmget
         shmat SYS_shmat shmctl SYS_shmctl semget SYS_semget semop SYS_semop
         semtimedop SYS_semtimedop semctl SYS_semctl msgget SYS_msgget msgsnd SYS_msgsnd

@@ -5,6 +5,8 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
+use serde::{Deserialize, Serialize};
+
 use super::check;
 use crate::linux::seccomp::Instruction;
 
@@ -102,7 +104,7 @@ pub fn is_filtered() -> bool {
 }
 
 /// A call that waits for an answer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Asked {
     id: u64,
     pub number: i32,
@@ -304,4 +306,20 @@ pub fn landlock_abi() -> u32 {
         )
     };
     u32::try_from(answer).unwrap_or(0)
+}
+
+/// Enters a mount namespace and the user namespace that owns it, with all rights in both. The calling process must
+/// have a single thread, and have made the latter, or be root.
+pub fn enter_mounts(mounts: BorrowedFd<'_>) -> io::Result<()> {
+    /// `_IO(0xb7, 1)`: the user namespace that owns a namespace (Linux 4.9).
+    const NS_GET_USERNS: libc::Ioctl = 0xb701;
+    // SAFETY: takes no argument, and gives a new descriptor.
+    let owner = check(unsafe { libc::ioctl(mounts.as_raw_fd(), NS_GET_USERNS) }.into())?;
+    // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
+    let owner = unsafe { OwnedFd::from_raw_fd(owner as RawFd) };
+    for (namespace, kind) in [(owner.as_fd(), libc::CLONE_NEWUSER), (mounts, libc::CLONE_NEWNS)] {
+        // SAFETY: plain numbers; the descriptor is borrowed for the call.
+        check(unsafe { libc::setns(namespace.as_raw_fd(), kind) }.into())?;
+    }
+    Ok(())
 }

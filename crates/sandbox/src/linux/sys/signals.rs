@@ -13,6 +13,8 @@ use super::check;
 pub struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
+    /// Those that this process was started to ignore, as by `nohup`. Blocked, they arrive all the same.
+    ignored: Vec<i32>,
 }
 
 /// The mask that this process was started with.
@@ -24,6 +26,8 @@ pub struct Arrived {
     pub signal: i32,
     /// Sent by the terminal to the whole group, and not by a process to this one.
     pub from_kernel: bool,
+    /// This process was started to ignore it.
+    pub was_ignored: bool,
 }
 
 impl Signals {
@@ -46,7 +50,8 @@ impl Signals {
             let fd = check(
                 libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK).into(),
             )?;
-            Ok(Signals { fd: OwnedFd::from_raw_fd(fd as RawFd), before })
+            let ignored = signals.iter().copied().filter(|signal| is_ignored(*signal)).collect();
+            Ok(Signals { fd: OwnedFd::from_raw_fd(fd as RawFd), before, ignored })
         }
     }
 
@@ -58,7 +63,9 @@ impl Signals {
         let read = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
         match check(read as libc::c_long) {
             Ok(_) => {
-                Ok(Some(Arrived { signal: info.ssi_signo as i32, from_kernel: info.ssi_code > 0 }))
+                let signal = info.ssi_signo as i32;
+                let was_ignored = self.ignored.contains(&signal);
+                Ok(Some(Arrived { signal, from_kernel: info.ssi_code > 0, was_ignored }))
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(e) => Err(e),
@@ -74,6 +81,16 @@ impl Signals {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         }
     }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: sigaction is plain data for which zero is valid; without a new action the call only fills it.
+    let action = unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &raw mut action);
+        action
+    };
+    action.sa_sigaction == libc::SIG_IGN
 }
 
 impl AsFd for Signals {

@@ -42,7 +42,12 @@ impl Signals {
                 let mut action: libc::sigaction = mem::zeroed();
                 action.sa_sigaction = note as *const () as libc::sighandler_t;
                 action.sa_flags = libc::SA_RESTART;
-                check(libc::sigaction(*signal, &raw const action, std::ptr::null_mut()))?;
+                let mut before: libc::sigaction = mem::zeroed();
+                check(libc::sigaction(*signal, &raw const action, &raw mut before))?;
+                // Started by `nohup`: nobody means this run by it.
+                if *signal == libc::SIGHUP && before.sa_sigaction == libc::SIG_IGN {
+                    check(libc::sigaction(*signal, &raw const before, std::ptr::null_mut()))?;
+                }
             }
         }
         Ok(Signals { reader })

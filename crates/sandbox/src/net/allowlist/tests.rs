@@ -5,7 +5,13 @@ use super::*;
 use crate::net::address::Kind;
 
 fn list(rules: &[&str]) -> Allowlist {
-    let own = vec!["93.184.216.34".parse().unwrap(), "192.168.1.5".parse().unwrap()];
+    let mut own = Networks::default();
+    own.add("93.184.216.34".parse().unwrap(), 24);
+    own.add("192.168.1.5".parse().unwrap(), 24);
+    listed(rules, Some(own))
+}
+
+fn listed(rules: &[&str], own: Option<Networks>) -> Allowlist {
     Allowlist::new(rules.iter().map(|rule| rule.parse().unwrap()), own)
 }
 
@@ -138,6 +144,41 @@ fn rebinding() {
 }
 
 #[test]
+fn neighbours_are_reached_only_when_a_rule_names_them() {
+    let neighbour = "93.184.216.35";
+    let refused = resolved(&list(&["a.example"]), neighbour).unwrap_err();
+    assert_eq!(
+        refused,
+        "a.example:443, for its address 93.184.216.35 is an address in the host's own network \
+         (add --allow-net 93.184.216.35:443)"
+    );
+    assert!(resolved(&list(&["a.example", "0.0.0.0/0:443"]), neighbour).is_err());
+    assert!(resolved(&list(&["a.example", "93.184.0.0/16:443"]), neighbour).is_err());
+    assert_eq!(resolved(&list(&["a.example", "93.184.216.0/24:443"]), neighbour), Ok(()));
+    assert_eq!(resolved(&list(&["a.example", "93.184.216.35:443"]), neighbour), Ok(()));
+    assert!(tcp(&list(&["0.0.0.0/0:443"]), "93.184.216.35:443").is_err());
+    assert!(tcp(&list(&["0.0.0.0/0:443"]), "93.184.217.35:443").is_ok());
+}
+
+/// Not to know the host's own addresses is not to have none.
+#[test]
+fn interfaces_that_cannot_be_listed_close_names_and_networks() {
+    let unlisted = |rules: &[&str]| listed(rules, None);
+    let why = resolved(&unlisted(&["a.example"]), "8.8.8.8").unwrap_err();
+    assert_eq!(
+        why,
+        "a.example:443, for its address 8.8.8.8 is perhaps the host's own (its network interfaces \
+         cannot be listed) (add --allow-net 8.8.8.8:443)"
+    );
+    assert!(resolved(&unlisted(&["a.example", "8.8.8.0/24:443"]), "8.8.8.8").is_err());
+    assert!(tcp(&unlisted(&["0.0.0.0/0:443"]), "8.8.8.8:443").is_err());
+    assert!(tcp(&unlisted(&["10.0.0.0/8:443"]), "10.1.2.3:443").is_err());
+    assert_eq!(resolved(&unlisted(&["a.example", "8.8.8.8:443"]), "8.8.8.8"), Ok(()));
+    assert!(tcp(&unlisted(&["8.8.8.8:443"]), "8.8.8.8:443").is_ok());
+    assert!(tcp(&unlisted(&["a.example:443"]), "a.example:443").is_ok(), "names are asked for");
+}
+
+#[test]
 fn server_names_stay_within_the_rule() {
     let list = list(&["*.a.example", "b.example", "b.example:8443", "c.a.example:22"]);
     let allows = |opened: &str, port, shown: &str| {
@@ -238,7 +279,7 @@ mod model {
         };
         let exact = matches!(rule.host, Host::Address(_));
         let within = matches!(rule.host, Host::Network { prefix: 8, .. });
-        let public = judge(ip, &[]) == Judgement::Public;
+        let public = judge(ip, Some(&Networks::default())) == Judgement::Public;
         rule.protocol == protocol && port(rule, at) && covers && (public || exact || within)
     }
 }
@@ -249,7 +290,7 @@ proptest! {
     #[test]
     fn the_model_agrees_on_names(rules in prop::collection::vec(rule(), 0..6), name in name(), port in 79u16..82, is_tcp: bool) {
         let protocol = if is_tcp { Protocol::Tcp } else { Protocol::Udp };
-        let list = Allowlist::new(rules.clone(), vec![]);
+        let list = Allowlist::new(rules.clone(), Some(Networks::default()));
         let expected = rules.iter().any(|rule| model::name(rule, protocol, &name, port));
         let host: HostName = name.parse().unwrap();
         let to = Endpoint { target: Target::Name(host.clone()), port };
@@ -266,20 +307,22 @@ proptest! {
     fn the_model_agrees_on_addresses(rules in prop::collection::vec(rule(), 0..6), ip in ip(), port in 79u16..82, is_tcp: bool) {
         let ip = ip.to_canonical();
         let protocol = if is_tcp { Protocol::Tcp } else { Protocol::Udp };
-        let list = Allowlist::new(rules.clone(), vec![]);
+        let list = Allowlist::new(rules.clone(), Some(Networks::default()));
         let expected = rules.iter().any(|rule| model::ip(rule, protocol, ip, port));
         let to = Endpoint { target: Target::Ip(ip), port };
         prop_assert_eq!(list.check(protocol, &to).is_ok(), expected);
         let resolved = list.check_resolved(protocol, &to, ip).is_ok();
-        prop_assert_eq!(resolved, expected || judge(ip, &[]) == Judgement::Public);
+        prop_assert_eq!(resolved, expected || judge(ip, Some(&Networks::default())) == Judgement::Public);
     }
 
     /// The flag that a refusal names does allow what was refused.
     #[test]
-    fn the_remedy_works(rules in prop::collection::vec(rule(), 0..4), name in name(), ip in ip(), port in 1u16..) {
+    fn the_remedy_works(rules in prop::collection::vec(rule(), 0..4), name in name(), ip in ip(), port in 1u16.., is_listed: bool) {
         let to_name = Endpoint { target: Target::Name(name.parse().unwrap()), port };
         let to_ip = Endpoint { target: Target::Ip(ip.to_canonical()), port };
-        let mut list = Allowlist::new(rules, vec![ip]);
+        let mut own = Networks::default();
+        own.add(ip, 128);
+        let mut list = Allowlist::new(rules, is_listed.then_some(own));
         for to in [to_name.clone(), to_ip] {
             if let Err(refusal) = list.check(Protocol::Tcp, &to) {
                 list.rules.push(refusal.rule().parse().unwrap());

@@ -1,18 +1,21 @@
 //! A connection of the command's, and the one outside that it is joined to.
 
+use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
 use mcp_policy::{HostName, Protocol, Tls};
 use mio::net::TcpStream;
 
+use super::budget::{Gauge, Hold};
 use super::slots::{Cause, Side};
-use super::way::{Buffers, End, Look, Turn, Way};
+use super::way::{End, Look, Store, Turn, Way};
 use super::{rearm, socket};
 use crate::net::allowlist::Allowlist;
-use crate::net::endpoint::Target;
-use crate::net::opening::{Opening, Verdict};
+use crate::net::endpoint::{Endpoint, Target};
+use crate::net::opening::{Opening, Verdict, is_tls_port};
 use crate::net::proxy::Manner;
+use crate::net::shares::{NOBODY, Party};
 
 /// How long one end may be silent after the other has closed its half.
 pub const HALF_CLOSED: Duration = Duration::from_secs(300);
@@ -29,6 +32,19 @@ pub struct Service {
     /// As a rule would say it; what it is counted under.
     pub shown: String,
     pub check: Check,
+    /// The rule that allows it.
+    pub party: Party,
+}
+
+impl Service {
+    pub fn of(protocol: Protocol, target: Target, port: u16, check: Check) -> Service {
+        let place = Endpoint { target: target.clone(), port };
+        let shown = match protocol {
+            Protocol::Tcp => place.to_string(),
+            Protocol::Udp => format!("udp://{place}"),
+        };
+        Service { protocol, target, port, shown, check, party: NOBODY }
+    }
 }
 
 /// Whether the first words of a client must name the host that it asked for.
@@ -53,14 +69,37 @@ pub struct Joined {
     pub client: TcpStream,
     pub upstream: TcpStream,
     /// Until the client's first words were judged.
-    opening: Option<Box<Opening>>,
-    fed: usize,
+    unheard: Option<Box<Unheard>>,
+    /// The client has said something urgent: what it says stops there until it is taken.
+    is_urgent: bool,
     out: Way,
     back: Way,
     /// When to look whether the end that is left still speaks.
     pub until: Option<Instant>,
     /// What was moved when it was last looked at, to tell silence.
     marked: u64,
+}
+
+/// First words that are not judged yet.
+#[derive(Debug)]
+struct Unheard {
+    opening: Opening,
+    fed: usize,
+    since: Instant,
+    hold: Hold,
+}
+
+impl Unheard {
+    fn new(heads: &Gauge) -> Unheard {
+        let opening = Opening::default();
+        Unheard { opening, fed: 0, since: Instant::now(), hold: heads.hold() }
+    }
+}
+
+/// What is copied of a head while it is not complete, at most: its bytes, in a vector that grows by
+/// doubling.
+pub const fn copied(bytes: usize) -> usize {
+    bytes * 2
 }
 
 /// How a connection is closed.
@@ -80,16 +119,28 @@ pub enum State {
     /// One end was reset, and so shall the other be.
     Broken,
     /// The client's first words were not what they had to be.
-    Refused(String),
+    Refused(Refused),
+}
+
+/// Why a client's first words are not passed on.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// They ask for another name, which a rule of its own would allow.
+    OtherName(String),
+    /// No name can be read in them: only a rule with `tls=off` lets them pass.
+    NoName(String),
 }
 
 impl Joined {
-    pub fn new(client: TcpStream, upstream: TcpStream, service: &Service) -> Joined {
+    /// `heads` is where first words are held.
+    pub fn new(client: TcpStream, upstream: TcpStream, check: Check, heads: &Gauge) -> Joined {
+        socket::take_urgent_inline(&client);
+        socket::take_urgent_inline(&upstream);
         Joined {
             client,
             upstream,
-            opening: (service.check == Check::Names).then(Box::default),
-            fed: 0,
+            unheard: (check == Check::Names).then(|| Box::new(Unheard::new(heads))),
+            is_urgent: false,
             out: Way::new(),
             back: Way::new(),
             until: None,
@@ -102,9 +153,7 @@ impl Joined {
     pub fn begin_with(&mut self, manner: Manner) {
         self.back = Way::after(manner.connected());
         if let Manner::Forward { head } = manner {
-            let bytes = head.len() as u64;
-            self.out = Way::after(head);
-            self.out.bytes = bytes;
+            self.out = Way::after_counted(head);
         }
     }
 
@@ -127,7 +176,24 @@ impl Joined {
 
     /// Whether the client's first words are still to be judged.
     pub fn is_unheard(&self) -> bool {
-        self.opening.is_some()
+        self.unheard.is_some()
+    }
+
+    /// Since when some of the client's first words are held.
+    pub fn unheard_since(&self) -> Option<Instant> {
+        let unheard = self.unheard.as_ref().filter(|unheard| unheard.hold.bytes() > 0);
+        unheard.map(|unheard| unheard.since)
+    }
+
+    /// Something urgent came from this side.
+    pub fn be_urged(&mut self, side: Side) {
+        match side {
+            Side::Inner => {
+                self.is_urgent = true;
+                self.out.be_urged();
+            }
+            Side::Outer => self.back.be_urged(),
+        }
     }
 
     pub fn waits_to_write(&self, side: Side) -> bool {
@@ -147,33 +213,39 @@ impl Joined {
         cause: Cause,
         service: &Service,
         allow: &Allowlist,
-        buffers: &mut Buffers,
+        store: &mut Store,
         scratch: &mut [u8],
     ) -> State {
         // At an end both directions are looked at, to the end.
         let look = match cause {
-            Cause::Event(_) | Cause::Room(_) if !rearm::TELLS_ONCE => Look::ForMore,
+            Cause::Event(_) | Cause::Room(_) if rearm::TELLS_ALL => Look::ForMore,
             _ => Look::ToTheEnd,
         };
         let back = match has_turn(cause, Side::Outer, &self.back) {
             true => {
                 let how = (look, end_after(&self.out));
-                self.back.advance(&self.upstream, &self.client, how, buffers, scratch)
+                self.back.advance(&self.upstream, &self.client, how, store, scratch)
             }
             false => Ok(Turn::Waits),
         };
-        let was_unheard = self.opening.is_some();
+        let was_unheard = self.unheard.is_some();
         // Who is spoken to first speaks a language in which no name is asked for.
         if self.back.bytes > 0 {
-            self.opening = None;
+            self.unheard = None;
         }
-        if let Some(opening) = &mut self.opening {
+        if let Some(unheard) = &mut self.unheard {
             if matches!(cause, Cause::Room(_)) {
                 return self.state(back, Ok(Turn::Waits));
             }
-            match judge(opening, &mut self.fed, &self.client, (service, allow), scratch) {
+            let before = unheard.fed;
+            match judge(unheard, &self.client, (service, allow), scratch) {
+                // Nothing behind an urgent byte can be looked at before that one is taken.
+                Ok(Judged::Waits) if self.is_urgent && unheard.fed == before => {
+                    let why = "something urgent within its first message";
+                    return State::Refused(Refused::NoName(why.to_owned()));
+                }
                 Ok(Judged::Waits) => return self.state(back, Ok(Turn::Waits)),
-                Ok(Judged::Passes) => self.opening = None,
+                Ok(Judged::Passes) => self.unheard = None,
                 Ok(Judged::Refused(why)) => return State::Refused(why),
                 Err(_) => return State::Broken,
             }
@@ -182,14 +254,14 @@ impl Joined {
         let out = match was_unheard || has_turn(cause, Side::Inner, &self.out) {
             true => {
                 let how = (look, end_after(&self.back));
-                self.out.advance(&self.client, &self.upstream, how, buffers, scratch)
+                self.out.advance(&self.client, &self.upstream, how, store, scratch)
             }
             false => Ok(Turn::Waits),
         };
         if out.is_err() && back.is_ok() {
             // A server that has said all may refuse to hear the rest: what it said counts.
             let how = (Look::ToTheEnd, End::Half);
-            let _ = self.back.advance(&self.upstream, &self.client, how, buffers, scratch);
+            let _ = self.back.advance(&self.upstream, &self.client, how, store, scratch);
         }
         self.state(back, out)
     }
@@ -228,13 +300,12 @@ fn end_after(other: &Way) -> End {
 enum Judged {
     Waits,
     Passes,
-    Refused(String),
+    Refused(Refused),
 }
 
 /// Looks at the client's first words without taking them.
 fn judge(
-    opening: &mut Opening,
-    fed: &mut usize,
+    unheard: &mut Unheard,
     client: &TcpStream,
     (service, allow): (&Service, &Allowlist),
     scratch: &mut [u8],
@@ -248,24 +319,32 @@ fn judge(
         // It has nothing to say, and says so.
         return Ok(Judged::Passes);
     }
-    let verdict = opening.feed(scratch.get(*fed..count).unwrap_or_default());
-    *fed = (*fed).max(count);
+    let no_name = |why: &str| Judged::Refused(Refused::NoName(why.to_owned()));
+    let other = |what, name: &dyn fmt::Display| {
+        Judged::Refused(Refused::OtherName(format!("{what} asked for {name} instead")))
+    };
+    let verdict = unheard.opening.feed(scratch.get(unheard.fed..count).unwrap_or_default());
+    unheard.fed = unheard.fed.max(count);
+    unheard.hold.set(copied(unheard.fed));
     Ok(match verdict {
         Verdict::NeedMore if count >= LARGEST_OPENING => {
-            Judged::Refused("its first message is too long to be looked at".to_owned())
+            no_name("its first message is too long to be looked at")
         }
         Verdict::NeedMore => Judged::Waits,
-        Verdict::Opaque => Judged::Passes,
-        Verdict::Broken(why) => Judged::Refused(why.to_owned()),
+        Verdict::Broken(why) => no_name(why),
         Verdict::Tls(hello) => match &hello.server_name {
             Some(name) if may_ask(name, service, allow) => Judged::Passes,
-            Some(name) => Judged::Refused(format!("TLS asked for {name} instead")),
-            None => Judged::Refused("TLS without a server name".to_owned()),
+            Some(name) => other("TLS", name),
+            None => no_name("TLS without a server name"),
         },
+        Verdict::Opaque | Verdict::Http(_) if is_tls_port(service.port) => {
+            no_name("what it says first is not TLS")
+        }
+        Verdict::Opaque => Judged::Passes,
         Verdict::Http(head) => match &head.host {
             None => Judged::Passes,
             Some(Target::Name(name)) if may_ask(name, service, allow) => Judged::Passes,
-            Some(host) => Judged::Refused(format!("HTTP asked for {host} instead")),
+            Some(host) => other("HTTP", host),
         },
     })
 }
@@ -277,3 +356,6 @@ fn may_ask(name: &HostName, service: &Service, allow: &Allowlist) -> bool {
         Target::Ip(_) => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use mio::net::TcpStream;
 const SIZE: usize = 64 << 10;
 
 /// Empty ones are kept for the next connection.
-const KEPT: usize = 64;
+const KEPT: usize = 16;
 
 #[derive(Debug)]
 pub struct Buffer {
@@ -21,15 +21,21 @@ impl Buffer {
         self.start == self.end
     }
 
+    /// All of its memory, however little is in it.
+    pub fn held(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Zero at the end of the stream.
-    pub fn fill(&mut self, mut from: &TcpStream) -> io::Result<usize> {
+    pub fn fill(&mut self, mut from: &TcpStream, most: usize) -> io::Result<usize> {
         if self.is_empty() {
             (self.start, self.end) = (0, 0);
         }
         if self.end == self.bytes.len() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let count = from.read(&mut self.bytes[self.end..])?;
+        let end = self.bytes.len().min(self.end + most);
+        let count = from.read(&mut self.bytes[self.end..end])?;
         self.end += count;
         Ok(count)
     }

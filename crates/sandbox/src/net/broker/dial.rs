@@ -1,14 +1,15 @@
 //! From a connection that was taken to one outside: the name resolved, each address judged and
-//! tried in order; or the user's own proxy asked for it.
+//! tried ([`super::connecting`]); or the user's own proxy asked for it.
 
 use std::collections::VecDeque;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 
+use super::budget::Hold;
+use super::connecting::{Connecting, From};
 use super::connection::{Joined, Service};
 use super::event_loop::Entry;
 use super::slots::{Cause, Side};
@@ -17,11 +18,10 @@ use super::{Broker, socket};
 use crate::net::endpoint::{Endpoint, Target};
 use crate::net::proxy::{Failed, Manner};
 use crate::net::query::Outcome;
+use crate::net::shares::Party;
 use crate::net::upstream::{Names, Proxy, Route};
 
-/// How long one address may take while there are others.
-const ONE_OF_MANY: Duration = Duration::from_secs(3);
-/// How long the last one may take.
+/// How long a name server, or a proxy, may take.
 const LAST: Duration = Duration::from_secs(30);
 
 pub struct Dialing {
@@ -32,20 +32,28 @@ pub struct Dialing {
 }
 
 /// Who waits, and for what.
-struct Caller {
+pub(super) struct Caller {
     client: TcpStream,
-    service: Arc<Service>,
+    pub(super) service: Arc<Service>,
     /// How it asked, where it did and waits for an answer.
     manner: Option<Manner>,
+    presence: Presence,
+    /// What is to be sent on of what it asked.
+    _hold: Option<Hold>,
 }
 
-enum Phase {
+/// Whether anybody still waits for a connection in the making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    There,
+    /// It has ended its half: it may have closed, and may still listen.
+    Ended,
+}
+
+pub(super) enum Phase {
     /// A name's addresses are being asked for.
     Naming(Naming),
-    Connecting {
-        stream: TcpStream,
-        rest: Rest,
-    },
+    Connecting(Box<Connecting>),
     /// The proxy is being asked.
     Talking {
         stream: TcpStream,
@@ -54,33 +62,19 @@ enum Phase {
 }
 
 /// Whose name it is.
-enum Naming {
+pub(super) enum Naming {
     Target,
     /// The server's, whose address the proxy is then asked for.
     TargetForProxy(Arc<Proxy>),
     Proxy(Arc<Proxy>, Endpoint),
 }
 
-/// What is tried next.
-struct Rest {
-    addresses: VecDeque<SocketAddr>,
-    from: From,
-    /// Who is at these addresses, and what to ask for there.
-    proxy: Option<(Arc<Proxy>, Endpoint)>,
-    /// Why the last one did not work.
-    why: Option<io::Error>,
-}
-
-/// Whose network a connection is made in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
-    Host,
-    Sandbox,
-}
-
-impl Rest {
-    fn new(addresses: VecDeque<SocketAddr>, from: From) -> Rest {
-        Rest { addresses, from, proxy: None, why: None }
+impl Naming {
+    fn target<'a>(&'a self, service: &'a Service) -> &'a Target {
+        match self {
+            Naming::Target | Naming::TargetForProxy(_) => &service.target,
+            Naming::Proxy(proxy, _) => &proxy.at().target,
+        }
     }
 }
 
@@ -88,7 +82,7 @@ impl Dialing {
     /// A connection in the making tells that it is there by this.
     pub fn waits_to_write(&self) -> bool {
         match &self.phase {
-            Phase::Connecting { .. } => true,
+            Phase::Connecting(_) => true,
             Phase::Talking { talk, .. } => talk.waits_to_write(),
             Phase::Naming(_) => false,
         }
@@ -96,6 +90,18 @@ impl Dialing {
 
     pub fn is_talking(&self) -> bool {
         matches!(self.phase, Phase::Talking { .. })
+    }
+
+    /// Whose room it takes, and since when, where perhaps nobody waits for it.
+    pub fn perhaps_left(&self) -> Option<(Party, Instant)> {
+        let has_ended = self.caller.presence == Presence::Ended;
+        has_ended.then_some((self.caller.service.party, self.until))
+    }
+
+    /// The client's socket has ended or failed; whether nobody is there any more.
+    fn is_abandoned(&mut self) -> bool {
+        self.caller.presence = Presence::Ended;
+        !matches!(self.caller.client.take_error(), Ok(None))
     }
 }
 
@@ -107,7 +113,23 @@ impl Broker {
         service: Arc<Service>,
         manner: Option<Manner>,
     ) {
-        let caller = Caller { client, service, manner };
+        self.dial_for(slot, client, service, (manner, Presence::There));
+    }
+
+    pub(super) fn dial_for(
+        &mut self,
+        slot: usize,
+        client: TcpStream,
+        service: Arc<Service>,
+        (manner, presence): (Option<Manner>, Presence),
+    ) {
+        let held = manner.as_ref().map_or(0, Manner::size);
+        let hold = (held > 0).then(|| {
+            let mut hold = self.store.held.hold();
+            hold.set(held);
+            hold
+        });
+        let caller = Caller { client, service, manner, presence, _hold: hold };
         if self.upstream.is_direct() {
             return self.name(slot, caller, Naming::Target);
         }
@@ -134,19 +156,17 @@ impl Broker {
         service: Arc<Service>,
         addresses: VecDeque<SocketAddr>,
     ) {
-        let caller = Caller { client, service, manner: None };
-        self.try_next(slot, caller, Rest::new(addresses, From::Sandbox));
+        let presence = Presence::There;
+        let caller = Caller { client, service, manner: None, presence, _hold: None };
+        self.connect(slot, caller, Connecting::new(addresses, From::Sandbox));
     }
 
     /// Finds the addresses of whom to connect to.
     fn name(&mut self, slot: usize, caller: Caller, naming: Naming) {
-        let target = match &naming {
-            Naming::Target | Naming::TargetForProxy(_) => caller.service.target.clone(),
-            Naming::Proxy(proxy, _) => proxy.at().target.clone(),
-        };
+        let target = naming.target(&caller.service).clone();
         let known = match &target {
             Target::Ip(ip) => Some(Outcome::Addresses(vec![*ip])),
-            Target::Name(name) => self.addresses_of(name, slot),
+            Target::Name(name) => self.addresses_of(name, slot, caller.service.party),
         };
         match known {
             Some(found) => self.named(slot, caller, naming, &found),
@@ -157,9 +177,21 @@ impl Broker {
         }
     }
 
-    fn wait(&mut self, slot: usize, caller: Caller, phase: Phase, until: Instant) {
+    pub(super) fn wait(&mut self, slot: usize, caller: Caller, phase: Phase, until: Instant) {
         self.timers.set(until, slot);
         self.slots.put(slot, Entry::Dialing(Box::new(Dialing { caller, phase, until })));
+    }
+
+    /// Closes a connection in the making that nobody waits for.
+    pub(super) fn hang_up(&mut self, slot: usize, dialing: Box<Dialing>) {
+        let Dialing { caller, phase, until } = *dialing;
+        self.timers.clear(until, slot);
+        if let Phase::Naming(naming) = &phase
+            && let Target::Name(name) = naming.target(&caller.service)
+        {
+            self.wait_no_longer(&name.clone(), slot);
+        }
+        self.left(slot, &caller.service);
     }
 
     /// A name that this connection, or flow, waits for has an answer.
@@ -186,7 +218,7 @@ impl Broker {
         match naming {
             Naming::Target => {
                 let addresses = self.judged_for(&caller.service, found);
-                self.try_next(slot, caller, Rest::new(addresses, From::Host));
+                self.connect(slot, caller, Connecting::new(addresses, From::Host));
             }
             Naming::TargetForProxy(proxy) => {
                 match self.judged_for(&caller.service, found).front() {
@@ -205,82 +237,49 @@ impl Broker {
                     return self.fail(slot, caller);
                 };
                 let addresses = addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
-                let proxy = Some((proxy, goal));
-                self.try_next(slot, caller, Rest { proxy, ..Rest::new(addresses, From::Host) });
+                let addresses = self.in_order(addresses);
+                let connecting = Connecting::new(addresses, From::Host).by_proxy(proxy, goal);
+                self.connect(slot, caller, connecting);
             }
         }
     }
 
-    /// An address that a rule names was judged when its listener was made.
+    /// An address that a rule covers was judged when its listener was made; it may be the host's
+    /// own since. The loopback always was, and a rule for `localhost` means it.
     fn judged_for(&mut self, service: &Service, found: &Outcome) -> VecDeque<SocketAddr> {
-        match service.target {
-            Target::Ip(ip) => VecDeque::from([SocketAddr::new(ip, service.port)]),
-            Target::Name(_) => self.judged(service, found),
+        let Target::Ip(ip) = service.target else {
+            return self.judged(service, found);
+        };
+        let at = SocketAddr::new(ip, service.port);
+        if ip.is_loopback() {
+            return VecDeque::from([at]);
         }
-    }
-
-    fn try_next(&mut self, slot: usize, caller: Caller, mut rest: Rest) {
-        while let Some(to) = rest.addresses.pop_front() {
-            let connecting = self.connect(rest.from, to).and_then(|mut stream| {
-                self.register(&mut stream, slot, Side::Outer)?;
-                // Nearby servers are there, or not, at once.
-                Ok((connected(&stream)?, stream))
-            });
-            match connecting {
-                Ok((true, stream)) => {
-                    self.awake.stay();
-                    return self.connected(slot, caller, stream, rest);
-                }
-                Ok((false, stream)) => {
-                    let patience = if rest.addresses.is_empty() { LAST } else { ONE_OF_MANY };
-                    let until = Instant::now() + patience;
-                    let phase = Phase::Connecting { stream, rest };
-                    return self.wait(slot, caller, phase, until);
-                }
-                Err(e) => rest.why = Some(e),
-            }
-        }
-        if let (Some(why), From::Host) = (rest.why, rest.from) {
-            let why = match rest.proxy {
-                Some((proxy, _)) => format!("the proxy {}: {why}", proxy.at()),
-                None => why.to_string(),
-            };
-            self.journal.trouble(&caller.service.shown, &why);
-        }
-        self.fail(slot, caller);
-    }
-
-    fn connect(&mut self, from: From, to: SocketAddr) -> io::Result<TcpStream> {
-        match from {
-            From::Host => {
-                let stream = TcpStream::connect(to)?;
-                socket::tune_outer(&stream, to.ip());
-                Ok(stream)
-            }
-            From::Sandbox => {
-                let stream = TcpStream::from_std(self.inside.connect(to)?);
-                socket::tune_inner(&stream);
-                Ok(stream)
+        self.follow_networks(Instant::now());
+        let to = Endpoint { target: Target::Ip(ip.to_canonical()), port: service.port };
+        match self.allow.check(service.protocol, &to) {
+            Ok(_) => VecDeque::from([at]),
+            Err(refusal) => {
+                self.journal.refused(&refusal);
+                VecDeque::new()
             }
         }
     }
 
-    pub(super) fn dialing(&mut self, slot: usize, cause: Cause, dialing: Box<Dialing>) {
+    pub(super) fn dialing(&mut self, slot: usize, cause: Cause, mut dialing: Box<Dialing>) {
         // What the client has to say is heard once there is somebody to say it to.
         let (Cause::Event(side) | Cause::Room(side) | Cause::End(side)) = cause else {
             return self.slots.put(slot, Entry::Dialing(dialing));
         };
         if side == Side::Inner {
+            if matches!(cause, Cause::End(_)) && dialing.is_abandoned() {
+                return self.hang_up(slot, dialing);
+            }
             return self.slots.put(slot, Entry::Dialing(dialing));
         }
         let Dialing { caller, phase, until } = *dialing;
         self.timers.clear(until, slot);
         match phase {
-            Phase::Connecting { stream, rest } => match connected(&stream) {
-                Ok(false) => self.wait(slot, caller, Phase::Connecting { stream, rest }, until),
-                Ok(true) => self.connected(slot, caller, stream, rest),
-                Err(e) => self.give_up_one(slot, caller, stream, rest, e),
-            },
+            Phase::Connecting(connecting) => self.connecting(slot, caller, connecting),
             Phase::Talking { stream, talk } => self.talk(slot, caller, stream, talk, until),
             phase @ Phase::Naming(_) => self.wait(slot, caller, phase, until),
         }
@@ -292,31 +291,28 @@ impl Broker {
         }
         let Dialing { caller, phase, .. } = *dialing;
         match phase {
-            Phase::Connecting { stream, rest } => {
-                self.give_up_one(slot, caller, stream, rest, io::ErrorKind::TimedOut.into());
-            }
-            Phase::Naming(_) | Phase::Talking { .. } => {
+            Phase::Connecting(connecting) => self.connecting(slot, caller, connecting),
+            phase => {
+                if let Phase::Naming(naming) = &phase
+                    && let Target::Name(name) = naming.target(&caller.service)
+                {
+                    self.wait_no_longer(&name.clone(), slot);
+                }
                 self.journal.trouble(&caller.service.shown, "no answer");
                 self.fail(slot, caller);
             }
         }
     }
 
-    fn give_up_one(
+    /// The server is there, or the proxy that leads to it.
+    pub(super) fn connected(
         &mut self,
         slot: usize,
         caller: Caller,
         stream: TcpStream,
-        mut rest: Rest,
-        why: io::Error,
+        proxy: Option<(Arc<Proxy>, Endpoint)>,
     ) {
-        drop(stream);
-        rest.why = Some(why);
-        self.try_next(slot, caller, rest);
-    }
-
-    fn connected(&mut self, slot: usize, caller: Caller, stream: TcpStream, rest: Rest) {
-        match rest.proxy {
+        match proxy {
             None => self.join(slot, caller, stream),
             Some((proxy, goal)) => {
                 let until = Instant::now() + LAST;
@@ -346,9 +342,9 @@ impl Broker {
     }
 
     fn join(&mut self, slot: usize, caller: Caller, stream: TcpStream) {
-        let Caller { client, service, manner } = caller;
+        let Caller { client, service, manner, .. } = caller;
         self.journal.traffic(&service.shown).connections += 1;
-        let mut joined = Joined::new(client, stream, &service);
+        let mut joined = Joined::new(client, stream, service.check, &self.budget.heads);
         if let Some(manner) = manner {
             joined.begin_with(manner);
         }
@@ -356,26 +352,15 @@ impl Broker {
     }
 
     /// Whoever connected sees a reset: it is too late for a refusal. Whoever asked is told.
-    fn fail(&mut self, slot: usize, caller: Caller) {
-        let Caller { client, service, manner } = caller;
+    pub(super) fn fail(&mut self, slot: usize, caller: Caller) {
+        let Caller { client, service, manner, .. } = caller;
         self.journal.traffic(&service.shown).failed += 1;
         let Some(manner) = manner else {
             socket::reset(client);
             return self.left(slot, &service);
         };
         let why = format!("{} could not be reached; the launcher's stderr says why", service.shown);
-        self.turn_away(slot, client, manner.failed(Failed::Unreachable(&why)));
-    }
-}
-
-/// Whether a connection has come about.
-fn connected(stream: &TcpStream) -> io::Result<bool> {
-    let Err(not_yet) = stream.peer_addr() else {
-        return Ok(true);
-    };
-    match stream.take_error()? {
-        Some(error) => Err(error),
-        None if not_yet.kind() == io::ErrorKind::NotConnected => Ok(false),
-        None => Err(not_yet),
+        let party = service.party;
+        self.turn_away(slot, client, party, manner.failed(Failed::Unreachable(&why)));
     }
 }

@@ -18,6 +18,7 @@ use super::names::Question;
 use super::slots::{Cause, Side, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
 use crate::net::endpoint::Target;
+use crate::net::shares::Party;
 
 /// Events that are taken at once.
 const EVENTS: usize = 256;
@@ -98,6 +99,11 @@ impl Broker {
         for event in events.iter() {
             let (slot, side) = slot(event.token());
             let cause = cause(event, side);
+            if is_urgent(event)
+                && let Some(Entry::Joined(joined, _)) = self.slots.get_mut(slot)
+            {
+                joined.be_urged(side);
+            }
             let can_only_write = rearm::TELLS_ONCE && matches!(cause, Cause::Room(_));
             if can_only_write && !self.waits_to_write(slot, side) {
                 continue;
@@ -150,7 +156,7 @@ impl Broker {
             Entry::Listener(listener) => self.accept(slot, listener),
             Entry::HostPort(listener, port) => self.accept_from_host(slot, listener, port),
             Entry::Front(front) => self.accept_at_front(slot, front),
-            Entry::Asking(asking) => self.asking(slot, asking),
+            Entry::Asking(asking) => self.asking(slot, cause, asking),
             Entry::Leaving(leaving) => self.leaving(slot, leaving),
             Entry::Resolver(socket) => self.resolver(slot, socket),
             Entry::ResolverListener(listener) => self.resolver_listener(slot, listener),
@@ -200,13 +206,13 @@ impl Broker {
         service: Arc<Service>,
     ) {
         let allow = &self.allow;
-        match joined.advance(cause, &service, allow, &mut self.buffers, &mut self.scratch) {
+        match joined.advance(cause, &service, allow, &mut self.store, &mut self.scratch) {
             State::Waits => {}
             State::GoesOn => self.busy.push(slot),
             State::Done => return self.leave(slot, *joined, &service, Closing::InOrder),
             State::Broken => return self.leave(slot, *joined, &service, Closing::Reset),
             State::Refused(why) => {
-                self.journal.refuse(&service.shown, &why, None);
+                self.journal.refuse_words(&service.shown, &why);
                 return self.leave(slot, *joined, &service, Closing::Reset);
             }
         }
@@ -214,6 +220,7 @@ impl Broker {
             self.listen_for_silence(slot, &mut joined, Instant::now());
         }
         self.slots.put(slot, Entry::Joined(joined, service));
+        self.keep_heads_few();
     }
 
     fn listen_for_silence(&mut self, slot: usize, joined: &mut Joined, now: Instant) {
@@ -238,7 +245,13 @@ impl Broker {
         self.slots.put(slot, Entry::Joined(joined, service));
     }
 
-    fn leave(&mut self, slot: usize, joined: Joined, service: &Service, closing: Closing) {
+    pub(super) fn leave(
+        &mut self,
+        slot: usize,
+        joined: Joined,
+        service: &Service,
+        closing: Closing,
+    ) {
         self.count(&joined, service);
         if let Some(until) = joined.until {
             self.timers.clear(until, slot);
@@ -252,9 +265,14 @@ impl Broker {
         if let Target::Name(name) = &service.target {
             self.pool.unpin(name);
         }
+        self.make_room(slot, service.party);
+    }
+
+    /// Gives back what a connection had.
+    pub(super) fn make_room(&mut self, slot: usize, party: Party) {
         self.slots.release(slot);
-        self.connections -= 1;
-        self.busy.append(&mut self.paused);
+        self.connections.give_back(party, 1);
+        self.busy.extend(std::mem::take(&mut self.paused));
     }
 
     fn count(&mut self, joined: &Joined, service: &Service) {
@@ -280,6 +298,17 @@ impl Broker {
             traffic.bytes_in += back;
         }
     }
+}
+
+/// Whether something urgent came. Elsewhere all is read to its end, and nobody needs to be told.
+#[cfg(target_os = "linux")]
+fn is_urgent(event: &Event) -> bool {
+    event.is_priority()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_urgent(_: &Event) -> bool {
+    false
 }
 
 fn cause(event: &Event, side: Side) -> Cause {

@@ -1,7 +1,10 @@
 //! Datagrams: a port inside that rules allow, and for each of the command's sockets that uses it
 //! one outside, for as long as something goes to and fro.
+//!
+//! A name keeps its address while it has flows. What waits for a name is bounded for each flow and
+//! for all together, and dropped when the name leads nowhere.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,23 +14,23 @@ use mcp_policy::Protocol;
 use mio::net::UdpSocket;
 
 use super::Broker;
-use super::connection::{Check, Service};
+use super::connection::Service;
 use super::event_loop::Entry;
 use super::slots::Side;
-use crate::net::endpoint::{Endpoint, Target};
+use crate::net::endpoint::Target;
 use crate::net::query::Outcome;
 
 const MOST_AT_ONCE: usize = 64;
 const IDLE: Duration = Duration::from_secs(60);
-/// Datagrams that wait for a name to be resolved.
+/// Datagrams of one flow that wait for a name to be resolved.
 const MOST_WAITING: usize = 16;
+/// What each of them costs beside its bytes.
+const OVERHEAD: usize = 64;
 const LARGEST: usize = 65_535;
 
 pub struct Port {
     socket: UdpSocket,
     service: Arc<Service>,
-    /// By who sent.
-    flows: HashMap<SocketAddr, usize>,
 }
 
 pub struct Flow {
@@ -39,6 +42,8 @@ pub struct Flow {
     waiting: VecDeque<Vec<u8>>,
     bytes_out: u64,
     bytes_in: u64,
+    /// When something last went to or fro.
+    used: Instant,
     until: Instant,
 }
 
@@ -51,97 +56,136 @@ impl Flow {
         &self.service.shown
     }
 
+    /// Datagrams may get lost, and here they do when the host's buffers are full.
     fn send(&mut self, datagram: &[u8]) {
-        match &self.outer {
-            // Datagrams may get lost, and here they do when the host's buffers are full.
-            Some(outer) => self.bytes_out += outer.send(datagram).unwrap_or(0) as u64,
-            None if self.waiting.len() < MOST_WAITING => {
-                self.waiting.push_back(datagram.to_vec());
-            }
-            None => {}
+        if let Some(outer) = &self.outer {
+            self.bytes_out += outer.send(datagram).unwrap_or(0) as u64;
         }
     }
-}
 
-impl Service {
-    pub fn datagrams(target: Target, port: u16) -> Service {
-        let shown = format!("udp://{}", Endpoint { target: target.clone(), port });
-        Service { protocol: Protocol::Udp, target, port, shown, check: Check::Nothing }
+    fn waiting_bytes(&self) -> usize {
+        self.waiting.iter().map(|datagram| datagram.len() + OVERHEAD).sum()
     }
 }
 
 impl Broker {
     /// A port for an address that a rule names.
     pub fn add_datagrams(&mut self, at: SocketAddr, socket: std::net::UdpSocket) -> io::Result<()> {
-        self.datagrams_for(at, socket, Service::datagrams(Target::Ip(at.ip()), at.port()))
+        let service = self.address(Protocol::Udp, at);
+        self.datagrams_for(at, socket, service)
     }
 
     pub(super) fn datagrams_for(
         &mut self,
-        _at: SocketAddr,
+        at: SocketAddr,
         socket: std::net::UdpSocket,
-        service: Service,
+        service: Arc<Service>,
     ) -> io::Result<()> {
         let mut socket = UdpSocket::from_std(socket);
         let slot = self.slots.reserve();
-        self.register(&mut socket, slot, Side::Inner)?;
-        let flows = HashMap::new();
-        self.slots.put(slot, Entry::Port(Port { socket, service: Arc::new(service), flows }));
+        if let Err(e) = self.register(&mut socket, slot, Side::Inner) {
+            self.slots.release(slot);
+            return Err(e);
+        }
+        self.listeners.take(service.party, 1);
+        self.slots.put(slot, Entry::Port(Port { socket, service }));
+        self.ports.insert(at, slot);
         Ok(())
     }
 
-    pub(super) fn port(&mut self, slot: usize, mut port: Port) {
-        let mut datagram = vec![0; LARGEST];
+    /// Closes a port, after all that went through it.
+    pub(super) fn close_port(&mut self, at: SocketAddr) {
+        let Some(port) = self.ports.remove(&at) else {
+            return;
+        };
+        let mut flows = self.flow_slots.iter();
+        let flows: Vec<_> =
+            flows.by_ref().filter(|((of, _), _)| *of == port).map(|(_, slot)| *slot).collect();
+        for slot in flows {
+            self.end_flow(slot);
+        }
+        if let Some(Entry::Port(entry)) = self.slots.take(port) {
+            self.listeners.give_back(entry.service.party, 1);
+        }
+        self.slots.release(port);
+    }
+
+    pub(super) fn port(&mut self, slot: usize, port: Port) {
+        let mut datagram = std::mem::take(&mut self.scratch);
+        let mut is_done = false;
         for _ in 0..MOST_AT_ONCE {
-            let Ok((length, client)) = port.socket.recv_from(&mut datagram) else {
-                return self.slots.put(slot, Entry::Port(port));
+            let Ok((length, client)) = port.socket.recv_from(&mut datagram[..LARGEST]) else {
+                is_done = true;
+                break;
             };
-            let Some(flow) = self.flow_of(slot, &mut port, client) else {
-                continue;
-            };
-            if let Some(Entry::Flow(mut entry)) = self.slots.take(flow) {
-                entry.send(&datagram[..length]);
-                self.slots.put(flow, Entry::Flow(entry));
+            if let Some(flow) = self.flow_of(slot, &port.service, client) {
+                self.pass(flow, &datagram[..length]);
             }
         }
-        self.busy.push(slot);
+        self.scratch = datagram;
+        if !is_done {
+            self.busy.push(slot);
+        }
         self.slots.put(slot, Entry::Port(port));
     }
 
+    /// Sends a datagram, or keeps it until it is known where to.
+    fn pass(&mut self, slot: usize, datagram: &[u8]) {
+        let Some(Entry::Flow(flow)) = self.slots.get_mut(slot) else {
+            return;
+        };
+        flow.used = Instant::now();
+        if flow.outer.is_some() {
+            return flow.send(datagram);
+        }
+        let (party, size) = (flow.service.party, datagram.len() + OVERHEAD);
+        if flow.waiting.len() < MOST_WAITING && self.budget.datagrams.has_room(party, size) {
+            self.budget.datagrams.take(party, size);
+            flow.waiting.push_back(datagram.to_vec());
+        }
+    }
+
     /// The flow of this sender, a new one if need be and there is room.
-    fn flow_of(&mut self, slot: usize, port: &mut Port, client: SocketAddr) -> Option<usize> {
-        if let Some(flow) = port.flows.get(&client) {
+    fn flow_of(
+        &mut self,
+        port: usize,
+        service: &Arc<Service>,
+        client: SocketAddr,
+    ) -> Option<usize> {
+        if let Some(flow) = self.flow_slots.get(&(port, client)) {
             return Some(*flow);
         }
-        if self.flows >= self.bounds.flows {
-            let most = self.bounds.flows;
+        let party = service.party;
+        if !self.flows.has_room(party, 1) {
+            let most = self.flows.used_by(party);
             self.journal
                 .bound(&format!("{most} udp flows are open; further datagrams are dropped"));
             return None;
         }
-        let service = port.service.clone();
         let flow = self.slots.reserve();
-        let until = Instant::now() + IDLE;
-        self.timers.set(until, flow);
-        let waiting = VecDeque::new();
+        let used = Instant::now();
         let entry = Flow {
             client,
-            port: slot,
+            port,
             service: service.clone(),
             outer: None,
-            waiting,
+            waiting: VecDeque::new(),
             bytes_out: 0,
             bytes_in: 0,
-            until,
+            used,
+            until: used + IDLE,
         };
-        self.flows += 1;
+        self.timers.set(entry.until, flow);
+        self.flows.take(party, 1);
+        self.flow_slots.insert((port, client), flow);
         self.journal.traffic(&service.shown).connections += 1;
-        port.flows.insert(client, flow);
         self.slots.put(flow, Entry::Flow(Box::new(entry)));
         match &service.target {
             Target::Ip(ip) => self.flow_to(flow, Some(SocketAddr::new(*ip, service.port))),
             Target::Name(name) => {
-                if let Some(found) = self.addresses_of(&name.clone(), flow) {
+                // A name keeps its address while it is used.
+                self.pool.pin(name);
+                if let Some(found) = self.addresses_of(name, flow, party) {
                     self.flow_is_known(flow, &found);
                 }
             }
@@ -150,67 +194,99 @@ impl Broker {
     }
 
     pub(super) fn flow_is_known(&mut self, slot: usize, found: &Outcome) {
-        let Some(Entry::Flow(flow)) = self.slots.take(slot) else {
+        let Some(Entry::Flow(flow)) = self.slots.get(slot) else {
             return;
         };
         let service = flow.service.clone();
-        self.slots.put(slot, Entry::Flow(flow));
         let to = self.judged(&service, found).pop_front();
         self.flow_to(slot, to);
     }
 
+    /// Connects a flow, or ends it where there is nothing to connect it to: what comes next is a
+    /// new one.
     fn flow_to(&mut self, slot: usize, to: Option<SocketAddr>) {
-        let Some(Entry::Flow(mut flow)) = self.slots.take(slot) else {
+        let outer = to.and_then(|to| connected(to).ok());
+        let outer = outer.and_then(|mut outer| {
+            self.register(&mut outer, slot, Side::Outer).ok()?;
+            Some(outer)
+        });
+        let Some(outer) = outer else {
+            return self.end_flow(slot);
+        };
+        let Some(Entry::Flow(flow)) = self.slots.get_mut(slot) else {
             return;
         };
-        if let Some(to) = to
-            && let Ok(mut outer) = connected(to)
-            && self.register(&mut outer, slot, Side::Outer).is_ok()
-        {
-            flow.outer = Some(outer);
-            for datagram in std::mem::take(&mut flow.waiting) {
-                flow.send(&datagram);
-            }
+        flow.outer = Some(outer);
+        self.budget.datagrams.give_back(flow.service.party, flow.waiting_bytes());
+        for datagram in std::mem::take(&mut flow.waiting) {
+            flow.send(&datagram);
         }
-        self.slots.put(slot, Entry::Flow(flow));
     }
 
     /// Something came from outside.
     pub(super) fn flow(&mut self, slot: usize, mut flow: Box<Flow>) {
-        let Some(Entry::Port(port)) = self.slots.take(flow.port) else {
-            return self.slots.put(slot, Entry::Flow(flow));
-        };
-        let mut datagram = vec![0; LARGEST];
-        for _ in 0..MOST_AT_ONCE {
-            let Some(Ok(length)) = flow.outer.as_ref().map(|outer| outer.recv(&mut datagram))
-            else {
-                break;
-            };
-            if port.socket.send_to(&datagram[..length], flow.client).is_ok() {
-                flow.bytes_in += length as u64;
+        if let Some(Entry::Port(port)) = self.slots.get(flow.port) {
+            for _ in 0..MOST_AT_ONCE {
+                let heard = flow.outer.as_ref().map(|outer| outer.recv(&mut self.scratch));
+                let Some(Ok(length)) = heard else {
+                    break;
+                };
+                flow.used = Instant::now();
+                if port.socket.send_to(&self.scratch[..length], flow.client).is_ok() {
+                    flow.bytes_in += length as u64;
+                }
             }
         }
-        let now = Instant::now();
-        self.timers.clear(flow.until, slot);
-        flow.until = now + IDLE;
-        self.timers.set(flow.until, slot);
-        self.slots.put(flow.port, Entry::Port(port));
         self.slots.put(slot, Entry::Flow(flow));
     }
 
-    pub(super) fn flow_too_long(&mut self, slot: usize, flow: Box<Flow>, now: Instant) {
-        if now < flow.until {
-            return self.slots.put(slot, Entry::Flow(flow));
+    pub(super) fn flow_too_long(&mut self, slot: usize, mut flow: Box<Flow>, now: Instant) {
+        let is_over = now >= flow.used + IDLE;
+        if now >= flow.until && !is_over {
+            flow.until = flow.used + IDLE;
+            self.timers.set(flow.until, slot);
         }
-        if let Some(Entry::Port(mut port)) = self.slots.take(flow.port) {
-            port.flows.remove(&flow.client);
-            self.slots.put(flow.port, Entry::Port(port));
+        self.slots.put(slot, Entry::Flow(flow));
+        if is_over {
+            self.end_flow(slot);
         }
-        let traffic = self.journal.traffic(&flow.service.shown);
+    }
+
+    fn end_flow(&mut self, slot: usize) {
+        let Some(Entry::Flow(flow)) = self.slots.take(slot) else {
+            return;
+        };
+        self.timers.clear(flow.until, slot);
+        self.flow_slots.remove(&(flow.port, flow.client));
+        let service = &flow.service;
+        self.budget.datagrams.give_back(service.party, flow.waiting_bytes());
+        if let Target::Name(name) = &service.target {
+            if flow.outer.is_none() {
+                self.wait_no_longer(name, slot);
+            }
+            self.pool.unpin(name);
+        }
+        let traffic = self.journal.traffic(&service.shown);
         traffic.bytes_out += flow.bytes_out;
         traffic.bytes_in += flow.bytes_in;
-        self.flows -= 1;
+        self.flows.give_back(service.party, 1);
         self.slots.release(slot);
+    }
+
+    /// Ends the flow to a name that rests longest, so that the name can give its address up. False
+    /// where there is none.
+    pub(super) fn end_idle_flow(&mut self) -> bool {
+        let flows = self.slots.iter().filter_map(|(slot, entry)| match entry {
+            Entry::Flow(flow) if matches!(flow.service.target, Target::Name(_)) => {
+                Some((flow.used, slot))
+            }
+            _ => None,
+        });
+        let Some((_, slot)) = flows.min() else {
+            return false;
+        };
+        self.end_flow(slot);
+        true
     }
 }
 

@@ -14,12 +14,15 @@ use std::time::{Duration, Instant};
 use mcp_policy::Protocol;
 use mio::net::{TcpListener, TcpStream};
 
-use super::connection::{Check, Service};
+use super::budget::Hold;
+use super::connection::{Check, Service, copied};
+use super::dial::Presence;
 use super::event_loop::Entry;
-use super::slots::Side;
+use super::slots::{Cause, Side};
 use super::{Broker, socket};
 use crate::net::endpoint::{Endpoint, Target};
 use crate::net::proxy::{Failed, Heard, Login, Manner, Reception};
+use crate::net::shares::{ASKING, Party};
 
 /// How long a program may take to say where it wants to go.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,12 +60,17 @@ pub struct Asking {
     client: TcpStream,
     reception: Reception,
     unsent: Vec<u8>,
+    /// What it wants, while there is no room for it.
+    wanted: Option<(Arc<Service>, Option<Manner>)>,
+    presence: Presence,
+    hold: Hold,
     until: Instant,
 }
 
 /// A program that is told no, and heard out: what it sent and nobody read would take the answer away.
 pub struct Leaving {
     client: TcpStream,
+    party: Party,
     unsent: Vec<u8>,
     until: Instant,
 }
@@ -93,7 +101,8 @@ impl Broker {
 
     pub(super) fn accept_at_front(&mut self, slot: usize, front: Front) {
         for _ in 0..super::listeners::MOST_AT_ONCE {
-            if self.is_full(slot) {
+            let has_room = self.connections.has_room(ASKING, 1) || self.stop_listening_to_one();
+            if !has_room && self.is_full(slot, ASKING) {
                 return self.slots.put(slot, Entry::Front(front));
             }
             match front.socket.accept() {
@@ -109,58 +118,79 @@ impl Broker {
     }
 
     fn receive(&mut self, client: TcpStream, from: SocketAddr, callers: &Callers) {
-        let login = match callers {
-            Callers::Holders(login) => Some(login.clone()),
+        let (login, wanted) = match callers {
+            Callers::Holders(login) => (Some(login.clone()), None),
             Callers::Expected => match self.expected.remove(&from) {
-                Some(Wanted::Proxy) => None,
-                Some(Wanted::Address(to)) => {
-                    return self.take_in(client, Arc::new(Service::address(to)));
-                }
+                Some(Wanted::Proxy) => (None, None),
+                Some(Wanted::Address(to)) => (None, Some(self.address(Protocol::Tcp, to))),
                 None => return socket::reset(client),
             },
         };
-        self.listen_to(client, Reception::new(login));
+        self.listen_to(client, Reception::new(login), wanted);
     }
 
-    fn listen_to(&mut self, mut client: TcpStream, reception: Reception) {
+    fn listen_to(
+        &mut self,
+        mut client: TcpStream,
+        reception: Reception,
+        wanted: Option<Arc<Service>>,
+    ) {
         let slot = self.slots.reserve();
         if self.register(&mut client, slot, Side::Inner).is_err() {
             return self.slots.release(slot);
         }
-        self.connections += 1;
+        self.connections.take(ASKING, 1);
         socket::tune_inner(&client);
+        socket::take_urgent_inline(&client);
         let until = Instant::now() + PATIENCE;
         self.timers.set(until, slot);
-        let asking = Asking { client, reception, unsent: Vec::new(), until };
-        self.slots.put(slot, Entry::Asking(Box::new(asking)));
+        let asking = Box::new(Asking {
+            client,
+            reception,
+            unsent: Vec::new(),
+            wanted: None,
+            presence: Presence::There,
+            hold: self.budget.heads.hold(),
+            until,
+        });
+        match wanted {
+            Some(service) => self.admit(slot, asking, service, None),
+            None => self.slots.put(slot, Entry::Asking(asking)),
+        }
     }
 
-    pub(super) fn asking(&mut self, slot: usize, mut asking: Box<Asking>) {
-        let next = match asking.advance(&mut self.scratch) {
-            Ok(next) => next,
-            Err(_) => Next::Gone,
-        };
-        if let Next::Waits = next {
-            return self.slots.put(slot, Entry::Asking(asking));
+    pub(super) fn asking(&mut self, slot: usize, cause: Cause, mut asking: Box<Asking>) {
+        if matches!(cause, Cause::End(_)) {
+            asking.presence = Presence::Ended;
         }
-        let Asking { client, until, .. } = *asking;
-        self.timers.clear(until, slot);
-        match next {
-            Next::Waits | Next::Gone => self.gone(slot),
-            Next::Wants(to, manner) => self.proxy(slot, client, to, manner),
+        if let Some((service, manner)) = asking.wanted.take() {
+            return self.admit(slot, asking, service, manner);
+        }
+        match asking.advance(&mut self.scratch).unwrap_or(Next::Gone) {
+            Next::Waits => {
+                self.slots.put(slot, Entry::Asking(asking));
+                self.keep_heads_few();
+            }
+            Next::Gone => drop(self.dismiss(slot, asking)),
+            Next::Wants(to, manner) => self.proxy(slot, asking, to, manner),
             Next::Refused(words, why) => {
                 self.journal.refuse("what the proxy was asked for", why, None);
-                self.turn_away(slot, client, words);
+                self.send_away(slot, asking, words);
             }
         }
     }
 
+    fn send_away(&mut self, slot: usize, asking: Box<Asking>, words: Vec<u8>) {
+        self.timers.clear(asking.until, slot);
+        self.turn_away(slot, asking.client, ASKING, words);
+    }
+
     /// The judge is the one of every other way out.
-    fn proxy(&mut self, slot: usize, client: TcpStream, to: Endpoint, manner: Manner) {
+    fn proxy(&mut self, slot: usize, asking: Box<Asking>, to: Endpoint, manner: Manner) {
         if let Err(refusal) = self.allow.check(Protocol::Tcp, &to) {
             self.journal.refused(&refusal);
             let words = manner.failed(Failed::Blocked(&format!("blocked {refusal}")));
-            return self.turn_away(slot, client, words);
+            return self.send_away(slot, asking, words);
         }
         // The head that is sent on was made for this host, and what follows is no head.
         let check = match (&to.target, &manner) {
@@ -169,15 +199,43 @@ impl Broker {
                 Check::of(self.allow.tls(name, to.port))
             }
         };
-        let service = Service::of(to.target, to.port, check);
-        self.dial(slot, client, Arc::new(service), Some(manner));
+        let service = self.service(Protocol::Tcp, to.target, to.port, check);
+        self.admit(slot, asking, Arc::new(service), Some(manner));
+    }
+
+    /// It goes on as one of those by its rule, as soon as there is room for it.
+    fn admit(
+        &mut self,
+        slot: usize,
+        mut asking: Box<Asking>,
+        service: Arc<Service>,
+        manner: Option<Manner>,
+    ) {
+        if self.is_full(slot, service.party) {
+            asking.reception = Reception::new(None);
+            asking.hold.set(manner.as_ref().map_or(0, Manner::size));
+            asking.wanted = Some((service, manner));
+            self.slots.put(slot, Entry::Asking(asking));
+            return self.keep_heads_few();
+        }
+        self.connections.give_back(ASKING, 1);
+        self.connections.take(service.party, 1);
+        let Asking { client, presence, until, .. } = *asking;
+        self.timers.clear(until, slot);
+        self.dial_for(slot, client, service, (manner, presence));
     }
 
     /// Closes a program's connection after some last words.
-    pub(super) fn turn_away(&mut self, slot: usize, client: TcpStream, words: Vec<u8>) {
+    pub(super) fn turn_away(
+        &mut self,
+        slot: usize,
+        client: TcpStream,
+        party: Party,
+        words: Vec<u8>,
+    ) {
         let until = Instant::now() + LAST_WORDS;
         self.timers.set(until, slot);
-        self.leaving(slot, Box::new(Leaving { client, unsent: words, until }));
+        self.leaving(slot, Box::new(Leaving { client, party, unsent: words, until }));
     }
 
     pub(super) fn leaving(&mut self, slot: usize, mut leaving: Box<Leaving>) {
@@ -185,7 +243,7 @@ impl Broker {
             Ok(Leaves::Later) => self.slots.put(slot, Entry::Leaving(leaving)),
             Ok(Leaves::Now) | Err(_) => {
                 self.timers.clear(leaving.until, slot);
-                self.gone(slot);
+                self.make_room(slot, leaving.party);
             }
         }
     }
@@ -194,25 +252,35 @@ impl Broker {
         if now < asking.until {
             return self.slots.put(slot, Entry::Asking(asking));
         }
-        self.gone(slot);
+        drop(self.dismiss(slot, asking));
     }
 
     pub(super) fn leaving_too_long(&mut self, slot: usize, leaving: Box<Leaving>, now: Instant) {
         if now < leaving.until {
             return self.slots.put(slot, Entry::Leaving(leaving));
         }
-        self.gone(slot);
+        self.make_room(slot, leaving.party);
     }
 
-    /// A connection that led nowhere is closed: there is room for another.
-    fn gone(&mut self, slot: usize) {
-        self.slots.release(slot);
-        self.connections -= 1;
-        self.busy.append(&mut self.paused);
+    /// One that leads nowhere: there is room for another.
+    pub(super) fn dismiss(&mut self, slot: usize, asking: Box<Asking>) -> TcpStream {
+        self.timers.clear(asking.until, slot);
+        self.make_room(slot, ASKING);
+        asking.client
     }
 }
 
 impl Asking {
+    pub fn since(&self) -> Instant {
+        // All are given the same time.
+        self.until
+    }
+
+    /// Since when something that it said is held.
+    pub fn unheard_since(&self) -> Option<Instant> {
+        (self.hold.bytes() > 0).then_some(self.until)
+    }
+
     pub fn waits_to_write(&self) -> bool {
         !self.unsent.is_empty()
     }
@@ -231,7 +299,10 @@ impl Asking {
                 Err(e) => return Err(e),
             };
             match self.reception.hear(&scratch[..count]) {
-                Heard::NeedMore => return Ok(Next::Waits),
+                Heard::NeedMore => {
+                    self.hold.set(copied(count));
+                    return Ok(Next::Waits);
+                }
                 Heard::Answer { used, words } => {
                     stream.read_exact(&mut scratch[..used])?;
                     self.unsent = words;

@@ -1,9 +1,9 @@
 //! Names that DNS does not know, asked of the host's other sources where it has some ([`nss`]).
 //!
 //! A thread of its own waits for each. The command decides how many names it makes up, so few are
-//! asked at one time, and an answer, or that there is none, is remembered for a while.
+//! asked at one time, the rest wait, and an answer, or that there is none, is remembered for a while.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -13,24 +13,49 @@ use super::Broker;
 use super::handle::{Caller, Command};
 use crate::net::nss::{self, Domains};
 use crate::net::query::Outcome;
+use crate::net::shares::{Party, Shares};
 
 const MOST_AT_ONCE: usize = 4;
 const MOST_KNOWN: usize = 256;
 const LIFE: Duration = Duration::from_secs(30);
 
-#[derive(Default)]
 pub struct HostNames {
     /// Whether the host has other sources at all.
     has_more: bool,
-    /// What DNS says of those that are being asked for.
-    asked: HashMap<HostName, Outcome>,
+    /// What DNS says of those that are being asked for, and for whom they are.
+    asked: HashMap<HostName, (Outcome, Party)>,
+    shares: Shares,
+    /// The same of those that wait for their turn.
+    queue: VecDeque<(HostName, Outcome, Party)>,
     known: HashMap<HostName, (Outcome, Instant)>,
 }
 
 impl HostNames {
     pub fn configured() -> HostNames {
         let switch = std::fs::read_to_string(nss::SWITCH).unwrap_or_default();
-        HostNames { has_more: nss::has_more(&switch), ..HostNames::default() }
+        HostNames::new(nss::has_more(&switch))
+    }
+
+    fn new(has_more: bool) -> HostNames {
+        HostNames {
+            has_more,
+            asked: HashMap::new(),
+            shares: Shares::new(MOST_AT_ONCE),
+            queue: VecDeque::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// Nobody waits for this name any more.
+    pub fn forget(&mut self, name: &HostName) {
+        self.queue.retain(|(waiting, ..)| waiting != name);
+    }
+
+    /// Whose turn it is: the first of those whose rule has room.
+    fn next(&mut self) -> Option<(HostName, Outcome, Party)> {
+        let has_room = |(_, _, party): &(_, _, Party)| self.shares.has_room(*party, 1);
+        let first = self.queue.iter().position(has_room)?;
+        self.queue.remove(first)
     }
 
     fn remember(&mut self, name: HostName, outcome: Outcome, now: Instant) {
@@ -43,11 +68,16 @@ impl HostNames {
 
 impl Broker {
     /// The last word on a name, after what DNS says of it. `None`: the host is being asked.
-    pub(super) fn beyond_dns(&mut self, name: &HostName, outcome: Outcome) -> Option<Outcome> {
+    pub(super) fn beyond_dns(
+        &mut self,
+        name: &HostName,
+        party: Party,
+        outcome: Outcome,
+    ) -> Option<Outcome> {
         let names = &mut self.names.of_host;
         let is_open = match outcome {
             Outcome::NoSuchName | Outcome::NoAddress | Outcome::Unanswered => names.has_more,
-            Outcome::Addresses(_) | Outcome::Busy => false,
+            Outcome::Addresses(_) => false,
         };
         let Some(caller) = self.caller.as_ref().filter(|_| is_open) else {
             return Some(outcome);
@@ -56,27 +86,35 @@ impl Broker {
         if let Some((known, _)) = names.known.get(name).filter(|(_, until)| *until > now) {
             return Some(known.clone());
         }
-        if names.asked.contains_key(name) {
+        if names.asked.contains_key(name) || names.queue.iter().any(|(queued, ..)| queued == name) {
             return None;
         }
-        if names.asked.len() >= MOST_AT_ONCE {
-            return Some(Outcome::Busy);
+        if !names.shares.has_room(party, 1) {
+            names.queue.push_back((name.clone(), outcome, party));
+            return None;
         }
         if ask(name.clone(), caller.clone()).is_err() {
             return Some(outcome);
         }
-        names.asked.insert(name.clone(), outcome);
+        names.shares.take(party, 1);
+        names.asked.insert(name.clone(), (outcome, party));
         None
     }
 
     /// The host has answered.
     pub(super) fn host_says(&mut self, name: HostName, found: Vec<IpAddr>) {
-        let Some(dns) = self.names.of_host.asked.remove(&name) else {
+        let Some((dns, party)) = self.names.of_host.asked.remove(&name) else {
             return;
         };
+        self.names.of_host.shares.give_back(party, 1);
         let outcome = if found.is_empty() { dns } else { Outcome::Addresses(found) };
         self.names.of_host.remember(name.clone(), outcome.clone(), Instant::now());
         self.tell_waiting(&name, &outcome);
+        while let Some((name, dns, party)) = self.names.of_host.next() {
+            if let Some(outcome) = self.beyond_dns(&name, party, dns) {
+                self.tell_waiting(&name, &outcome);
+            }
+        }
     }
 }
 
@@ -94,7 +132,7 @@ mod tests {
 
     #[test]
     fn made_up_names_fill_nothing() {
-        let mut names = HostNames::default();
+        let mut names = HostNames::new(true);
         let now = Instant::now();
         for number in 0..1000 {
             let name = format!("{number}.local").parse().unwrap();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use mcp_policy::Protocol;
 use serde::{Deserialize, Serialize};
 
+use super::connection::Refused;
 use crate::net;
 use crate::net::refusal::Reason;
 use crate::runs::NetworkTotals;
@@ -148,6 +149,18 @@ impl Journal {
             None => format!("blocked {to}: {why}"),
         };
         self.note(to, why, flag, || line);
+    }
+
+    /// Notes that the first words of a connection to an allowed name were not passed on.
+    pub fn refuse_words(&mut self, to: &str, refused: &Refused) {
+        match refused {
+            Refused::OtherName(why) => self.refuse(to, why, None),
+            Refused::NoName(why) => {
+                let flag = flag(&format!("{to},tls=off"));
+                let line = format!("blocked {to}: {why} (to pass it unread add {flag})");
+                self.note(to, why, Some(flag), || line);
+            }
+        }
     }
 
     fn note(&mut self, to: &str, why: &str, flag: Option<String>, line: impl FnOnce() -> String) {

@@ -2,7 +2,7 @@
 //! of the host to a server inside.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::event_loop::Entry;
 use super::slots::Side;
 use super::{Broker, socket};
 use crate::net::endpoint::{Endpoint, Target};
-use crate::net::pool::{V4_RANGE, V6_RANGE};
+use crate::net::shares::{HOST, NOBODY, Party};
 
 /// Connections that one listener takes before others have their turn.
 pub const MOST_AT_ONCE: usize = 64;
@@ -26,18 +26,25 @@ pub struct Listener {
     pub service: Arc<Service>,
 }
 
-impl Service {
-    pub fn address(at: SocketAddr) -> Service {
-        Service::of(Target::Ip(at.ip()), at.port(), Check::Nothing)
-    }
-
-    pub fn of(target: Target, port: u16, check: Check) -> Service {
-        let shown = Endpoint { target: target.clone(), port }.to_string();
-        Service { protocol: Protocol::Tcp, target, port, shown, check }
-    }
-}
-
 impl Broker {
+    /// Where a listener or a port leads, by the rule that allows it.
+    pub(super) fn service(
+        &self,
+        protocol: Protocol,
+        target: Target,
+        port: u16,
+        check: Check,
+    ) -> Service {
+        let to = Endpoint { target, port };
+        let party = self.allow.rule_of(protocol, &to).unwrap_or(NOBODY);
+        Service { party, ..Service::of(protocol, to.target, port, check) }
+    }
+
+    pub(super) fn address(&self, protocol: Protocol, at: SocketAddr) -> Arc<Service> {
+        let target = Target::Ip(at.ip());
+        Arc::new(self.service(protocol, target, at.port(), Check::Nothing))
+    }
+
     pub(super) fn listen_for(
         &mut self,
         at: SocketAddr,
@@ -46,17 +53,31 @@ impl Broker {
     ) -> io::Result<()> {
         let mut socket = mio::net::TcpListener::from_std(listener);
         let slot = self.slots.reserve();
-        self.register(&mut socket, slot, Side::Inner)?;
+        if let Err(e) = self.register(&mut socket, slot, Side::Inner) {
+            self.slots.release(slot);
+            return Err(e);
+        }
+        self.listeners.take(service.party, 1);
         self.slots.put(slot, Entry::Listener(Listener { socket, service }));
         self.listening.insert(at, slot);
         Ok(())
     }
 
-    /// Whether there is room for so many more listeners.
-    pub(super) fn may_listen(&mut self, more: usize) -> bool {
-        let room = self.listening.len() + more <= self.bounds.listeners;
+    /// What waits to be taken is reset.
+    pub(super) fn close_listener(&mut self, at: SocketAddr) {
+        if let Some(slot) = self.listening.remove(&at)
+            && let Some(Entry::Listener(listener)) = self.slots.take(slot)
+        {
+            self.listeners.give_back(listener.service.party, 1);
+            self.slots.release(slot);
+        }
+    }
+
+    /// Whether there is room for so many more listeners by this rule. What was refused is told.
+    pub(super) fn may_listen(&mut self, party: Party, more: usize) -> bool {
+        let room = self.listeners.has_room(party, more);
         if !room {
-            let most = self.bounds.listeners;
+            let most = self.listeners.used_by(party);
             self.journal.bound(&format!(
                 "the command uses more than {most} addresses and ports; further ones stay closed"
             ));
@@ -66,7 +87,7 @@ impl Broker {
 
     pub(super) fn accept(&mut self, slot: usize, listener: Listener) {
         for _ in 0..MOST_AT_ONCE {
-            if self.is_full(slot) {
+            if self.is_full(slot, listener.service.party) {
                 return self.slots.put(slot, Entry::Listener(listener));
             }
             match listener.socket.accept() {
@@ -81,14 +102,16 @@ impl Broker {
         self.slots.put(slot, Entry::Listener(listener));
     }
 
-    pub(super) fn is_full(&mut self, slot: usize) -> bool {
-        let full = self.connections >= self.bounds.connections;
-        if full {
-            let most = self.bounds.connections;
-            self.journal.bound(&format!("{most} connections are open; further ones wait"));
-            self.paused.push(slot);
+    /// Whether there is no room for a connection by this rule. The listener is then looked at again
+    /// when there is some.
+    pub(super) fn is_full(&mut self, slot: usize, party: Party) -> bool {
+        if self.connections.has_room(party, 1) || self.hang_up_on_one(party) {
+            return false;
         }
-        full
+        let most = self.connections.used_by(party);
+        self.journal.bound(&format!("{most} connections are open; further ones wait"));
+        self.paused.insert(slot);
+        true
     }
 
     pub(super) fn after_accept(&mut self, slot: usize, error: &io::Error) {
@@ -107,7 +130,7 @@ impl Broker {
         if self.register(&mut client, slot, Side::Inner).is_err() {
             return self.slots.release(slot);
         }
-        self.connections += 1;
+        self.connections.take(service.party, 1);
         // A name keeps its address while it is used.
         if let Target::Name(name) = &service.target {
             self.pool.pin(name);
@@ -135,7 +158,7 @@ impl Broker {
         port: u16,
     ) {
         for _ in 0..MOST_AT_ONCE {
-            if self.is_full(slot) {
+            if self.is_full(slot, HOST) {
                 return self.slots.put(slot, Entry::HostPort(listener, port));
             }
             match listener.accept() {
@@ -155,12 +178,12 @@ impl Broker {
         if self.register(&mut client, slot, Side::Inner).is_err() {
             return self.slots.release(slot);
         }
-        self.connections += 1;
+        self.connections.take(HOST, 1);
         socket::tune_inner(&client);
         let shown = format!("listen {port}");
         let target = Target::Ip(Ipv4Addr::LOCALHOST.into());
-        let protocol = Protocol::Tcp;
-        let service = Arc::new(Service { protocol, target, port, shown, check: Check::Nothing });
+        let service = Service::of(Protocol::Tcp, target, port, Check::Nothing);
+        let service = Arc::new(Service { shown, party: HOST, ..service });
         // A server may be there for one family only.
         let servers = [
             SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
@@ -180,20 +203,23 @@ impl Broker {
                 let check = Check::of(self.allow.tls(name, to.port()));
                 (Target::Name(name.clone()), check)
             }
+            // A name had it. Nobody means the place itself, however wide a rule is.
+            None if self.pool.is_for_names(to.ip()) => return,
             None => (Target::Ip(to.ip()), Check::Nothing),
         };
+        self.follow_networks(Instant::now());
         let wanted = Endpoint { target: target.clone(), port: to.port() };
         match self.allow.check(Protocol::Tcp, &wanted) {
             Ok(_) => {}
             // Told when it is refused.
             Err(_) => return,
         }
-        if !self.may_listen(1) {
+        let service = self.service(Protocol::Tcp, target, to.port(), check);
+        if !self.may_listen(service.party, 1) {
             return;
         }
         let made = self.inside.listen(&[to]).ok().and_then(|mut made| made.pop());
         if let Some(Ok(listener)) = made {
-            let service = Service::of(target, to.port(), check);
             let _ = self.listen_for(to, listener, Arc::new(service));
         }
     }
@@ -205,7 +231,7 @@ impl Broker {
             Some(name) => Target::Name(name.clone()),
             None => Target::Ip(ip),
         };
-        if ip.is_loopback() || (is_fake(ip) && target == Target::Ip(ip)) {
+        if ip.is_loopback() || (self.pool.is_for_names(ip) && target == Target::Ip(ip)) {
             return;
         }
         let to = Endpoint { target, port: to.port() };
@@ -216,18 +242,6 @@ impl Broker {
         // Where a rule is and its listener is not, a bound was met, and said.
         if let Err(refusal) = self.allow.check(protocol, &to) {
             self.journal.refused(&refusal);
-        }
-    }
-}
-
-/// One of the addresses that names are given, or the sandbox's own.
-fn is_fake(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => {
-            ip.to_bits() >> (32 - V4_RANGE.1) == V4_RANGE.0.to_bits() >> (32 - V4_RANGE.1)
-        }
-        IpAddr::V6(ip) => {
-            ip.to_bits() >> (128 - V6_RANGE.1) == V6_RANGE.0.to_bits() >> (128 - V6_RANGE.1)
         }
     }
 }

@@ -9,7 +9,9 @@
 //! Portable: how sockets come to be inside is left to [`Inside`] and [`Watcher`].
 
 mod awake;
+mod budget;
 mod configured;
+mod connecting;
 mod connection;
 #[cfg(not(target_os = "linux"))]
 mod copy;
@@ -23,6 +25,7 @@ mod journal;
 mod listeners;
 mod names;
 mod rearm;
+mod room;
 mod slots;
 mod socket;
 #[cfg(target_os = "linux")]
@@ -33,16 +36,17 @@ mod talk;
 mod tests;
 mod way;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Instant;
 
 use mcp_policy::{HostName, NetRule, Protocol};
 use mio::{Interest, Registry, Token};
 
 use self::awake::Awake;
-use self::connection::Service;
+use self::budget::Budget;
+use self::connecting::Ways;
 use self::event_loop::Entry;
 use self::front::Expected;
 pub use self::front::{Callers, Wanted};
@@ -53,10 +57,12 @@ use self::names::Names;
 #[cfg(target_os = "linux")]
 pub(in crate::net) use self::names::{Socket, configured};
 use self::slots::{Side, Slots, Timers, token};
-use self::way::Buffers;
+use self::way::{Buffers, Store};
+use crate::net::address::Networks;
 use crate::net::allowlist::Allowlist;
 use crate::net::endpoint::{Endpoint, Target};
-use crate::net::pool::{CAPACITY, Pool};
+use crate::net::pool::{CAPACITY, Pool, V4_RANGE, V6_RANGE};
+use crate::net::shares::Shares;
 use crate::net::upstream::Upstream;
 
 /// How sockets are made in the sandbox's network. Answers come at once.
@@ -120,6 +126,7 @@ impl Watched<'_> {
 
     /// Whether the rules allow a connection to this address. What they do not is told.
     pub fn allows(&mut self, to: SocketAddr) -> bool {
+        self.0.follow_networks(Instant::now());
         let to = Endpoint { target: Target::Ip(to.ip().to_canonical()), port: to.port() };
         match self.0.allow.check(Protocol::Tcp, &to) {
             Ok(_) => true,
@@ -141,13 +148,15 @@ pub struct Setup {
     pub rules: Vec<NetRule>,
     /// Sockets of the host, and the ports inside that they lead to.
     pub listeners: Vec<(u16, TcpListener)>,
-    pub own: OwnAddresses,
+    pub own: OwnNetworks,
     pub upstream: Upstream,
     pub journal: Journal,
+    /// How much memory the run may have, in bytes. What is held for its connections is a part.
+    pub memory: Option<u64>,
 }
 
-/// Finds the host's own addresses, which change while a command runs.
-pub type OwnAddresses = Box<dyn Fn() -> Vec<IpAddr> + Send>;
+/// Lists the networks of the host's own interfaces, which change while a command runs.
+pub type OwnNetworks = Box<dyn Fn() -> io::Result<Networks> + Send>;
 
 /// How much there may be of everything.
 #[derive(Debug, Clone, Copy)]
@@ -162,7 +171,7 @@ impl Bounds {
     fn of(descriptors: usize) -> Bounds {
         let free = descriptors.saturating_sub(128);
         Bounds {
-            connections: (free / 8).clamp(16, 16_384),
+            connections: (free / 8).clamp(16, 4096),
             listeners: (free / 8).clamp(16, 4096),
             flows: (free / 8).clamp(16, 1024),
         }
@@ -179,29 +188,38 @@ pub struct Broker {
     unsure: rearm::Unsure,
     timers: Timers,
     allow: Allowlist,
-    own: OwnAddresses,
+    own: OwnNetworks,
     upstream: Upstream,
     pool: Pool,
     names: Names,
+    ways: Ways,
     /// How other threads reach this one, once it is one.
     caller: Option<Caller>,
     inside: Box<dyn Inside>,
     /// What is listened for inside.
     listening: HashMap<SocketAddr, usize>,
+    /// The same for datagrams.
+    ports: HashMap<SocketAddr, usize>,
+    /// By port and sender.
+    flow_slots: HashMap<(usize, SocketAddr), usize>,
     /// Names that have been given their listeners.
     published: HashMap<HostName, stub::Published>,
+    /// How many of them keep their addresses for good.
+    kept_names: usize,
     /// Where connections are taken to be proxied, and whose.
     front: Option<SocketAddr>,
     expected: Expected,
     /// Listeners that have somebody waiting while there is no room.
-    paused: Vec<usize>,
-    connections: usize,
-    flows: usize,
+    paused: BTreeSet<usize>,
+    connections: Shares,
+    /// Listeners and ports for datagrams.
+    listeners: Shares,
+    flows: Shares,
     /// Connections to the resolver.
     streams: usize,
     has_ipv6: bool,
-    bounds: Bounds,
-    buffers: Buffers,
+    budget: Budget,
+    store: Store,
     scratch: Box<[u8]>,
     journal: Journal,
 }
@@ -209,12 +227,14 @@ pub struct Broker {
 impl Broker {
     /// `descriptors`: how many may be open.
     pub fn new(setup: Setup, inside: Box<dyn Inside>, descriptors: usize) -> io::Result<Broker> {
-        let Setup { rules, listeners, own, upstream, journal } = setup;
+        let Setup { rules, listeners, own, upstream, journal, memory } = setup;
+        let budget = Budget::of(memory);
+        let store = Store { buffers: Buffers::default(), held: budget.relayed.clone() };
         let bounds = Bounds::of(descriptors);
-        let allow = Allowlist::new(rules, own());
+        let allow = Allowlist::new(rules, own().ok());
         // Each has two ports in two families.
         let names = CAPACITY.min(bounds.listeners / 4);
-        let pool = Pool::new(names, |ip| allow.covers_literally(ip));
+        let pool = Pool::new(names, allow.literal_within(V4_RANGE.1, V6_RANGE.1));
         let mut broker = Broker {
             poll: mio::Poll::new()?,
             slots: Slots::new(),
@@ -227,19 +247,24 @@ impl Broker {
             upstream,
             pool,
             names: Names::new(),
+            ways: Ways::default(),
             caller: None,
             inside,
             listening: HashMap::new(),
+            ports: HashMap::new(),
+            flow_slots: HashMap::new(),
             published: HashMap::new(),
+            kept_names: 0,
             front: None,
             expected: Expected::new(),
-            paused: Vec::new(),
-            connections: 0,
-            flows: 0,
+            paused: BTreeSet::new(),
+            connections: Shares::new(bounds.connections),
+            listeners: Shares::new(bounds.listeners),
+            flows: Shares::new(bounds.flows),
             streams: 0,
             has_ipv6: false,
-            bounds,
-            buffers: Buffers::default(),
+            budget,
+            store,
             scratch: vec![0; connection::LARGEST_OPENING].into(),
             journal,
         };
@@ -270,7 +295,8 @@ impl Broker {
 
     /// A listener for an address that a rule names.
     pub fn add_listener(&mut self, at: SocketAddr, listener: TcpListener) -> io::Result<()> {
-        self.listen_for(at, listener, Arc::new(Service::address(at)))
+        let service = self.address(Protocol::Tcp, at);
+        self.listen_for(at, listener, service)
     }
 
     /// The sandbox has IPv6.
@@ -294,6 +320,8 @@ impl Broker {
         side: Side,
     ) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
+        #[cfg(target_os = "linux")]
+        let interest = interest | Interest::PRIORITY;
         self.poll.registry().register(source, token(slot, side), interest)
     }
 }

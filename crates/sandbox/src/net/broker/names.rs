@@ -1,7 +1,7 @@
 //! Real addresses of allowed names: asked of the servers in the host's own configuration, which is
 //! followed as it changes, and judged anew for every connection.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -17,17 +17,21 @@ use super::connection::Service;
 use super::event_loop::Entry;
 use super::host_names::HostNames;
 use super::slots::Side;
-use crate::net::allowlist::Allowlist;
+use crate::net::allowlist::Change;
 use crate::net::dns::{Frames, Transport, framed};
 use crate::net::endpoint::Endpoint;
 use crate::net::query::{Act, Exchange, Outcome, Resolver};
 use crate::net::resolv::Server;
+use crate::net::shares::Party;
 
 const DNS: u16 = 53;
 
-/// How often the host's configuration and addresses are looked at again.
+/// How often the host's configuration is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
-const LARGEST_ANSWER: u16 = u16::MAX;
+/// How old the list of the host's own networks may be.
+const LIST_AGAIN: Duration = Duration::from_secs(1);
+/// A thousand addresses; a host's resolver passes on what anybody's servers say.
+const LARGEST_ANSWER: u16 = 16 << 10;
 
 pub struct Names {
     resolver: Resolver,
@@ -35,11 +39,21 @@ pub struct Names {
     made_from: Stamp,
     pub(super) of_host: HostNames,
     looked: Option<Instant>,
+    /// When the host's networks were listed; `None` when they could not be.
+    listed: Option<Instant>,
     /// Who waits for which name.
-    waiting: HashMap<HostName, Vec<usize>>,
+    pub(super) waiting: HashMap<HostName, Waiting>,
     questions: HashMap<Exchange, usize>,
     /// Could not even be sent.
     broken: Vec<Exchange>,
+}
+
+/// Who waits for a name. One that leaves is taken out, or whoever has its number next would be told.
+#[derive(Debug)]
+pub struct Waiting {
+    /// For whom it was asked first.
+    pub party: Party,
+    slots: BTreeSet<usize>,
 }
 
 /// A question on its way to a server.
@@ -61,10 +75,17 @@ impl Names {
             made_from: Stamp::now(),
             of_host: HostNames::configured(),
             looked: None,
+            listed: None,
             waiting: HashMap::new(),
             questions: HashMap::new(),
             broken: Vec::new(),
         }
+    }
+
+    /// The host's configuration and addresses stay as they are for a while.
+    #[cfg(test)]
+    pub fn look_later(&mut self) {
+        self.looked = Some(Instant::now());
     }
 
     pub fn deadline(&self) -> Option<Instant> {
@@ -90,42 +111,64 @@ pub(in crate::net) fn configured() -> Resolver {
 
 impl Broker {
     /// What is known of a name. `None`: it is being asked for, and `slot` will be told.
-    pub(super) fn addresses_of(&mut self, name: &HostName, slot: usize) -> Option<Outcome> {
+    pub(super) fn addresses_of(
+        &mut self,
+        name: &HostName,
+        slot: usize,
+        party: Party,
+    ) -> Option<Outcome> {
         let now = Instant::now();
         self.follow_host(now);
-        let mut acts = self.names.resolver.resolve(now, name);
+        self.follow_networks(now);
+        let mut acts = self.names.resolver.resolve_for(now, name, party);
         if let Some(Act::Answer { .. }) = acts.last()
             && let Some(Act::Answer { outcome, .. }) = acts.pop()
         {
-            let outcome = self.beyond_dns(name, outcome);
+            let outcome = self.beyond_dns(name, party, outcome);
             if outcome.is_none() {
-                self.names.waiting.entry(name.clone()).or_default().push(slot);
+                self.wait_for(name, slot, party);
             }
             return outcome;
         }
-        self.names.waiting.entry(name.clone()).or_default().push(slot);
+        self.wait_for(name, slot, party);
         self.perform(acts);
         None
     }
 
-    /// Where a connection may go, of what its name leads to.
+    fn wait_for(&mut self, name: &HostName, slot: usize, party: Party) {
+        let new = || Waiting { party, slots: BTreeSet::new() };
+        self.names.waiting.entry(name.clone()).or_insert_with(new).slots.insert(slot);
+    }
+
+    pub(super) fn wait_no_longer(&mut self, name: &HostName, slot: usize) {
+        let Some(waiting) = self.names.waiting.get_mut(name) else {
+            return;
+        };
+        waiting.slots.remove(&slot);
+        if waiting.slots.is_empty() {
+            self.names.waiting.remove(name);
+            self.names.resolver.forget(name);
+            self.names.of_host.forget(name);
+        }
+    }
+
+    /// Where a connection may go, of what its name leads to, in the order to be tried.
     pub(super) fn judged(&mut self, service: &Service, found: &Outcome) -> VecDeque<SocketAddr> {
         let addresses = match found {
             Outcome::Addresses(addresses) => addresses,
             Outcome::NoSuchName => return self.no_address(service, "no such name"),
             Outcome::NoAddress => return self.no_address(service, "the name has no address"),
             Outcome::Unanswered => return self.no_address(service, "no name server answers"),
-            Outcome::Busy => return self.no_address(service, "too many names at once"),
         };
         let to = Endpoint { target: service.target.clone(), port: service.port };
-        let mut good = VecDeque::new();
+        let mut good = Vec::new();
         for ip in addresses {
             match self.allow.check_resolved(service.protocol, &to, *ip) {
-                Ok(()) => good.push_back(SocketAddr::new(*ip, service.port)),
+                Ok(()) => good.push(SocketAddr::new(*ip, service.port)),
                 Err(refusal) => self.journal.refused(&refusal),
             }
         }
-        good
+        self.in_order(good)
     }
 
     fn no_address(&mut self, service: &Service, why: &str) -> VecDeque<SocketAddr> {
@@ -146,7 +189,20 @@ impl Broker {
             names.resolver = configured();
             names.of_host = HostNames::configured();
         }
-        self.allow = Allowlist::new(self.allow.rules().to_vec(), (self.own)());
+    }
+
+    /// Lists the host's own networks again once they may have changed. While they cannot be, no
+    /// address is taken for public.
+    pub(super) fn follow_networks(&mut self, now: Instant) {
+        if self.names.listed.is_some_and(|listed| now < listed + LIST_AGAIN) {
+            return;
+        }
+        let own = (self.own)();
+        self.names.listed = own.is_ok().then_some(now);
+        self.ways.forget_sources();
+        if self.allow.set_own(own.ok()) == Change::Changed {
+            self.ways.families.forget();
+        }
     }
 
     /// Does what time asks for, and what could not be done before.
@@ -181,7 +237,11 @@ impl Broker {
                     }
                 }
                 Act::Answer { name, outcome } => {
-                    if let Some(outcome) = self.beyond_dns(&name, outcome) {
+                    // With nobody left who waits, nobody else is asked.
+                    let party = self.names.waiting.get(&name).map(|waiting| waiting.party);
+                    if let Some(party) = party
+                        && let Some(outcome) = self.beyond_dns(&name, party, outcome)
+                    {
                         self.tell_waiting(&name, &outcome);
                     }
                 }
@@ -190,7 +250,8 @@ impl Broker {
     }
 
     pub(super) fn tell_waiting(&mut self, name: &HostName, outcome: &Outcome) {
-        for slot in self.names.waiting.remove(name).unwrap_or_default() {
+        let waiting = self.names.waiting.remove(name);
+        for slot in waiting.into_iter().flat_map(|waiting| waiting.slots) {
             self.name_is_known(slot, outcome);
         }
     }

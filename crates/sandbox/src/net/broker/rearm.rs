@@ -14,6 +14,8 @@ use super::slots::{Cause, Side};
 
 /// Whether sockets tell once.
 pub const TELLS_ONCE: bool = cfg!(windows);
+/// Whether sockets tell each time that there is more, and when something urgent cuts it in two.
+pub const TELLS_ALL: bool = cfg!(target_os = "linux");
 /// Until what was only looked at is looked at again.
 const SOON: Duration = Duration::from_millis(10);
 

@@ -69,6 +69,14 @@ impl<T> Slots<T> {
         self.entries.get(slot)?.as_ref()
     }
 
+    pub fn get_mut(&mut self, slot: usize) -> Option<&mut T> {
+        self.entries.get_mut(slot)?.as_mut()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        self.entries.iter().enumerate().filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
+    }
+
     pub fn release(&mut self, slot: usize) {
         self.freed.push(slot);
     }

@@ -17,6 +17,16 @@ pub fn tune_inner(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
 }
 
+/// A byte that is sent as urgent stays in its place in the stream. Taken out of it, our view of what
+/// a client says would not be the server's.
+#[cfg(unix)]
+pub fn take_urgent_inline(stream: &TcpStream) {
+    let _ = rustix::net::sockopt::set_socket_oobinline(stream, true);
+}
+
+#[cfg(not(unix))]
+pub fn take_urgent_inline(_: &TcpStream) {}
+
 #[cfg(unix)]
 fn keep_alive(stream: &TcpStream) {
     use std::time::Duration;
@@ -46,10 +56,13 @@ pub fn reset(stream: TcpStream) {
 pub fn say(mut stream: &TcpStream, words: &mut Vec<u8>) -> io::Result<bool> {
     while !words.is_empty() {
         match stream.write(words) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => drop(words.drain(..count)),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(e) => return Err(e),
         }
     }
+    // A connection that rests holds nothing.
+    *words = Vec::new();
     Ok(true)
 }

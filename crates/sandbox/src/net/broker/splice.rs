@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mio::net::TcpStream;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
-/// More than any pipe takes.
+/// What one pipe may hold: its slots take more than a page each where a socket has larger pieces.
 const MOST: usize = 1 << 20;
 
 /// A pipe of this size moves nearly twice as much for the same work as one of the default 64 KiB.
@@ -34,9 +34,17 @@ impl Buffer {
         self.held == 0
     }
 
-    /// Zero at the end of the stream.
-    pub fn fill(&mut self, from: &TcpStream) -> io::Result<usize> {
-        let count = splice(from, None, &self.write, None, MOST, SpliceFlags::NONBLOCK)?;
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Zero at the end of the stream, and perhaps before something urgent.
+    pub fn fill(&mut self, from: &TcpStream, most: usize) -> io::Result<usize> {
+        let most = most.min(MOST.saturating_sub(self.held));
+        if most == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let count = splice(from, None, &self.write, None, most, SpliceFlags::NONBLOCK)?;
         self.held += count;
         Ok(count)
     }

@@ -1,22 +1,23 @@
 //! The sandbox's resolver. An allowed name gets an address of its own, and the listeners that its
 //! rules ask for are there before the answer is. Nothing is ever asked of anybody else.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_policy::HostName;
+use mcp_policy::{HostName, Protocol};
 use mio::net::{TcpListener, TcpStream, UdpSocket};
 
-use super::Broker;
-use super::connection::{Check, Service};
+use super::connection::Check;
 use super::event_loop::Entry;
 use super::slots::Side;
+use super::{Broker, socket};
 use crate::net::allowlist::{Grants, PortSet};
 use crate::net::dns::{Answer, Frames, Kind, Request, Transport, framed};
 use crate::net::endpoint::Target;
-use crate::net::pool::Assigned;
+use crate::net::pool::{Assigned, Full};
+use crate::net::shares::NOBODY;
 
 /// Questions that are answered before others have their turn.
 const MOST_AT_ONCE: usize = 64;
@@ -31,7 +32,6 @@ const LARGEST_QUESTION: u16 = 4096;
 #[derive(Debug)]
 pub struct Published {
     addresses: Vec<IpAddr>,
-    listeners: Vec<SocketAddr>,
 }
 
 /// A connection to the resolver.
@@ -40,6 +40,13 @@ pub struct Stream {
     frames: Frames,
     answers: Vec<u8>,
     pub until: Instant,
+}
+
+/// Whether there may be more to do at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Served {
+    All,
+    Some,
 }
 
 impl Broker {
@@ -81,7 +88,12 @@ impl Broker {
 
     pub(super) fn resolver_stream(&mut self, slot: usize, mut stream: Box<Stream>) {
         match self.serve_stream(&mut stream) {
-            Some(()) => self.slots.put(slot, Entry::ResolverStream(stream)),
+            Some(served) => {
+                if served == Served::Some {
+                    self.busy.push(slot);
+                }
+                self.slots.put(slot, Entry::ResolverStream(stream));
+            }
             None => self.close_stream(slot, &stream),
         }
     }
@@ -92,30 +104,24 @@ impl Broker {
         self.slots.release(slot);
     }
 
-    /// `None` when it is to be closed.
-    fn serve_stream(&mut self, stream: &mut Stream) -> Option<()> {
+    /// Answers what was read at once. `None` when it is to be closed.
+    fn serve_stream(&mut self, stream: &mut Stream) -> Option<Served> {
         let mut bytes = [0; LARGEST_QUESTION as usize];
-        loop {
-            while !stream.answers.is_empty() {
-                match stream.socket.write(&stream.answers) {
-                    Ok(0) => return None,
-                    Ok(count) => drop(stream.answers.drain(..count)),
-                    Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Some(()),
-                    Err(_) => return None,
-                }
-            }
-            let count = match stream.socket.read(&mut bytes) {
-                Ok(0) => return None,
-                Ok(count) => count,
-                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Some(()),
-                Err(_) => return None,
-            };
-            for message in stream.frames.feed(&bytes[..count]).ok()? {
-                if let Some(answer) = self.answer(&message, Transport::Tcp) {
-                    stream.answers.extend(framed(&answer)?);
-                }
+        if !socket::say(&stream.socket, &mut stream.answers).ok()? {
+            return Some(Served::All);
+        }
+        let count = match stream.socket.read(&mut bytes) {
+            Ok(0) => return None,
+            Ok(count) => count,
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Some(Served::All),
+            Err(_) => return None,
+        };
+        for message in stream.frames.feed(&bytes[..count]).ok()? {
+            if let Some(answer) = self.answer(&message, Transport::Tcp) {
+                stream.answers.extend(framed(&answer)?);
             }
         }
+        Some(Served::Some)
     }
 
     /// `None` for what is no question.
@@ -159,10 +165,18 @@ impl Broker {
     }
 
     /// The addresses of an allowed name, with everything behind them ready.
-    fn publish(&mut self, name: &HostName, grants: &Grants) -> Option<Vec<IpAddr>> {
-        let Ok(Assigned { fake, displaced }) = self.pool.assign(name) else {
-            self.journal.bound("the command uses too many names at once; further ones fail");
-            return None;
+    pub(super) fn publish(&mut self, name: &HostName, grants: &Grants) -> Option<Vec<IpAddr>> {
+        let Assigned { fake, displaced } = loop {
+            match self.pool.assign(name) {
+                Ok(assigned) => break assigned,
+                // A connection is kept; datagrams that nobody sends or waits for are not.
+                Err(Full) if self.end_idle_flow() => {}
+                Err(Full) => {
+                    let what = "the command uses too many names at once; further ones fail";
+                    self.journal.bound(what);
+                    return None;
+                }
+            }
         };
         if let Some(loser) = displaced {
             self.withdraw(&loser);
@@ -174,15 +188,40 @@ impl Broker {
         if self.has_ipv6 {
             addresses.push(IpAddr::V6(fake.v6));
         }
+        let more = addresses.len() * (grants.tcp.count() + grants.udp.count());
+        let party = self.allow.rule_of_name(name).unwrap_or(NOBODY);
+        while !self.listeners.has_room(party, more) && self.displace_one(name) {}
+        if !self.may_listen(party, more) {
+            return None;
+        }
         let listeners = self.listeners_of(name, &addresses, &grants.tcp)?;
         self.ports_of(name, &addresses, &grants.udp);
         // A family that cannot be listened on is not offered.
         if matches!(&grants.tcp, PortSet::Listed(ports) if !ports.is_empty()) {
             addresses.retain(|ip| listeners.iter().any(|at| at.ip() == *ip));
         }
-        let published = Published { addresses: addresses.clone(), listeners };
+        let published = Published { addresses: addresses.clone() };
         self.published.insert(name.clone(), published);
+        self.keep(name);
         Some(addresses)
+    }
+
+    /// Closes what was made for the name that was idle longest.
+    fn displace_one(&mut self, except: &HostName) -> bool {
+        let loser = self.pool.displace(except);
+        if let Some(loser) = &loser {
+            self.withdraw(loser);
+        }
+        loser.is_some()
+    }
+
+    /// A name that a rule spells out keeps its address for good: names that the command makes up
+    /// are not to take it from a program that remembers it.
+    fn keep(&mut self, name: &HostName) {
+        let may_keep = self.kept_names < self.pool.capacity() / 2;
+        if may_keep && self.allow.spells_out(name) && self.pool.pin(name) {
+            self.kept_names += 1;
+        }
     }
 
     fn listeners_of(
@@ -202,9 +241,6 @@ impl Broker {
         if wanted.is_empty() {
             return Some(wanted);
         }
-        if !self.may_listen(wanted.len()) {
-            return None;
-        }
         let made = self.inside.listen(&wanted).ok()?;
         let mut listening = Vec::new();
         for (at, made) in wanted.iter().zip(made) {
@@ -213,7 +249,7 @@ impl Broker {
             };
             let target = Target::Name(name.clone());
             let check = Check::of(self.allow.tls(name, at.port()));
-            let service = Arc::new(Service::of(target, at.port(), check));
+            let service = Arc::new(self.service(Protocol::Tcp, target, at.port(), check));
             if self.listen_for(*at, listener, service).is_ok() {
                 listening.push(*at);
             }
@@ -227,29 +263,28 @@ impl Broker {
         };
         for (ip, port) in addresses.iter().flat_map(|ip| ports.iter().map(move |port| (ip, port))) {
             let at = SocketAddr::new(*ip, *port);
-            if !self.may_listen(1) {
-                return;
-            }
             if let Ok(socket) = self.inside.datagrams(at) {
                 let target = Target::Name(name.clone());
-                let _ = self.datagrams_for(at, socket, Service::datagrams(target, *port));
+                let service = self.service(Protocol::Udp, target, *port, Check::Nothing);
+                let _ = self.datagrams_for(at, socket, Arc::new(service));
             }
         }
     }
 
-    /// Another name has its address now.
+    /// It has given its address up. All that was there for it is closed before anything is made for
+    /// another name.
     fn withdraw(&mut self, name: &HostName) {
         let Some(published) = self.published.remove(name) else {
             return;
         };
-        let on_demand = |at: &&SocketAddr| published.addresses.contains(&at.ip());
-        let more: Vec<_> = self.listening.keys().filter(on_demand).copied().collect();
-        for at in published.listeners.into_iter().chain(more) {
-            if let Some(slot) = self.listening.remove(&at)
-                && self.slots.take(slot).is_some()
-            {
-                self.slots.release(slot);
-            }
+        let is_its = |at: &&SocketAddr| published.addresses.contains(&at.ip());
+        let ports: Vec<_> = self.ports.keys().filter(is_its).copied().collect();
+        for at in ports {
+            self.close_port(at);
+        }
+        let listeners: Vec<_> = self.listening.keys().filter(is_its).copied().collect();
+        for at in listeners {
+            self.close_listener(at);
         }
     }
 }

@@ -1,13 +1,19 @@
 //! The broker between sockets of this machine's loopback, one turn at a time.
 
-use std::io::{Read, Write};
+mod bounds;
+
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use mcp_policy::Protocol;
 use mio::Events;
 
 use super::{Broker, Callers, Journal, NoInside, Setup, Wanted, Watched};
+use crate::net::address::Networks;
 use crate::net::allowlist::Allowlist;
+use crate::net::endpoint::Endpoint;
 use crate::net::proxy::Login;
 use crate::net::upstream::Upstream;
 
@@ -23,15 +29,17 @@ struct Relay {
 
 impl Relay {
     fn new() -> Relay {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let rule = server.local_addr().unwrap().to_string();
         let setup = Setup {
-            rules: Vec::new(),
+            rules: vec![rule.parse().unwrap()],
             listeners: Vec::new(),
-            own: Box::new(Vec::new),
+            own: Box::new(|| Ok(Networks::default())),
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
+            memory: None,
         };
         let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
-        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let at = listener.local_addr().unwrap();
@@ -76,7 +84,7 @@ fn a_closed_connection_leaves_no_timer() {
     // The half that is left is watched.
     relay.turn_until(|broker| broker.timers.next().is_some());
     drop(server);
-    relay.turn_until(|broker| broker.connections == 0);
+    relay.turn_until(|broker| broker.connections.used() == 0);
     assert_eq!(relay.broker.timers.next(), None);
 }
 
@@ -89,7 +97,7 @@ fn a_reset_connection_leaves_no_timer() {
     relay.turn_until(|broker| broker.timers.next().is_some());
     rustix::net::sockopt::set_socket_linger(&server, Some(Duration::ZERO)).unwrap();
     drop(server);
-    relay.turn_until(|broker| broker.connections == 0);
+    relay.turn_until(|broker| broker.connections.used() == 0);
     assert_eq!(relay.broker.timers.next(), None);
 }
 
@@ -97,8 +105,12 @@ fn a_reset_connection_leaves_no_timer() {
 /// arrives, in order, both where bytes are few and where they are many.
 #[test]
 fn pieces_arrive_whole_and_in_order() {
+    pieces_arrive(&mut Relay::new(), |_| ());
+}
+
+/// `look` is called between turns.
+fn pieces_arrive(relay: &mut Relay, look: impl Fn(&Broker)) {
     const PIECES: [usize; 9] = [1, 15, 1400, 16_383, 16_384, 16_385, 3, 200_000, 40_000];
-    let mut relay = Relay::new();
     let (mut client, mut server) = relay.joined();
     client.set_nonblocking(true).unwrap();
     server.set_nonblocking(true).unwrap();
@@ -110,7 +122,8 @@ fn pieces_arrive_whole_and_in_order() {
     });
     let (mut at, mut end, mut heard) = (0, 0, Vec::<u8>::new());
     let mut turns = 0;
-    relay.turn_until(|_| {
+    relay.turn_until(|broker| {
+        look(broker);
         turns += 1;
         if at == end
             && let Some(next) = ends.next()
@@ -135,7 +148,7 @@ fn pieces_arrive_whole_and_in_order() {
     assert_eq!(heard.len(), sent.len());
     assert!(heard == sent, "not in order");
     drop((client, server));
-    relay.turn_until(|broker| broker.connections == 0);
+    relay.turn_until(|broker| broker.connections.used() == 0);
     let counted: u64 = relay.broker.journal.used.reached.values().map(|it| it.bytes_out).sum();
     assert_eq!(counted, (b"word".len() + sent.len()) as u64);
 }
@@ -152,9 +165,10 @@ impl Proxy {
         let setup = Setup {
             rules: Allowlist::with_loopback(rules),
             listeners: Vec::new(),
-            own: Box::new(Vec::new),
+            own: Box::new(|| Ok(Networks::default())),
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
+            memory: None,
         };
         let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -186,7 +200,7 @@ impl Proxy {
             }
         }
         drop(client);
-        while self.broker.connections > 0 {
+        while self.broker.connections.used() > 0 {
             assert!(start.elapsed() < PATIENCE, "stuck");
             let soon = Instant::now() + Duration::from_millis(10);
             self.broker.turn(&mut events, Some(soon)).unwrap();
@@ -295,4 +309,40 @@ fn connections_that_rest_cost_nothing() {
         told += events.iter().count();
     }
     assert!(told < 50, "told {told} times of nothing");
+}
+
+/// Interfaces come and go while a command runs, and listing them may fail.
+#[test]
+fn the_hosts_networks_are_followed() {
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let asked = answers.clone();
+    let own = move || asked.lock().unwrap().pop().unwrap_or(Err(io::ErrorKind::Other.into()));
+    let setup = Setup {
+        rules: vec!["8.8.8.0/24:443".parse().unwrap()],
+        listeners: Vec::new(),
+        own: Box::new(own),
+        upstream: Upstream::default(),
+        journal: Journal::new(Box::new(|_| {})),
+        memory: None,
+    };
+    let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
+    let to = Endpoint::parse("8.8.8.8:443").unwrap();
+    let mut now = Instant::now();
+    let mut is_open = |broker: &mut Broker, later: Duration| {
+        now += later;
+        broker.follow_networks(now);
+        broker.allow.check(Protocol::Tcp, &to).is_ok()
+    };
+    let (none, long) = (Duration::ZERO, Duration::from_secs(2));
+    assert!(!is_open(&mut broker, none), "they cannot be listed");
+    answers.lock().unwrap().push(Ok(Networks::default()));
+    assert!(is_open(&mut broker, none), "and are asked for again at once");
+    assert!(is_open(&mut broker, none), "once is enough for a while");
+    let mut near = Networks::default();
+    near.add("8.8.8.8".parse().unwrap(), 16);
+    answers.lock().unwrap().push(Ok(near));
+    assert!(!is_open(&mut broker, long), "an interface has come");
+    answers.lock().unwrap().push(Ok(Networks::default()));
+    assert!(is_open(&mut broker, long), "and gone");
+    assert!(!is_open(&mut broker, long), "what was known is not known any more");
 }

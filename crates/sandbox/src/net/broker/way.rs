@@ -1,11 +1,12 @@
 //! One direction of a relayed connection: from one socket to the other, with the end of the
-//! stream passed on and no more held than a pipe's worth.
+//! stream passed on and no more held than a pipe's worth, and than all may hold together.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 
 use mio::net::TcpStream;
 
+use super::budget::{Gauge, Hold};
 #[cfg(not(target_os = "linux"))]
 pub use super::copy::{Buffer, Buffers};
 use super::socket;
@@ -51,7 +52,20 @@ pub struct Way {
     buffer: Option<Buffer>,
     /// What goes first: words of our own, or what could not be sent at once.
     ahead: Vec<u8>,
+    /// What both of them come to.
+    hold: Option<Hold>,
+    /// The receiver takes no more, and nothing is held for it.
+    waits_for_room: bool,
+    /// The sender has said something urgent, up to which it is read, and never spliced beyond.
+    is_urged: bool,
     pub bytes: u64,
+}
+
+/// What all connections share: where bytes are on their way, and how many may be.
+#[derive(Debug)]
+pub struct Store {
+    pub buffers: Buffers,
+    pub held: Gauge,
 }
 
 /// What a turn came to.
@@ -61,6 +75,14 @@ pub enum Turn {
     Waits,
     /// There is more to do at once.
     GoesOn,
+}
+
+/// What a sender gave to a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Given {
+    Something,
+    /// It has ended, or something urgent comes next. Reading tells.
+    Nothing,
 }
 
 /// How a sender is looked at.
@@ -79,7 +101,21 @@ impl Way {
 
     /// These words go first, and are not counted.
     pub fn after(ahead: Vec<u8>) -> Way {
-        Way { stage: Stage::Flowing, pace: Pace::Few, buffer: None, ahead, bytes: 0 }
+        Way {
+            stage: Stage::Flowing,
+            pace: Pace::Few,
+            buffer: None,
+            ahead,
+            hold: None,
+            waits_for_room: false,
+            is_urged: false,
+            bytes: 0,
+        }
+    }
+
+    /// These words of the sender's, which were taken from it already, go first.
+    pub fn after_counted(ahead: Vec<u8>) -> Way {
+        Way { bytes: ahead.len() as u64, ..Way::after(ahead) }
     }
 
     pub fn is_ended(&self) -> bool {
@@ -88,7 +124,11 @@ impl Way {
 
     /// Whether something waits until it can be sent.
     pub fn is_held_up(&self) -> bool {
-        self.buffer.is_some() || !self.ahead.is_empty()
+        self.buffer.is_some() || !self.ahead.is_empty() || self.waits_for_room
+    }
+
+    pub fn be_urged(&mut self) {
+        self.is_urged = true;
     }
 
     /// Moves what can be moved now.
@@ -96,34 +136,91 @@ impl Way {
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
-        (look, end): (Look, End),
-        buffers: &mut Buffers,
+        how: (Look, End),
+        store: &mut Store,
         scratch: &mut [u8],
     ) -> io::Result<Turn> {
         if self.stage == Stage::Ended {
             return Ok(Turn::Waits);
         }
+        let turn = self.move_on((from, to), how, store, &mut scratch[..FEW]);
+        let held = self.ahead.capacity() + self.buffer.as_ref().map_or(0, Buffer::held);
+        match held {
+            0 => self.hold = None,
+            _ => self.hold.get_or_insert_with(|| store.held.hold()).set(held),
+        }
+        turn
+    }
+
+    fn move_on(
+        &mut self,
+        (from, to): (&TcpStream, &TcpStream),
+        (look, end): (Look, End),
+        store: &mut Store,
+        scratch: &mut [u8],
+    ) -> io::Result<Turn> {
+        self.waits_for_room = false;
         if !socket::say(to, &mut self.ahead)? {
             return Ok(Turn::Waits);
         }
-        if self.buffer.is_none() && self.pace == Pace::Few {
-            let turn = self.move_few(from, to, look, &mut scratch[..FEW])?;
-            if self.pace == Pace::Few {
+        if self.buffer.is_none() && !store.held.has_room(FEW) {
+            let turn = self.move_unheld(from, to, scratch)?;
+            self.end(to, end);
+            return Ok(turn);
+        }
+        if self.buffer.is_none() && (self.pace == Pace::Few || self.is_urged) {
+            let turn = self.move_few(from, to, look, scratch)?;
+            if self.pace == Pace::Few || self.is_urged {
                 self.end(to, end);
                 return Ok(turn);
             }
         }
         let mut buffer = match self.buffer.take() {
             Some(buffer) => buffer,
-            None => buffers.take()?,
+            None => store.buffers.take()?,
         };
-        let moved = self.rounds(from, to, end, &mut buffer);
-        if buffer.is_empty() {
-            buffers.put_back(buffer);
-        } else {
+        let moved = self.rounds(from, to, &store.held, &mut buffer);
+        if !buffer.is_empty() {
             self.buffer = Some(buffer);
+            return moved.map(|(turn, _)| turn);
         }
-        moved
+        store.buffers.put_back(buffer);
+        let turn = match moved? {
+            (turn, Given::Something) if !self.is_urged => turn,
+            _ => self.move_few(from, to, Look::ToTheEnd, scratch)?,
+        };
+        self.end(to, end);
+        Ok(turn)
+    }
+
+    /// With all held that may be: only what the receiver takes is taken from the sender.
+    fn move_unheld(
+        &mut self,
+        mut from: &TcpStream,
+        mut to: &TcpStream,
+        scratch: &mut [u8],
+    ) -> io::Result<Turn> {
+        for _ in 0..ROUNDS {
+            if self.stage != Stage::Flowing {
+                return Ok(Turn::Waits);
+            }
+            let Some(count) = would_block(from.peek(scratch))? else {
+                self.is_urged = false;
+                return Ok(Turn::Waits);
+            };
+            if count == 0 {
+                self.stage = Stage::Ending;
+                return Ok(Turn::Waits);
+            }
+            let sent = would_block(to.write(&scratch[..count]))?.unwrap_or(0);
+            from.read_exact(&mut scratch[..sent])?;
+            self.bytes += sent as u64;
+            if sent < count {
+                self.waits_for_room = true;
+                return Ok(Turn::Waits);
+            }
+        }
+        Ok(Turn::GoesOn)
     }
 
     /// A message and its answer: until the sender has no more, or turns out to have much.
@@ -139,6 +236,7 @@ impl Way {
                 return Ok(Turn::Waits);
             }
             let Some(count) = would_block(from.read(scratch))? else {
+                self.is_urged = false;
                 return Ok(Turn::Waits);
             };
             if count == 0 {
@@ -156,7 +254,8 @@ impl Way {
                 self.pace = Pace::Much;
                 return Ok(Turn::GoesOn);
             }
-            if look == Look::ForMore {
+            // What is urgent cuts what is read in two.
+            if look == Look::ForMore && !self.is_urged {
                 return Ok(Turn::Waits);
             }
         }
@@ -167,14 +266,18 @@ impl Way {
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
-        end: End,
+        gauge: &Gauge,
         buffer: &mut Buffer,
-    ) -> io::Result<Turn> {
+    ) -> io::Result<(Turn, Given)> {
+        let mut given = Given::Something;
         for _ in 0..ROUNDS {
             let mut moved = false;
-            if self.stage == Stage::Flowing {
-                match would_block(buffer.fill(from))? {
-                    Some(0) => self.stage = Stage::Ending,
+            // What is in the buffer is counted when the turn is over.
+            let most = gauge.free().saturating_sub(buffer.held());
+            let may_fill = buffer.is_empty() || most >= FEW;
+            if self.stage == Stage::Flowing && given == Given::Something && may_fill {
+                match would_block(buffer.fill(from, most.max(FEW)))? {
+                    Some(0) => given = Given::Nothing,
                     Some(count) => {
                         // No sign of the sender having no more: small pieces fill a pipe too.
                         self.pace = if count < FEW { Pace::Few } else { Pace::Much };
@@ -189,14 +292,11 @@ impl Way {
                 self.bytes += count as u64;
                 moved = true;
             }
-            if buffer.is_empty() {
-                self.end(to, end);
-            }
-            if !moved || self.stage == Stage::Ended {
-                return Ok(Turn::Waits);
+            if !moved || (given == Given::Nothing && buffer.is_empty()) {
+                return Ok((Turn::Waits, given));
             }
         }
-        Ok(Turn::GoesOn)
+        Ok((Turn::GoesOn, given))
     }
 
     /// Passes the end on, once it was reached and all before it was sent.

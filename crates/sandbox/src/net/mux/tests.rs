@@ -265,7 +265,7 @@ proptest! {
                 break;
             }
             prop_assert!(mux.held() <= MOST * WINDOW as usize && mux.streams.len() <= MOST);
-            prop_assert!(mux.streams.values().all(|s| s.waiting.len() <= WINDOW as usize && s.credit <= WINDOW));
+            prop_assert!(mux.streams.values().all(|s| s.waiting.capacity() <= WINDOW as usize && s.credit <= WINDOW));
         }
     }
 }

@@ -65,6 +65,7 @@ fn ips(texts: &[&str]) -> Vec<IpAddr> {
 
 fn nothing_left(resolver: &Resolver) {
     assert!(resolver.running.is_empty() && resolver.exchanges.is_empty());
+    assert_eq!(resolver.shares.used(), 0);
     assert_eq!(resolver.deadline(), None);
 }
 
@@ -226,6 +227,24 @@ fn the_late_family_is_not_waited_for() {
     nothing_left(&resolver);
 }
 
+/// Where IPv6 is broken, a name without its IPv4 addresses is a name that cannot be reached.
+#[test]
+fn late_ipv4_is_waited_for_longer_and_asked_for_again_soon() {
+    let mut resolver = resolver(1);
+    let now = Instant::now();
+    let first = asked(&resolver.resolve(now, &host("a.example")));
+    let given = ips(&["2606:4700::1"]);
+    let message = reply(&first[1], &Answer::Addresses { addresses: &given, ttl: 300 });
+    assert_eq!(answer(&resolver.received(now, first[1].exchange, &message)), None);
+    assert_eq!(resolver.deadline(), Some(now + LATE_V4));
+    let then = now + LATE_V4;
+    assert_eq!(answer(&resolver.tick(then)), Some(Outcome::Addresses(given)));
+    nothing_left(&resolver);
+    assert!(answer(&resolver.resolve(then, &host("a.example"))).is_some(), "it is kept");
+    let later = then + *LIFE.start();
+    assert_eq!(asked(&resolver.resolve(later, &host("a.example"))).len(), 2, "and not for long");
+}
+
 #[test]
 fn tcp_from_the_start_when_the_host_says_so() {
     let resolv = Resolv { start: Start::Tcp, ..Resolv::default() };
@@ -238,11 +257,10 @@ fn tcp_from_the_start_when_the_host_says_so() {
 fn there_is_a_limit() {
     let mut resolver = resolver(1);
     let now = Instant::now();
-    for number in 0..MAX_RUNNING {
+    for number in 0..2 * MAX_RUNNING {
         resolver.resolve(now, &host(&format!("n{number}.example")));
     }
-    let acts = resolver.resolve(now, &host("more.example"));
-    assert_eq!(answer(&acts), Some(Outcome::Busy));
+    assert!(resolver.running.len() < MAX_RUNNING);
     let mut resolver = self::resolver(1);
     for number in 0..1500 {
         answered(
@@ -254,6 +272,49 @@ fn there_is_a_limit() {
         );
     }
     assert!(resolver.cache.len() <= 1024);
+}
+
+/// More names than are looked up at one time wait for their turn, and all have an answer.
+#[test]
+fn names_beyond_the_limit_wait() {
+    let mut resolver = resolver(1);
+    let now = Instant::now();
+    let names: Vec<_> = (0..3 * MAX_RUNNING).map(|number| format!("n{number}.example")).collect();
+    let mut asks = Vec::new();
+    for name in &names {
+        let acts = resolver.resolve(now, &host(name));
+        assert_eq!(answer(&acts), None);
+        asks.extend(asked(&acts));
+    }
+    // For one that nobody waits for any more nothing is asked.
+    let gone = host(names.last().unwrap());
+    resolver.forget(&gone);
+    let addresses = ips(&["192.0.2.1", "::2"]);
+    let found = Answer::Addresses { addresses: &addresses, ttl: 9 };
+    let mut answers = 0;
+    while let Some(one) = asks.pop() {
+        let acts = resolver.received(now, one.exchange, &reply(&one, &found));
+        answers += usize::from(answer(&acts).is_some());
+        asks.extend(asked(&acts));
+    }
+    assert_eq!(answers, names.len() - 1);
+    nothing_left(&resolver);
+}
+
+/// Names of one rule, whose servers never answer, leave room for those of others.
+#[test]
+fn nobody_takes_all_lookups() {
+    let mut resolver = resolver(1);
+    let now = Instant::now();
+    for number in 0..2 * MAX_RUNNING {
+        resolver.resolve_for(now, &host(&format!("n{number}.never.example")), 1);
+    }
+    assert_eq!(asked(&resolver.resolve_for(now, &host("a.example"), 2)).len(), 2);
+    // Who has few lookups comes before who has many, and waits for nobody's end.
+    for number in 0..MAX_RUNNING {
+        resolver.resolve_for(now, &host(&format!("n{number}.example")), 2);
+    }
+    assert_eq!(asked(&resolver.resolve_for(now, &host("b.example"), 3)).len(), 2);
 }
 
 proptest! {

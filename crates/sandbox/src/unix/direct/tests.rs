@@ -1,5 +1,6 @@
 use super::*;
 use crate::unix::fixture::Fixture;
+use crate::unix::writable::Writable;
 
 fn words(list: &[&str]) -> Vec<OsString> {
     list.iter().map(OsString::from).collect()
@@ -9,7 +10,9 @@ fn words(list: &[&str]) -> Vec<OsString> {
 fn started(f: &Fixture, line: &str) -> Result<(PathBuf, Vec<OsString>), Error> {
     let script = f.program("home/tool", format!("{line}\n"));
     let (cwd, bin) = (f.directory("home/project"), f.directory("bin"));
-    let search = Search { path: vec![bin], home: None, cwd: &cwd, variable: &|_| None };
+    let writable = Writable::default();
+    let search =
+        Search { path: vec![bin], home: None, cwd: &cwd, variable: &|_| None, writable: &writable };
     direct(&script, words(&["tool", "--flag"]), &search)
 }
 

@@ -1,5 +1,10 @@
 use super::*;
 use crate::unix::fixture::Fixture;
+use crate::unix::writable::Writable;
+
+fn surroundings(file: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    super::surroundings(file, home, &Writable::default())
+}
 
 /// What is shown for a program at `at`, below a home that lies elsewhere.
 fn absolute(at: &str) -> Vec<PathBuf> {

@@ -1,4 +1,4 @@
-//! Directories opened for listing; those of the caller's whatever their modes say, which are put back.
+//! Directories opened for listing; those of the caller's whatever their modes say.
 
 use std::ffi::CStr;
 use std::io;
@@ -16,33 +16,13 @@ pub enum Force {
     Yes,
 }
 
-/// Its mode is put back when this goes.
-#[derive(Debug)]
-pub struct Opened {
-    pub directory: OwnedFd,
-    /// The mode it had before it was opened by force.
-    before: Option<Mode>,
-}
-
-impl Opened {
-    pub fn is_forced(&self) -> bool {
-        self.before.is_some()
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        if let Some(mode) = self.before {
-            // It was changed a moment ago; whoever changed it since had better reasons.
-            let _ = fchmod(&self.directory, mode);
-        }
-    }
-}
+/// With the mode it had before it was opened by force: whoever opened it puts it back.
+pub type Opened = (OwnedFd, Option<Mode>);
 
 pub fn open(parent: impl AsFd, name: &CStr, force: Force) -> io::Result<Opened> {
     let parent = parent.as_fd();
     match (listing::open(parent, name), force) {
-        (Ok(directory), Force::No) => Ok(Opened { directory, before: None }),
+        (Ok(directory), Force::No) => Ok((directory, None)),
         (Ok(directory), Force::Yes) => {
             // One that can be listed, but not entered, would hide what is below.
             let mut before = None;
@@ -51,13 +31,13 @@ pub fn open(parent: impl AsFd, name: &CStr, force: Force) -> io::Result<Opened> 
                 fchmod(&directory, mode | Mode::RWXU)?;
                 before = Some(mode);
             }
-            Ok(Opened { directory, before })
+            Ok((directory, before))
         }
         (Err(Errno::ACCESS), Force::Yes) => {
             let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
             let before = Mode::from_raw_mode(stat.st_mode);
             change_mode(parent, name, before | Mode::RWXU)?;
-            Ok(Opened { directory: listing::open(parent, name)?, before: Some(before) })
+            Ok((listing::open(parent, name)?, Some(before)))
         }
         (Err(errno), _) => Err(errno.into()),
     }

@@ -1,4 +1,4 @@
-//! The search itself: every directory of what may be written, by its names.
+//! The search itself: every directory of what may be written, by its names, however deep.
 //!
 //! A git directory is known by what is in it, not by its name alone. No symlink is followed on the way.
 
@@ -8,108 +8,90 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::protect::{Spot, reason};
-use rustix::fs::{CWD, FileType};
+use mcp_policy::protect::{Spot, is_of_others, reason};
+use rustix::fs::{FileType, Mode as Permissions};
 
-use super::opening::{self, Force, Opened};
-use crate::protected::{GIT_LINK, GIT_PLACE, UNREAD, git, is_named_git};
+use super::descent::{Descent, below};
+use super::names::Names;
+use super::opening::Force;
+use super::undo::{Settled, Undoing};
+use crate::file_id::{self, FileId};
+use crate::protected::{GIT_LINK, GIT_PLACE, UNREAD, is_named_git};
 use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected};
 use crate::unix::listing::Lister;
-use crate::unix::walk::walk;
 
-/// Directories in directories: more is nobody's project, and each holds a descriptor.
+mod leads;
+
+/// Deeper, or with a longer path, is nobody's project: before a run it is protected as a whole, for a mount needs a
+/// path, and each directory above it a mount.
 const DEEPEST: usize = 128;
+const LONGEST: usize = 3000;
 
-/// What to do about directories that cannot be listed.
-#[derive(Debug, Clone, Copy)]
-pub enum Unlisted<'a> {
-    /// Their modes are the owner's wish.
-    Protect,
-    /// Their modes may be a hiding place: they are opened for the search, and closed again. What was
-    /// read-only has not changed, and is left alone.
-    Open(&'a [Protected]),
+/// What is done about what is found.
+pub enum Mode<'a, 'r> {
+    /// Before a run: it is noted. Modes are the owner's wish: what cannot be listed is protected as a whole.
+    Find,
+    /// After a run: what is new is removed where it is found. Modes may be a hiding place: directories are opened
+    /// for the search, and closed again.
+    Undo(&'a mut Undoing<'r>),
 }
 
-impl Unlisted<'_> {
-    fn force(self) -> Force {
+impl Mode<'_, '_> {
+    fn force(&self) -> Force {
         match self {
-            Unlisted::Protect => Force::No,
-            Unlisted::Open(_) => Force::Yes,
+            Mode::Find => Force::No,
+            Mode::Undo(_) => Force::Yes,
         }
-    }
-
-    /// Whether a directory was read-only, so that nothing in it is new.
-    fn knows(self, path: &Path) -> bool {
-        let is = |old: &Protected| old.guarded == Guarded::ReadOnly && old.path == path;
-        matches!(self, Unlisted::Open(known) if known.iter().any(is))
     }
 }
 
 /// What a search came to.
 #[derive(Debug, Default)]
 pub struct Search {
-    found: BTreeMap<PathBuf, (DeniedKind, Guarded, &'static str)>,
+    /// After a run only what was there before it.
+    found: BTreeMap<PathBuf, Found>,
     /// Git directories, with the top of the work tree where one is known.
     repositories: BTreeMap<PathBuf, Option<PathBuf>>,
     /// Could not be searched, and why.
     pub unread: Vec<(PathBuf, String)>,
-    /// Closed again when the search is over.
-    forced: Vec<Opened>,
+    /// Were opened by force, and stay open while git's files in them are read; inner ones first.
+    kept_open: Vec<KeptOpen>,
+}
+
+#[derive(Debug)]
+struct KeptOpen {
+    path: PathBuf,
+    id: (u64, u64),
+    before: Permissions,
+}
+
+#[derive(Debug)]
+struct Found {
+    kind: DeniedKind,
+    guarded: Guarded,
+    why: &'static str,
+    id: Option<FileId>,
 }
 
 /// A directory on the way down.
+#[derive(Default)]
 struct Here {
-    directory: Opened,
-    path: PathBuf,
     is_top: bool,
     /// Something says that this is a git directory, whatever it looks like.
     is_git: bool,
-    depth: usize,
-}
-
-/// The names in a directory that matter.
-#[derive(Default)]
-struct Names {
-    directories: Vec<CString>,
-    of_git: Vec<(CString, FileType)>,
-    of_top: Vec<(CString, FileType)>,
-    git: Option<(CString, FileType)>,
-    has_head: bool,
-    has_objects: bool,
-    has_refs: bool,
-    has_common: bool,
-}
-
-impl Names {
-    fn take(&mut self, name: &CStr, kind: FileType) {
-        let bytes = name.to_bytes();
-        let is = |word: &[u8]| bytes.eq_ignore_ascii_case(word);
-        if is(b".git") {
-            self.git = Some((name.to_owned(), kind));
-        }
-        self.has_head |= is(b"HEAD");
-        self.has_objects |= is(b"objects");
-        self.has_refs |= is(b"refs");
-        self.has_common |= is(b"commondir");
-        if reason(Spot::GitDirectory, bytes).is_some() {
-            self.of_git.push((name.to_owned(), kind));
-        }
-        if reason(Spot::Top, bytes).is_some() {
-            self.of_top.push((name.to_owned(), kind));
-        }
-        if kind == FileType::Directory {
-            self.directories.push(name.to_owned());
-        }
-    }
-
-    fn look_like_git(&self) -> bool {
-        self.has_head && (self.has_common || self.has_objects && self.has_refs)
-    }
+    /// It lies in one, or is one.
+    in_git: bool,
+    /// In a directory of packages and the like.
+    is_of_others: bool,
+    /// How many git directories were known before it.
+    repositories: usize,
+    /// Directories in it that are still to be searched.
+    pending: Vec<CString>,
 }
 
 impl Search {
     /// Searches writable places; nothing in `allowed` or below it counts.
-    pub fn run(write: &[Place], allowed: &[PathBuf], unlisted: Unlisted<'_>) -> Search {
+    pub fn run(write: &[Place], allowed: &[PathBuf], mode: Mode<'_, '_>) -> Search {
         let mut search = Search::default();
         let mut lister = Lister::default();
         let roots: Vec<&Path> = write
@@ -117,226 +99,277 @@ impl Search {
             .filter(|place| place.kind == PlaceKind::Directory)
             .map(|place| place.path.as_path())
             .collect();
-        let mut within = Within { roots: &roots, allowed, unlisted, lister: &mut lister };
+        let mut within = Within { roots: &roots, allowed, mode, lister: &mut lister };
         for root in &roots {
-            search.enter_path(root, Role::Root, &mut within);
+            search.enter_path(root, At::Root, &mut within);
         }
-        // What git directories point to may be git directories in turn.
-        let mut done = 0;
-        loop {
-            let led: Vec<Led> = search.leads(&within);
-            if led.len() <= done {
-                break;
-            }
-            done = led.len();
-            led.into_iter().for_each(|led| search.follow(led, &mut within));
-        }
+        search.follow_leads(&mut within);
+        let kept_open = std::mem::take(&mut search.kept_open);
+        kept_open.iter().for_each(|directory| within.put_back(directory));
         search
     }
 
     /// What is protected, outermost only.
     pub fn protected(&self) -> Vec<Protected> {
         let mut kept: Vec<Protected> = Vec::new();
-        for (path, (kind, guarded, why)) in &self.found {
-            let is_inside = kept
-                .iter()
-                .rev()
-                .any(|above| above.guarded == Guarded::ReadOnly && path.starts_with(&above.path));
-            if !is_inside {
-                kept.push(Protected {
-                    path: path.clone(),
-                    kind: *kind,
-                    guarded: *guarded,
-                    why: (*why).to_owned(),
-                });
+        // Sorted by names: what is inside of something comes right after it.
+        let mut closed: Option<&Path> = None;
+        for (path, found) in &self.found {
+            if closed.is_some_and(|above| path.starts_with(above)) {
+                continue;
             }
+            closed = Some(path.as_path()).filter(|_| found.guarded == Guarded::ReadOnly);
+            kept.push(Protected {
+                path: path.clone(),
+                kind: found.kind,
+                guarded: found.guarded,
+                why: found.why.to_owned(),
+                id: found.id,
+            });
         }
         kept
     }
 
-    fn enter_path(&mut self, path: &Path, role: Role, within: &mut Within<'_>) {
-        let name = match CString::new(path.as_os_str().as_bytes()) {
-            Ok(name) => name,
-            Err(_) => return,
+    fn enter_path(&mut self, path: &Path, at: At, within: &mut Within<'_, '_>) {
+        let is_gone = |e: &io::Error| {
+            matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         };
-        match opening::open(CWD, &name, within.unlisted.force()) {
-            Ok(directory) => {
-                let here = Here {
-                    directory,
-                    path: path.to_owned(),
-                    is_top: role == Role::Root,
-                    is_git: role == Role::Git || is_named_git(path),
-                    depth: 0,
-                };
-                self.enter(&here, within);
-                self.forced.extend(Some(here.directory).filter(Opened::is_forced));
+        match Descent::open(path, within.mode.force()) {
+            Ok(descent) => {
+                let is_git = at == At::Git || is_named_git(path);
+                let in_git = path.iter().any(|part| part == ".git");
+                let (is_top, is_of_others) = (at == At::Root, at == At::Git);
+                let repositories = self.repositories.len();
+                let pending = Vec::new();
+                let top = Here { is_top, is_git, in_git, is_of_others, repositories, pending };
+                if let Err(e) = self.traverse(descent, top, within) {
+                    self.unread.push((path.to_owned(), e.to_string()));
+                }
             }
-            Err(e)
-                if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+            // A place that the user moved takes with it what the command made there.
+            Err(e) if is_gone(&e) && !(at == At::Root && within.mode.force() == Force::Yes) => {}
             Err(e) => self.unread.push((path.to_owned(), e.to_string())),
         }
     }
 
-    fn enter(&mut self, here: &Here, within: &mut Within<'_>) {
-        let mut names = Names::default();
-        if let Err(errno) =
-            within.lister.each(&here.directory.directory, |name, kind| names.take(name, kind))
-        {
-            self.unread.push((here.path.clone(), io::Error::from(errno).to_string()));
-        }
-        let is_git = here.is_git || names.look_like_git();
-        if is_git {
-            let top = here.path.parent().filter(|_| is_named_git(&here.path));
-            self.repositories.entry(here.path.clone()).or_insert(top.map(Path::to_owned));
-            for (name, kind) in &names.of_git {
-                let why = reason(Spot::GitDirectory, name.to_bytes()).unwrap_or(GIT_PLACE);
-                self.add(below(&here.path, name), *kind, Guarded::ReadOnly, why, within);
+    /// Goes through a whole tree. An error where the way back was lost.
+    fn traverse(
+        &mut self,
+        mut descent: Descent,
+        mut top: Here,
+        within: &mut Within<'_, '_>,
+    ) -> io::Result<()> {
+        self.look(&descent, &mut top, within);
+        let mut way = vec![top];
+        while let Some(here) = way.last_mut() {
+            let Some(name) = here.pending.pop() else {
+                self.leave(&mut descent, here.repositories, within);
+                way.pop();
+                if !way.is_empty() {
+                    descent.up()?;
+                }
+                continue;
+            };
+            if !self.is_to_be_searched(&descent, &name, within) {
+                continue;
+            }
+            let is_git = name.to_bytes().eq_ignore_ascii_case(b".git");
+            let in_git = here.in_git || name.to_bytes() == b".git";
+            // What is in a git directory is checked out nowhere.
+            let is_of_others = here.is_of_others || is_git || is_of_others(name.to_bytes());
+            let repositories = self.repositories.len();
+            let next = Here { is_git, in_git, is_of_others, repositories, ..Here::default() };
+            match descent.down(&name) {
+                Ok(()) => {
+                    let mut next = next;
+                    self.look(&descent, &mut next, within);
+                    way.push(next);
+                }
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => self.leave_out(&descent, &name, &e.to_string(), within),
             }
         }
-        if here.is_top || names.git.is_some() {
-            for (name, kind) in &names.of_top {
-                let why = reason(Spot::Top, name.to_bytes()).unwrap_or(GIT_PLACE);
-                self.add(below(&here.path, name), *kind, Guarded::ReadOnly, why, within);
-            }
-        }
-        if let Some((name, kind)) = &names.git {
-            let path = below(&here.path, name);
-            match kind {
-                FileType::Directory => self.add(path, *kind, Guarded::InPlace, GIT_PLACE, within),
-                _ => self.add(path, *kind, Guarded::ReadOnly, GIT_LINK, within),
-            }
-        }
-        for name in names.directories {
-            // Objects are no settings, and there are many of them.
-            let holds_objects = is_git
-                && name.to_bytes() == b"objects"
-                && here.path.iter().any(|part| part == ".git");
-            if !holds_objects {
-                self.descend(here, &name, within);
-            }
+        Ok(())
+    }
+
+    /// After a run: where git's files lead is read by their paths, so what they lie in is not closed before that.
+    fn leave(&mut self, descent: &mut Descent, repositories: usize, within: &Within<'_, '_>) {
+        let Mode::Undo(undoing) = &within.mode else {
+            return;
+        };
+        let path = descent.path();
+        let is_needed = path.as_os_str().len() <= LONGEST
+            && (self.repositories.len() > repositories || undoing.had_below(path));
+        if is_needed && let Some((id, before)) = descent.keep_open() {
+            let path = descent.path().to_owned();
+            self.kept_open.push(KeptOpen { path, id, before });
         }
     }
 
-    fn descend(&mut self, above: &Here, name: &CStr, within: &mut Within<'_>) {
-        let path = below(&above.path, name);
-        let is_closed = |(_, guarded, _): &(_, Guarded, _)| *guarded == Guarded::ReadOnly;
-        let is_done = within.allows(&path) || within.unlisted.knows(&path);
-        if is_done || self.found.get(&path).is_some_and(is_closed) {
+    /// Takes what matters in a directory, and leaves the directories in it to be searched next.
+    fn look(&mut self, descent: &Descent, here: &mut Here, within: &mut Within<'_, '_>) {
+        let own = descent.path().file_name().map(OsStr::as_bytes);
+        let mut names = Names::of(own);
+        let listed = descent.here().and_then(|directory| {
+            Ok(within.lister.each(directory, |name, kind| names.take(name, kind))?)
+        });
+        if let Err(e) = listed {
+            self.unread.push((descent.path().to_owned(), e.to_string()));
+        }
+        here.is_git |= names.look_like_git();
+        // Names that are done with.
+        let mut closed: Vec<&CStr> = Vec::new();
+        if here.is_git {
+            self.note_repository(descent.path());
+            for (name, kind) in &names.of_git {
+                let why = reason(Spot::GitDirectory, name.to_bytes()).unwrap_or(GIT_PLACE);
+                self.add(descent, name, *kind, Guarded::ReadOnly, why, within);
+                closed.push(name);
+            }
+        }
+        let is_top = here.is_top || names.git.is_some();
+        let of_top = names.of_top.iter().filter(|_| is_top);
+        let of_any = names.of_any.iter().filter(|_| is_top || !here.is_of_others);
+        for (name, kind, why) in of_top.chain(of_any) {
+            self.add(descent, name, *kind, Guarded::ReadOnly, why, within);
+            closed.push(name);
+        }
+        if let Some((name, kind)) = &names.git {
+            match kind {
+                FileType::Directory => {
+                    self.add(descent, name, *kind, Guarded::InPlace, GIT_PLACE, within);
+                }
+                _ => self.add(descent, name, *kind, Guarded::ReadOnly, GIT_LINK, within),
+            }
+        }
+        let is_open = |name: &CString| {
+            // Objects are no settings, and there are many of them.
+            let holds_objects = here.is_git && here.in_git && name.to_bytes() == b"objects";
+            !holds_objects && !closed.contains(&name.as_c_str())
+        };
+        here.pending = names.directories.iter().filter(|name| is_open(name)).cloned().collect();
+    }
+
+    /// Git directories lead elsewhere by their settings, and new ones by the user's own. No path is noted that is longer
+    /// than any that can be looked up.
+    fn note_repository(&mut self, path: &Path) {
+        if path.as_os_str().len() > LONGEST {
             return;
         }
-        if above.depth >= DEEPEST {
-            return self.leave_out(path, "is nested too deep", within);
-        }
-        let before = self.found.len();
-        match opening::open(&above.directory.directory, name, within.unlisted.force()) {
-            Ok(directory) => {
-                let is_git = is_named_git(&path);
-                let depth = above.depth + 1;
-                let here = Here { directory, path, is_top: false, is_git, depth };
-                self.enter(&here, within);
-                // What was found in it has to be reached again.
-                if self.found.len() > before && here.directory.is_forced() {
-                    self.forced.push(here.directory);
+        let top = path.parent().filter(|_| is_named_git(path));
+        self.repositories.entry(path.to_owned()).or_insert(top.map(Path::to_owned));
+    }
+
+    fn is_to_be_searched(
+        &mut self,
+        descent: &Descent,
+        name: &CStr,
+        within: &mut Within<'_, '_>,
+    ) -> bool {
+        let length = descent.path().as_os_str().len() + 1 + name.to_bytes().len();
+        match &mut within.mode {
+            Mode::Find if descent.depth() >= DEEPEST || length > LONGEST => {
+                self.leave_out(descent, name, "is nested too deep", within);
+                false
+            }
+            Mode::Find => !within.allows(&below(descent.path(), name)),
+            // A long path is not made for every directory, or it would take a day.
+            Mode::Undo(undoing) => {
+                length > undoing.longest() || {
+                    let path = below(descent.path(), name);
+                    !undoing.is_unchanged(descent, name, &path) && !within.allows(&path)
                 }
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => self.leave_out(path, &e.to_string(), within),
         }
     }
 
     /// Nobody knows what is in it: before a run it is protected as a whole.
-    fn leave_out(&mut self, path: PathBuf, why: &str, within: &Within<'_>) {
-        match within.unlisted {
-            Unlisted::Protect => {
-                self.found.insert(path, (DeniedKind::Directory, Guarded::ReadOnly, UNREAD));
+    fn leave_out(
+        &mut self,
+        descent: &Descent,
+        name: &CStr,
+        why: &str,
+        within: &mut Within<'_, '_>,
+    ) {
+        let path = below(descent.path(), name);
+        match within.mode {
+            Mode::Find if within.allows(&path) => {}
+            Mode::Find => {
+                let (kind, guarded) = (DeniedKind::Directory, Guarded::ReadOnly);
+                let id = descent.here().ok().and_then(|here| file_id::at(here, name));
+                self.found.insert(path, Found { kind, guarded, why: UNREAD, id });
             }
-            Unlisted::Open(_) => self.unread.push((path, why.to_owned())),
+            Mode::Undo(_) => self.unread.push((path, why.to_owned())),
         }
     }
 
     fn add(
         &mut self,
-        path: PathBuf,
+        descent: &Descent,
+        name: &CStr,
         kind: FileType,
         guarded: Guarded,
         why: &'static str,
-        within: &Within<'_>,
+        within: &mut Within<'_, '_>,
     ) {
+        let path = below(descent.path(), name);
+        if within.allows(&path) {
+            return;
+        }
         let kind = match kind {
             FileType::Directory => DeniedKind::Directory,
             FileType::Symlink => DeniedKind::Link,
             _ => DeniedKind::File,
         };
-        if !within.allows(&path) {
-            self.found.entry(path).or_insert((kind, guarded, why));
+        let id = descent.here().ok().and_then(|here| file_id::at(here, name));
+        if let Mode::Undo(undoing) = &mut within.mode {
+            let new = Protected { path: path.clone(), kind, guarded, why: why.to_owned(), id };
+            match undoing.settle(descent, name, &new, within.lister) {
+                Settled::WasThere => {}
+                Settled::Done => return,
+            }
         }
+        self.found.entry(path).or_insert(Found { kind, guarded, why, id });
     }
-
-    /// Where links, `.git` files and settings lead, in writable places.
-    fn leads(&self, within: &Within<'_>) -> Vec<Led> {
-        let mut leads = Vec::new();
-        for (path, (kind, guarded, why)) in &self.found {
-            let is_git_link = *why == GIT_LINK && is_named_git(path);
-            let target = match kind {
-                DeniedKind::Link => walk(path).ok().map(|walked| walked.real),
-                DeniedKind::File if is_git_link => git::pointer(path, "gitdir:"),
-                _ => None,
-            };
-            if let Some(path) = target.filter(|_| *guarded == Guarded::ReadOnly) {
-                let role = if is_git_link { Role::Git } else { Role::Plain };
-                leads.push(Led { path, role, why });
-            }
-        }
-        for (path, top) in &self.repositories {
-            if let Some(common) = git::pointer(&path.join("commondir"), "") {
-                leads.push(Led { path: common, role: Role::Git, why: GIT_LINK });
-            }
-            for named in git::named(path, top.as_deref()) {
-                leads.push(Led { path: named, role: Role::Plain, why: "git runs what it holds" });
-            }
-        }
-        leads.retain(|led| within.holds(&led.path) && !within.allows(&led.path));
-        leads
-    }
-
-    fn follow(&mut self, led: Led, within: &mut Within<'_>) {
-        if led.role == Role::Git {
-            if !self.repositories.contains_key(&led.path) {
-                self.enter_path(&led.path, Role::Git, within);
-            }
-            return;
-        }
-        if let Ok(stat) = rustix::fs::lstat(&led.path) {
-            let kind = FileType::from_raw_mode(stat.st_mode);
-            self.add(led.path, kind, Guarded::ReadOnly, led.why, within);
-        }
-    }
-}
-
-/// Somewhere that something protected leads to.
-struct Led {
-    path: PathBuf,
-    role: Role,
-    why: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum At {
     Root,
     Git,
-    Plain,
 }
 
-struct Within<'a> {
+struct Within<'a, 'r> {
     roots: &'a [&'a Path],
     allowed: &'a [PathBuf],
-    unlisted: Unlisted<'a>,
+    mode: Mode<'a, 'r>,
     lister: &'a mut Lister,
 }
 
-impl Within<'_> {
+impl Within<'_, '_> {
     fn allows(&self, path: &Path) -> bool {
         self.allowed.iter().any(|allowed| path.starts_with(allowed))
+    }
+
+    /// A way from a root to a directory below it. Directories on the way may have been closed.
+    fn descend(&self, directory: &Path) -> io::Result<Descent> {
+        let root = self.roots.iter().find(|root| directory.starts_with(root));
+        let root = root.ok_or(io::ErrorKind::NotFound)?;
+        let mut descent = Descent::open(root, self.mode.force())?;
+        for part in directory.strip_prefix(root).into_iter().flat_map(Path::iter) {
+            descent.down(&CString::new(part.as_bytes())?)?;
+        }
+        Ok(descent)
+    }
+
+    /// The mode that a directory had before it was opened by force; not that of another in its place.
+    fn put_back(&self, kept: &KeptOpen) {
+        if let Ok(descent) = self.descend(&kept.path)
+            && descent.id() == kept.id
+            && let Ok(here) = descent.here()
+        {
+            let _ = rustix::fs::fchmod(here, kept.before);
+        }
     }
 
     /// Below a root: a root itself cannot be protected, or nothing could be written.
@@ -344,8 +377,4 @@ impl Within<'_> {
         self.roots.iter().any(|root| path.starts_with(root) && path != *root)
             && !self.roots.iter().any(|root| root.starts_with(path))
     }
-}
-
-fn below(path: &Path, name: &CStr) -> PathBuf {
-    path.join(OsStr::from_bytes(name.to_bytes()))
 }

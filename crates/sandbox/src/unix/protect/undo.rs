@@ -2,110 +2,172 @@
 //!
 //! Stops: hooks, settings and rc files that are left for other programs to act on. Everything of the run is
 //! dead by then, but another run may write to the same place and put a symlink where a directory was: none is
-//! followed, on no part of a path, or it would choose what is removed.
+//! followed, on no part of a path, or it would choose what is removed. What was there before is known by its file,
+//! not by its name alone: another run, or the user, may have removed it meanwhile, and the command made another.
 //!
 //! Leaves open: the time between their making and the end of the command. On Linux a process of its own does it
 //! for a launcher that was killed (`linux/sweeper`). New settings of a repository stay if they run nothing, or `git init` could not be used.
 
-use std::ffi::{CStr, CString};
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, fchmod, fstat, unlinkat};
-use rustix::io::Errno;
+use super::descent::Descent;
+use super::removal::{remove_at, set_aside};
+use super::search::{Mode, Search};
+use crate::file_id::{self, FileId};
+use crate::protected::{Undoings, is_harmless};
+use crate::request::{Guarded, Protected, Request};
+use crate::unix::listing::Lister;
 
-use super::opening;
-use super::opening::Force;
-use super::search::{Search, Unlisted};
-use crate::protected::{is_harmless, is_part_of};
-use crate::report::Undone;
-use crate::request::{Guarded, Request};
-use crate::unix::listing::{self, Lister};
+/// What was seen to happen to protected places while the command ran.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Others stood in their place, and were closed to the command again.
+    pub closed_again: BTreeMap<PathBuf, FileId>,
+    /// They were gone: what is there now came later.
+    pub gone: BTreeSet<PathBuf>,
+}
 
 /// Looks for what is new in protected places, and removes it. Empty where nothing is protected.
-pub fn undo(request: &Request) -> Vec<Undone> {
+pub fn undo(request: &Request, seen: &Seen) -> Undoings {
     if !request.protects() {
-        return Vec::new();
+        return Undoings::default();
     }
-    let search =
-        Search::run(&request.write, &request.unprotected, Unlisted::Open(&request.protected));
-    let mut undone = Vec::new();
-    for new in search.protected() {
-        let was_there = request.protected.iter().any(|old| is_part_of(&new, old));
-        if was_there || new.guarded == Guarded::InPlace || is_harmless(&new, request) {
-            continue;
-        }
-        let failed = remove(&new.path).err().map(|error| error.to_string());
-        undone.push(Undone { path: shown(&new.path), why: new.why, failed });
-    }
+    let mut undoing = Undoing::new(request, seen);
+    let search = Search::run(&request.write, &request.unprotected, Mode::Undo(&mut undoing));
+    let mut undoings = undoing.undoings;
     for (path, why) in &search.unread {
-        undone.push(Undone {
-            path: shown(path),
-            why: "it may hold settings that were not there before".to_owned(),
-            failed: Some(format!("could not be searched: {why}")),
-        });
+        undoings.left(
+            path,
+            "it may hold settings that were not there before",
+            format!("could not be searched: {why}"),
+        );
     }
-    undone
+    undoings
 }
 
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+/// What became of something in a protected place.
+pub enum Settled {
+    WasThere,
+    /// It is gone, or may stay.
+    Done,
 }
 
-/// Removes a file, a link, or a directory with all that is in it.
-fn remove(path: &Path) -> io::Result<()> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Errno::INVAL.into());
-    };
-    let name = CString::new(name.as_bytes())?;
-    let parent = listing::open_real(parent)?;
-    remove_in(parent.as_fd(), &name, &mut Lister::default())
+pub struct Undoing<'a> {
+    request: &'a Request,
+    seen: &'a Seen,
+    old: BTreeMap<&'a Path, &'a Protected>,
+    longest: usize,
+    undoings: Undoings,
 }
 
-fn remove_in(parent: BorrowedFd<'_>, name: &CStr, lister: &mut Lister) -> io::Result<()> {
-    let flags = match listing::kind_at(parent, name)? {
-        None => return Ok(()),
-        Some(FileType::Directory) => {
-            let opened = opening::open(parent, name, Force::Yes)?;
-            let mut names = Vec::new();
-            lister.each(&opened.directory, |name, _| names.push(name.to_owned()))?;
-            for name in names {
-                remove_in(opened.directory.as_fd(), &name, lister)?;
+impl<'a> Undoing<'a> {
+    fn new(request: &'a Request, seen: &'a Seen) -> Undoing<'a> {
+        let old: BTreeMap<_, _> =
+            request.protected.iter().map(|old| (old.path.as_path(), old)).collect();
+        let paths = request.protected.iter().map(|old| &old.path).chain(&request.unprotected);
+        let longest = paths.map(|path| path.as_os_str().len()).max().unwrap_or(0);
+        Undoing { request, seen, old, longest, undoings: Undoings::default() }
+    }
+
+    /// No path that was protected, or is not to be, is longer.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Whether anything protected was at a path or below it.
+    pub fn had_below(&self, path: &Path) -> bool {
+        let next = self.old.range(path..).next();
+        next.is_some_and(|(old, _)| old.starts_with(path))
+    }
+
+    /// What was read-only, and is the same file still: only such settings are believed about where they lead.
+    pub fn unchanged(&self) -> BTreeSet<PathBuf> {
+        let closed = self.request.protected.iter().filter(|old| old.guarded == Guarded::ReadOnly);
+        let same = closed.filter(|old| self.is_same(old, file_id::of(&old.path)));
+        same.map(|old| old.path.clone()).collect()
+    }
+
+    /// Whether a directory was read-only, so that nothing in it is new.
+    pub fn is_unchanged(&self, descent: &Descent, name: &CStr, path: &Path) -> bool {
+        let old = self.old.get(path).filter(|old| old.guarded == Guarded::ReadOnly);
+        old.is_some_and(|old| {
+            let now = descent.here().ok().and_then(|here| file_id::at(here, name));
+            self.is_same(old, now)
+        })
+    }
+
+    fn is_same(&self, old: &Protected, now: Option<FileId>) -> bool {
+        let is_same = match (old.id, now) {
+            (Some(old), Some(now)) => old.is_same(&now),
+            // It could not be looked at, and was closed with the directory that was in the way.
+            _ => true,
+        };
+        let path = old.path.as_path();
+        is_same && !self.seen.gone.contains(path) && !self.seen.closed_again.contains_key(path)
+    }
+
+    /// Decides about something in a protected place.
+    pub fn settle(
+        &mut self,
+        descent: &Descent,
+        name: &CStr,
+        new: &Protected,
+        lister: &mut Lister,
+    ) -> Settled {
+        let old = self.old.get(new.path.as_path()).copied();
+        let was_there = match old {
+            Some(old) => self.is_same(old, new.id) || new.guarded == Guarded::InPlace,
+            // Only what something leads to is found inside of what was read-only.
+            None => self.is_inside_of_old(&new.path),
+        };
+        if was_there {
+            return Settled::WasThere;
+        }
+        if new.guarded == Guarded::InPlace || is_harmless(new, self.request) {
+            return Settled::Done;
+        }
+        match old {
+            Some(_) if self.is_closed_again(new) => self.undoings.replaced(&new.path),
+            // It may be the user's: nothing of it is lost.
+            Some(_) => self.put_aside(descent, name, new),
+            None => {
+                let removed = match descent.here() {
+                    Ok(here) => remove_at(here, name, lister).map_err(|e| e.to_string()),
+                    Err(e) => Err(e.to_string()),
+                };
+                match removed {
+                    Ok(()) => self.undoings.removed(&new.path, &new.why),
+                    Err(why) => self.undoings.left(&new.path, &new.why, why),
+                }
             }
-            AtFlags::REMOVEDIR
         }
-        Some(_) => AtFlags::empty(),
-    };
-    match unlinkat(parent, name, flags) {
-        // The directory itself may be closed for writing.
-        Err(Errno::ACCESS) => {
-            let before = Mode::from_raw_mode(fstat(parent)?.st_mode);
-            fchmod(parent, before | Mode::RWXU)?;
-            let removed = unlinkat(parent, name, flags);
-            fchmod(parent, before)?;
-            Ok(removed?)
-        }
-        other => Ok(other?),
+        Settled::Done
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::unix::fixture::Fixture;
+    fn is_inside_of_old(&self, path: &Path) -> bool {
+        let above = self.old.range(..=path).next_back();
+        !path.as_os_str().is_empty()
+            && above.is_some_and(|(above, old)| {
+                old.guarded == Guarded::ReadOnly && path.starts_with(above)
+            })
+    }
 
-    /// Between the search and the removal another run can swap any directory on the way.
-    #[test]
-    fn nothing_is_removed_through_a_link() {
-        let fixture = Fixture::new();
-        let kept = fixture.file("elsewhere/deep/.vscode/tasks.json", "{}");
-        fixture.link("project/a", fixture.path("elsewhere"));
-        let swapped = fixture.path("project/a/deep/.vscode");
-        remove(&swapped).unwrap_err();
-        assert!(kept.exists());
-        remove(&fixture.path("elsewhere/deep/.vscode")).unwrap();
-        assert!(!kept.exists() && fixture.path("elsewhere/deep").is_dir());
+    fn is_closed_again(&self, new: &Protected) -> bool {
+        let closed = self.seen.closed_again.get(&new.path);
+        closed.is_some_and(|closed| new.id.is_some_and(|id| id.is_same(closed)))
+    }
+
+    fn put_aside(&mut self, descent: &Descent, name: &CStr, new: &Protected) {
+        let moved = descent.here().and_then(|here| set_aside(here, name, "mcp-aside"));
+        match moved {
+            Ok(aside) => {
+                let aside = new.path.with_file_name(std::ffi::OsStr::from_bytes(aside.to_bytes()));
+                self.undoings.set_aside(&new.path, &aside);
+            }
+            Err(e) => self.undoings.left(&new.path, &new.why, e.to_string()),
+        }
     }
 }

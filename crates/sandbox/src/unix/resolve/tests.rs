@@ -1,63 +1,6 @@
 use super::*;
+use crate::request::PlaceKind;
 use crate::unix::fixture::Fixture;
-
-/// What becomes of `--read path`, and the links on the way.
-fn grant(path: &Path) -> Result<(Place, Vec<Link>), String> {
-    let origin = Origin::CommandLine { flag: "--read".to_owned() };
-    let mut links = Vec::new();
-    let granted = grants(&[Sourced::new(path.to_owned(), origin)], "read", &mut links);
-    match granted {
-        Ok(mut places) => Ok((places.pop().unwrap(), links)),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-#[test]
-fn grants_are_canonical_and_keep_their_links() {
-    let f = Fixture::new();
-    let real = f.file("real/file", "");
-    let link = f.link("link", "real");
-    let directory = Place { path: f.path("real"), kind: PlaceKind::Directory };
-    assert_eq!(grant(&f.path("real/../real")), Ok((directory.clone(), vec![])));
-    let made = Link { at: link.clone(), to: "real".into() };
-    assert_eq!(grant(&link), Ok((directory, vec![made.clone()])));
-    let file = Place { path: real, kind: PlaceKind::File };
-    assert_eq!(grant(&link.join("file")), Ok((file, vec![made])));
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn grants_that_are_refused_name_the_path() {
-    let f = Fixture::new();
-    let proc = f.link("proc", "/proc/self/root/proc");
-    let root = f.link("root", "/");
-    let socket = f.path("socket");
-    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    for (path, why) in [
-        (f.path("missing"), "does not exist"),
-        (f.link("dangling", "nowhere"), "does not exist"),
-        (f.file("file", "").join("below"), "a part of it is not a directory"),
-        (PathBuf::from("/proc"), "the sandbox has a /proc of its own"),
-        (PathBuf::from("/proc/sys/kernel"), "the sandbox has a /proc of its own"),
-        (PathBuf::from("/dev/null"), "the sandbox has a /dev of its own"),
-        (proc, "/proc"),
-        (PathBuf::from("/"), "the whole host is no sandbox"),
-        (root.join("usr/.."), "the whole host is no sandbox"),
-        (socket, "is a unix socket; allow it with --allow-unix"),
-    ] {
-        let error = grant(&path).unwrap_err();
-        assert!(error.starts_with(&format!("--read {}: ", path.display())), "{error}");
-        assert!(error.contains(why), "{error}");
-    }
-}
-
-#[test]
-fn nothing_may_cover_the_own_home() {
-    assert!(forbidden(Path::new("/home")).is_some());
-    assert_eq!(forbidden(Path::new("/home/me")), None);
-    assert_eq!(forbidden(Path::new(HOME)), None);
-    assert_eq!(forbidden(Path::new("/processes")), None);
-}
 
 #[test]
 fn variables_show_their_files_and_never_the_host() {
@@ -76,7 +19,8 @@ fn variables_show_their_files_and_never_the_host() {
     ]
     .map(|(name, path)| (name.into(), path.into()))
     .to_vec();
-    show_variables(&env, &mut shown, &mut links);
+    let unshown = show_variables(&env, &Writable::default(), &mut shown, &mut links);
+    assert_eq!(unshown, []);
     assert_eq!(shown, [Place { path: bundle.clone(), kind: PlaceKind::File }]);
     assert_eq!(links, [Link { at: link, to: bundle }]);
 }

@@ -109,6 +109,7 @@ fn with_kept(facts: &WindowsFacts) -> Plan<Step> {
         kind: DeniedKind::Directory,
         guarded,
         why: String::new(),
+        id: None,
     };
     request.protected = vec![
         protected(r"C:\x\.git", Guarded::InPlace),

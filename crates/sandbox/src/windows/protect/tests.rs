@@ -32,7 +32,7 @@ impl Project {
 
     fn protected(&self, allowed: &[&str]) -> Vec<String> {
         let allowed: Vec<PathBuf> = allowed.iter().map(|path| self.0.join(path)).collect();
-        let found = Search::run(&[self.place()], &allowed).protected();
+        let found = Search::run(&[self.place()], &allowed, Believe::All).protected();
         let told = |place: &Protected| format!("{:?} {}", place.guarded, self.below(&place.path));
         found.iter().map(told).collect()
     }
@@ -74,6 +74,7 @@ fn settings_of_the_project_and_its_repositories() {
     let project = Project::new("list", &GIT);
     project.file(".VSCode/tasks.json", "{}");
     project.file("sub/.vscode/tasks.json", "{}");
+    project.file("node_modules/x/.vscode/tasks.json", "{}");
     project.file("nested/.git/HEAD", "x");
     project.file("nested/.mcp.json", "{}");
     project.file("bare/HEAD", "x");
@@ -90,6 +91,7 @@ fn settings_of_the_project_and_its_repositories() {
         "ReadOnly .git/hooks",
         "ReadOnly bare/config",
         "ReadOnly nested/.mcp.json",
+        "ReadOnly sub/.vscode",
     ];
     assert_eq!(found, expected);
     let allowed = project.protected(&[".git/config", "nested"]);
@@ -114,7 +116,7 @@ fn what_is_new_is_removed_and_what_was_there_stays() {
     project.file("made/.git/hooks/x.sample", "x");
     project.file("other/.git/config", "[core]\n\tbare = false\n");
     project.file("plain", "x");
-    let undone = undo(&request);
+    let undone = undo(&request).told();
     assert!(undone.iter().all(|undone| undone.failed.is_none()), "{undone:?}");
     let mut gone: Vec<String> =
         undone.iter().map(|undone| project.below(Path::new(&undone.path))).collect();
@@ -124,7 +126,7 @@ fn what_is_new_is_removed_and_what_was_there_stays() {
         assert!(project.0.join(left).exists(), "{left}");
     }
     assert!(!project.0.join(".vscode").exists());
-    assert!(undo(&request).is_empty());
+    assert!(undo(&request).told().is_empty());
 }
 
 #[test]

@@ -14,18 +14,25 @@ use windows_sys::Win32::Networking::WinSock::{
 };
 
 use super::check_code;
+use crate::net::address::Networks;
 use crate::net::resolv::Server;
 
 /// One network adapter that is up.
 #[derive(Debug, Clone)]
 struct Adapter {
     metric: u32,
-    addresses: Vec<IpAddr>,
+    /// Each with the prefix of its network.
+    addresses: Vec<(IpAddr, u8)>,
     servers: Vec<Server>,
 }
 
-pub fn own_addresses() -> io::Result<Vec<IpAddr>> {
-    Ok(adapters()?.into_iter().flat_map(|adapter| adapter.addresses).collect())
+/// The networks of all adapters that are up.
+pub fn own_networks() -> io::Result<Networks> {
+    let mut networks = Networks::default();
+    for (ip, prefix) in adapters()?.into_iter().flat_map(|adapter| adapter.addresses) {
+        networks.add(ip, prefix);
+    }
+    Ok(networks)
 }
 
 /// Those of the adapter that is used first come first.
@@ -84,7 +91,8 @@ unsafe fn read(mut next: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Adapter> {
         while let Some(address) = unsafe { unicast.as_ref() } {
             unicast = address.Next;
             // SAFETY: as above.
-            addresses.extend(unsafe { ip(&address.Address) }.map(|(ip, _)| ip));
+            let found = unsafe { ip(&address.Address) };
+            addresses.extend(found.map(|(ip, _)| (ip, address.OnLinkPrefixLength)));
         }
         let mut server = entry.FirstDnsServerAddress;
         // SAFETY: as above.

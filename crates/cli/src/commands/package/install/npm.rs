@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use mcp_package::install::{
     Index, check_lock, npm_index, npm_manifest, npm_tarball_host, split_scope,
 };
+use mcp_package::store::{Source, Under};
 use mcp_package::{Digest, Package, Reference, Store};
 use mcp_sandbox::Sandbox;
 
@@ -12,7 +13,7 @@ use super::{
     Work, allow, file_text, is_on_path, missing, names, refuse_signature, say, step, variable,
 };
 use crate::args::package::Fetching;
-use crate::commands::package::fetch;
+use crate::commands::package::fetch::{self, Listed};
 use crate::failure::Failure;
 use crate::paths;
 
@@ -22,7 +23,7 @@ pub fn npm(
     store: &Store,
     reference: &Reference,
     package: &Package,
-    server_json: Option<&str>,
+    listed: Option<Listed<'_>>,
     how: &Fetching,
 ) -> Result<Digest, Failure> {
     refuse_signature(reference, how)?;
@@ -33,6 +34,9 @@ pub fn npm(
         ));
     }
     let index = index(&package.name)?;
+    let source = listed.map_or_else(|| Source::Npm(index.place()), |listed| listed.source.clone());
+    let asked = [reference.to_string()];
+    store.check_free(&Under::Names { names: &asked, source: &source }, None)?;
     let wanted = package.version.clone().unwrap_or_else(|| "latest".to_owned());
     let token = index.token.clone().unwrap_or_default();
     let files = tarball_hosts(&index, &package.name, &wanted)?;
@@ -64,14 +68,9 @@ pub fn npm(
     }
     let installed = work.read(&format!("node_modules/{}/package.json", package.name))?;
     let (version, manifest) = npm_manifest(&package.name, &installed, &work.directory)?;
-    let source = format!("npm:{}@{version}", package.name);
-    work.keep(
-        store,
-        &manifest,
-        &names(reference, "npm", &package.name, &version),
-        &source,
-        server_json,
-    )
+    let names = names(reference, "npm", &package.name, &version);
+    let under = Under::Names { names: &names, source: &source };
+    work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
 }
 
 /// From npm's own configuration, read as npm would.
@@ -81,9 +80,10 @@ fn index(name: &str) -> Result<Index, Failure> {
         .map(PathBuf::from);
     let user = user.or_else(|| paths::home().map(|home| home.join(".npmrc")));
     let global = ["/usr/local/etc/npmrc", "/etc/npmrc", "/usr/etc/npmrc"].map(PathBuf::from);
-    let files: Vec<String> =
-        user.iter().chain(&global).filter_map(|path| file_text(path)).collect();
-    Ok(npm_index(&files, name, &variable)?)
+    let texts: Vec<Option<String>> =
+        user.iter().chain(&global).map(|path| file_text(path)).collect::<Result<_, _>>()?;
+    let texts: Vec<String> = texts.into_iter().flatten().collect();
+    Ok(npm_index(&texts, name, &variable)?)
 }
 
 /// The host that the registry says the package's own files are on.

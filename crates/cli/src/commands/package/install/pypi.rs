@@ -8,13 +8,15 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use mcp_package::install::{Index, hosts_in_simple_page, pypi_launcher, pypi_manifest};
+use mcp_package::store::{Source, Under};
 use mcp_package::{Digest, Package, Reference, Store, normal_pypi};
 use mcp_sandbox::Sandbox;
 
 use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, variable};
 use crate::args::package::Fetching;
-use crate::commands::package::fetch;
+use crate::commands::package::fetch::{self, Listed};
 use crate::failure::Failure;
+use crate::paths;
 
 const LARGEST_PAGE: u64 = 64 << 20;
 
@@ -46,7 +48,7 @@ pub fn pypi(
     store: &Store,
     reference: &Reference,
     package: &Package,
-    server_json: Option<&str>,
+    listed: Option<Listed<'_>>,
     how: &Fetching,
 ) -> Result<Digest, Failure> {
     refuse_signature(reference, how)?;
@@ -56,6 +58,9 @@ pub fn pypi(
         Tool::Pip(config) => ("pip", mcp_package::install::pypi_index(config, &variable)?),
         Tool::Uv => ("uv", uv::index()?),
     };
+    let source = listed.map_or_else(|| Source::Pypi(index.place()), |listed| listed.source.clone());
+    let asked = [reference.to_string()];
+    store.check_free(&Under::Names { names: &asked, source: &source }, None)?;
     let files = file_hosts(&index, &package.name)?;
     say(reference, name);
     let work = Work::new(store)?;
@@ -67,14 +72,9 @@ pub fn pypi(
     let version = install_locked(&tool, &installing, &[wanted], &package.name)?;
     work.write("start.py", &pypi_launcher(&package.name, &entry_points(&work, &package.name)?)?)?;
     let manifest = pypi_manifest(&package.name, &version, &python.version);
-    let source = format!("pypi:{}@{version}", package.name);
-    work.keep(
-        store,
-        &manifest,
-        &names(reference, "pypi", &package.name, &version),
-        &source,
-        server_json,
-    )
+    let names = names(reference, "pypi", &package.name, &version);
+    let under = Under::Names { names: &names, source: &source };
+    work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
 }
 
 /// Resolves, locks by digest and installs into `site`; the version that `name` came to.
@@ -111,13 +111,37 @@ fn wheels_only(failure: Failure) -> Failure {
 
 /// What the machine's own interpreter says.
 fn said_by_python(args: &[&str]) -> Option<String> {
+    // Not here: `-m` looks into the current directory first, which may be anybody's.
     let output = Command::new("python3")
         .args(args)
+        .current_dir(std::path::MAIN_SEPARATOR_STR)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
         .ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// pip reads its own files, and would wait for ever for one that is a pipe.
+fn check_pip_configuration() -> Result<(), Failure> {
+    let home = paths::home();
+    let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
+    let config = variable("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| below_home(".config"));
+    let system = variable("XDG_CONFIG_DIRS").unwrap_or_else(|| "/etc/xdg".to_owned());
+    let files = [variable("PIP_CONFIG_FILE").map(PathBuf::from), below_home(".pip/pip.conf")];
+    let directories =
+        std::env::split_paths(&system).map(|directory| directory.join("pip/pip.conf"));
+    let user = config.map(|config| config.join("pip/pip.conf"));
+    let all = files.into_iter().flatten().chain(user).chain(directories);
+    for path in all.chain([PathBuf::from("/etc/pip.conf")]) {
+        match mcp_files::open(&path, mcp_files::Links::Follow) {
+            Err(e) if e.kind() == std::io::ErrorKind::Other => {
+                return Err(Failure::input(&path, &e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 impl Python {
@@ -142,6 +166,7 @@ impl Python {
 
 impl Tool {
     pub fn of_this_machine() -> Result<Tool, Failure> {
+        check_pip_configuration()?;
         match said_by_python(&["-m", "pip", "config", "list"]) {
             Some(config) => Ok(Tool::Pip(config)),
             None if is_on_path("uv") => Ok(Tool::Uv),

@@ -4,30 +4,21 @@ use std::fs;
 use std::path::Path;
 
 use mcp_package::install::{pypi_index, uv_bundle};
-use mcp_package::store::Stored;
-use mcp_package::{Digest, Reference, Store, normal_pypi};
+use mcp_package::store::Under;
+use mcp_package::{Digest, Store, normal_pypi};
 
 use super::pypi::{Installing, Python, Tool};
 use super::{Work, variable};
 use crate::failure::Failure;
 use crate::render;
 
-/// What the finished one is called.
-fn name(of: &Digest) -> Result<Reference, Failure> {
-    Ok(format!("uv/{}@1", &of.hex()[..32]).parse()?)
-}
-
-/// The finished one, if it was made before.
-pub fn find(store: &Store, of: &Digest) -> Result<Option<Stored>, Failure> {
-    Ok(store.find(&name(of)?)?)
-}
-
-/// Makes it. `root` has the files of the bundle.
+/// Makes it. The store has it as made from that digest, under no name. `root` has the files of the bundle.
 pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<Digest, Failure> {
     let python = Python::of_this_machine()?;
     let tool = Tool::of_this_machine()?;
     let path = root.join("pyproject.toml");
-    let pyproject = fs::read_to_string(&path).map_err(|e| Failure::file(&path, &e))?;
+    let pyproject = mcp_files::read_text(&path, 4 << 20, mcp_files::Links::Refuse)
+        .map_err(|e| Failure::file(&path, &e))?;
     let bundle = uv_bundle(manifest, &pyproject, &python.version)?;
     let work = Work::new(store)?;
     if let Some(first) = bundle.dependencies.first() {
@@ -47,8 +38,7 @@ pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<D
     }
     copy(root, &work.path("bundle"))?;
     work.write("start.py", &bundle.start)?;
-    let names = [name(of)?.to_string()];
-    work.keep(store, &bundle.manifest, &names, &root.to_string_lossy(), None)
+    work.keep(store, &bundle.manifest, Under::Derived { from: *of }, None)
 }
 
 /// Files and directories; what was unpacked by the store has no other kind but links within.

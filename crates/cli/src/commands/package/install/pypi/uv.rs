@@ -17,7 +17,9 @@ pub fn index() -> Result<Index, Failure> {
     let named = variable("UV_CONFIG_FILE").map(PathBuf::from);
     let user = config.map(|config| config.join("uv/uv.toml"));
     let files = named.into_iter().chain(user).chain([PathBuf::from("/etc/uv/uv.toml")]);
-    let texts: Vec<String> = files.filter_map(|path| file_text(&path)).collect();
+    let texts: Vec<Option<String>> =
+        files.map(|path| file_text(&path)).collect::<Result<_, _>>()?;
+    let texts: Vec<String> = texts.into_iter().flatten().collect();
     Ok(uv_index(&texts, &variable)?)
 }
 

@@ -1,0 +1,137 @@
+//! `--` is optional: the first word that is no option of ours begins the command.
+//!
+//! After a package, options of ours still count (`mcp run acme/test@1.0.0 --max-memory 64M`), and the
+//! first other word begins what its server is given. An option that is not known is left where it is, so
+//! that a misspelt limit is an error and never an argument of the server.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The words of a verb with `--` put where the command begins.
+pub fn with_separator(verb: &clap::Command, words: &[OsString]) -> Vec<OsString> {
+    let mut package_seen = false;
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let Some(text) = word.to_str() else {
+            return separated(words, at);
+        };
+        if text == "--" {
+            return words.to_vec();
+        }
+        if text.len() > 1 && text.starts_with('-') {
+            let Some(step) = option_length(verb, text) else {
+                return words.to_vec();
+            };
+            at += step;
+            continue;
+        }
+        if !package_seen && takes_package(verb) && is_package(text) {
+            package_seen = true;
+            at += 1;
+            continue;
+        }
+        return separated(words, at);
+    }
+    words.to_vec()
+}
+
+fn separated(words: &[OsString], at: usize) -> Vec<OsString> {
+    let mut all = words.to_vec();
+    all.insert(at, "--".into());
+    all
+}
+
+/// How many words an option of ours takes; `None` where it is not known.
+fn option_length(verb: &clap::Command, text: &str) -> Option<usize> {
+    let takes_value = |arg: &clap::Arg| arg.get_action().takes_values();
+    if let Some(long) = text.strip_prefix("--") {
+        let (name, glued) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+        let names = |arg: &&clap::Arg| {
+            arg.get_long() == Some(name)
+                || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
+        };
+        let arg = verb.get_arguments().find(names)?;
+        return Some(1 + usize::from(takes_value(arg) && !glued));
+    }
+    let mut letters = text[1..].chars();
+    while let Some(letter) = letters.next() {
+        let arg = verb.get_arguments().find(|arg| arg.get_short() == Some(letter))?;
+        if takes_value(arg) {
+            return Some(1 + usize::from(letters.as_str().is_empty()));
+        }
+    }
+    Some(1)
+}
+
+fn takes_package(verb: &clap::Command) -> bool {
+    verb.get_arguments().any(|arg| arg.get_id() == "reference")
+}
+
+/// A word is a package when it has a scheme, ends in `.mcpb`, is a directory with a manifest, or has the
+/// shape `owner/name[@version]` and is no file here. Everything else is a command.
+pub fn is_package(text: &str) -> bool {
+    if ["npm:", "pypi:", "oci://"].iter().any(|scheme| text.starts_with(scheme)) {
+        return true;
+    }
+    if text.to_ascii_lowercase().ends_with(".mcpb") {
+        return true;
+    }
+    let path = Path::new(text);
+    if path.is_dir() {
+        return ["manifest.json", "mcp.toml", "server.json"]
+            .iter()
+            .any(|name| path.join(name).is_file())
+            || mcp_package::is_path(text);
+    }
+    if mcp_package::is_path(text) || path.exists() {
+        return false;
+    }
+    let (name, _) = text.split_once('@').unwrap_or((text, ""));
+    name.split('/').count() == 2
+        && matches!(
+            text.parse(),
+            Ok(mcp_package::Reference::Named(_) | mcp_package::Reference::Official(_))
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Args;
+
+    fn separated(line: &str) -> String {
+        let verb = crate::args::Run::augment_args(clap::Command::new("mcp"));
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let words = with_separator(&verb, &words);
+        words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_command_begins_at_the_first_word_that_is_no_option() {
+        for (line, expected) in [
+            ("run node server.js --port 3", "run -- node server.js --port 3"),
+            ("run --read . node server.js", "run --read . -- node server.js"),
+            ("run --read=. -q node -v", "run --read=. -q -- node -v"),
+            (
+                "run -r . -w out -e A=1 -n example.com cmd -r x",
+                "run -r . -w out -e A=1 -n example.com -- cmd -r x",
+            ),
+            ("run npx -y some-server", "run -- npx -y some-server"),
+            ("run -- node --version", "run -- node --version"),
+            ("run npm:some-server", "run npm:some-server"),
+            ("run npm:some-server --max-memory 64M", "run npm:some-server --max-memory 64M"),
+            (
+                "run npm:some-server --max-memory 64M /data -x",
+                "run npm:some-server --max-memory 64M -- /data -x",
+            ),
+            ("run acme/test@1.0.0 --yes -- --verbose", "run acme/test@1.0.0 --yes -- --verbose"),
+            // A misspelt option of ours is an error, and no argument of a server.
+            ("run --max-memroy 64M node", "run --max-memroy 64M node"),
+            ("run npm:x --max-memroy 64M", "run npm:x --max-memroy 64M"),
+            ("run /bin/true", "run -- /bin/true"),
+            ("run server.mcpb a", "run server.mcpb -- a"),
+        ] {
+            assert_eq!(separated(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Protected places that somebody else removes or replaces while the command runs: the user, or another run. The kernel
+//! drops the mount that protects them; they are closed again, and what was there is known by its file, not by its name.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::require;
+use crate::support::{Finished, Live, Run, Scratch, eventually, soon};
+
+const CONFIG: &str = "[core]\n\tbare = false\n";
+
+fn project() -> (Scratch, PathBuf) {
+    let scratch = Scratch::new();
+    scratch.file("project/.git/HEAD", "ref: refs/heads/main\n");
+    scratch.file("project/.git/config", CONFIG);
+    scratch.file("project/.git/hooks/pre-commit", "#!/bin/sh\n");
+    scratch.file("project/.git/objects/x", "");
+    scratch.file("project/.git/refs/x", "");
+    scratch.file("project/.mcp.json", "{}");
+    scratch.file("project/.vscode/tasks.json", "{}");
+    let project = scratch.join("project");
+    (scratch, project)
+}
+
+/// Says that it is there, waits for `go`, and does something.
+fn waiting(project: &Path, flag: &str, act: &str) -> Live {
+    let script = format!("echo up; while [ ! -e go ]; do sleep 0.02; done; {act}; echo over");
+    let live = Run::new().flag(flag).write(project).cwd(project).shell(&script).spawn();
+    live.await_output("up");
+    live
+}
+
+/// Lets it go on once the replacement has had the time to be noticed. Where it is not, waiting does not help.
+fn go(project: &Path, live: Live) -> Finished {
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    fs::write(project.join("go"), "").unwrap();
+    live.await_output("over");
+    live.wait()
+}
+
+/// As git and editors save: another file takes the name.
+fn replace(file: &Path, text: &str) {
+    let beside = file.with_extension("lock");
+    fs::write(&beside, text).unwrap();
+    fs::rename(&beside, file).unwrap();
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+const ATTACK: &str = "echo '[core] fsmonitor = evil' >> .git/config && echo written";
+
+#[test]
+fn a_replaced_file_is_closed_again() {
+    require!("userns");
+    let saved = "[core]\n\tbare = false\n[user]\n\tname = me\n";
+    for times in [1, 5] {
+        let (_scratch, project) = project();
+        let live = waiting(&project, "--protect", ATTACK);
+        (0..times).for_each(|_| replace(&project.join(".git/config"), saved));
+        let finished = go(&project, live);
+        assert!(!finished.text().contains("written"), "{finished}");
+        assert_eq!(text(project.join(".git/config")), saved, "{finished}");
+        // It was compared, and it is not what it was.
+        assert!(!finished.stderr.contains("was not changed"), "{finished}");
+    }
+    // The same, unprotected.
+    let (_scratch, project) = project();
+    let live = waiting(&project, "--no-protect", ATTACK);
+    replace(&project.join(".git/config"), saved);
+    let finished = go(&project, live);
+    assert!(finished.text().contains("written"), "{finished}");
+}
+
+#[test]
+fn a_replaced_directory_is_closed_again() {
+    require!("userns");
+    let (_scratch, project) = project();
+    let attack = "echo evil > .vscode/tasks.json && echo written; \
+                  echo evil > .git/hooks/post-commit && echo written; \
+                  mv .git old && echo moved";
+    let live = waiting(&project, "--protect", attack);
+    for name in [".vscode", ".git"] {
+        let away = project.join("away");
+        fs::rename(project.join(name), &away).unwrap();
+        fs::create_dir(project.join(name)).unwrap();
+        for entry in fs::read_dir(&away).unwrap() {
+            let entry = entry.unwrap();
+            fs::rename(entry.path(), project.join(name).join(entry.file_name())).unwrap();
+        }
+        fs::remove_dir(&away).unwrap();
+    }
+    let finished = go(&project, live);
+    assert!(!finished.text().contains("written"), "{finished}");
+    assert!(!finished.text().contains("moved"), "{finished}");
+    // By whom it was replaced nobody can say.
+    assert!(finished.stderr.contains("was replaced while the command ran"), "{finished}");
+    assert!(!project.join(".git/hooks/post-commit").exists());
+    assert_eq!(text(project.join(".vscode/tasks.json")), "{}");
+    let (_scratch, project) = self::project();
+    let live = waiting(&project, "--no-protect", attack);
+    assert!(go(&project, live).text().contains("written\nwritten\nmoved"));
+}
+
+/// Editors move the old file out of the way and write a new one: the name is free for a moment, and the mount goes
+/// with the old file.
+#[test]
+fn a_file_that_was_moved_away_and_written_anew_is_closed_again() {
+    require!("userns");
+    let (_scratch, project) = project();
+    let live = waiting(&project, "--protect", "echo evil > .mcp.json && echo written");
+    fs::rename(project.join(".mcp.json"), project.join(".mcp.json~")).unwrap();
+    fs::write(project.join(".mcp.json"), "saved").unwrap();
+    let finished = go(&project, live);
+    assert!(!finished.text().contains("written"), "{finished}");
+    assert_eq!(text(project.join(".mcp.json")), "saved", "{finished}");
+    assert!(finished.stderr.contains(".mcp.json was replaced"), "{finished}");
+}
+
+/// The launcher looks at everything when one thing changes. What it cannot look at is not gone.
+#[test]
+fn a_closed_directory_is_not_taken_for_gone() {
+    require!("userns");
+    let (_scratch, project) = project();
+    let script = "chmod 0 .git; echo up; while [ ! -e go ]; do sleep 0.02; done; echo over";
+    let live = Run::new().flag("--protect").write(&project).cwd(&project).shell(script).spawn();
+    live.await_output("up");
+    replace(&project.join(".mcp.json"), "saved");
+    let finished = go(&project, live);
+    fs::set_permissions(project.join(".git"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(text(project.join(".git/hooks/pre-commit")), "#!/bin/sh\n", "{finished}");
+    assert_eq!(text(project.join(".git/config")), CONFIG, "{finished}");
+    assert!(!finished.stderr.contains("mcp-aside"), "{finished}");
+}
+
+/// What was there at the start and went is new when it comes back.
+#[test]
+fn a_place_that_went_is_not_left_to_the_command() {
+    require!("userns");
+    let plant = "mkdir -p .vscode; echo evil > .vscode/tasks.json && echo written";
+    for (flag, is_left) in [("--protect", false), ("--no-protect", true)] {
+        let (_scratch, project) = project();
+        let live = waiting(&project, flag, plant);
+        fs::remove_dir_all(project.join(".vscode")).unwrap();
+        let finished = go(&project, live);
+        assert!(finished.text().contains("written"), "{finished}");
+        assert_eq!(project.join(".vscode").exists(), is_left, "{finished}");
+        // It could have been the user's: nothing is lost.
+        let aside = project.join(".vscode.mcp-aside/tasks.json");
+        assert_eq!(aside.exists(), !is_left, "{finished}");
+        assert_eq!(finished.stderr.contains(".vscode is now .vscode.mcp-aside"), !is_left);
+    }
+}
+
+/// What one run planted was there when the other began, and goes with the first.
+#[test]
+fn two_runs_do_not_hide_each_others_plants() {
+    require!("userns");
+    let (_scratch, project) = project();
+    let plant = "mkdir -p .zed && echo evil > .zed/settings.json";
+    let first = Run::new().flag("--protect").write(&project).cwd(&project);
+    let first = first
+        .shell(&format!("{plant}; echo up; while [ ! -e end ]; do sleep 0.02; done; echo over"));
+    let first = first.spawn();
+    first.await_output("up");
+    let second = waiting(&project, "--protect", plant);
+    fs::write(project.join("end"), "").unwrap();
+    first.await_output("over");
+    first.wait();
+    assert!(!project.join(".zed").exists());
+    let finished = go(&project, second);
+    assert!(!project.join(".zed").exists(), "{finished}");
+    assert!(finished.stderr.contains(".zed"), "{finished}");
+}
+
+/// Without a launcher nobody closes anything, but what is new is known all the same.
+#[test]
+fn a_killed_launcher_leaves_no_replacement_behind() {
+    require!("userns");
+    let (_scratch, project) = project();
+    let plant = "mkdir -p .vscode; echo evil > .vscode/tasks.json; echo x > planted; sleep 60";
+    let live = waiting(&project, "--protect", plant);
+    fs::remove_dir_all(project.join(".vscode")).unwrap();
+    fs::write(project.join("go"), "").unwrap();
+    assert!(eventually(soon(), || project.join("planted").exists()));
+    live.signal(libc::SIGKILL);
+    live.wait();
+    assert!(eventually(soon(), || !project.join(".vscode").exists()));
+}

@@ -1,0 +1,209 @@
+//! Files that a program reads or writes because one of its options says so: `dd if=`, `curl -o`,
+//! `wget --post-file=`. They count as redirections do.
+
+use crate::value::{Field, Piece, Value};
+
+/// The files of one call.
+#[derive(Default)]
+pub struct Files {
+    pub reads: Vec<Field>,
+    pub writes: Vec<Field>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Reads,
+    Writes,
+    /// Reads the file after the `@` (`curl -d @file`), or after `=@` and `=<` in a form field.
+    ReadsAfterSign,
+}
+
+/// One option and what its value is. `short` is a letter, `long` a name with its dashes.
+struct FileOption {
+    programs: &'static [&'static str],
+    short: Option<char>,
+    long: &'static str,
+    way: Way,
+}
+
+const fn option(
+    programs: &'static [&'static str],
+    short: Option<char>,
+    long: &'static str,
+    way: Way,
+) -> FileOption {
+    FileOption { programs, short, long, way }
+}
+
+const COMPILERS: &[&str] = &["cc", "gcc", "g++", "clang", "clang++", "ld", "rustc", "go", "tcc"];
+
+const OPTIONS: &[FileOption] = &[
+    option(&["curl"], Some('o'), "--output", Way::Writes),
+    option(&["curl"], Some('D'), "--dump-header", Way::Writes),
+    option(&["curl"], Some('c'), "--cookie-jar", Way::Writes),
+    option(&["curl"], None, "--trace", Way::Writes),
+    option(&["curl"], None, "--trace-ascii", Way::Writes),
+    option(&["curl"], None, "--stderr", Way::Writes),
+    option(&["curl"], Some('T'), "--upload-file", Way::Reads),
+    option(&["curl"], Some('K'), "--config", Way::Reads),
+    option(&["curl"], Some('d'), "--data", Way::ReadsAfterSign),
+    option(&["curl"], None, "--data-binary", Way::ReadsAfterSign),
+    option(&["curl"], None, "--data-ascii", Way::ReadsAfterSign),
+    option(&["curl"], None, "--data-urlencode", Way::ReadsAfterSign),
+    option(&["curl"], None, "--json", Way::ReadsAfterSign),
+    option(&["curl"], Some('F'), "--form", Way::ReadsAfterSign),
+    option(&["curl"], Some('H'), "--header", Way::ReadsAfterSign),
+    option(&["wget"], Some('O'), "--output-document", Way::Writes),
+    option(&["wget"], Some('o'), "--output-file", Way::Writes),
+    option(&["wget"], Some('a'), "--append-output", Way::Writes),
+    option(&["wget"], None, "--save-cookies", Way::Writes),
+    option(&["wget"], None, "--post-file", Way::Reads),
+    option(&["wget"], None, "--body-file", Way::Reads),
+    option(&["wget"], Some('i'), "--input-file", Way::Reads),
+    option(&["aria2c", "axel", "http", "https", "xh"], Some('o'), "--out", Way::Writes),
+    option(&["http", "https", "xh"], None, "--output", Way::Writes),
+    option(&["sort", "jq", "yq", "patch"], Some('o'), "--output", Way::Writes),
+    option(COMPILERS, Some('o'), "", Way::Writes),
+    option(&["openssl"], None, "-out", Way::Writes),
+    option(&["openssl"], None, "-in", Way::Reads),
+    option(&["gpg", "gpg2", "age"], Some('o'), "--output", Way::Writes),
+    option(&["ssh-keygen"], Some('f'), "", Way::Writes),
+    option(&["tcpdump", "tshark"], Some('w'), "", Way::Writes),
+    option(&["strace", "ltrace", "time"], Some('o'), "--output", Way::Writes),
+    option(&["xxd", "base64", "iconv"], Some('o'), "--output", Way::Writes),
+    option(&["pandoc", "dot", "convert"], Some('o'), "--output", Way::Writes),
+    option(
+        &["grep", "egrep", "fgrep", "rg", "awk", "gawk", "mawk"],
+        Some('f'),
+        "--file",
+        Way::Reads,
+    ),
+    option(&["xargs"], Some('a'), "--arg-file", Way::Reads),
+];
+
+/// What the options of a call name.
+pub fn of(name: &str, arguments: &[Field]) -> Files {
+    let mut files = Files::default();
+    if name == "dd" {
+        files.writes.extend(arguments.iter().filter_map(|field| after(field, "of=")));
+        files.reads.extend(arguments.iter().filter_map(|field| after(field, "if=")));
+        return files;
+    }
+    for option in OPTIONS.iter().filter(|option| option.programs.contains(&name)) {
+        for value in values(arguments, option) {
+            match option.way {
+                Way::Reads => files.reads.push(value),
+                Way::Writes => files.writes.push(value),
+                Way::ReadsAfterSign => files.reads.extend(after_sign(&value)),
+            }
+        }
+    }
+    files.writes.extend(saved_by_name(name, arguments));
+    files.writes.retain(is_file);
+    files.reads.retain(is_file);
+    files
+}
+
+/// `-` is standard input or output.
+fn is_file(field: &Field) -> bool {
+    field.known().as_deref() != Some("-")
+}
+
+/// The rest of a word that begins with a text.
+fn after(field: &Field, start: &str) -> Option<Field> {
+    let Some(Piece::Text(text)) = field.value.pieces.first() else {
+        return None;
+    };
+    Some(rest_of(field, text.strip_prefix(start)?))
+}
+
+/// The word with its first piece replaced by what is left of it. A `~` there is not expanded by
+/// the shell; programs such as curl do not either, but a person who wrote it meant the home.
+fn rest_of(field: &Field, left: &str) -> Field {
+    let mut value = Value::default();
+    match left.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+        Some(rest) => {
+            value.push(Piece::Home);
+            value.push_text(rest);
+        }
+        None => value.push_text(left),
+    }
+    field.value.pieces[1..].iter().for_each(|piece| value.push(piece.clone()));
+    Field::new(value, field.span.clone())
+}
+
+/// All values of an option: `-oX`, `-o X`, `-sLo X`, `--output X`, `--output=X`.
+fn values(arguments: &[Field], option: &FileOption) -> Vec<Field> {
+    let mut found = Vec::new();
+    for (at, field) in arguments.iter().enumerate() {
+        let Some(Piece::Text(text)) = field.value.pieces.first() else {
+            continue;
+        };
+        let whole = field.known();
+        if whole.as_deref() == Some("--") {
+            break;
+        }
+        if !option.long.is_empty() && whole.as_deref() == Some(option.long) {
+            found.extend(arguments.get(at + 1).cloned());
+        } else if !option.long.is_empty()
+            && let Some(value) = text.strip_prefix(option.long).and_then(|t| t.strip_prefix('='))
+        {
+            found.push(rest_of(field, value));
+        } else if let Some(letter) = option.short
+            && let Some(cluster) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'))
+            && let Some((before, value)) = cluster.split_once(letter)
+            && before.chars().all(|c| c.is_ascii_alphabetic())
+        {
+            match value.is_empty() && field.value.pieces.len() == 1 {
+                true => found.extend(arguments.get(at + 1).cloned()),
+                false => found.push(rest_of(field, value)),
+            }
+        }
+    }
+    found
+}
+
+/// `@file`, `name=@file`, `name=<file`, `name@file`.
+fn after_sign(value: &Field) -> Option<Field> {
+    let Some(Piece::Text(text)) = value.value.pieces.first() else {
+        return None;
+    };
+    let at = text.find(['@', '<'])?;
+    let (name, file) = (&text[..at], &text[at + 1..]);
+    let is_name = name.trim_end_matches('=').chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    // A form field's file may be followed by `;type=…`.
+    let file = file.split(';').next().unwrap_or_default();
+    is_name.then(|| rest_of(value, file))
+}
+
+/// `curl -O URL` and `wget URL` write a file named like the end of the address.
+fn saved_by_name(name: &str, arguments: &[Field]) -> Vec<Field> {
+    let short = |letter: char| {
+        arguments.iter().filter_map(|field| field.known()).any(|text| {
+            text.strip_prefix('-')
+                .is_some_and(|rest| !rest.starts_with('-') && rest.contains(letter))
+        })
+    };
+    let long =
+        |wanted: &str| arguments.iter().any(|field| field.known().as_deref() == Some(wanted));
+    let saves = match name {
+        "curl" => short('O') || long("--remote-name") || long("--remote-name-all"),
+        "wget" => !short('O') && !long("--output-document") && !long("--spider"),
+        "aria2c" | "axel" => !short('o'),
+        _ => false,
+    };
+    if !saves {
+        return Vec::new();
+    }
+    let file = |field: &Field| {
+        let text = field.known()?;
+        if text.starts_with('-') || !(text.contains("://") || text.contains('/')) {
+            return None;
+        }
+        let path = text.split(['?', '#']).next().unwrap_or_default();
+        let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let value = Value::text(last);
+        (!last.is_empty()).then(|| Field::new(value, field.span.clone()))
+    };
+    arguments.iter().filter_map(file).collect()
+}

@@ -1,0 +1,130 @@
+//! The life of the deputy: it becomes the user, says so, and answers calls until the launcher is gone.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{self, DumpableBehavior, Signal};
+
+use super::calls::Parser;
+use super::memory::Memory;
+use super::places::Places;
+use super::signals::Signals;
+use super::{FromDeputy, Mandate, ToDeputy, errno, files};
+use crate::linux::apply::drop_privileges;
+use crate::linux::channel::{Channel, Seen};
+use crate::linux::sys::{self, Asked, Verdict};
+
+/// The only descriptor it keeps, besides 0 to 2, which lead nowhere.
+const CHANNEL: i32 = 3;
+
+/// Never returns: the memory of this process is a copy of the launcher's, and nothing of the launcher must run in it.
+pub fn live(channel: &Channel, mandate: Mandate) -> ! {
+    let channel = match prepare(channel, &mandate) {
+        Ok((own, seen)) => match own.send(&FromDeputy::Ready(seen)) {
+            Ok(()) => own,
+            Err(_) => sys::exit_now(125),
+        },
+        Err(error) => {
+            let number = error.raw_os_error().unwrap_or(libc::EIO);
+            let _ = channel.send(&FromDeputy::Failed(number));
+            sys::exit_now(125)
+        }
+    };
+    // However it ends: nobody is left who could ask.
+    let _ = serve(&channel, mandate);
+    sys::exit_now(0)
+}
+
+/// Gives the channel at the number where it stands now, and what this process is, by the kernel's word.
+fn prepare(channel: &Channel, mandate: &Mandate) -> io::Result<(Channel, String)> {
+    // Signals to the launcher's group are not for it.
+    process::setsid()?;
+    process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    process::chdir("/")?;
+    sys::scrub_start(c"mcp-deputy");
+    if let Some(ids) = mandate.user {
+        sys::become_user(ids.uid, ids.gid, sys::Groups::Drop)?;
+        let (uid, gid) = (process::getuid().as_raw(), process::getgid().as_raw());
+        if (uid, gid) != (ids.uid, ids.gid) || !process::getgroups()?.is_empty() {
+            return Err(errno(libc::EPERM));
+        }
+    }
+    if process::geteuid() != process::getuid() || process::getegid() != process::getgid() {
+        return Err(errno(libc::EPERM));
+    }
+    let (Seen::Confirmed(privileges) | Seen::Less(privileges)) = drop_privileges()?;
+    // Both were reset when the ids changed. What the launcher has in memory is in here too.
+    process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let own = keep_only(channel)?;
+    let mut fds = [PollFd::new(&own, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    if fds[0].revents().contains(PollFlags::HUP) {
+        return Err(errno(libc::EPIPE));
+    }
+    let uid = process::getuid().as_raw();
+    Ok((own, format!("uid {uid}, {privileges}, not dumpable")))
+}
+
+fn keep_only(channel: &Channel) -> io::Result<Channel> {
+    // Out of the way first: it may stand where it goes.
+    let high = fcntl_dupfd_cloexec(channel, 16)?;
+    sys::let_go_below(CHANNEL)?;
+    sys::place_descriptor(high.as_fd(), CHANNEL)?;
+    sys::close_on_exec(CHANNEL)?;
+    let own = Channel::from_fd(sys::own(CHANNEL));
+    // Closed below, by its number.
+    std::mem::forget(high);
+    sys::close_from(CHANNEL as u32 + 1)?;
+    Ok(own)
+}
+
+/// What it needs to answer.
+struct Office {
+    mandate: Mandate,
+    listener: OwnedFd,
+    places: Places,
+    signals: Signals,
+}
+
+fn serve(channel: &Channel, mandate: Mandate) -> io::Result<()> {
+    let Some((ToDeputy::Begin { top }, Some(listener))) = channel.receive()? else {
+        return Ok(());
+    };
+    // The directories of the run are there by now.
+    let places = Places::hold(&mandate.rules);
+    let signals = Signals { arch: mandate.arch, top };
+    let office = Office { mandate, listener, places, signals };
+    while let Some((ToDeputy::Answer(asked), memory)) = channel.receive()? {
+        let verdict = office.verdict(&asked, &Memory::from_descriptor(memory));
+        // A caller that is gone needs no answer.
+        let _ = sys::answer(office.listener.as_fd(), asked, verdict);
+    }
+    Ok(())
+}
+
+impl Office {
+    fn verdict(&self, asked: &Asked, memory: &Memory) -> Verdict {
+        let verdict = match self.signals.answer(asked) {
+            Some(verdict) => verdict,
+            None => self.file(asked, memory).map(Verdict::Done),
+        };
+        verdict.unwrap_or_else(|e| Verdict::Errno(e.raw_os_error().unwrap_or(libc::EPERM)))
+    }
+
+    fn file(&self, asked: &Asked, memory: &Memory) -> io::Result<i64> {
+        let parser = Parser { arch: self.mandate.arch, asked, memory };
+        let (named, act) = parser.parse().unwrap_or_else(|| Err(errno(libc::EPERM)))?;
+        let file = files::open(asked.thread, &named)?;
+        // Everything above was read of the thread that asks and not of a later one.
+        if !sys::still_waits(self.listener.as_fd(), *asked) {
+            return Err(errno(libc::ENOENT));
+        }
+        match self.places.contain(&file, act.reach())? {
+            true => files::perform(&file, &act, memory, self.mandate.largest_file),
+            false => Err(act.refusal()),
+        }
+    }
+}
