@@ -109,16 +109,19 @@ pub struct Starting {
     /// Refuse to start when anything, limits included, is less than asked for
     #[arg(long, help_heading = "Run")]
     pub strict: bool,
-    /// Print the plan and stop
+    /// Say what the command could read, write, reach and see, and stop
     #[arg(long, conflicts_with = "report", help_heading = "Output")]
     pub explain: bool,
+    /// With --explain: every step of the plan as well
+    #[arg(long, requires = "explain", help_heading = "Output")]
+    pub steps: bool,
     /// With --explain: the plan of another system, for paths taken as they are written
     #[arg(long, value_enum, value_name = "SYSTEM", requires = "explain", help_heading = "Output")]
     pub platform: Option<Platform>,
     /// With --explain: as JSON
     #[arg(long, requires = "explain", help_heading = "Output")]
     pub json: bool,
-    /// Write what was enforced and used to FILE, as JSON
+    /// Write what was enforced and used to FILE, as JSON; `-` is standard error, for standard output is the server's
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
     /// Nothing of our own on stderr but errors

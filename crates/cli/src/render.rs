@@ -102,6 +102,12 @@ pub fn print(text: &str) {
     }
 }
 
+/// The same on stderr, where stdout is a server's.
+pub fn print_to_stderr(text: &str) {
+    use std::io::Write;
+    let _ = io::stderr().lock().write_all(shown(text).as_bytes());
+}
+
 /// A number of bytes that was measured: three digits are enough.
 pub fn rounded_bytes(count: u64) -> String {
     let mut unit = 1u64;

@@ -60,7 +60,8 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         identity: Identity::User,
     };
     let fallback = args.starting.fallback.or(tools.fallback).unwrap_or(Fallback::Deny);
-    let how = run::How { starting: &args.starting, fallback, judged, package: None };
+    let runs = run::hints::Runs::Agent;
+    let how = run::How { starting: &args.starting, fallback, judged, runs, package: None };
     run::launch(wish, &how, log, report)
 }
 

@@ -10,25 +10,28 @@ use mcp_sandbox::{
     Control, Describe, Ending, Identity, Intent, Judged, Notices, Plan, Report, Request, Usage,
     Wish, macos, platform, windows,
 };
-use serde::Serialize;
 
 use crate::args::{Fallback, Platform, Run, Starting};
 use crate::audit::{Event, Log, What, rules};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::render::{self, Paint};
+use crate::render;
 use crate::{layers, paths};
 
 /// Lines about what is not shown.
 const MOST_UNSHOWN: usize = 4;
 
+mod ending;
+mod explain;
 mod grant;
+pub mod hints;
 pub mod package;
 mod protection;
 mod report_file;
 mod runtime;
 mod typed;
 
+use hints::{Hints, Runs};
 use report_file::ReportFile;
 
 pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
@@ -50,8 +53,9 @@ pub fn recorded(
     };
     // First of all: one that cannot be written must not be found out after an hour, and one of an
     // earlier run must not pass for this one's, however early this one fails.
-    let file = starting.report.as_deref().filter(|_| !starting.explain);
-    let file = file.map(ReportFile::create).transpose()?;
+    let wanted = starting.report.as_deref().filter(|_| !starting.explain);
+    let on_stderr = wanted.is_some_and(|path| path.as_os_str() == "-");
+    let file = wanted.filter(|_| !on_stderr).map(ReportFile::create).transpose()?;
     let mut report = None;
     let outcome = start(&mut log, &mut report);
     if let Some(log) = &log {
@@ -64,7 +68,11 @@ pub fn recorded(
             }),
         }
     }
-    if let (Some(file), Some(path)) = (file, &starting.report) {
+    if on_stderr {
+        // Standard output is the server's.
+        let told = report.take().unwrap_or_else(|| unplanned(command, outcome.as_ref().err()));
+        render::print_to_stderr(&(to_json(&told) + "\n"));
+    } else if let (Some(file), Some(path)) = (file, &starting.report) {
         let report = report.unwrap_or_else(|| unplanned(command, outcome.as_ref().err()));
         // What has run has run: its ending stays the answer.
         if let Err(error) = file.write(&to_json(&report)) {
@@ -121,6 +129,7 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         starting: &args.starting,
         fallback: args.starting.fallback(),
         judged: None,
+        runs: if package.is_some() { Runs::Package } else { Runs::Command },
         package: package.as_ref(),
     };
     launch(wish, &how, log, report)
@@ -132,6 +141,7 @@ pub struct How<'a> {
     pub fallback: Fallback,
     /// What the guard said, where it was asked.
     pub judged: Option<Judged>,
+    pub runs: Runs,
     pub package: Option<&'a package::Prepared>,
 }
 
@@ -144,8 +154,14 @@ pub fn launch(
 ) -> Result<u8, Failure> {
     let starting = how.starting;
     match starting.platform {
-        Some(Platform::Macos) => return print_plan(&macos::explain(wish)?, starting.json),
-        Some(Platform::Windows) => return print_plan(&windows::explain(wish)?, starting.json),
+        Some(Platform::Macos) => {
+            let told = explain::Told::of_wish(&wish);
+            return explain::print(&macos::explain(wish)?, &told, starting);
+        }
+        Some(Platform::Windows) => {
+            let told = explain::Told::of_wish(&wish);
+            return explain::print(&windows::explain(wish)?, &told, starting);
+        }
         None => {}
     }
     // What was compared with its bundle holds what an archive can hold.
@@ -165,7 +181,7 @@ pub fn launch(
     let claim = platform::claim(&request, &mut facts);
     let mut plan = mcp_sandbox::plan(&request, &facts);
     if starting.explain {
-        return print_plan(&plan, starting.json);
+        return explain::print(&plan, &explain::Told::of(&request), starting);
     }
     let mut not_started = |plan: &Plan<platform::Step>, failure: Failure| {
         let told = not_started(plan, &request, failure.to_string(), failure.exit_code());
@@ -183,9 +199,14 @@ pub fn launch(
             ));
         }
     }
+    let mut hints = match starting.quiet {
+        true => Hints::none(),
+        false => Hints::new(how.runs, &request, &facts),
+    };
     if !starting.quiet {
         tell_unshown(&request);
     }
+    hints.before();
     if let Some(log) = log {
         log.hidden = hidden(&request);
         log.start()?;
@@ -204,7 +225,7 @@ pub fn launch(
     if let Err(error) = &outcome
         && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
     {
-        (facts, plan) = (again.facts, again.plan);
+        plan = again.plan;
         settle_gaps(&plan, &request.policy, how).map_err(|failure| not_started(&plan, failure))?;
         outcome = platform::run(&plan, &request, again.claim, notices, check);
     }
@@ -214,8 +235,9 @@ pub fn launch(
     ended.guard = how.judged.clone();
     protection::tell(&ended, starting.quiet);
     if !starting.quiet {
-        tell_ending(&ended, &request, &facts);
+        ending::tell(&ended, &request.policy.limits);
     }
+    hints.after(&ended);
     Ok(report.insert(ended).exit_code)
 }
 
@@ -255,11 +277,6 @@ fn warn_of_little_memory(policy: &Policy) {
              (--max-memory 64M is more than enough for small ones)"
         ));
     }
-}
-
-fn print_plan<S: Describe + Serialize>(plan: &Plan<S>, as_json: bool) -> Result<u8, Failure> {
-    render::print(&if as_json { to_json(plan) + "\n" } else { explain(plan) });
-    Ok(0)
 }
 
 fn not_started<S: Describe>(plan: &Plan<S>, request: &Request, why: String, code: u8) -> Report {
@@ -381,68 +398,6 @@ fn ask(list: &str) -> Result<(), Failure> {
     }
 }
 
-/// One line for an ending that was ours, or for the likeliest reason of one that was not.
-fn tell_ending(report: &Report, request: &Request, facts: &platform::Facts) {
-    let limits = &request.policy.limits;
-    match (&report.ending, &limits.memory.value, &limits.timeout.value) {
-        (Ending::MemoryLimit, Some(limit), _) => {
-            let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
-            let peak = render::rounded_bytes(peak);
-            render::say(&format!(
-                "killed: memory limit {limit} reached (peak {peak}) — raise with --max-memory"
-            ));
-        }
-        (Ending::Timeout, _, Some(limit)) => {
-            render::say(&format!("killed: timeout {limit} reached — raise with --timeout"));
-        }
-        (Ending::SandboxFailed(why), ..) => {
-            render::say(&format!(
-                "killed: the sandbox failed while the command ran: {}",
-                render::plain(why)
-            ));
-        }
-        (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
-        _ => {}
-    }
-    if let (Some(limit), 1..) = (limits.processes.value, report.usage.refused_processes) {
-        let count = report.usage.refused_processes;
-        render::say(&format!(
-            "process limit {limit} reached ({count} refused) — raise with --max-pids"
-        ));
-    }
-    if report.blocked_processes > 0 {
-        render::say("blocked a new process (subprocess is off)");
-    }
-}
-
-/// A failed command was perhaps given a path that it could not see.
-fn hint_at_hidden(request: &Request, facts: &platform::Facts) {
-    let Ok(cwd) = std::env::current_dir() else {
-        return;
-    };
-    for argument in request.argv.iter().skip(1) {
-        let path = cwd.join(argument);
-        let Ok(real) = paths::real(&path) else {
-            continue;
-        };
-        if argument.is_empty() {
-            continue;
-        }
-        if let Some(rule) = request.denying(&real) {
-            let rule = rule.value.to_string_lossy();
-            let argument = argument.to_string_lossy();
-            let told = format!("{argument} is denied to the command (by --deny {rule})");
-            render::say(&render::plain(&told));
-        } else if !mcp_sandbox::is_visible(&real, request, facts) {
-            render::say(&format!(
-                "{} is here, but not visible to the command (add --read {})",
-                render::plain(&argument.to_string_lossy()),
-                render::plain(&quoted(argument))
-            ));
-        }
-    }
-}
-
 /// As a shell would take it.
 pub fn quoted(argument: &std::ffi::OsStr) -> String {
     let text = argument.to_string_lossy();
@@ -452,32 +407,4 @@ pub fn quoted(argument: &std::ffi::OsStr) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
-}
-
-fn explain<S: Describe>(plan: &Plan<S>) -> String {
-    let paint = Paint::stdout();
-    let mut text = format!("{}\n", paint.strong("Controls"));
-    for (control, intent) in &plan.controls {
-        let name = format!("{control:<18}");
-        text += &match intent {
-            Intent::Enforce { by } => format!("  {} {name} {by}\n", paint.good("[✓]")),
-            Intent::Partial { by, missing, .. } => {
-                format!("  {} {name} {by}\n      {:<18} {missing}\n", paint.warn("[!]"), "")
-            }
-            Intent::Unavailable { why, remedy } => {
-                format!("  {} {name} {why}\n      {:<18} {remedy}\n", paint.bad("[⚠]"), "")
-            }
-            Intent::NotRequested => format!("  {} {name} not asked for\n", paint.faint("[ ]")),
-        };
-    }
-    text += &format!("{}\n", paint.strong("Steps"));
-    for (number, planned) in (1..).zip(&plan.steps) {
-        let stage = planned.step.stage();
-        let step = render::plain(&planned.step.to_string());
-        text += &format!("  {number:>3}  {stage:<9} {step}\n");
-    }
-    for (title, attachment) in plan.steps.iter().filter_map(|planned| planned.step.attachment()) {
-        text += &format!("{}\n{attachment}", paint.strong(title));
-    }
-    text
 }

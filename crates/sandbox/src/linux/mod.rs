@@ -36,6 +36,8 @@ mod init;
 #[cfg(target_os = "linux")]
 pub mod launch;
 #[cfg(target_os = "linux")]
+mod leftovers;
+#[cfg(target_os = "linux")]
 pub mod line;
 #[cfg(target_os = "linux")]
 mod mounts;
