@@ -10,6 +10,7 @@ use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Rate, Val
 
 pub mod exec;
 pub mod package;
+mod verbs;
 mod words;
 
 const STYLES: Styles = Styles::styled()
@@ -448,6 +449,10 @@ pub fn command_line() -> Cli {
 
 /// As clap does, but for words that a terminal would obey.
 fn refuse(error: &clap::Error) -> ! {
+    if let Some(told) = verbs::instead(error) {
+        crate::render::say(&text::lines(&told));
+        std::process::exit(2);
+    }
     let is_unseen = |word: OsString| word.to_string_lossy().chars().any(text::is_unseen);
     if !error.use_stderr() || !std::env::args_os().any(is_unseen) {
         error.exit();
@@ -499,6 +504,9 @@ fn millicores(text: &str) -> Result<Limit<Cores>, String> {
 fn variable(text: &str) -> Result<Variable, String> {
     match text.split_once('=') {
         Some((name, value)) => Ok(Variable::Set(parse(name)?, value.to_owned())),
+        None if text.contains(char::is_whitespace) => {
+            Err("a name has no blanks; give --env once for each variable: -e A -e B".to_owned())
+        }
         None => Ok(Variable::Pass(parse(text)?)),
     }
 }

@@ -26,6 +26,8 @@ pub enum Failure {
         why: String,
     },
     Usage(String),
+    /// There is no such program: exit 127, as a shell answers.
+    NotFound(String),
     /// A sandbox that was named does not run: exit 1.
     NoSuchRun(String),
 }
@@ -40,6 +42,7 @@ impl Failure {
             Failure::Refused(_) | Failure::File { .. } => 125,
             Failure::Guarded(_) => 126,
             Failure::NoSuchRun(_) => 1,
+            Failure::NotFound(_) => 127,
         }
     }
 
@@ -55,6 +58,7 @@ impl Failure {
             Failure::File { .. } => "file",
             Failure::Input { .. } => "input",
             Failure::Usage(_) => "usage",
+            Failure::NotFound(_) => "not_found",
         }
     }
 
@@ -82,7 +86,7 @@ impl fmt::Display for Failure {
             Failure::Refused(why) | Failure::Guarded(why) | Failure::NoSuchRun(why) => {
                 f.write_str(&render::printable(why))
             }
-            Failure::Usage(why) => f.write_str(&render::plain(why)),
+            Failure::Usage(why) | Failure::NotFound(why) => f.write_str(&render::plain(why)),
             Failure::File { path, why } | Failure::Input { path, why } => {
                 write!(f, "{}: {}", render::path(path), render::printable(why))
             }

@@ -1,7 +1,9 @@
 //! Words of the command that name files of the host's.
 
+use std::path::Path;
+
 use super::Hint;
-use super::facts::{Argument, Facts, Kind, Role, Seen};
+use super::facts::{Argument, Facts, Kind, Role, Seen, Starts};
 use super::shown::{directory_of, holds_everything, typed};
 
 /// What can be said before the start: the word can mean nothing but the path.
@@ -27,14 +29,7 @@ fn hint(argument: &Argument, facts: &Facts) -> Option<Hint> {
             format!("{} is denied to the command (by --deny {rule})", argument.word),
         )),
         (_, _, Kind::Device) => None,
-        (Seen::Hidden, _, Kind::Socket) => Some(Hint::new(
-            &argument.word,
-            format!(
-                "{} is a socket of this machine's, and not visible to the command (add --allow-unix {})",
-                argument.word,
-                typed(&argument.path, facts)
-            ),
-        )),
+        (Seen::Hidden, _, Kind::Socket) => Some(socket(argument, facts)),
         (Seen::ReadOnly, Role::Written, _) if !is_system(argument) => Some(read_only(argument, facts)),
         // In an empty HOME it works, and is gone: that is another line.
         (Seen::Hidden, Role::Written, Kind::New) if argument.path.parent() == Some(&facts.here) => None,
@@ -42,6 +37,18 @@ fn hint(argument: &Argument, facts: &Facts) -> Option<Hint> {
         (Seen::Hidden, ..) => Some(hidden(argument, facts)),
         _ => None,
     }
+}
+
+fn socket(argument: &Argument, facts: &Facts) -> Hint {
+    // A word without a directory is looked for where the command starts.
+    let is_relative = Path::new(&argument.word).is_relative();
+    let here = if is_relative && facts.starts == Starts::InEmptyHome { " -r ." } else { "" };
+    let line = format!(
+        "{} is a socket of this machine's, and not visible to the command (add --allow-unix {}{here})",
+        argument.word,
+        typed(&argument.path, facts)
+    );
+    Hint::new(&argument.word, line)
 }
 
 fn hidden(argument: &Argument, facts: &Facts) -> Hint {

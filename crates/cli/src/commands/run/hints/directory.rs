@@ -35,8 +35,10 @@ pub fn before(facts: &Facts) -> Option<Hint> {
 
 /// A command that failed may have looked for something there.
 pub fn after(facts: &Facts) -> Option<Hint> {
-    let is_explained = facts.arguments.iter().any(|argument| argument.seen == super::facts::Seen::Hidden);
-    (is_moved(facts) && !is_explained).then(|| empty(facts))
+    let program = facts.program.as_str();
+    // A tool of the system that names no file here has failed for another reason.
+    let looks = verbs::LOOKERS.contains(&program) || verbs::INTERPRETERS.contains(&program);
+    (is_moved(facts) && (looks || !facts.is_of_system)).then(|| empty(facts))
 }
 
 /// What was written there is gone, however the command ended.

@@ -15,6 +15,7 @@ pub struct Facts {
     pub runs: Runs,
     /// The name of the program, without its directory.
     pub program: String,
+    pub is_of_system: bool,
     pub arguments: Vec<Argument>,
     /// The user's directory, and whether the command starts there or in an empty HOME.
     pub here: PathBuf,
@@ -103,7 +104,8 @@ impl Facts {
         let server = variables::Server::of(runs, request, &arguments);
         let limits = request.policy.limits.clone();
         let home = paths::home().and_then(|home| paths::real(&home).ok());
-        Facts { runs, program, arguments, here, starts, home, limits, services, server }
+        let is_of_system = variables::is_of_system(&request.program);
+        Facts { runs, program, is_of_system, arguments, here, starts, home, limits, services, server }
     }
 }
 
@@ -203,7 +205,7 @@ fn seen(real: &Path, request: &Request, host: &platform::Facts) -> Seen {
     let is_in = |places: &[mcp_sandbox::Place]| places.iter().any(|place| real.starts_with(&place.path));
     let own = ["/tmp", "/dev", "/proc", HOME].iter().any(|own| real.starts_with(own));
     match mcp_sandbox::is_visible(real, request, host) {
-        _ if is_in(&request.write) => Seen::Writable,
+        _ if is_in(&request.write) || is_in(&request.unix) => Seen::Writable,
         true if is_in(&request.read) || is_in(&request.shown) || !own => Seen::ReadOnly,
         true => Seen::Writable,
         false => Seen::Hidden,

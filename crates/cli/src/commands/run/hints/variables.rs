@@ -73,8 +73,11 @@ fn command(request: &Request, arguments: &[Argument]) -> Vec<PathBuf> {
     if let Some(script) = arguments.iter().find(is_script) {
         return script.path.parent().map(Path::to_owned).into_iter().collect();
     }
-    let is_system = ["/usr", "/bin", "/sbin", "/nix"].iter().any(|place| request.program.starts_with(place));
-    if is_system { Vec::new() } else { vec![request.program.clone()] }
+    if is_of_system(&request.program) { Vec::new() } else { vec![request.program.clone()] }
+}
+
+pub fn is_of_system(program: &Path) -> bool {
+    ["/usr", "/bin", "/sbin", "/nix"].iter().any(|place| program.starts_with(place))
 }
 
 /// Of an installed package its own directory, not those of what it depends on.
