@@ -25,8 +25,8 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use self::pipes::{Inlet, Outlet};
-use crate::net::mux::frame::LARGEST;
-use crate::net::mux::{Frame, Frames, Heard, Id, Mux, Side, Violation};
+use crate::mux::frame::LARGEST;
+use crate::mux::{Frame, Frames, Heard, Id, Mux, Side, Violation};
 
 const WAKER: Token = Token(0);
 const DOOR: Token = Token(1);

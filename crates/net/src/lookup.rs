@@ -36,14 +36,14 @@ mod linux {
     use mio::{Events, Interest, Poll, Token};
 
     use super::*;
-    use crate::net::broker::{Socket, configured};
-    use crate::net::nss::{self, Domains};
-    use crate::net::query::{Act, Exchange, Outcome, Resolver};
+    use crate::broker::{NameServers, Socket, configured};
+    use crate::nss::{self, Domains};
+    use crate::query::{Act, Exchange, Outcome, Resolver};
 
     pub fn named(host: &str) -> io::Result<Vec<IpAddr>> {
         let unknown = |why| io::Error::new(io::ErrorKind::NotFound, why);
         let name: HostName = host.parse().map_err(|_| unknown("is no name of a host"))?;
-        let outcome = Asking::new(configured())?.ask(&name)?;
+        let outcome = Asking::new(configured(NameServers::ResolvConf))?.ask(&name)?;
         match outcome {
             Outcome::Addresses(addresses) => Ok(addresses),
             other => match nss::ask(&name, Domains::Tried) {

@@ -237,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::net::address::{Judgement, judge};
+    use crate::address::{Judgement, judge};
 
     fn host(number: u32) -> HostName {
         format!("n{number}.example").parse().unwrap()
@@ -275,7 +275,7 @@ mod tests {
             let Fake { v4, v6 } = Fake::at(index);
             for ip in [IpAddr::V4(v4), IpAddr::V6(v6)] {
                 assert_eq!(
-                    judge(ip, Some(&crate::net::address::Networks::default())),
+                    judge(ip, Some(&crate::address::Networks::default())),
                     Judgement::Public,
                     "{ip}"
                 );
@@ -285,7 +285,7 @@ mod tests {
             let Fake { v4, v6 } = Fake::at(index + ADDRESSES);
             for ip in [IpAddr::V4(v4), IpAddr::V6(v6)] {
                 assert_ne!(
-                    judge(ip, Some(&crate::net::address::Networks::default())),
+                    judge(ip, Some(&crate::address::Networks::default())),
                     Judgement::Public,
                     "{ip}"
                 );

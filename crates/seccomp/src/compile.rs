@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::linux::seccomp::bpf::{
-    Assembler, Instruction, JUMP_IF_ANY_BIT, JUMP_IF_AT_LEAST, JUMP_IF_EQUAL, Label,
-};
-use crate::linux::seccomp::filter::{Action, FOREIGN, Filter, Rule, Test, Width};
+use crate::bpf::{Assembler, Instruction, JUMP_IF_ANY_BIT, JUMP_IF_AT_LEAST, JUMP_IF_EQUAL, Label};
+use crate::filter::{Action, FOREIGN, Filter, Rule, Test, Width};
 
 /// Offsets into `struct seccomp_data`. Both architectures are little-endian: the low half of an
 /// argument comes first.

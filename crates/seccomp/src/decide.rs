@@ -1,6 +1,6 @@
 //! What a filter decides about a call, said plainly: the compiled program must decide the same.
 
-use crate::linux::seccomp::filter::{Action, FOREIGN, Filter, Rule, Test, Width};
+use crate::filter::{Action, FOREIGN, Filter, Rule, Test, Width};
 
 /// What the kernel tells a filter about a call (`struct seccomp_data`, without the address of
 /// the instruction, which no rule looks at).

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use crate::linux::seccomp::filter::{
+use crate::filter::{
     Action, EACCES, EAFNOSUPPORT, ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, EPROTONOSUPPORT,
 };
-use crate::linux::seccomp::plain;
-use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Refusal};
+use crate::plain;
+use crate::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Refusal};
 
 const BEGIN: &str = "<!-- refused-calls:begin -->\n";
 const END: &str = "<!-- refused-calls:end -->";

@@ -1,9 +1,9 @@
 //! A filter program as the kernel would run it. Whatever the kernel's checker would not accept
 //! ends the test.
 
-use crate::linux::seccomp::bpf::{self, Instruction};
-use crate::linux::seccomp::compile::{ARCH, ARGUMENTS, NUMBER};
-use crate::linux::seccomp::decide::Call;
+use crate::bpf::{self, Instruction};
+use crate::compile::{ARCH, ARGUMENTS, NUMBER};
+use crate::decide::Call;
 
 /// The kernel takes no more (BPF_MAXINSNS).
 pub const LONGEST: usize = 4096;

@@ -9,7 +9,6 @@
 //!
 //! Everything here is pure: `rules` says what is refused and why, `compile` makes the program,
 //! and tests interpret it and compare each answer with what `decide` says plainly.
-#![cfg_attr(not(any(target_os = "linux", test)), allow(dead_code))]
 
 mod bpf;
 mod compile;
@@ -33,7 +32,6 @@ use serde::Serialize;
 
 pub use bpf::Instruction;
 pub use filter::Arch;
-#[cfg(target_os = "linux")]
 pub use rules::Number;
 
 /// Whether the command may start other programs and processes.

@@ -6,18 +6,18 @@
 //! before its sixth version, about signals. What a filter can tell from numbers is refused here; what
 //! depends on which file or process is meant, the launcher is asked (see `linux/deputy.rs`).
 
-use crate::linux::seccomp::filter::{EACCES, ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, Test};
-use crate::linux::seccomp::ioctls;
-use crate::linux::seccomp::rules::{
+use crate::filter::{EACCES, ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, Test};
+use crate::ioctls;
+use crate::rules::{
     AF_INET, AF_INET6, AF_UNIX, NO_OTHER_LISTENER, Refusal, SOCKET, Sense, always, any_bit, asked,
     both, int, none_of, one_of, same, when, x86,
 };
-use crate::linux::seccomp::{Deputy, Ground, Sockets};
+use crate::{Deputy, Ground, Sockets};
 
 /// Calls that are decided by file or process, by number: the launcher carries them out itself.
 pub mod call {
     use super::{both, same, x86};
-    use crate::linux::seccomp::rules::Number;
+    use crate::rules::Number;
 
     pub const CHMOD: Number = x86("chmod", 90);
     pub const FCHMOD: Number = both("fchmod", 91, 52);

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use crate::linux::seccomp::compile::{compile, encode};
-use crate::linux::seccomp::decide::Call;
-use crate::linux::seccomp::filter::{Action, Arch, Filter, Rule, Test, Width};
-use crate::linux::seccomp::interpret::run;
-use crate::linux::seccomp::rules::{filter, with};
-use crate::linux::seccomp::{Connects, Deputy, Ground, NewProcesses, Sockets, plain};
+use crate::compile::{compile, encode};
+use crate::decide::Call;
+use crate::filter::{Action, Arch, Filter, Rule, Test, Width};
+use crate::interpret::run;
+use crate::rules::{filter, with};
+use crate::{Connects, Deputy, Ground, NewProcesses, Sockets, plain};
 
 /// No call of today has a larger number.
 const NUMBERS: std::ops::RangeInclusive<u32> = 0..=520;
@@ -89,7 +89,7 @@ fn any_filter() -> impl Strategy<Value = Filter> {
         .prop_map(|(arch, rules)| Filter { arch, rules })
 }
 
-fn agrees(filter: &Filter, program: &[crate::linux::seccomp::bpf::Instruction], call: &Call) {
+fn agrees(filter: &Filter, program: &[crate::bpf::Instruction], call: &Call) {
     let (answer, _) = run(program, call);
     assert_eq!(answer, encode(filter.decide(call)), "{call:x?}");
 }

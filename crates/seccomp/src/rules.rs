@@ -6,15 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::linux::seccomp::filter::{
+use crate::filter::{
     Action, Arch, EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT, Filter, Rule, Test, Width,
 };
-use crate::linux::seccomp::{Connects, NewProcesses};
+use crate::{Connects, NewProcesses};
 
 /// A system call and its number on each architecture that has it.
 #[derive(Debug, Clone, Copy)]
 pub struct Number {
-    #[cfg_attr(not(test), expect(dead_code, reason = "for readers and the documentation"))]
     pub name: &'static str,
     pub x86_64: Option<u32>,
     pub aarch64: Option<u32>,
@@ -50,10 +49,8 @@ pub struct Refusal {
     pub call: Number,
     pub conditions: &'static [Condition],
     /// The conditions in words; empty when there are none.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for readers and the documentation"))]
     pub when: &'static str,
     pub action: Action,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for readers and the documentation"))]
     pub reason: &'static str,
 }
 

@@ -1,15 +1,15 @@
 //! What our rules say about calls that matter, with high bits set where the kernel ignores them.
 
-use crate::linux::seccomp::compile::{compile, encode};
-use crate::linux::seccomp::decide::Call;
-use crate::linux::seccomp::filter::{
+use crate::compile::{compile, encode};
+use crate::decide::Call;
+use crate::filter::{
     Action, Arch, EACCES, EAFNOSUPPORT, ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, EPROTONOSUPPORT,
 };
-use crate::linux::seccomp::interpret::run;
-use crate::linux::seccomp::ioctls;
-use crate::linux::seccomp::plain;
-use crate::linux::seccomp::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter, with};
-use crate::linux::seccomp::{Connects, Deputy, Ground, NewProcesses, Sockets};
+use crate::interpret::run;
+use crate::ioctls;
+use crate::plain;
+use crate::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter, with};
+use crate::{Connects, Deputy, Ground, NewProcesses, Sockets};
 
 const HIGH: [u64; 3] = [0, 1 << 32, 0xffff_ffff << 32];
 const PERM: Action = Action::Errno(EPERM);

@@ -2,7 +2,7 @@ use mcp_policy::Wildcard;
 use proptest::prelude::*;
 
 use super::*;
-use crate::net::address::Kind;
+use crate::address::Kind;
 
 fn list(rules: &[&str]) -> Allowlist {
     let mut own = Networks::default();

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::net::shares::Shares;
+use crate::shares::Shares;
 
 /// As much as many connections need at their best, and little for a launcher.
 const MOST: usize = 8 << 20;

@@ -3,9 +3,33 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::net::hosts::Hosts;
-use crate::net::nss;
-use crate::net::resolv::{Resolv, Server};
+use crate::hosts::Hosts;
+use crate::nss;
+use crate::resolv::{Resolv, Server};
+
+/// As many as `resolv.conf` may name (MAXNS).
+const MOST_SERVERS: usize = 3;
+
+/// Where the host keeps the list of its name servers.
+#[derive(Debug, Clone, Copy)]
+pub enum NameServers {
+    /// In `/etc/resolv.conf`.
+    ResolvConf,
+    /// The system lists them when it is asked, as Windows does.
+    System(fn() -> Vec<Server>),
+}
+
+impl NameServers {
+    /// Those that the system lists; none where a file names them.
+    fn listed(self) -> Vec<Server> {
+        let mut servers = match self {
+            NameServers::ResolvConf => Vec::new(),
+            NameServers::System(list) => list(),
+        };
+        servers.truncate(MOST_SERVERS);
+        servers
+    }
+}
 
 /// By this a change is noticed.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,9 +39,9 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    pub fn now() -> Stamp {
+    pub fn now(servers: NameServers) -> Stamp {
         let changed = |path: PathBuf| std::fs::metadata(path).and_then(|file| file.modified()).ok();
-        Stamp { files: files().into_iter().map(changed).collect(), servers: system::servers() }
+        Stamp { files: files().into_iter().map(changed).collect(), servers: servers.listed() }
     }
 }
 
@@ -26,11 +50,11 @@ fn files() -> Vec<PathBuf> {
     resolv.into_iter().chain([system::hosts(), nss::SWITCH.into()]).collect()
 }
 
-pub fn read() -> (Resolv, Hosts) {
+pub fn read(servers: NameServers) -> (Resolv, Hosts) {
     let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
     let mut resolv =
         Resolv::read(&system::RESOLV.map(|path| read(path.into())).unwrap_or_default());
-    let servers = system::servers();
+    let servers = servers.listed();
     if !servers.is_empty() {
         resolv.servers = servers;
     }
@@ -39,35 +63,23 @@ pub fn read() -> (Resolv, Hosts) {
 
 #[cfg(not(windows))]
 mod system {
-    use super::{PathBuf, Server};
+    use super::PathBuf;
 
     pub const RESOLV: Option<&str> = Some("/etc/resolv.conf");
 
     pub fn hosts() -> PathBuf {
         "/etc/hosts".into()
     }
-
-    /// They are in the file.
-    pub fn servers() -> Vec<Server> {
-        Vec::new()
-    }
 }
 
 #[cfg(windows)]
 mod system {
-    use super::{PathBuf, Server};
+    use super::PathBuf;
 
     pub const RESOLV: Option<&str> = None;
 
     pub fn hosts() -> PathBuf {
         let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
         PathBuf::from(root).join(r"System32\drivers\etc\hosts")
-    }
-
-    /// As many as the others have at most.
-    pub fn servers() -> Vec<Server> {
-        let mut servers = crate::platform::name_servers();
-        servers.truncate(3);
-        servers
     }
 }

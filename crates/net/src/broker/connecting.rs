@@ -1,6 +1,6 @@
 //! Connections in the making: to several addresses of one server, a little after one another, until
-//! the first is there ([`crate::net::race`]). Which order they are tried in depends on where the host
-//! has a way to, and on which family did not work lately ([`crate::net::destination`]).
+//! the first is there ([`crate::race`]). Which order they are tried in depends on where the host
+//! has a way to, and on which family did not work lately ([`crate::destination`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -13,10 +13,10 @@ use mio::net::TcpStream;
 use super::dial::{Caller, Phase};
 use super::slots::Side;
 use super::{Broker, socket};
-use crate::net::destination::{Candidate, Families, Family};
-use crate::net::endpoint::Endpoint;
-use crate::net::race::{Failure, Race, Step};
-use crate::net::upstream::Proxy;
+use crate::destination::{Candidate, Families, Family};
+use crate::endpoint::Endpoint;
+use crate::race::{Failure, Race, Step};
+use crate::upstream::Proxy;
 
 /// Addresses whose way is remembered.
 const MOST_SOURCES: usize = 256;

@@ -11,11 +11,11 @@ use super::budget::{Gauge, Hold};
 use super::slots::{Cause, Side};
 use super::way::{End, Look, Store, Turn, Way};
 use super::{rearm, socket};
-use crate::net::allowlist::Allowlist;
-use crate::net::endpoint::{Endpoint, Target};
-use crate::net::opening::{Opening, Verdict, is_tls_port};
-use crate::net::proxy::Manner;
-use crate::net::shares::{NOBODY, Party};
+use crate::allowlist::Allowlist;
+use crate::endpoint::{Endpoint, Target};
+use crate::opening::{Opening, Verdict, is_tls_port};
+use crate::proxy::Manner;
+use crate::shares::{NOBODY, Party};
 
 /// How long one end may be silent after the other has closed its half.
 pub const HALF_CLOSED: Duration = Duration::from_secs(300);

@@ -15,11 +15,11 @@ use super::event_loop::Entry;
 use super::slots::{Cause, Side};
 use super::talk::{Said, Talk};
 use super::{Broker, socket};
-use crate::net::endpoint::{Endpoint, Target};
-use crate::net::proxy::{Failed, Manner};
-use crate::net::query::Outcome;
-use crate::net::shares::Party;
-use crate::net::upstream::{Names, Proxy, Route};
+use crate::endpoint::{Endpoint, Target};
+use crate::proxy::{Failed, Manner};
+use crate::query::Outcome;
+use crate::shares::Party;
+use crate::upstream::{Names, Proxy, Route};
 
 /// How long a name server, or a proxy, may take.
 const LAST: Duration = Duration::from_secs(30);

@@ -17,8 +17,8 @@ use super::listeners::Listener;
 use super::names::Question;
 use super::slots::{Cause, Side, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
-use crate::net::endpoint::Target;
-use crate::net::shares::Party;
+use crate::endpoint::Target;
+use crate::shares::Party;
 
 /// Events that are taken at once.
 const EVENTS: usize = 256;

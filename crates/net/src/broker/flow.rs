@@ -17,8 +17,8 @@ use super::Broker;
 use super::connection::Service;
 use super::event_loop::Entry;
 use super::slots::Side;
-use crate::net::endpoint::Target;
-use crate::net::query::Outcome;
+use crate::endpoint::Target;
+use crate::query::Outcome;
 
 const MOST_AT_ONCE: usize = 64;
 const IDLE: Duration = Duration::from_secs(60);

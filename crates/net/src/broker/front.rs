@@ -20,9 +20,9 @@ use super::dial::Presence;
 use super::event_loop::Entry;
 use super::slots::{Cause, Side};
 use super::{Broker, socket};
-use crate::net::endpoint::{Endpoint, Target};
-use crate::net::proxy::{Failed, Heard, Login, Manner, Reception};
-use crate::net::shares::{ASKING, Party};
+use crate::endpoint::{Endpoint, Target};
+use crate::proxy::{Failed, Heard, Login, Manner, Reception};
+use crate::shares::{ASKING, Party};
 
 /// How long a program may take to say where it wants to go.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -11,9 +11,9 @@ use mcp_policy::HostName;
 
 use super::Broker;
 use super::handle::{Caller, Command};
-use crate::net::nss::{self, Domains};
-use crate::net::query::Outcome;
-use crate::net::shares::{Party, Shares};
+use crate::nss::{self, Domains};
+use crate::query::Outcome;
+use crate::shares::{Party, Shares};
 
 const MOST_AT_ONCE: usize = 4;
 const MOST_KNOWN: usize = 256;

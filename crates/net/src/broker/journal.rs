@@ -8,9 +8,7 @@ use mcp_policy::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::connection::Refused;
-use crate::net;
-use crate::net::refusal::Reason;
-use crate::runs::NetworkTotals;
+use crate::refusal::{self, Reason};
 
 /// Destinations and refusals that are kept apart; the rest is counted together.
 const MOST: usize = 256;
@@ -61,6 +59,14 @@ impl NetworkUse {
     pub fn is_empty(&self) -> bool {
         *self == NetworkUse::default()
     }
+}
+
+/// What has gone through the allowlist of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkTotals {
+    pub connections: u64,
+    pub bytes_out: u64,
+    pub bytes_in: u64,
 }
 
 /// Where lines for the user go.
@@ -129,7 +135,7 @@ impl Journal {
     }
 
     /// Notes what the allowlist refused.
-    pub fn refused(&mut self, refusal: &net::refusal::Refusal) {
+    pub fn refused(&mut self, refusal: &refusal::Refusal) {
         let to = match refusal.protocol {
             Protocol::Tcp => refusal.to.to_string(),
             Protocol::Udp => format!("udp://{}", refusal.to),

@@ -12,8 +12,8 @@ use super::connection::{Check, Service};
 use super::event_loop::Entry;
 use super::slots::Side;
 use super::{Broker, socket};
-use crate::net::endpoint::{Endpoint, Target};
-use crate::net::shares::{HOST, NOBODY, Party};
+use crate::endpoint::{Endpoint, Target};
+use crate::shares::{HOST, NOBODY, Party};
 
 /// Connections that one listener takes before others have their turn.
 pub const MOST_AT_ONCE: usize = 64;

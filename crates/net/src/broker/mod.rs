@@ -46,24 +46,25 @@ use mio::{Interest, Registry, Token};
 
 use self::awake::Awake;
 use self::budget::Budget;
+pub use self::configured::NameServers;
 use self::connecting::Ways;
 use self::event_loop::Entry;
 use self::front::Expected;
 pub use self::front::{Callers, Wanted};
 use self::handle::Caller;
 pub use self::handle::Handle;
-pub use self::journal::{Journal, Meter, NetworkUse, Refusal, Tell, Traffic};
+pub use self::journal::{Journal, Meter, NetworkTotals, NetworkUse, Refusal, Tell, Traffic};
 use self::names::Names;
 #[cfg(target_os = "linux")]
-pub(in crate::net) use self::names::{Socket, configured};
+pub(crate) use self::names::{Socket, configured};
 use self::slots::{Side, Slots, Timers, token};
 use self::way::{Buffers, Store};
-use crate::net::address::Networks;
-use crate::net::allowlist::Allowlist;
-use crate::net::endpoint::{Endpoint, Target};
-use crate::net::pool::{CAPACITY, Pool, V4_RANGE, V6_RANGE};
-use crate::net::shares::Shares;
-use crate::net::upstream::Upstream;
+use crate::address::Networks;
+use crate::allowlist::Allowlist;
+use crate::endpoint::{Endpoint, Target};
+use crate::pool::{CAPACITY, Pool, V4_RANGE, V6_RANGE};
+use crate::shares::Shares;
+use crate::upstream::Upstream;
 
 /// How sockets are made in the sandbox's network. Answers come at once.
 pub trait Inside: Send {
@@ -149,6 +150,7 @@ pub struct Setup {
     /// Sockets of the host, and the ports inside that they lead to.
     pub listeners: Vec<(u16, TcpListener)>,
     pub own: OwnNetworks,
+    pub name_servers: NameServers,
     pub upstream: Upstream,
     pub journal: Journal,
     /// How much memory the run may have, in bytes. What is held for its connections is a part.
@@ -227,7 +229,7 @@ pub struct Broker {
 impl Broker {
     /// `descriptors`: how many may be open.
     pub fn new(setup: Setup, inside: Box<dyn Inside>, descriptors: usize) -> io::Result<Broker> {
-        let Setup { rules, listeners, own, upstream, journal, memory } = setup;
+        let Setup { rules, listeners, own, name_servers, upstream, journal, memory } = setup;
         let budget = Budget::of(memory);
         let store = Store { buffers: Buffers::default(), held: budget.relayed.clone() };
         let bounds = Bounds::of(descriptors);
@@ -246,7 +248,7 @@ impl Broker {
             own,
             upstream,
             pool,
-            names: Names::new(),
+            names: Names::new(name_servers),
             ways: Ways::default(),
             caller: None,
             inside,

@@ -12,17 +12,17 @@ use mio::event::Source;
 use mio::net::{TcpStream, UdpSocket};
 
 use super::Broker;
-use super::configured::{self, Stamp};
+use super::configured::{self, NameServers, Stamp};
 use super::connection::Service;
 use super::event_loop::Entry;
 use super::host_names::HostNames;
 use super::slots::Side;
-use crate::net::allowlist::Change;
-use crate::net::dns::{Frames, Transport, framed};
-use crate::net::endpoint::Endpoint;
-use crate::net::query::{Act, Exchange, Outcome, Resolver};
-use crate::net::resolv::Server;
-use crate::net::shares::Party;
+use crate::allowlist::Change;
+use crate::dns::{Frames, Transport, framed};
+use crate::endpoint::Endpoint;
+use crate::query::{Act, Exchange, Outcome, Resolver};
+use crate::resolv::Server;
+use crate::shares::Party;
 
 const DNS: u16 = 53;
 
@@ -34,6 +34,7 @@ const LIST_AGAIN: Duration = Duration::from_secs(1);
 const LARGEST_ANSWER: u16 = 16 << 10;
 
 pub struct Names {
+    servers: NameServers,
     resolver: Resolver,
     /// What it was made from.
     made_from: Stamp,
@@ -63,16 +64,17 @@ pub struct Question {
 }
 
 /// One question and its answer.
-pub(in crate::net) enum Socket {
+pub(crate) enum Socket {
     Udp(UdpSocket),
     Tcp { stream: TcpStream, unsent: Vec<u8>, frames: Frames },
 }
 
 impl Names {
-    pub fn new() -> Names {
+    pub fn new(servers: NameServers) -> Names {
         Names {
-            resolver: configured(),
-            made_from: Stamp::now(),
+            servers,
+            resolver: configured(servers),
+            made_from: Stamp::now(servers),
             of_host: HostNames::configured(),
             looked: None,
             listed: None,
@@ -98,14 +100,14 @@ impl Names {
 }
 
 /// Asks whom the host asks.
-pub(in crate::net) fn configured() -> Resolver {
+pub(crate) fn configured(servers: NameServers) -> Resolver {
     let (random, mut count) = (RandomState::new(), 0u64);
     // Keyed with the system's randomness.
     let random = move || {
         count += 1;
         random.hash_one(count) as u16
     };
-    let (resolv, hosts) = configured::read();
+    let (resolv, hosts) = configured::read(servers);
     Resolver::new(resolv, hosts, Box::new(random))
 }
 
@@ -183,10 +185,10 @@ impl Broker {
             return;
         }
         names.looked = Some(now);
-        let stamp = Stamp::now();
+        let stamp = Stamp::now(names.servers);
         if stamp != names.made_from && names.waiting.is_empty() {
             names.made_from = stamp;
-            names.resolver = configured();
+            names.resolver = configured(names.servers);
             names.of_host = HostNames::configured();
         }
     }
@@ -303,7 +305,7 @@ impl Question {
 
 impl Socket {
     /// A socket of its own for each, so that a forged answer must guess its port as well.
-    pub(in crate::net) fn open(
+    pub(crate) fn open(
         server: &Server,
         transport: Transport,
         message: &[u8],
@@ -329,7 +331,7 @@ impl Socket {
     }
 
     /// What to wait for.
-    pub(in crate::net) fn source(&mut self) -> &mut dyn Source {
+    pub(crate) fn source(&mut self) -> &mut dyn Source {
         match self {
             Socket::Udp(socket) => socket,
             Socket::Tcp { stream, .. } => stream,
@@ -337,7 +339,7 @@ impl Socket {
     }
 
     /// Sends what is still to be sent, and takes what has come.
-    pub(in crate::net) fn hear(&mut self) -> io::Result<Vec<Vec<u8>>> {
+    pub(crate) fn hear(&mut self) -> io::Result<Vec<Vec<u8>>> {
         match self {
             Socket::Udp(socket) => {
                 let mut messages = Vec::new();

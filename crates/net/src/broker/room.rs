@@ -7,7 +7,7 @@ use super::Broker;
 use super::connection::Closing;
 use super::event_loop::Entry;
 use super::socket;
-use crate::net::shares::{ASKING, Party};
+use crate::shares::{ASKING, Party};
 
 impl Broker {
     /// Makes room for a connection of this party. A client that has ended its half while nobody

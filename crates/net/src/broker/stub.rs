@@ -13,11 +13,11 @@ use super::connection::Check;
 use super::event_loop::Entry;
 use super::slots::Side;
 use super::{Broker, socket};
-use crate::net::allowlist::{Grants, PortSet};
-use crate::net::dns::{Answer, Frames, Kind, Request, Transport, framed};
-use crate::net::endpoint::Target;
-use crate::net::pool::{Assigned, Full};
-use crate::net::shares::NOBODY;
+use crate::allowlist::{Grants, PortSet};
+use crate::dns::{Answer, Frames, Kind, Request, Transport, framed};
+use crate::endpoint::Target;
+use crate::pool::{Assigned, Full};
+use crate::shares::NOBODY;
 
 /// Questions that are answered before others have their turn.
 const MOST_AT_ONCE: usize = 64;

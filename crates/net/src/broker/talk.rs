@@ -7,11 +7,11 @@ use std::sync::Arc;
 use mio::net::TcpStream;
 
 use super::socket;
-use crate::net::connect::{self, Answer, ResponseReader};
-use crate::net::endpoint::Endpoint;
-use crate::net::parsed::Parsed;
-use crate::net::socks::{self, Choice, Outcome};
-use crate::net::upstream::Proxy;
+use crate::connect::{self, Answer, ResponseReader};
+use crate::endpoint::Endpoint;
+use crate::parsed::Parsed;
+use crate::socks::{self, Choice, Outcome};
+use crate::upstream::Proxy;
 
 pub struct Talk {
     proxy: Arc<Proxy>,

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use mcp_policy::Protocol;
 use mio::Events;
 
-use super::{Broker, Callers, Journal, NoInside, Setup, Wanted, Watched};
-use crate::net::address::Networks;
-use crate::net::allowlist::Allowlist;
-use crate::net::endpoint::Endpoint;
-use crate::net::proxy::Login;
-use crate::net::upstream::Upstream;
+use super::{Broker, Callers, Journal, NameServers, NoInside, Setup, Wanted, Watched};
+use crate::address::Networks;
+use crate::allowlist::Allowlist;
+use crate::endpoint::Endpoint;
+use crate::proxy::Login;
+use crate::upstream::Upstream;
 
 /// After this a test is stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -35,6 +35,7 @@ impl Relay {
             rules: vec![rule.parse().unwrap()],
             listeners: Vec::new(),
             own: Box::new(|| Ok(Networks::default())),
+            name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
             memory: None,
@@ -166,6 +167,7 @@ impl Proxy {
             rules: Allowlist::with_loopback(rules),
             listeners: Vec::new(),
             own: Box::new(|| Ok(Networks::default())),
+            name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
             memory: None,
@@ -321,6 +323,7 @@ fn the_hosts_networks_are_followed() {
         rules: vec!["8.8.8.0/24:443".parse().unwrap()],
         listeners: Vec::new(),
         own: Box::new(own),
+        name_servers: NameServers::ResolvConf,
         upstream: Upstream::default(),
         journal: Journal::new(Box::new(|_| {})),
         memory: None,

@@ -6,7 +6,7 @@ use mcp_policy::HostName;
 
 use super::name::WireName;
 use super::{CLASS_IN, OUR_PAYLOAD, TYPE_A, TYPE_AAAA, TYPE_CNAME, TYPE_OPT, TYPE_SOA};
-use crate::net::cursor::Cursor;
+use crate::cursor::Cursor;
 
 /// Records looked at in one answer, and aliases followed: more is an attack or a mistake.
 const MAX_RECORDS: usize = 256;

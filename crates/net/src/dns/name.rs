@@ -2,7 +2,7 @@
 
 use mcp_policy::HostName;
 
-use crate::net::cursor::Cursor;
+use crate::cursor::Cursor;
 
 const MAX_NAME: usize = 255;
 const MAX_LABEL: u8 = 63;

@@ -5,7 +5,7 @@ use mcp_policy::HostName;
 use super::name::WireName;
 use super::reply::{self, Header, Rcode};
 use super::{CLASS_IN, TYPE_A, TYPE_AAAA, TYPE_OPT};
-use crate::net::cursor::Cursor;
+use crate::cursor::Cursor;
 
 /// Records after the question of a query: an OPT, perhaps a signature. More is noise.
 const MAX_EXTRA: u16 = 4;

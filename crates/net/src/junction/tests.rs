@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{JoinHandle, spawn};
 
 use super::*;
-use crate::net::mux::{Frame, MOST, WINDOW};
+use crate::mux::{Frame, MOST, WINDOW};
 
 /// After this a test is stuck.
 const LONG: Duration = Duration::from_secs(30);

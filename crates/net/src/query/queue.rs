@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_policy::HostName;
 
-use crate::net::shares::{Party, Shares};
+use crate::shares::{Party, Shares};
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {

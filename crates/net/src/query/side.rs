@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use super::Exchange;
-use crate::net::dns::{Edns, Found, Lookup, Transport};
-use crate::net::resolv::Start;
+use crate::dns::{Edns, Found, Lookup, Transport};
+use crate::resolv::Start;
 
 #[derive(Debug)]
 pub(super) struct Side {

@@ -3,8 +3,8 @@ use std::net::Ipv4Addr;
 use proptest::prelude::*;
 
 use super::*;
-use crate::net::dns::{Answer, Kind, Request};
-use crate::net::resolv::{Server, Start};
+use crate::dns::{Answer, Kind, Request};
+use crate::resolv::{Server, Start};
 
 fn host(name: &str) -> HostName {
     name.parse().unwrap()

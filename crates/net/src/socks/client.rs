@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use super::{
     AUTH_VERSION, IPV4, IPV6, NAME, NO_AUTH, NOTHING_ACCEPTABLE, Outcome, PASSWORD, VERSION, parse,
 };
-use crate::net::endpoint::{Endpoint, Target};
-use crate::net::parsed::Parsed;
+use crate::endpoint::{Endpoint, Target};
+use crate::parsed::Parsed;
 
 /// Name and password, each of 1 to 255 bytes.
 #[derive(Clone, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use super::{
     AUTH_VERSION, Auth, IPV4, IPV6, NAME, NO_AUTH, NOTHING_ACCEPTABLE, Outcome, PASSWORD, VERSION,
     parse,
 };
-use crate::net::cursor::Cursor;
-use crate::net::endpoint::{Endpoint, Target};
-use crate::net::parsed::Parsed;
+use crate::cursor::Cursor;
+use crate::endpoint::{Endpoint, Target};
+use crate::parsed::Parsed;
 
 /// What a SOCKS 4 client gets, so that it stops at once with its own message.
 pub const V4_REFUSAL: [u8; 8] = [0, 91, 0, 0, 0, 0, 0, 0];

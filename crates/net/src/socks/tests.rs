@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::net::endpoint::Endpoint;
+use crate::endpoint::Endpoint;
 
 fn done<T>(value: T, used: usize) -> Parsed<T> {
     Parsed::Done { value, used }

@@ -2,8 +2,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream as Std};
 
 use super::*;
-use crate::net::address::Networks;
-use crate::net::broker::way::Buffers;
+use crate::address::Networks;
+use crate::broker::way::Buffers;
 
 /// A connection on its way to a server on `port`, and its two far ends.
 struct Ends {

@@ -10,9 +10,9 @@ use mcp_policy::HostName;
 use mio::Events;
 
 use super::{PATIENCE, Relay, pieces_arrive};
-use crate::net::broker::{Broker, Inside, Journal, Setup};
-use crate::net::pool::Pool;
-use crate::net::upstream::Upstream;
+use crate::broker::{Broker, Inside, Journal, NameServers, Setup};
+use crate::pool::Pool;
+use crate::upstream::Upstream;
 
 #[test]
 fn with_all_held_that_may_be_bytes_still_arrive() {
@@ -115,7 +115,8 @@ impl Two {
         let setup = Setup {
             rules: rules.iter().map(|rule| rule.parse().unwrap()).collect(),
             listeners: Vec::new(),
-            own: Box::new(|| Ok(crate::net::address::Networks::default())),
+            own: Box::new(|| Ok(crate::address::Networks::default())),
+            name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
             memory: None,
@@ -206,9 +207,9 @@ fn a_flow_that_leads_nowhere_holds_nothing() {
     let mut two = Two::new();
     let first = two.publish(0);
     // What the name leads to is refused from now on.
-    two.broker.allow = crate::net::allowlist::Allowlist::new(
+    two.broker.allow = crate::allowlist::Allowlist::new(
         two.broker.allow.rules()[..1].to_vec(),
-        Some(crate::net::address::Networks::default()),
+        Some(crate::address::Networks::default()),
     );
     two.broker.names.look_later();
     let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
