@@ -136,7 +136,7 @@ mod linux {
 mod macos {
     use super::*;
     pub use crate::macos::facts::MacFacts as Facts;
-    pub(crate) use crate::macos::line::{
+    pub(crate) use crate::macos::helper_link::{
         Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::macos::plan::plan;
@@ -154,15 +154,15 @@ mod macos {
 
     pub fn resolve(wish: Wish) -> Result<Request, Error> {
         let request = crate::unix::resolve::resolve(wish, crate::macos::stdio::inspect()?)?;
-        Ok(crate::macos::stored::as_stored(request))
+        Ok(crate::macos::on_disk_case::as_stored(request))
     }
 
-    pub use crate::macos::carrier::Claim;
+    pub use crate::macos::proxy_host::Claim;
     pub use crate::macos::runs::RunHandle;
 
     /// Takes the port of the run's proxy, which its profile names.
     pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
-        crate::macos::carrier::claim(request, facts)
+        crate::macos::proxy_host::claim(request, facts)
     }
 
     pub fn run(
@@ -199,7 +199,7 @@ mod macos {
 mod windows {
     use super::*;
     pub use crate::windows::facts::WindowsFacts as Facts;
-    pub(crate) use crate::windows::line::{
+    pub(crate) use crate::windows::helper_link::{
         Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::windows::plan::{is_visible, plan};
@@ -247,7 +247,7 @@ mod windows {
 
     /// Whom this machine asks for names; elsewhere a file says it.
     pub(crate) fn name_servers() -> Vec<crate::net::resolv::Server> {
-        crate::windows::carrier::name_servers()
+        crate::windows::proxy_host::name_servers()
     }
 
     pub(crate) fn start_launcher(

@@ -10,12 +10,12 @@ use std::process::{Child, Command, Stdio as ChildStdio};
 
 use crate::error::{Error, SetupFailure};
 use crate::linux::step::Resource;
-use crate::macos::apply::MARK;
-use crate::macos::carrier::{Carrier, Claim};
 use crate::macos::channel::{Channel, Failed, Go, Order, Task, Word};
 use crate::macos::guardian::Guardian;
+use crate::macos::helper_main::MARK;
 use crate::macos::profile::{Profile, TERMINAL};
-use crate::macos::scratch::Scratch;
+use crate::macos::proxy_host::{Carrier, Claim};
+use crate::macos::run_directory::Scratch;
 use crate::macos::step::Step;
 use crate::macos::supervise::{self, Ended, Limits, Supervisor};
 use crate::macos::sys::{self, Membership, Signals};

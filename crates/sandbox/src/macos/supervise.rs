@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::macos::line;
+use crate::macos::helper_link;
 use crate::macos::sys::{self, Change, Events, Signals, Waited};
 use crate::macos::tree::Tree;
 use crate::macos::watch::{Found, Watch};
@@ -163,7 +163,7 @@ impl Supervisor {
             self.waited = Some(waited);
             return Ok(());
         }
-        if line::is_caller_gone() {
+        if helper_link::is_caller_gone() {
             self.end(Ending::Signaled(libc::SIGKILL));
             self.tree.kill();
             return Ok(());
@@ -186,7 +186,7 @@ impl Supervisor {
             PollFd::new(&self.events, PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
         ];
-        if let Some(leash) = line::leash() {
+        if let Some(leash) = helper_link::leash() {
             fds.push(PollFd::from_borrowed_fd(leash, PollFlags::IN));
         }
         let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);

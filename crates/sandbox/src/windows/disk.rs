@@ -1,4 +1,4 @@
-//! The files of this machine, for [`spread`](crate::windows::spread).
+//! The files of this machine, for [`acl_apply`](crate::windows::acl_apply).
 
 use std::io;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
 
-use crate::windows::access_list::{Descriptor, List};
-use crate::windows::spread::{Look, Objects};
+use crate::windows::acl_apply::{Look, Objects};
+use crate::windows::dacl::{Descriptor, List};
 use crate::windows::sys::acl::{Object, Purpose};
 
 pub struct Disk;
@@ -79,9 +79,9 @@ pub fn file_id(path: &Path) -> io::Result<(u64, u64)> {
 mod tests {
     use super::*;
     use crate::windows::access::{Access, Grant};
-    use crate::windows::access_list::sid;
-    use crate::windows::keep::{Keep, Kept};
-    use crate::windows::spread::{let_in, shut_out};
+    use crate::windows::acl_apply::{let_in, shut_out};
+    use crate::windows::dacl::sid;
+    use crate::windows::exclusion::{Keep, Kept};
 
     /// Nobody has this SID, so it opens nothing to anybody.
     const NOBODY: &str = "S-1-15-2-11-22-33-44-55-66-77";
@@ -128,7 +128,7 @@ mod tests {
         let root = crate::windows::probe::resolved(&at).unwrap();
         assert!(Disk.open(&root).is_ok(), "the control");
         let look = Disk.look(&Disk.open(&root).unwrap()).unwrap();
-        assert_eq!(look.kind, crate::windows::spread::Kind::Directory);
+        assert_eq!(look.kind, crate::windows::acl_apply::Kind::Directory);
         std::fs::remove_dir_all(&at).unwrap();
         assert!(Disk.open(&root).is_err());
     }

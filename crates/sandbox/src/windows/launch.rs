@@ -11,19 +11,19 @@ use crate::plan::Plan;
 use crate::protected::Undoings;
 use crate::report::{Answer, Ending, Evidence, Report};
 use crate::request::Request;
-use crate::windows::carrier::{Carried, Carrier};
 use crate::windows::channel::Failed;
+use crate::windows::confinement::Walls;
 use crate::windows::network::REMEDY;
+use crate::windows::proxy_host::{Carried, Carrier};
 use crate::windows::runs::Listed;
+use crate::windows::stdio_pipes::Streams;
 use crate::windows::step::{Act, Step};
-use crate::windows::streams::Streams;
 use crate::windows::supervise::{Ended, Limits, Supervisor};
 use crate::windows::sys::console::Listening;
 use crate::windows::sys::process::Process;
 use crate::windows::sys::pty::PseudoConsole;
 use crate::windows::terminal::Terminal;
-use crate::windows::walls::Walls;
-use crate::windows::{command_line, environment, inside, protect};
+use crate::windows::{command_line, environment, protect, self_test};
 
 /// Why a run came to no end of its own.
 pub enum Trouble {
@@ -74,7 +74,7 @@ pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Rep
 pub fn rehearse(plan: &Plan<Step>, carrier: Option<Carrier>) -> Result<(), Trouble> {
     let walls = Walls::build(plan)?;
     let carried = carrier.map(|carrier| carrier.start(&walls)).transpose()?;
-    inside::look(plan, &walls, carried.as_ref()).map(drop)
+    self_test::look(plan, &walls, carried.as_ref()).map(drop)
 }
 
 fn try_run(
@@ -90,7 +90,7 @@ fn try_run(
     let meter = listed.as_ref().and_then(Listed::meter);
     let carried = carrier.map(|carrier| carrier.metered(meter).start(&walls)).transpose()?;
     let mut evidence = walls.evidence.clone();
-    evidence.extend(inside::look(plan, &walls, carried.as_ref())?);
+    evidence.extend(self_test::look(plan, &walls, carried.as_ref())?);
     let _listening = Listening::to(&walls.port)?;
     let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
     let proxy = carried.as_ref().map(Carried::variables).unwrap_or_default();

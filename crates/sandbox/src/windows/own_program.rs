@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter};
 use std::path::PathBuf;
 
+use crate::windows::confinement::Walls;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::process::Start;
-use crate::windows::walls::Walls;
 use crate::windows::{command_line, environment};
 
 pub struct OwnProgram {

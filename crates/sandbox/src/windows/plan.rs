@@ -17,9 +17,9 @@ use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request};
 use crate::windows::access::{Access, Grant, entries};
 use crate::windows::environment;
+use crate::windows::exclusion_plan;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::job::{CpuRate, JobLimits};
-use crate::windows::kept;
 use crate::windows::network;
 use crate::windows::step::{Act, ContainerNetwork, Integrity, Step};
 
@@ -129,7 +129,7 @@ fn container(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
     };
     let profile = facts.profile();
     steps.push(Step::Container { profile, network }, &held_by_container(request));
-    for (keep, control) in kept::kept(request).0 {
+    for (keep, control) in exclusion_plan::kept(request).0 {
         steps.push(Step::Keep { keep }, &[control]);
     }
     for grant in entries(grants(request, facts).0, &facts.readable) {
@@ -188,8 +188,8 @@ fn checks(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
         check(Act::Connect, Control::Network);
     }
     check(Act::OpenLauncher, Control::ProcessIsolation);
-    for (keep, control) in kept::kept(request).0 {
-        check(kept::act(&keep), control);
+    for (keep, control) in exclusion_plan::kept(request).0 {
+        check(exclusion_plan::act(&keep), control);
     }
     if !may_spawn {
         check(Act::Spawn, Control::Subprocess);
@@ -233,8 +233,8 @@ fn wanted(control: Control, request: &Request, facts: &WindowsFacts) -> Intent {
     let limits = &request.policy.limits;
     match control {
         Control::Filesystem => filesystem(request, facts),
-        Control::Deny => kept::deny_intent(request),
-        Control::Protect => kept::protect_intent(request),
+        Control::Deny => exclusion_plan::deny_intent(request),
+        Control::Protect => exclusion_plan::protect_intent(request),
         Control::Network => network::intent(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,

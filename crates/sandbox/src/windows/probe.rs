@@ -16,20 +16,20 @@ use crate::notices::Notices;
 use crate::plan::{Plan, Planned};
 use crate::request::Request;
 use crate::runs::RunId;
-use crate::windows::carrier::Carrier;
 use crate::windows::channel::{Attempt, Order, Task, Word};
+use crate::windows::confinement::Walls;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
 use crate::windows::launch::{self, Trouble};
 use crate::windows::plan::plan;
+use crate::windows::proxy_host::Carrier;
 use crate::windows::step::Step;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::job::{Job, is_in_job};
 use crate::windows::sys::process::{Children, Start, Suspended};
 use crate::windows::sys::token::{self, Token};
 use crate::windows::sys::{container, version};
-use crate::windows::walls::Walls;
-use crate::windows::{command_line, inside};
+use crate::windows::{command_line, self_test};
 
 /// The facts a run starts from.
 pub fn assume() -> Result<WindowsFacts, Error> {
@@ -314,7 +314,8 @@ fn try_limits(request: &Request, facts: &WindowsFacts) -> Fact {
         Trouble::Step(failed) => failed.why,
         Trouble::Io(e) => e.to_string(),
     });
-    match asked.and_then(|walls| inside::ask(&walls, &order, |_| ()).map_err(|e| e.to_string())) {
+    match asked.and_then(|walls| self_test::ask(&walls, &order, |_| ()).map_err(|e| e.to_string()))
+    {
         Ok((Some(Word::Ready(_)), ..)) => Fact::Works,
         Ok((Some(Word::Failed(failed)), ..)) => Fact::Fails { why: failed.why },
         Ok((None, ..)) => Fact::Fails { why: "our own program gave no answer".to_owned() },

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::net::junction::{Door, Ended, Farewell, Junction, Over};
 use crate::net::mux::{Frame, Frames};
+use crate::windows::confinement::Walls;
 use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::process::Children;
-use crate::windows::walls::Walls;
 
 /// A relay that says nothing for so long has hung.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::net::broker::Meter;
 use crate::runs::{NetworkTotals, Record, Run, RunId, Stats};
 use crate::windows::sys::job::Job;
-use crate::windows::trail;
+use crate::windows::undo_log;
 
 /// A larger file is none of ours.
 const LARGEST: u64 = 1 << 20;
@@ -59,7 +59,7 @@ impl Listed {
     /// Lists a run whose command is about to start. A machine without a place for records has a run that is not
     /// listed, and nothing else.
     pub fn begin(id: &RunId, command: Vec<String>) -> Option<Listed> {
-        let directory = trail::directory();
+        let directory = undo_log::directory();
         fs::create_dir_all(&directory).ok()?;
         let record = Record {
             id: id.clone(),
@@ -113,7 +113,7 @@ impl Listed {
 }
 
 pub fn list() -> Result<Vec<Run>, Error> {
-    let Ok(entries) = fs::read_dir(trail::directory()) else { return Ok(Vec::new()) };
+    let Ok(entries) = fs::read_dir(undo_log::directory()) else { return Ok(Vec::new()) };
     Ok(entries.flatten().filter_map(|entry| open(entry.path())).collect())
 }
 

@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::plan::Describe;
 use crate::request::{Stdio, lossy};
 use crate::windows::access::Grant;
+use crate::windows::exclusion::{Keep, Kept};
 use crate::windows::job::{CpuRate, JobLimits};
-use crate::windows::keep::{Keep, Kept};
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

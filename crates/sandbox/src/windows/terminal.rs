@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::request::Stdio;
-use crate::windows::apply::CONSOLE_MARK;
-use crate::windows::inside;
+use crate::windows::confinement::Walls;
+use crate::windows::helper_main::CONSOLE_MARK;
 use crate::windows::own_program::{OwnProgram, nothing};
-use crate::windows::relay::{DRAIN, Output};
+use crate::windows::self_test;
+use crate::windows::stdio_copy::{DRAIN, Output};
 use crate::windows::sys::pty::{self, Modes, PseudoConsole};
-use crate::windows::walls::Walls;
 
 /// A look at how large the user's console is costs little.
 const LOOK: Duration = Duration::from_millis(200);
@@ -128,7 +128,7 @@ fn works(walls: &Walls) -> io::Result<bool> {
     if ended.is_none() {
         process.kill(1);
     }
-    inside::forget(walls);
+    self_test::forget(walls);
     drop(console);
     drop(keys);
     let _ = reader.join();

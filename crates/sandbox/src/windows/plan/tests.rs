@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::request::{Denied, DeniedKind, Guarded, Protected};
-use crate::windows::unseen;
+use crate::windows::explain_offline;
 use crate::wish::{Identity, Wish};
 
 fn request(text: &str) -> Request {
@@ -15,7 +15,7 @@ fn request(text: &str) -> Request {
     };
     let policy =
         Policy::merge(&[Layer::from_toml(text, source).unwrap()], Defaults::run()).unwrap();
-    unseen::request(Wish {
+    explain_offline::request(Wish {
         policy,
         command: vec!["node".into()],
         cwd: None,

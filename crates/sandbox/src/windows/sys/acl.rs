@@ -16,7 +16,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 
 use super::check;
-use crate::windows::spread::{Kind, Look};
+use crate::windows::acl_apply::{Kind, Look};
 
 const READ_ATTRIBUTES: u32 = 0x80;
 const READ_CONTROL: u32 = 0x2_0000;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::net::junction::{Door, Junction};
 use crate::net::mux::Frame;
-use crate::windows::apply::{Trouble, number};
+use crate::windows::helper_main::{Trouble, number};
 use crate::windows::sys::handles;
 
 /// The first argument of a relay.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Task, Word};
 use crate::windows::sys::{console, handles, process, pty, token};
-use crate::windows::{entrance, outlet};
+use crate::windows::{listen_relay, relay_main};
 
 /// The first argument of a helper.
 pub const MARK: &str = "mcp-sandbox-inside";
@@ -28,9 +28,9 @@ pub fn dispatch() {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(first) if first == MARK => inside(),
-        Some(first) if first == outlet::MARK => outlet::serve(),
-        Some(first) if first == outlet::MARK_IN => {
-            outlet::serve_in(args.next().and_then(|word| word.to_str()?.parse().ok()))
+        Some(first) if first == relay_main::MARK => relay_main::serve(),
+        Some(first) if first == relay_main::MARK_IN => {
+            relay_main::serve_in(args.next().and_then(|word| word.to_str()?.parse().ok()))
         }
         Some(first) if first == BREAK_MARK => {
             let process = args.next().and_then(|word| word.to_str()?.parse().ok());
@@ -82,7 +82,7 @@ impl Servers {
             Task::Served(port) => Some(*port),
             _ => None,
         });
-        Servers(ports.map(|port| (port, entrance::listen(port))).collect())
+        Servers(ports.map(|port| (port, listen_relay::listen(port))).collect())
     }
 
     fn has_all(&self) -> bool {
@@ -91,7 +91,7 @@ impl Servers {
 
     fn is_served(&self, port: u16, word: &str) -> Result<String, Trouble> {
         let served = match self.0.iter().find(|(own, _)| *own == port) {
-            Some((_, Ok(server))) => entrance::serve_once(server, word),
+            Some((_, Ok(server))) => listen_relay::serve_once(server, word),
             Some((_, Err(e))) => {
                 let why = format!(
                     "127.0.0.1:{port} cannot be had ({e}): a container shares the ports of this machine, so choose \
@@ -114,7 +114,7 @@ fn carry_out(order: &Order, servers: &Servers) -> Result<Vec<(usize, String)>, F
         let done = match task {
             Task::Refused(attempt) => is_refused(attempt, order),
             Task::Allowed(directory) => is_allowed(Path::new(directory)),
-            Task::Reached(port) => outlet::is_reached(*port),
+            Task::Reached(port) => relay_main::is_reached(*port),
             Task::Served(port) => servers.is_served(*port, &order.marker),
             Task::Identity => is_diminished(),
         };

@@ -9,7 +9,7 @@ use mcp_policy::WindowsPath;
 use serde::Serialize;
 
 use crate::windows::access::Access;
-use crate::windows::access_list::{BELOW, BELOW_ONLY, Entry, INHERITED};
+use crate::windows::dacl::{BELOW, BELOW_ONLY, Entry, INHERITED};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,7 @@ use mcp_policy::windows_path::Spelling;
 use crate::control::Control;
 use crate::plan::Intent;
 use crate::request::{Guarded, Request};
-use crate::windows::keep::{Keep, Kept};
+use crate::windows::exclusion::{Keep, Kept};
 use crate::windows::step::Act;
 
 /// What is kept, each with the control it is for, and the paths that cannot be.

@@ -12,7 +12,7 @@ use mcp_policy::windows_path::Spelling;
 use crate::windows::disk::Disk;
 use crate::windows::journal::{self, Made};
 use crate::windows::sys::container;
-use crate::windows::{access_list, spread};
+use crate::windows::{acl_apply, dacl};
 
 /// Deny all sharing.
 const EXCLUSIVE: u32 = 0;
@@ -86,9 +86,9 @@ fn take_back(made: Vec<Made>) -> bool {
 fn withdraw(sid: &str, path: &str) -> io::Result<()> {
     let nothing = || io::Error::from(io::ErrorKind::NotFound);
     let is_ours = journal::is_of_one_container(sid);
-    let sid = access_list::sid(sid).filter(|_| is_ours).ok_or_else(nothing)?;
+    let sid = dacl::sid(sid).filter(|_| is_ours).ok_or_else(nothing)?;
     let path = WindowsPath::parse(path, Spelling::Resolved).map_err(|_| nothing())?;
-    spread::shut_out(&Disk, &sid, &path)
+    acl_apply::shut_out(&Disk, &sid, &path)
 }
 
 /// Whether there is nothing to take back: it is gone, or was never ours to change.

@@ -15,9 +15,9 @@ use crate::error::Error;
 use crate::net::broker::Inside;
 use crate::net::junction::{Door, Over};
 use crate::request::Request;
-use crate::windows::outlet;
+use crate::windows::confinement::Walls;
+use crate::windows::relay_main;
 use crate::windows::relay_process::Relay;
-use crate::windows::walls::Walls;
 
 /// How long a connection on this machine may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -66,7 +66,7 @@ impl Entrance {
     pub fn open(step: usize, port: u16, walls: &Walls) -> io::Result<Entrance> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let at = listener.local_addr()?;
-        let arguments: [OsString; 2] = [outlet::MARK_IN.into(), port.to_string().into()];
+        let arguments: [OsString; 2] = [relay_main::MARK_IN.into(), port.to_string().into()];
         let relay = Relay::start(walls, &arguments, Door::From(listener))?;
         Ok(Entrance { step, port, at, relay })
     }
@@ -105,7 +105,7 @@ impl Inside for Doors {
 pub fn is_answered(at: SocketAddr, word: &str, is_over: &AtomicBool) -> bool {
     let ask = || -> io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
-        stream.set_read_timeout(Some(outlet::PATIENCE))?;
+        stream.set_read_timeout(Some(relay_main::PATIENCE))?;
         stream.write_all(word.as_bytes())?;
         let mut heard = vec![0; word.len()];
         stream.read_exact(&mut heard)?;
@@ -129,7 +129,7 @@ pub fn listen(port: u16) -> io::Result<TcpListener> {
 
 /// Hears there what the launcher says through its door, and says it back.
 pub fn serve_once(server: &TcpListener, word: &str) -> io::Result<()> {
-    let until = Instant::now() + outlet::PATIENCE;
+    let until = Instant::now() + relay_main::PATIENCE;
     while Instant::now() < until {
         match server.accept() {
             Ok((stream, _)) if answered(&stream, word).is_ok() => return Ok(()),

@@ -4,8 +4,8 @@ use mcp_policy::windows_path::Spelling;
 use proptest::prelude::*;
 
 use super::*;
-use crate::windows::access_list::tests::empty;
-use crate::windows::access_list::{Entry, INHERITED, sid};
+use crate::windows::dacl::tests::empty;
+use crate::windows::dacl::{Entry, INHERITED, sid};
 
 fn path(text: &str) -> WindowsPath {
     WindowsPath::parse(text, Spelling::Resolved).unwrap()

@@ -10,14 +10,14 @@ use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::runs::RunId;
 use crate::windows::access::{Access, Grant};
-use crate::windows::access_list;
+use crate::windows::acl_apply;
 use crate::windows::channel::Failed;
+use crate::windows::dacl;
 use crate::windows::disk::{self, Disk};
+use crate::windows::exclusion::Keep;
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
 use crate::windows::journal::Made;
-use crate::windows::keep::Keep;
 use crate::windows::launch::{Trouble, at_step, code};
-use crate::windows::spread;
 use crate::windows::step::{Integrity, Step};
 use crate::windows::sys::container::Container;
 use crate::windows::sys::handles::Inheritable;
@@ -26,7 +26,7 @@ use crate::windows::sys::port::Port;
 use crate::windows::sys::process::{Children, Start};
 use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::Token;
-use crate::windows::trail::Trail;
+use crate::windows::undo_log::Trail;
 use crate::windows::{probe, runs};
 
 // In this order when dropped: what is inside first, then what it was let at.
@@ -163,15 +163,14 @@ impl Walls {
             return Err(Refused::Reads("there is no container to let in".to_owned()));
         };
         let Grant { path, access } = grant;
-        let bytes = |text: &str| {
-            access_list::sid(text).ok_or_else(|| Refused::Reads(format!("{text} is no SID")))
-        };
+        let bytes =
+            |text: &str| dacl::sid(text).ok_or_else(|| Refused::Reads(format!("{text} is no SID")));
         let given = disk::gives(path, &bytes(ALL_CONTAINERS)?).unwrap_or_default();
         if *access < Access::Write && given & access.mask() == access.mask() {
             return Ok(Answer::Confirmed(format!("every container can {access} {path}")));
         }
         self.note(Made::Entry { sid: sid.clone(), path: path.to_string() })?;
-        match spread::let_in(&Disk, &bytes(&sid)?, grant, &self.keeps) {
+        match acl_apply::let_in(&Disk, &bytes(&sid)?, grant, &self.keeps) {
             Ok(()) => Ok(Answer::Confirmed(String::new())),
             // Somebody else's directory above: files below can be had by their full names all the same.
             Err(e)

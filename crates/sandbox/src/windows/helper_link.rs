@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::sandbox::wire::Heard;
-use crate::windows::apply;
+use crate::windows::helper_main;
 use crate::windows::sys::console::{self, TERMINATE};
 use crate::windows::sys::handles::{self, Inheritable};
 use crate::windows::sys::process;
@@ -205,7 +205,7 @@ pub fn ending_signal(status: ExitStatus) -> Option<i32> {
 /// In a program that was started as a launcher: the line to its caller, or why there is none. One that was
 /// started for the inside of a sandbox does its work there and ends.
 pub fn caller() -> Option<Result<Line, String>> {
-    apply::dispatch();
+    helper_main::dispatch();
     let mut args = std::env::args_os().skip(1);
     if args.next()? != MARK {
         return None;

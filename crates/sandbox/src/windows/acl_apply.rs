@@ -14,8 +14,8 @@ use std::io;
 use mcp_policy::WindowsPath;
 
 use crate::windows::access::{Access, Grant};
-use crate::windows::access_list::List;
-use crate::windows::keep::{self, Depth, Keep, Kept, Share};
+use crate::windows::dacl::List;
+use crate::windows::exclusion::{self, Depth, Keep, Kept, Share};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -55,9 +55,9 @@ pub fn let_in<O: Objects>(
     let twins = Twins::of(objects, keeps);
     let root = objects.open(&grant.path)?;
     let look = objects.look(&root)?;
-    let share = twins.lower(keep::share(&grant.path, grant.access, keeps), look);
+    let share = twins.lower(exclusion::share(&grant.path, grant.access, keeps), look);
     put(objects, &root, look, share, Depth::Granted, sid)?;
-    if objects.list(&root)?.gives(sid) & keep::mask(share) != keep::mask(share) {
+    if objects.list(&root)?.gives(sid) & exclusion::mask(share) != exclusion::mask(share) {
         return Err(io::Error::other("the entry was accepted, and is not there"));
     }
     if grant.access == Access::Attributes || look.kind != Kind::Directory {
@@ -65,7 +65,7 @@ pub fn let_in<O: Objects>(
     }
     objects.names(&grant.path)?;
     below(objects, &grant.path, |path, object, look| {
-        let share = twins.lower(keep::share(path, grant.access, keeps), look);
+        let share = twins.lower(exclusion::share(path, grant.access, keeps), look);
         // What is not ours to change stays closed, which is the safe side.
         let _ = put(objects, object, look, share, Depth::Below, sid);
         share != Share::Nothing
@@ -103,14 +103,15 @@ fn put<O: Objects>(
     depth: Depth,
     sid: &[u8],
 ) -> io::Result<()> {
-    let entries = keep::entries(share, look.kind == Kind::Directory, depth, sid);
+    let entries = exclusion::entries(share, look.kind == Kind::Directory, depth, sid);
     if entries.is_empty() {
         return Ok(());
     }
     let list = objects.list(object)?;
     // Another grant of the same run may have been here.
     let before = list.gives(sid);
-    match before & keep::mask(share) == keep::mask(share) && look.kind != Kind::Directory {
+    match before & exclusion::mask(share) == exclusion::mask(share) && look.kind != Kind::Directory
+    {
         true => Ok(()),
         false => objects.write(object, &list.with(&entries)),
     }

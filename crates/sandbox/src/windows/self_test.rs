@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use crate::plan::{Plan, Planned};
 use crate::report::{Answer, Evidence};
-use crate::windows::apply::MARK;
-use crate::windows::carrier::Carried;
 use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Task, Word};
-use crate::windows::entrance;
+use crate::windows::confinement::Walls;
+use crate::windows::helper_main::MARK;
 use crate::windows::launch::{Trouble, at_step, code};
+use crate::windows::listen_relay;
 use crate::windows::own_program::{OwnProgram, Pipes};
+use crate::windows::proxy_host::Carried;
 use crate::windows::step::{Act, Step};
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::port::Event;
 use crate::windows::sys::process::Mitigated;
-use crate::windows::walls::Walls;
 
 /// A helper that says nothing for so long has hung.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,7 +50,8 @@ pub fn look(
     let order = Order { tasks, launcher: std::process::id(), port, handle: trap.number(), marker };
     let (doors, words) = (carried.map(Carried::doors).unwrap_or_default(), order.marker.clone());
     let knock = move |is_over: &AtomicBool| {
-        let is_silent = |(_, at): &(u16, SocketAddr)| !entrance::is_answered(*at, &words, is_over);
+        let is_silent =
+            |(_, at): &(u16, SocketAddr)| !listen_relay::is_answered(*at, &words, is_over);
         doors.into_iter().find(is_silent).map(|(port, _)| port)
     };
     let (word, mitigated, unheard) = ask(walls, &order, knock).map_err(|e| at_step(first, &e))?;

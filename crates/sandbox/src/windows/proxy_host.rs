@@ -1,5 +1,5 @@
 //! The launcher's side of the relays: the broker as a proxy on a port of the loopback, and what leads there from
-//! the container's pipes, and the other way round ([`entrance`]). It judges by the same rules as the transparent
+//! the container's pipes, and the other way round ([`listen_relay`]). It judges by the same rules as the transparent
 //! network of Linux.
 //!
 //! Other programs of the machine can connect to the broker's port too, so it wants a password that is new in each
@@ -23,13 +23,13 @@ use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::request::Request;
-use crate::windows::entrance::{self, Doors, Entrance};
+use crate::windows::confinement::Walls;
 use crate::windows::launch::{Trouble, at_step};
-use crate::windows::outlet::MARK;
+use crate::windows::listen_relay::{self, Doors, Entrance};
+use crate::windows::relay_main::MARK;
 use crate::windows::relay_process::Relay;
 use crate::windows::step::Step;
 use crate::windows::sys::{adapters, random};
-use crate::windows::walls::Walls;
 
 const NAME: &str = "mcp";
 const TAKEN_OVER: &str = "the relay said what it never says by itself, as if in the command's hands: it was not heard \
@@ -86,7 +86,7 @@ impl Carrier {
         let way_out = way_out.map(|step| WayOut::new(step, direct)).transpose().map_err(failed)?;
         let listeners = match ways_in.is_empty() {
             true => Vec::new(),
-            false => entrance::claim(request)?,
+            false => listen_relay::claim(request)?,
         };
         let mut tell = notices.teller();
         for (_, port) in &ways_in {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::macos::{apply, sys};
+use crate::macos::{helper_main, sys};
 use crate::sandbox::wire::Heard;
 use crate::unix::relay::Pipe;
 
@@ -228,7 +228,7 @@ fn above_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
 /// In a program that was started as a launcher: the line to its caller, or why there is none. One
 /// that was started inside a sandbox becomes the command here.
 pub fn caller() -> Option<Result<Line, String>> {
-    apply::dispatch();
+    helper_main::dispatch();
     let mut args = std::env::args_os();
     if args.next()? != MARK {
         return None;
