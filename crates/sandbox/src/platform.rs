@@ -137,7 +137,7 @@ mod macos {
     use super::*;
     pub use crate::macos::facts::MacFacts as Facts;
     pub(crate) use crate::macos::helper_link::{
-        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+        HelperLink as Line, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::macos::plan::plan;
     pub use crate::macos::profile::is_visible;
@@ -157,12 +157,12 @@ mod macos {
         Ok(crate::macos::on_disk_case::as_stored(request))
     }
 
-    pub use crate::macos::proxy_host::Claim;
+    pub use crate::macos::proxy_host::ProxyPort as Claim;
     pub use crate::macos::runs::RunHandle;
 
     /// Takes the port of the run's proxy, which its profile names.
     pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
-        crate::macos::proxy_host::claim(request, facts)
+        crate::macos::proxy_host::reserve_port(request, facts)
     }
 
     pub fn run(
@@ -200,7 +200,7 @@ mod windows {
     use super::*;
     pub use crate::windows::facts::WindowsFacts as Facts;
     pub(crate) use crate::windows::helper_link::{
-        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+        HelperLink as Line, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::windows::plan::{is_visible, plan};
     pub use crate::windows::runs::RunHandle;

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::macos::helper_link;
 use crate::macos::sys::{self, Change, Events, Signals, Waited};
 use crate::macos::tree::Tree;
-use crate::macos::watch::{Found, Watch};
+use crate::macos::watch::{MemoryUse, Watch};
 use crate::report::{Ending, Usage};
 use crate::request::Stdio;
 use crate::termination::{Due, Termination};
@@ -221,8 +221,8 @@ impl Supervisor {
             self.events.watch(process.pid);
         }
         match self.watch.look(&members) {
-            Found::Within { look_again } => self.look_at = now + look_again.min(LOOK),
-            Found::OverMemory => {
+            MemoryUse::Within { look_again } => self.look_at = now + look_again.min(LOOK),
+            MemoryUse::OverMemory => {
                 self.end(Ending::MemoryLimit);
                 self.tree.kill();
             }

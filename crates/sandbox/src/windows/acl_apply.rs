@@ -1,12 +1,11 @@
-//! Lets a container at a directory and what is below, object by object, and takes that back.
+//! Adds a container's entries to the DACLs of a directory tree, object by object, and removes them again.
 //!
-//! The system's own way (SetNamedSecurityInfo) puts the lists of a whole tree in order, and so would hand a
-//! container what was kept from it whenever another run changes a list above. Here only entries of the run's own
-//! SID are touched. No link is followed; a directory's entry is written before it is listed, so what is made
-//! meanwhile inherits it.
+//! SetNamedSecurityInfo recomputes the inheritance of a whole tree: it would hand a container what was excluded from
+//! it whenever another run changes a DACL above. This module changes only entries for the run's own SID. It follows
+//! no link. It writes a directory's entry before it lists the directory, so that files created meanwhile inherit it.
 //!
-//! Leaves open: somebody else who puts the lists of the tree in order while the run lasts (`icacls /t`,
-//! Explorer), and files that are replaced on the host meanwhile: both inherit from above.
+//! Leaves open: another program that recomputes the inheritance of the tree during the run (`icacls /t`, Explorer),
+//! and files that a program outside replaces during the run: both inherit from above.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,163 +13,172 @@ use std::io;
 use mcp_policy::WindowsPath;
 
 use crate::windows::access::{Access, Grant};
-use crate::windows::dacl::List;
-use crate::windows::exclusion::{self, Depth, Keep, Kept, Share};
+use crate::windows::dacl::Dacl;
+use crate::windows::exclusion::{
+    self, Depth, EffectiveAccess, Exclusion, ExclusionKind, effective_access,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Directory,
     File,
-    Link,
+    /// A symbolic link, a junction or another reparse point.
+    ReparsePoint,
 }
 
-/// What an object is, whatever its name.
+/// What the system says about an open object, whatever name it was opened by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct ObjectInfo {
     pub kind: Kind,
-    /// How many names it has …
-    pub names: u32,
-    /// … and what they have in common.
+    /// The number of hard links.
+    pub links: u32,
+    /// Volume and file index, which all hard links share.
     pub id: (u64, u64),
 }
 
 /// The files of a machine, or of a test.
 pub trait Objects {
     type Object;
-    /// What has just this path; a link itself.
+    /// Opens the object at exactly this path; of a link, the link itself.
     fn open(&self, path: &WindowsPath) -> io::Result<Self::Object>;
-    fn look(&self, object: &Self::Object) -> io::Result<Look>;
-    fn list(&self, object: &Self::Object) -> io::Result<List>;
-    fn write(&self, object: &Self::Object, list: &List) -> io::Result<()>;
-    fn names(&self, directory: &WindowsPath) -> io::Result<Vec<String>>;
+    fn info(&self, object: &Self::Object) -> io::Result<ObjectInfo>;
+    fn dacl(&self, object: &Self::Object) -> io::Result<Dacl>;
+    fn set_dacl(&self, object: &Self::Object, dacl: &Dacl) -> io::Result<()>;
+    fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>>;
 }
 
-/// Lets a SID at a path and, where the access is of that kind, what is below, but for what is kept.
-pub fn let_in<O: Objects>(
+/// Gives a SID access to a path and, unless the access is for attributes only, to everything below but the
+/// exclusions.
+pub fn add_aces<O: Objects>(
     objects: &O,
     sid: &[u8],
     grant: &Grant,
-    keeps: &[Keep],
+    exclusions: &[Exclusion],
 ) -> io::Result<()> {
-    let twins = Twins::of(objects, keeps);
+    let hard_links = HardLinks::of(objects, exclusions);
     let root = objects.open(&grant.path)?;
-    let look = objects.look(&root)?;
-    let share = twins.lower(exclusion::share(&grant.path, grant.access, keeps), look);
-    put(objects, &root, look, share, Depth::Granted, sid)?;
-    if objects.list(&root)?.gives(sid) & exclusion::mask(share) != exclusion::mask(share) {
-        return Err(io::Error::other("the entry was accepted, and is not there"));
+    let info = objects.info(&root)?;
+    let access = hard_links.limit(effective_access(&grant.path, grant.access, exclusions), info);
+    add_to_object(objects, (&root, info), access, Depth::Root, sid)?;
+    let wanted = exclusion::mask(access);
+    if objects.dacl(&root)?.granted_access(sid) & wanted != wanted {
+        return Err(io::Error::other(
+            "the system accepted the entry, but the DACL does not have it",
+        ));
     }
-    if grant.access == Access::Attributes || look.kind != Kind::Directory {
+    if grant.access == Access::Attributes || info.kind != Kind::Directory {
         return Ok(());
     }
-    objects.names(&grant.path)?;
-    below(objects, &grant.path, |path, object, look| {
-        let share = twins.lower(exclusion::share(path, grant.access, keeps), look);
-        // What is not ours to change stays closed, which is the safe side.
-        let _ = put(objects, object, look, share, Depth::Below, sid);
-        share != Share::Nothing
+    objects.children(&grant.path)?;
+    walk(objects, &grant.path, |path, object, info| {
+        let access = hard_links.limit(effective_access(path, grant.access, exclusions), info);
+        // A DACL that this user may not change stays as it is: the container has no access, which is safe.
+        let _ = add_to_object(objects, (object, info), access, Depth::Descendant, sid);
+        access != EffectiveAccess::Nothing
     });
     Ok(())
 }
 
-/// Takes every entry of a SID out again, from below to the top: who is killed meanwhile finds the rest by the
-/// entry at the top.
-pub fn shut_out<O: Objects>(objects: &O, sid: &[u8], path: &WindowsPath) -> io::Result<()> {
+/// Removes every entry for a SID, descendants first: a run that is killed in between leaves the entry on the root,
+/// by which the next run finds the rest.
+pub fn remove_aces<O: Objects>(objects: &O, sid: &[u8], path: &WindowsPath) -> io::Result<()> {
     let root = objects.open(path)?;
-    let list = objects.list(&root)?;
-    if !list.names(sid) {
+    let dacl = objects.dacl(&root)?;
+    if !dacl.has_ace_for(sid) {
         return Ok(());
     }
-    if list.reaches_below(sid) {
-        below(objects, path, |_, object, _| {
-            if let Ok(list) = objects.list(object)
-                && list.names(sid)
+    if dacl.is_inherited_by_children(sid) {
+        walk(objects, path, |_, object, _| {
+            if let Ok(dacl) = objects.dacl(object)
+                && dacl.has_ace_for(sid)
             {
-                // One that is not ours to change names a SID that nobody will have again.
-                let _ = objects.write(object, &list.without(sid));
+                // An entry that this user may not remove names a SID that no container will have again.
+                let _ = objects.set_dacl(object, &dacl.without(sid));
             }
             true
         });
     }
-    objects.write(&root, &list.without(sid))
+    objects.set_dacl(&root, &dacl.without(sid))
 }
 
-fn put<O: Objects>(
+fn add_to_object<O: Objects>(
     objects: &O,
-    object: &O::Object,
-    look: Look,
-    share: Share,
+    (object, info): (&O::Object, ObjectInfo),
+    access: EffectiveAccess,
     depth: Depth,
     sid: &[u8],
 ) -> io::Result<()> {
-    let entries = exclusion::entries(share, look.kind == Kind::Directory, depth, sid);
-    if entries.is_empty() {
+    let is_directory = info.kind == Kind::Directory;
+    let aces = exclusion::aces(access, is_directory, depth, sid);
+    if aces.is_empty() {
         return Ok(());
     }
-    let list = objects.list(object)?;
-    // Another grant of the same run may have been here.
-    let before = list.gives(sid);
-    match before & exclusion::mask(share) == exclusion::mask(share) && look.kind != Kind::Directory
-    {
+    let dacl = objects.dacl(object)?;
+    // Another grant of the same run may have added its entries already.
+    let wanted = exclusion::mask(access);
+    match dacl.granted_access(sid) & wanted == wanted && !is_directory {
         true => Ok(()),
-        false => objects.write(object, &list.with(&entries)),
+        false => objects.set_dacl(object, &dacl.with(&aces)),
     }
 }
 
-/// Visits all that is below a directory and can be opened; goes into those directories that the visit says.
-fn below<O: Objects>(
+/// Visits everything below a directory that can be opened. The visitor says whether to go into a directory.
+fn walk<O: Objects>(
     objects: &O,
     root: &WindowsPath,
-    mut visit: impl FnMut(&WindowsPath, &O::Object, Look) -> bool,
+    mut visit: impl FnMut(&WindowsPath, &O::Object, ObjectInfo) -> bool,
 ) {
     let mut pending = vec![root.clone()];
     while let Some(directory) = pending.pop() {
-        for name in objects.names(&directory).unwrap_or_default() {
-            // A name that no path can have was not made by a program that we would let in.
+        for name in objects.children(&directory).unwrap_or_default() {
+            // A name that is not valid in a path gets no entry.
             let Ok(path) = directory.join(&name) else { continue };
             let Ok(object) = objects.open(&path) else { continue };
-            let Ok(look) = objects.look(&object) else { continue };
-            if visit(&path, &object, look) && look.kind == Kind::Directory {
+            let Ok(info) = objects.info(&object) else { continue };
+            if visit(&path, &object, info) && info.kind == Kind::Directory {
                 pending.push(path);
             }
         }
     }
 }
 
-/// Files that are kept and have other names: by none of them is there more.
+/// Excluded files with several hard links: the exclusion counts for every name.
 #[derive(Default)]
-struct Twins(BTreeMap<(u64, u64), Kept>);
+struct HardLinks(BTreeMap<(u64, u64), ExclusionKind>);
 
-impl Twins {
-    fn of<O: Objects>(objects: &O, keeps: &[Keep]) -> Twins {
-        let mut twins = Twins::default();
-        for keep in keeps.iter().filter(|keep| keep.kept != Kept::InPlace) {
-            let looked = objects.open(&keep.path).and_then(|object| objects.look(&object));
-            let Ok(look) = looked else { continue };
-            twins.add(look, keep.kept);
-            if look.kind == Kind::Directory {
-                below(objects, &keep.path, |_, _, look| {
-                    twins.add(look, keep.kept);
+impl HardLinks {
+    fn of<O: Objects>(objects: &O, exclusions: &[Exclusion]) -> HardLinks {
+        let mut hard_links = HardLinks::default();
+        let whole = |exclusion: &&Exclusion| exclusion.kind != ExclusionKind::NoRename;
+        for exclusion in exclusions.iter().filter(whole) {
+            let info = objects.open(&exclusion.path).and_then(|object| objects.info(&object));
+            let Ok(info) = info else { continue };
+            hard_links.add(info, exclusion.kind);
+            if info.kind == Kind::Directory {
+                walk(objects, &exclusion.path, |_, _, info| {
+                    hard_links.add(info, exclusion.kind);
                     true
                 });
             }
         }
-        twins
+        hard_links
     }
 
-    fn add(&mut self, look: Look, kept: Kept) {
-        if look.kind == Kind::File && look.names > 1 && self.0.get(&look.id) != Some(&Kept::Closed)
-        {
-            self.0.insert(look.id, kept);
+    fn add(&mut self, info: ObjectInfo, kind: ExclusionKind) {
+        let is_denied = self.0.get(&info.id) == Some(&ExclusionKind::NoAccess);
+        if info.kind == Kind::File && info.links > 1 && !is_denied {
+            self.0.insert(info.id, kind);
         }
     }
 
-    fn lower(&self, share: Share, look: Look) -> Share {
-        match (self.0.get(&look.id), share) {
-            (Some(_), _) if look.kind != Kind::File => share,
-            (Some(Kept::Closed), _) => Share::Nothing,
-            (Some(_), Share::Whole(access)) => Share::Whole(access.min(Access::Read)),
-            _ => share,
+    fn limit(&self, access: EffectiveAccess, info: ObjectInfo) -> EffectiveAccess {
+        match (self.0.get(&info.id), access) {
+            (Some(_), _) if info.kind != Kind::File => access,
+            (Some(ExclusionKind::NoAccess), _) => EffectiveAccess::Nothing,
+            (Some(_), EffectiveAccess::Whole(access)) => {
+                EffectiveAccess::Whole(access.min(Access::Read))
+            }
+            _ => access,
         }
     }
 }

@@ -1,40 +1,39 @@
-//! Access lists of files, taken apart and put together again. Pure.
+//! Reads and writes the DACL (discretionary access control list) of a file's security descriptor. Pure.
 //!
-//! A process in a container gets at a file by entries that *allow* its SID something: in the system's second check,
-//! the one for containers, allowing entries are added up and denying ones for a container's SID do not
-//! count. So nothing is closed by an entry here, but by there being none.
+//! Windows checks the access of an AppContainer twice. The second check adds up the entries that *allow* the
+//! container's SID something; it does not read entries that deny it. So this program denies a container a file by
+//! leaving its SID out of the file's DACL, never by an ACCESS_DENIED entry.
 
-/// What an entry does.
-const ALLOWED: u8 = 0;
-const DENIED: u8 = 1;
+use crate::windows::win32::{
+    ACCESS_ALLOWED_ACE_TYPE, ACCESS_DENIED_ACE_TYPE, CONTAINER_INHERIT_ACE, OBJECT_INHERIT_ACE,
+    SE_DACL_AUTO_INHERIT_REQ, SE_DACL_AUTO_INHERITED, SE_DACL_PRESENT, SE_DACL_PROTECTED,
+    SE_SELF_RELATIVE,
+};
+pub use crate::windows::win32::{INHERIT_ONLY_ACE, INHERITED_ACE};
 
-/// Onto files and directories that are made below.
-pub const BELOW: u8 = 0x3;
-/// Not for the object itself.
-pub const BELOW_ONLY: u8 = 0x8;
-/// Came from above.
-pub const INHERITED: u8 = 0x10;
+/// Files and directories that are created below inherit the entry.
+pub const INHERITED_BY_CHILDREN: u8 = OBJECT_INHERIT_ACE | CONTAINER_INHERIT_ACE;
 
-/// The largest list that there can be.
+/// The size of an ACL is a 16-bit number.
 const LARGEST: usize = 0xffff;
 
-/// A file's security descriptor, as far as it is about access.
+/// A file's security descriptor, without owner, group and audit list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Descriptor {
+pub struct SecurityDescriptor {
     control: u16,
-    /// Without one everything is open to everybody.
-    pub list: Option<List>,
+    /// A file without a DACL is open to every user.
+    pub dacl: Option<Dacl>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct List {
+pub struct Dacl {
     revision: u8,
-    entries: Vec<Entry>,
+    entries: Vec<Ace>,
 }
 
-/// Of any kind; the body is kept as it is.
+/// An access control entry of any type; the body stays as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct Ace {
     kind: u8,
     pub flags: u8,
     body: Vec<u8>,
@@ -52,47 +51,42 @@ fn long(from: &[u8], at: usize) -> Option<u32> {
     bytes(from, at).map(u32::from_le_bytes)
 }
 
-impl Descriptor {
-    const DACL_PRESENT: u16 = 0x4;
-    const AUTO_INHERIT_REQUIRED: u16 = 0x100;
-    const AUTO_INHERITED: u16 = 0x400;
-    const PROTECTED: u16 = 0x1000;
-    const SELF_RELATIVE: u16 = 0x8000;
+impl SecurityDescriptor {
     const HEADER: usize = 20;
 
-    /// As the system tells it, with offsets into itself.
-    pub fn parse(from: &[u8]) -> Option<Descriptor> {
+    /// From the self-relative form, whose offsets point into the bytes themselves.
+    pub fn parse(from: &[u8]) -> Option<SecurityDescriptor> {
         let control = u16::from_le_bytes(bytes(from, 2)?);
         let at = usize::try_from(long(from, 16)?).ok()?;
-        let is_there = control & Self::DACL_PRESENT != 0 && at != 0;
-        let list = match is_there {
-            true => Some(List::parse(from.get(at..)?)?),
+        let is_present = control & SE_DACL_PRESENT != 0 && at != 0;
+        let dacl = match is_present {
+            true => Some(Dacl::parse(from.get(at..)?)?),
             false => None,
         };
-        Some(Descriptor { control, list })
+        Some(SecurityDescriptor { control, dacl })
     }
 
-    /// To be set: this list, inherited and protected as it was.
-    pub fn bytes_with(&self, list: &List) -> Option<Vec<u8>> {
-        let mut control = self.control & (Self::AUTO_INHERITED | Self::PROTECTED);
-        control |= Self::SELF_RELATIVE | Self::DACL_PRESENT;
-        if control & Self::AUTO_INHERITED != 0 {
-            // Else what is inherited would not stay marked so.
-            control |= Self::AUTO_INHERIT_REQUIRED;
+    /// The self-relative form with another DACL; the inheritance bits stay as they were.
+    pub fn bytes_with(&self, dacl: &Dacl) -> Option<Vec<u8>> {
+        let mut control = self.control & (SE_DACL_AUTO_INHERITED | SE_DACL_PROTECTED);
+        control |= SE_SELF_RELATIVE | SE_DACL_PRESENT;
+        if control & SE_DACL_AUTO_INHERITED != 0 {
+            // Without this bit the system clears SE_DACL_AUTO_INHERITED.
+            control |= SE_DACL_AUTO_INHERIT_REQ;
         }
         let mut all = vec![1, 0];
         all.extend(control.to_le_bytes());
         all.extend([0; 12]);
         all.extend((Self::HEADER as u32).to_le_bytes());
-        all.extend(list.bytes()?);
+        all.extend(dacl.bytes()?);
         Some(all)
     }
 }
 
-impl List {
+impl Dacl {
     const HEADER: usize = 8;
 
-    fn parse(from: &[u8]) -> Option<List> {
+    fn parse(from: &[u8]) -> Option<Dacl> {
         let revision = *from.first()?;
         let from = from.get(..short(from, 2)?)?;
         let count = short(from, 4)?;
@@ -102,13 +96,13 @@ impl List {
             let size = short(from, at + 2)?;
             let whole = from.get(at..at.checked_add(size)?)?;
             let body = whole.get(4..)?.to_vec();
-            entries.push(Entry { kind: *whole.first()?, flags: *whole.get(1)?, body });
+            entries.push(Ace { kind: *whole.first()?, flags: *whole.get(1)?, body });
             at += size;
         }
-        Some(List { revision, entries })
+        Some(Dacl { revision, entries })
     }
 
-    /// `None` where it is larger than a list can be.
+    /// `None` when it would be larger than an ACL can be.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let mut all = vec![self.revision, 0, 0, 0, 0, 0, 0, 0];
         for entry in &self.entries {
@@ -125,74 +119,77 @@ impl List {
         Some(all)
     }
 
-    /// With entries that let a SID in, in the order that is expected: what was put here before what came from
-    /// above.
-    pub fn with(&self, added: &[Entry]) -> List {
+    /// With more entries, in the canonical order: explicit entries before inherited ones.
+    pub fn with(&self, added: &[Ace]) -> Dacl {
         let mut entries = self.entries.clone();
         for entry in added {
-            let first_inherited = entries.iter().position(|entry| entry.flags & INHERITED != 0);
-            let at = match entry.flags & INHERITED {
+            let first_inherited = entries.iter().position(|entry| entry.flags & INHERITED_ACE != 0);
+            let at = match entry.flags & INHERITED_ACE {
                 0 => first_inherited.unwrap_or(entries.len()),
                 _ => entries.len(),
             };
             entries.insert(at, entry.clone());
         }
-        List { revision: self.revision, entries }
+        Dacl { revision: self.revision, entries }
     }
 
-    /// Without any entry of a SID, wherever it came from.
-    pub fn without(&self, sid: &[u8]) -> List {
-        let entries = self.entries.iter().filter(|entry| entry.holder() != Some(sid));
-        List { revision: self.revision, entries: entries.cloned().collect() }
+    /// Without any entry for a SID, explicit or inherited.
+    pub fn without(&self, sid: &[u8]) -> Dacl {
+        let entries = self.entries.iter().filter(|entry| entry.sid() != Some(sid));
+        Dacl { revision: self.revision, entries: entries.cloned().collect() }
     }
 
-    pub fn names(&self, sid: &[u8]) -> bool {
-        self.entries.iter().any(|entry| entry.holder() == Some(sid))
+    pub fn has_ace_for(&self, sid: &[u8]) -> bool {
+        self.entries.iter().any(|entry| entry.sid() == Some(sid))
     }
 
-    /// Whether an entry of a SID goes to what is made below.
-    pub fn reaches_below(&self, sid: &[u8]) -> bool {
-        self.entries.iter().any(|entry| entry.holder() == Some(sid) && entry.flags & BELOW != 0)
+    /// Whether new children inherit an entry for a SID.
+    pub fn is_inherited_by_children(&self, sid: &[u8]) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| entry.sid() == Some(sid) && entry.flags & INHERITED_BY_CHILDREN != 0)
     }
 
-    /// What the object itself lets a SID do, and does not deny it.
-    pub fn gives(&self, sid: &[u8]) -> u32 {
+    /// The access mask that the object itself allows a SID, without what it denies it.
+    pub fn granted_access(&self, sid: &[u8]) -> u32 {
         let of = |kind: u8| {
-            let applies = move |entry: &&Entry| {
-                entry.kind == kind && entry.flags & BELOW_ONLY == 0 && entry.holder() == Some(sid)
+            let applies = move |entry: &&Ace| {
+                entry.kind == kind
+                    && entry.flags & INHERIT_ONLY_ACE == 0
+                    && entry.sid() == Some(sid)
             };
             self.entries
                 .iter()
                 .filter(applies)
-                .filter_map(Entry::mask)
+                .filter_map(Ace::mask)
                 .fold(0, |all, mask| all | mask)
         };
-        of(ALLOWED) & !of(DENIED)
+        of(ACCESS_ALLOWED_ACE_TYPE) & !of(ACCESS_DENIED_ACE_TYPE)
     }
 }
 
-impl Entry {
-    pub fn allow(sid: &[u8], mask: u32, flags: u8) -> Entry {
+impl Ace {
+    pub fn allow(sid: &[u8], mask: u32, flags: u8) -> Ace {
         let body = mask.to_le_bytes().into_iter().chain(sid.iter().copied()).collect();
-        Entry { kind: ALLOWED, flags, body }
+        Ace { kind: ACCESS_ALLOWED_ACE_TYPE, flags, body }
     }
 
     fn is_plain(&self) -> bool {
-        self.kind == ALLOWED || self.kind == DENIED
+        self.kind == ACCESS_ALLOWED_ACE_TYPE || self.kind == ACCESS_DENIED_ACE_TYPE
     }
 
     fn mask(&self) -> Option<u32> {
         long(&self.body, 0).filter(|_| self.is_plain())
     }
 
-    /// Whom it is about, where it is of a kind that we know.
-    fn holder(&self) -> Option<&[u8]> {
+    /// The SID of an entry that allows or denies; `None` for other types.
+    fn sid(&self) -> Option<&[u8]> {
         let parts = usize::from(*self.body.get(5)?);
         self.body.get(4..4 + 8 + 4 * parts).filter(|_| self.is_plain())
     }
 }
 
-/// A SID as lists have it, from its usual spelling.
+/// The binary form of a SID, from its string form (`S-1-…`).
 pub fn sid(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.strip_prefix("S-1-")?.split('-');
     let authority: u64 = parts.next()?.parse().ok()?;
@@ -210,8 +207,8 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub fn empty() -> List {
-        List { revision: 2, entries: Vec::new() }
+    pub fn empty() -> Dacl {
+        Dacl { revision: 2, entries: Vec::new() }
     }
 
     fn someone() -> Vec<u8> {
@@ -223,7 +220,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_sid_is_spelt_as_lists_have_it() {
+    fn a_sid_has_its_binary_form() {
         assert_eq!(
             sid("S-1-5-32-544").unwrap(),
             [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0]
@@ -234,61 +231,66 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn entries_stand_where_they_belong() {
-        let denied = Entry { kind: DENIED, ..Entry::allow(&someone(), 1, 0) };
-        let above = Entry::allow(&someone(), 2, INHERITED);
+    fn entries_are_in_canonical_order() {
+        let denied = Ace { kind: ACCESS_DENIED_ACE_TYPE, ..Ace::allow(&someone(), 1, 0) };
+        let above = Ace::allow(&someone(), 2, INHERITED_ACE);
         let list = empty().with(&[denied, above]);
-        let list =
-            list.with(&[Entry::allow(&ours(), 4, BELOW), Entry::allow(&ours(), 8, INHERITED)]);
-        let order: Vec<u8> = list.entries.iter().map(|entry| entry.flags & INHERITED).collect();
-        assert_eq!(order, [0, 0, INHERITED, INHERITED]);
-        assert_eq!(list.entries[0].kind, DENIED, "what denies stays first");
-        assert_eq!(list.gives(&ours()), 12);
-        assert!(list.reaches_below(&ours()) && !list.reaches_below(&someone()));
+        let list = list.with(&[
+            Ace::allow(&ours(), 4, INHERITED_BY_CHILDREN),
+            Ace::allow(&ours(), 8, INHERITED_ACE),
+        ]);
+        let order: Vec<u8> = list.entries.iter().map(|entry| entry.flags & INHERITED_ACE).collect();
+        assert_eq!(order, [0, 0, INHERITED_ACE, INHERITED_ACE]);
+        assert_eq!(list.entries[0].kind, ACCESS_DENIED_ACE_TYPE, "denying entries stay first");
+        assert_eq!(list.granted_access(&ours()), 12);
+        assert!(
+            list.is_inherited_by_children(&ours()) && !list.is_inherited_by_children(&someone())
+        );
     }
 
     #[test]
-    fn what_is_for_below_only_gives_nothing_here() {
-        let list = empty().with(&[Entry::allow(&ours(), 0xff, BELOW | BELOW_ONLY)]);
-        assert_eq!(list.gives(&ours()), 0);
-        assert!(list.names(&ours()));
-        assert!(!list.without(&ours()).names(&ours()));
+    fn an_inherit_only_entry_grants_nothing_on_the_object() {
+        let list =
+            empty().with(&[Ace::allow(&ours(), 0xff, INHERITED_BY_CHILDREN | INHERIT_ONLY_ACE)]);
+        assert_eq!(list.granted_access(&ours()), 0);
+        assert!(list.has_ace_for(&ours()));
+        assert!(!list.without(&ours()).has_ace_for(&ours()));
     }
 
-    fn any_list() -> impl Strategy<Value = List> {
+    fn any_list() -> impl Strategy<Value = Dacl> {
         let body = prop::collection::vec(any::<u8>(), 0..6)
             .prop_map(|words| words.into_iter().flat_map(|word| [word; 4]).collect::<Vec<u8>>());
-        let entry = (any::<u8>(), any::<u8>(), body).prop_map(|(kind, flags, body)| Entry {
+        let entry = (any::<u8>(), any::<u8>(), body).prop_map(|(kind, flags, body)| Ace {
             kind,
             flags,
             body,
         });
-        prop::collection::vec(entry, 0..8).prop_map(|entries| List { revision: 2, entries })
+        prop::collection::vec(entry, 0..8).prop_map(|entries| Dacl { revision: 2, entries })
     }
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(list in any_list(), control in any::<u16>()) {
-            let before = Descriptor { control, list: None };
-            let read = Descriptor::parse(&before.bytes_with(&list).unwrap()).unwrap();
-            prop_assert_eq!(read.list, Some(list));
-            let kept = Descriptor::PROTECTED | Descriptor::AUTO_INHERITED;
-            prop_assert_eq!(read.control & kept, control & kept);
+        fn a_written_dacl_reads_back(list in any_list(), control in any::<u16>()) {
+            let before = SecurityDescriptor { control, dacl: None };
+            let read = SecurityDescriptor::parse(&before.bytes_with(&list).unwrap()).unwrap();
+            prop_assert_eq!(read.dacl, Some(list));
+            let preserved = SE_DACL_PROTECTED | SE_DACL_AUTO_INHERITED;
+            prop_assert_eq!(read.control & preserved, control & preserved);
         }
 
-        /// Putting entries in and taking them out changes nothing for anybody else.
+        /// Adding entries and removing them changes nothing for other SIDs.
         #[test]
-        fn out_again_is_as_before(list in any_list(), mask in any::<u32>(), flags in any::<u8>()) {
+        fn removing_what_was_added_restores_the_dacl(list in any_list(), mask in any::<u32>(), flags in any::<u8>()) {
             let list = list.without(&ours());
-            let longer = list.with(&[Entry::allow(&ours(), mask, flags)]);
-            prop_assert!(longer.names(&ours()));
-            prop_assert_eq!(longer.gives(&someone()), list.gives(&someone()));
+            let longer = list.with(&[Ace::allow(&ours(), mask, flags)]);
+            prop_assert!(longer.has_ace_for(&ours()));
+            prop_assert_eq!(longer.granted_access(&someone()), list.granted_access(&someone()));
             prop_assert_eq!(longer.without(&ours()), list);
         }
 
         #[test]
-        fn no_bytes_are_too_odd(from in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = Descriptor::parse(&from);
+        fn any_bytes_are_parsed_or_refused(from in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = SecurityDescriptor::parse(&from);
         }
     }
 }

@@ -1,94 +1,100 @@
-//! What stays closed, read-only or in its place inside of what a container is let at. Pure.
+//! Paths inside a grant that get less than the grant: denied, read-only, or not to be renamed. Pure.
 //!
-//! A container has what entries allow it (`access_list`), so what is denied gets none, and what is protected one
-//! for reading. Every directory above such a thing gets an entry of its own instead of one that everything below
-//! inherits, without the right to delete what is in it: else the thing could be moved away and another put in its
-//! place. What is made there later inherits as usual.
+//! An AppContainer has the access that DACL entries allow it (`dacl`). So a denied path gets no entry, and a
+//! protected one gets an entry for reading. Every directory above such a path gets two entries instead of one: for
+//! itself, without DELETE and FILE_DELETE_CHILD, and an inherit-only one for new children. Otherwise the command
+//! could rename the path away and create another file under its name.
 
 use mcp_policy::WindowsPath;
 use serde::Serialize;
 
 use crate::windows::access::Access;
-use crate::windows::dacl::{BELOW, BELOW_ONLY, Entry, INHERITED};
+use crate::windows::dacl::{Ace, INHERIT_ONLY_ACE, INHERITED_ACE, INHERITED_BY_CHILDREN};
+use crate::windows::win32::{DELETE, FILE_DELETE_CHILD};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kept {
-    /// Denied, with all that is in it.
-    Closed,
-    /// Protected, with all that is in it.
+pub enum ExclusionKind {
+    /// Denied, with everything below.
+    NoAccess,
+    /// Protected, with everything below.
     ReadOnly,
-    /// A directory that can be written, but neither removed nor renamed.
-    InPlace,
+    /// A directory that the command can write to, but neither remove nor rename.
+    NoRename,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Keep {
+pub struct Exclusion {
     pub path: WindowsPath,
-    pub kept: Kept,
+    pub kind: ExclusionKind,
 }
 
-/// What a container gets of one file or directory.
+/// The access that a container gets to one file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Share {
+pub enum EffectiveAccess {
     Nothing,
     Whole(Access),
-    /// Something below is kept.
-    OnTheWay(Access),
+    /// An exclusion lies below, so the directory can be neither removed nor renamed.
+    AboveExclusion(Access),
 }
 
-/// What there is of a path inside of a grant.
-pub fn share(path: &WindowsPath, access: Access, keeps: &[Keep]) -> Share {
-    let over =
-        |kept: Kept| keeps.iter().any(|keep| keep.kept == kept && path.is_within(&keep.path));
-    if over(Kept::Closed) {
-        return Share::Nothing;
-    }
-    let access = if over(Kept::ReadOnly) { access.min(Access::Read) } else { access };
-    let holds = |keep: &Keep| {
-        keep.path.is_within(path) && (keep.kept == Kept::InPlace || keep.path != *path)
+/// What a grant of `access` gives for a path inside it.
+pub fn effective_access(
+    path: &WindowsPath,
+    access: Access,
+    exclusions: &[Exclusion],
+) -> EffectiveAccess {
+    let is_under = |kind: ExclusionKind| {
+        exclusions.iter().any(|exclusion| exclusion.kind == kind && path.is_within(&exclusion.path))
     };
-    match keeps.iter().any(holds) {
-        true => Share::OnTheWay(access),
-        false => Share::Whole(access),
+    if is_under(ExclusionKind::NoAccess) {
+        return EffectiveAccess::Nothing;
+    }
+    let access = if is_under(ExclusionKind::ReadOnly) { access.min(Access::Read) } else { access };
+    let is_above = |exclusion: &Exclusion| {
+        exclusion.path.is_within(path)
+            && (exclusion.kind == ExclusionKind::NoRename || exclusion.path != *path)
+    };
+    match exclusions.iter().any(is_above) {
+        true => EffectiveAccess::AboveExclusion(access),
+        false => EffectiveAccess::Whole(access),
     }
 }
 
-/// Whether an object is a granted path itself, or below one.
+/// Whether an object is the granted path itself, or below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    Granted,
-    Below,
+    Root,
+    Descendant,
 }
 
-const DELETE: u32 = 0x1_0000;
-const DELETE_CHILD: u32 = 0x40;
-
-/// The entries for a share. Those below are marked as inherited, so that whatever puts the lists of a tree in
-/// order removes them when the one above is gone.
-pub fn entries(share: Share, is_directory: bool, depth: Depth, sid: &[u8]) -> Vec<Entry> {
-    let came = if depth == Depth::Below { INHERITED } else { 0 };
-    match share {
-        Share::Nothing => Vec::new(),
-        Share::Whole(access) => {
-            let below = if is_directory && access.is_inherited() { BELOW } else { 0 };
-            vec![Entry::allow(sid, access.mask(), came | below)]
+/// The entries for one object. Those of descendants are marked as inherited: a tool that recomputes the inheritance
+/// of the tree later removes them, once the entry on the root is gone.
+pub fn aces(access: EffectiveAccess, is_directory: bool, depth: Depth, sid: &[u8]) -> Vec<Ace> {
+    let inherited = if depth == Depth::Descendant { INHERITED_ACE } else { 0 };
+    match access {
+        EffectiveAccess::Nothing => Vec::new(),
+        EffectiveAccess::Whole(access) => {
+            let children =
+                if is_directory && access.is_inherited() { INHERITED_BY_CHILDREN } else { 0 };
+            vec![Ace::allow(sid, access.mask(), inherited | children)]
         }
-        Share::OnTheWay(access) => {
-            let own = access.mask() & !(DELETE | DELETE_CHILD);
+        EffectiveAccess::AboveExclusion(access) => {
+            let own = access.mask() & !(DELETE | FILE_DELETE_CHILD);
+            let children = INHERITED_BY_CHILDREN | INHERIT_ONLY_ACE;
             vec![
-                Entry::allow(sid, own, came),
-                Entry::allow(sid, access.mask(), came | BELOW | BELOW_ONLY),
+                Ace::allow(sid, own, inherited),
+                Ace::allow(sid, access.mask(), inherited | children),
             ]
         }
     }
 }
 
-/// What an object gives a container that has this share.
-pub fn mask(share: Share) -> u32 {
-    match share {
-        Share::Nothing => 0,
-        Share::Whole(access) => access.mask(),
-        Share::OnTheWay(access) => access.mask() & !(DELETE | DELETE_CHILD),
+/// The access mask that these entries allow on the object itself.
+pub fn mask(access: EffectiveAccess) -> u32 {
+    match access {
+        EffectiveAccess::Nothing => 0,
+        EffectiveAccess::Whole(access) => access.mask(),
+        EffectiveAccess::AboveExclusion(access) => access.mask() & !(DELETE | FILE_DELETE_CHILD),
     }
 }

@@ -1,4 +1,4 @@
-//! From a request to what is kept from its container, and what the report says about it. Pure.
+//! The exclusions that a request asks for, and what the report says about them. Pure.
 
 use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
@@ -6,37 +6,38 @@ use mcp_policy::windows_path::Spelling;
 use crate::control::Control;
 use crate::plan::Intent;
 use crate::request::{Guarded, Request};
-use crate::windows::exclusion::{Keep, Kept};
+use crate::windows::exclusion::{Exclusion, ExclusionKind};
 use crate::windows::step::Act;
 
-/// What is kept, each with the control it is for, and the paths that cannot be.
-pub fn kept(request: &Request) -> (Vec<(Keep, Control)>, Vec<String>) {
-    let denied = request.denied.iter().map(|denied| (&denied.path, Kept::Closed, Control::Deny));
+/// The exclusions, each with the control it serves, and the paths that cannot be excluded, each with the reason.
+pub fn exclusions(request: &Request) -> (Vec<(Exclusion, Control)>, Vec<String>) {
+    let denied =
+        request.denied.iter().map(|denied| (&denied.path, ExclusionKind::NoAccess, Control::Deny));
     let protected = request.protected.iter().map(|protected| {
-        let kept = match protected.guarded {
-            Guarded::ReadOnly => Kept::ReadOnly,
-            Guarded::InPlace => Kept::InPlace,
+        let kind = match protected.guarded {
+            Guarded::ReadOnly => ExclusionKind::ReadOnly,
+            Guarded::InPlace => ExclusionKind::NoRename,
         };
-        (&protected.path, kept, Control::Protect)
+        (&protected.path, kind, Control::Protect)
     });
-    let (mut keeps, mut refused) = (Vec::new(), Vec::new());
-    for (path, kept, control) in denied.chain(protected) {
+    let (mut exclusions, mut refused) = (Vec::new(), Vec::new());
+    for (path, kind, control) in denied.chain(protected) {
         let parsed = path.to_str().ok_or("is not valid Unicode");
         match parsed.and_then(|text| WindowsPath::parse(text, Spelling::Resolved)) {
-            Ok(path) => keeps.push((Keep { path, kept }, control)),
+            Ok(path) => exclusions.push((Exclusion { path, kind }, control)),
             Err(why) => refused.push(format!("{} {why}", path.display())),
         }
     }
-    (keeps, refused)
+    (exclusions, refused)
 }
 
-/// What is tried from inside.
-pub fn act(keep: &Keep) -> Act {
-    let path = keep.path.clone();
-    match keep.kept {
-        Kept::Closed => Act::Reach { path },
-        Kept::ReadOnly => Act::Change { path },
-        Kept::InPlace => Act::Move { path },
+/// What the self-test tries on it.
+pub fn act(exclusion: &Exclusion) -> Act {
+    let path = exclusion.path.clone();
+    match exclusion.kind {
+        ExclusionKind::NoAccess => Act::Reach { path },
+        ExclusionKind::ReadOnly => Act::Change { path },
+        ExclusionKind::NoRename => Act::Move { path },
     }
 }
 
@@ -44,15 +45,15 @@ pub fn deny_intent(request: &Request) -> Intent {
     if request.policy.filesystem.deny.is_empty() {
         return Intent::NotRequested;
     }
-    let mut by = "no entry for the container on what matched at the start, by none of its names; each tried \
-                  from inside"
+    let mut by = "the container's SID is in no DACL of a path that matched at the start, under any of its hard links; the \
+                  self-test tried each"
         .to_owned();
     if !request.withdrawn.is_empty() {
         let paths: Vec<_> = request.withdrawn.iter().map(|p| p.display().to_string()).collect();
         by += &format!("; grants withdrawn: {}", paths.join(", "));
     }
-    by += "; not covered: what comes to match later, files that the host replaces meanwhile, somebody who puts \
-           the access lists of the tree in order meanwhile";
+    by += "; not covered: files that match only later, files that a program outside replaces during the run, a program \
+           outside that recomputes the inheritance of the tree (icacls /t)";
     enforced(request, by)
 }
 
@@ -60,18 +61,19 @@ pub fn protect_intent(request: &Request) -> Intent {
     if !request.protects() {
         return Intent::NotRequested;
     }
-    let by = "entries for reading only on what was there at the start, each tried from inside; what is new is removed \
-              when the command has ended; not covered: the time until then, a launcher that is killed before";
+    let by = "DACL entries for reading only on the paths that existed at the start, each tried by the self-test; the \
+              launcher removes new ones after the command has ended; not covered: the time until then, and a launcher \
+              that is killed before";
     enforced(request, by.to_owned())
 }
 
 fn enforced(request: &Request, by: String) -> Intent {
-    let (_, refused) = kept(request);
+    let (_, refused) = exclusions(request);
     match refused.is_empty() {
         true => Intent::enforce(by),
         false => Intent::unavailable(
-            format!("cannot be kept from the command: {}", refused.join("; ")),
-            "grant directories that do not hold it",
+            format!("these paths cannot be excluded: {}", refused.join("; ")),
+            "grant directories that do not contain them",
         ),
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod network;
 pub(crate) mod plan;
 pub(crate) mod protect;
 pub(crate) mod step;
+pub(crate) mod win32;
 
 #[cfg(windows)]
 mod channel;
@@ -73,8 +74,8 @@ mod undo_log;
 
 pub use access::{Access, Grant};
 #[cfg(windows)]
-pub(crate) use disk::{count_names, file_id};
-pub use exclusion::{Keep, Kept};
+pub(crate) use disk::{count_hard_links, file_id};
+pub use exclusion::{Exclusion, ExclusionKind};
 pub use explain_offline::explain;
 pub use facts::WindowsFacts;
 pub use job::{CpuRate, JobLimits};
