@@ -27,5 +27,5 @@ pub fn count(path: &Path) -> io::Result<u64> {
 
 #[cfg(windows)]
 pub fn count(path: &Path) -> io::Result<u64> {
-    crate::windows::count_names(path)
+    crate::windows::count_hard_links(path)
 }

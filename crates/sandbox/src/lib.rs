@@ -35,7 +35,6 @@ mod host;
 mod identity;
 mod linux;
 pub mod macos;
-pub mod net;
 mod notices;
 mod plan;
 pub mod platform;
@@ -62,8 +61,8 @@ pub use host::{
     SystemEntry,
 };
 pub use linux::step::{Stage, Step};
+pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
 pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};
-pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;
 pub use plan::{Describe, Intent, Plan, Planned};
 #[doc(hidden)]
