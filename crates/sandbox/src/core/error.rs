@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::wire;
+use crate::core::wire;
 
 /// A step of the set-up that the system refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub enum Error {
     Descriptor { fd: i32, kind: String, remedy: String },
     #[error("could not set up the sandbox: {0}")]
     Setup(SetupFailure),
-    /// The [`Check`](crate::platform::Check) said no.
+    /// The [`Check`](crate::core::check::Check) said no.
     #[error("what was to be run is not what it was")]
     Changed,
     #[error("{0}")]

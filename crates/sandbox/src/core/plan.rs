@@ -9,7 +9,6 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::control::Control;
-use crate::linux;
 
 /// What the plan intends for one control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,25 +71,19 @@ pub trait Describe: fmt::Display {
     }
 }
 
-impl Describe for linux::step::Step {
-    fn stage(&self) -> String {
-        format!("{:?}", self.stage()).to_lowercase()
-    }
-}
-
 /// A step and the controls that rest on it: a control is reported as enforced only when
 /// each of its steps was confirmed by the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Planned<S = linux::step::Step> {
+pub struct Planned<S> {
     #[serde(flatten)]
     pub step: S,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub for_controls: Vec<Control>,
 }
 
-/// The steps are those of one system; without a word, of Linux.
+/// The steps are those of one system.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Plan<S = linux::step::Step> {
+pub struct Plan<S> {
     pub controls: BTreeMap<Control, Intent>,
     pub steps: Vec<Planned<S>>,
 }
@@ -109,22 +102,6 @@ impl<S> Plan<S> {
     /// Boundaries that hold but for what the report tells; a run starts and says so.
     pub fn told_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
         self.gaps().filter(|(control, intent)| is_told(*control, intent))
-    }
-}
-
-#[cfg(target_os = "linux")]
-impl Plan {
-    /// Whether another plan differs in nothing but the cgroup, whose name is new each time.
-    pub(crate) fn same_walls(&self, other: &Plan) -> bool {
-        use linux::step::Step;
-        let walls = |plan: &Plan| {
-            let of_cgroup = |step: &Step| {
-                matches!(step, Step::SetCgroup { .. } | Step::EnterCgroup { .. } | Step::CgroupRoot)
-            };
-            let steps = plan.steps.iter().map(|planned| &planned.step);
-            steps.filter(|step| !of_cgroup(step)).cloned().collect::<Vec<_>>()
-        };
-        walls(self) == walls(other)
     }
 }
 

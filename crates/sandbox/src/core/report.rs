@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::linux::cgroup::usage::Used;
 use crate::plan::{Describe, Intent, Plan};
-use crate::protected::Undoings;
 use mcp_net::broker::NetworkUse;
 
 /// Bumped when a field changes its meaning.
@@ -77,22 +75,6 @@ pub struct Usage {
     /// How long the processor limit made them wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_seconds: Option<f64>,
-}
-
-impl Usage {
-    /// Adds what the run's cgroup counted: over the tree, and exact.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no launcher yet"))]
-    pub(crate) fn count(&mut self, used: &Used, seen_memory: Option<u64>) {
-        let seconds = |micros: u64| micros as f64 / 1e6;
-        self.max_tree_memory_bytes =
-            used.peak_memory.or(seen_memory).or(self.max_tree_memory_bytes);
-        self.cpu_seconds = used.cpu_micros.map_or(self.cpu_seconds, seconds);
-        self.throttled_seconds = used.throttled_micros.map(seconds);
-        // The sandbox's init is none of the command's.
-        self.max_processes = used.peak_processes.map(|count| count.saturating_sub(1));
-        self.refused_processes = used.refused_processes;
-        self.memory_kills = used.oom_kills;
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -194,14 +176,6 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Report {
-    /// With what was undone when the command had ended.
-    pub(crate) fn with_undone(mut self, undoings: Undoings) -> Report {
-        self.more_undone = undoings.more;
-        self.replaced.clone_from(&undoings.replaced);
-        self.undone = undoings.told();
-        self
-    }
-
     /// Joins the plan with what the kernel confirmed. A control without all its evidence is
     /// not enforced, whatever the plan meant to do.
     pub fn new<S: Describe>(
@@ -308,10 +282,24 @@ fn status<S: Describe>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::step::Step;
-    use crate::plan::Planned;
+    use crate::core::plan::Planned;
 
     const CONTROL: Control = Control::Privileges;
+
+    /// A step of no system.
+    struct Step(&'static str);
+
+    impl std::fmt::Display for Step {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Describe for Step {
+        fn stage(&self) -> String {
+            "launcher".to_owned()
+        }
+    }
 
     /// The status of one control with this intent, resting on the first two of three steps.
     fn derived(intent: Intent, evidence: &[(usize, Answer)]) -> Status {
@@ -319,9 +307,9 @@ mod tests {
         let plan = Plan {
             controls: BTreeMap::from([(CONTROL, intent)]),
             steps: vec![
-                step(Step::DropPrivileges, vec![CONTROL]),
-                step(Step::HideMemory, vec![Control::Environment, CONTROL]),
-                step(Step::Loopback, vec![Control::Network]),
+                step(Step("drop privileges"), vec![CONTROL]),
+                step(Step("hide memory"), vec![Control::Environment, CONTROL]),
+                step(Step("loopback"), vec![Control::Network]),
             ],
         };
         let evidence: Vec<_> = evidence
@@ -358,8 +346,8 @@ mod tests {
     fn status_is_what_was_confirmed() {
         let enforce = || Intent::enforce("x");
         let gap = || Intent::partial("x", "gap");
-        let first = "the step was not confirmed: drop privileges all capabilities, no_new_privs";
-        let second = "the step was not confirmed: hide the init process";
+        let first = "the step was not confirmed: drop privileges";
+        let second = "the step was not confirmed: hide memory";
         let both = [(0, yes("a")), (1, yes("b"))];
         for (intent, evidence, status) in [
             (enforce(), &both[..], enforced(&["a", "b"])),
@@ -387,7 +375,7 @@ mod tests {
     #[test]
     fn a_control_without_a_step_is_not_enforced() {
         let controls = BTreeMap::from([(CONTROL, Intent::enforce("x"))]);
-        let plan: Plan = Plan { controls, steps: vec![] };
+        let plan: Plan<Step> = Plan { controls, steps: vec![] };
         let report = Report::new(&plan, &[], vec![], Ending::Exited(0), 0, Usage::default());
         assert_eq!(report.controls[&CONTROL], unavailable("the plan has no step for it"));
     }

@@ -1,18 +1,10 @@
-//! Sandboxes of this user that run now: listed, measured, killed, by programs that did not start
-//! them.
-//!
-//! Each launcher keeps a record in the user's runtime directory and a lock on it as long as it
-//! lives. So a record without a lock is stale, whatever process has its number now; only records
-//! in a directory that is the user's alone are read.
+//! What is written down about a run, and what is told of one that runs.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 pub use mcp_net::broker::NetworkTotals;
 use serde::{Deserialize, Serialize};
-
-use crate::error::Error;
-use crate::platform;
 
 /// The name of a run: eight hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -83,38 +75,6 @@ pub struct Stats {
     /// Absent without an allowlist. A second old at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkTotals>,
-}
-
-/// A run that is listed.
-pub struct Run {
-    pub record: Record,
-    handle: platform::RunHandle,
-}
-
-impl Run {
-    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "there is no launcher yet"))]
-    pub(crate) fn new(record: Record, handle: platform::RunHandle) -> Run {
-        Run { record, handle }
-    }
-
-    pub fn stats(&self) -> Stats {
-        self.handle.stats(&self.record)
-    }
-
-    /// Kills everything in the sandbox, and waits until its launcher has cleaned up. No error
-    /// when it has ended already.
-    pub fn kill(&self) -> Result<(), Error> {
-        self.handle
-            .kill(&self.record)
-            .map_err(|source| Error::Io { doing: format!("kill {}", self.record.id), source })
-    }
-}
-
-/// All that run now, the oldest first.
-pub fn list() -> Result<Vec<Run>, Error> {
-    let mut runs = platform::list_runs()?;
-    runs.sort_by(|a, b| (a.record.since, &a.record.id).cmp(&(b.record.since, &b.record.id)));
-    Ok(runs)
 }
 
 #[cfg(test)]

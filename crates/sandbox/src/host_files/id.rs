@@ -1,26 +1,6 @@
-//! Which file a name stands for: a name alone can stand for another file a moment later, and a number alone too,
-//! for file systems give the numbers of removed files to new ones.
+//! Which file a name stands for, as the system says it.
 
-use serde::Serialize;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct FileId {
-    pub device: u64,
-    pub inode: u64,
-    /// Seconds and nanoseconds; not every file system keeps it.
-    pub born: Option<(i64, u32)>,
-}
-
-impl FileId {
-    /// Whether two looks saw the same file. Without a time of birth the numbers have to do.
-    pub fn is_same(&self, other: &FileId) -> bool {
-        let born = match (self.born, other.born) {
-            (Some(own), Some(other)) => own == other,
-            _ => true,
-        };
-        (self.device, self.inode) == (other.device, other.inode) && born
-    }
-}
+pub use crate::core::file_id::FileId;
 
 /// What a name in a directory stands for; a symlink stands for itself. `None` where it cannot be known.
 #[cfg(target_os = "linux")]
@@ -45,8 +25,8 @@ pub fn at(_: impl std::os::fd::AsFd, _: impl rustix::path::Arg) -> Option<FileId
 /// What a path stands for; a link stands for itself.
 #[cfg(windows)]
 pub fn of(path: &std::path::Path) -> Option<FileId> {
-    let (device, inode) = crate::windows::file_id(path).ok()?;
-    Some(FileId { device, inode, born: None })
+    let found = super::sys::look(path).ok()?;
+    Some(FileId { device: found.volume, inode: found.number, born: None })
 }
 
 /// For what is compiled for Windows, and tried here.
@@ -60,18 +40,4 @@ pub fn of(path: &std::path::Path) -> Option<FileId> {
         inode: found.ino(),
         born: born.map(|at| (at.as_secs() as i64, at.subsec_nanos())),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_that_was_given_again_is_another_file() {
-        let id = |inode, born| FileId { device: 1, inode, born };
-        assert!(id(7, Some((1, 2))).is_same(&id(7, Some((1, 2)))));
-        assert!(!id(7, Some((1, 2))).is_same(&id(7, Some((1, 3)))));
-        assert!(!id(7, None).is_same(&id(8, None)));
-        assert!(id(7, None).is_same(&id(7, Some((1, 2)))));
-    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 pub fn real(path: &Path) -> io::Result<PathBuf> {
     match path.is_absolute() {
-        true => crate::unix::walk::walk(path).map(|walked| walked.real),
+        true => super::walk::walk(path).map(|walked| walked.real),
         false => path.canonicalize(),
     }
 }
@@ -27,5 +27,5 @@ pub fn count(path: &Path) -> io::Result<u64> {
 
 #[cfg(windows)]
 pub fn count(path: &Path) -> io::Result<u64> {
-    crate::windows::count_names(path)
+    super::sys::look(path).map(|found| found.names.into())
 }

@@ -22,9 +22,9 @@ use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit,
 use crate::linux::mounts::{Root, Trees};
 use crate::linux::open_files::Before;
 use crate::linux::outlets::Workshop;
+use crate::linux::step::Plan;
 use crate::linux::step::{Stage, Step};
 use crate::linux::{init, run_directory, sys};
-use crate::plan::Plan;
 use crate::request::Request;
 use mcp_seccomp::Instruction;
 

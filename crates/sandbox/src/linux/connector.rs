@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, getsockname, socket_with};
 
-use crate::host::Ids;
+use crate::core::host::Ids;
 use crate::linux::deputy::{Memory, Use};
 use crate::linux::gate::destination;
 use crate::linux::plan::proxied::PROXY;

@@ -4,6 +4,7 @@
 
 pub mod cgroup;
 pub mod deny;
+pub mod facts;
 pub mod landlock;
 pub mod outlet;
 pub mod plan;

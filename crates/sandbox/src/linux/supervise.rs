@@ -260,7 +260,7 @@ impl<'a> Supervisor<'a> {
             if used.oom_kills > 0 && ending == Ending::Signaled(libc::SIGKILL) {
                 ending = Ending::MemoryLimit;
             }
-            usage.count(&used, self.seen_memory);
+            used.add_to(&mut usage, self.seen_memory);
         }
         Ok(self.ended(ending, usage))
     }

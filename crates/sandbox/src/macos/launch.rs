@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 
+use crate::core::rlimit::Resource;
 use crate::error::{Error, SetupFailure};
-use crate::linux::step::Resource;
 use crate::macos::apply::MARK;
 use crate::macos::carrier::{Carrier, Claim};
 use crate::macos::channel::{Channel, Failed, Go, Order, Task, Word};

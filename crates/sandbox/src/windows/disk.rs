@@ -65,16 +65,6 @@ pub fn gives(path: &WindowsPath, sid: &[u8]) -> io::Result<u32> {
     Ok(listed(&descriptor(&object)?)?.gives(sid))
 }
 
-/// How many names a file has.
-pub fn count_names(path: &Path) -> io::Result<u64> {
-    Ok(Object::open(path, Purpose::Looking)?.look()?.names.into())
-}
-
-/// Volume and number of a file; NTFS counts how often it gave a number.
-pub fn file_id(path: &Path) -> io::Result<(u64, u64)> {
-    Ok(Object::open(path, Purpose::Looking)?.look()?.id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

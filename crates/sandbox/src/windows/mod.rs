@@ -72,8 +72,6 @@ mod trail;
 mod walls;
 
 pub use access::{Access, Grant};
-#[cfg(windows)]
-pub(crate) use disk::{count_names, file_id};
 pub use facts::WindowsFacts;
 pub use job::{CpuRate, JobLimits};
 pub use keep::{Keep, Kept};

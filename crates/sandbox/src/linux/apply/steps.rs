@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{self, DumpableBehavior, Signal};
 
 use super::{Sandbox, Trouble, confirmed, cut};
-use crate::host::Ids;
+use crate::core::host::Ids;
 use crate::linux::channel::{Seen, ToInit, ToLauncher};
 use crate::linux::mounts::{Closed, Root, keep_host_proc};
 use crate::linux::outlet::Outlet;

@@ -8,9 +8,9 @@ use super::held::Held;
 use super::limits::holds;
 use super::mount::own_path;
 use crate::linux::launch::at_step;
+use crate::linux::step::Plan;
 use crate::linux::step::Step;
 use crate::linux::supervise::Trouble;
-use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 
 /// Writes every limit before anything is in there.

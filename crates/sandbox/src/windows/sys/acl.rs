@@ -5,17 +5,16 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::fs::OpenOptionsExt;
-use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::{AsHandle, AsRawHandle};
 use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::Security::{
     DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, SetKernelObjectSecurity,
 };
-use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, GetFileInformationByHandle, GetFinalPathNameByHandleW,
-};
+use windows_sys::Win32::Storage::FileSystem::GetFinalPathNameByHandleW;
 
 use super::check;
+use crate::host_files::sys::information;
 use crate::windows::spread::{Kind, Look};
 
 const READ_ATTRIBUTES: u32 = 0x80;
@@ -70,20 +69,13 @@ impl Object {
     }
 
     pub fn look(&self) -> io::Result<Look> {
-        let mut info = BY_HANDLE_FILE_INFORMATION::default();
-        // SAFETY: fills one live structure; the handle is owned by `self`.
-        check(unsafe { GetFileInformationByHandle(self.0.as_raw_handle(), &raw mut info) })?;
-        let kind = match info.dwFileAttributes {
+        let info = information(self.0.as_handle())?;
+        let kind = match info.attributes {
             bits if bits & REPARSE_POINT != 0 => Kind::Link,
             bits if bits & DIRECTORY != 0 => Kind::Directory,
             _ => Kind::File,
         };
-        let number = u64::from(info.nFileIndexHigh) << 32 | u64::from(info.nFileIndexLow);
-        Ok(Look {
-            kind,
-            names: info.nNumberOfLinks,
-            id: (info.dwVolumeSerialNumber.into(), number),
-        })
+        Ok(Look { kind, names: info.names, id: (info.volume, info.number) })
     }
 
     /// Its security descriptor, as far as it is about access.
