@@ -15,8 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::linux::mounts::{Again, Root};
-use crate::linux::step::Plan;
-use crate::linux::step::Step;
+use crate::linux::step::{Plan, Step};
 use crate::linux::sys;
 
 /// How long a replacement may take.

@@ -14,12 +14,12 @@ use crate::core::host::Ids;
 use crate::error::Error;
 use crate::linux::connector::Connector;
 use crate::linux::gate::Gate;
+use crate::linux::inside::RESOLVER;
 use crate::linux::outlet::{Outlet, Refused};
 use crate::linux::outlets::Orders;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
-use crate::linux::step::Plan;
-use crate::linux::step::Step;
+use crate::linux::step::{Plan, Step};
 use crate::linux::{open_files, own_networks};
 use crate::notices::Notices;
 use crate::report::Answer;
@@ -153,10 +153,10 @@ impl Network {
         };
         for (outlet, socket) in sockets {
             match outlet {
-                Outlet::Datagrams(at) if at == network::RESOLVER => {
+                Outlet::Datagrams(at) if at == RESOLVER => {
                     broker.add_resolver(UdpSocket::from(socket))?;
                 }
-                Outlet::Listener(at) if at == network::RESOLVER => {
+                Outlet::Listener(at) if at == RESOLVER => {
                     broker.add_resolver_listener(TcpListener::from(socket))?;
                 }
                 Outlet::Listener(at) => broker.add_listener(at, socket.into())?,

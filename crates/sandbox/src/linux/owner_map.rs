@@ -15,9 +15,8 @@ use rustix::fs::{Gid, Uid};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::core::host::Ids;
-use crate::linux::plan::ROOT_BECOMES_OUTSIDE;
-use crate::linux::step::Plan;
-use crate::linux::step::Step;
+use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
+use crate::linux::step::{Plan, Step};
 use crate::linux::sys;
 
 /// The ids of the sandbox, and whose files are shown as theirs.

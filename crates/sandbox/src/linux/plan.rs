@@ -3,6 +3,7 @@
 //! Pure: no system call in here. This is the plan with user namespaces and a root of its own; a
 //! host that refuses them gets the one of `plain`.
 
+mod landlock;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -15,16 +16,11 @@ use crate::core::host::{Caller, Fact};
 use crate::core::plan::Intent;
 use crate::core::rlimit::Resource;
 use crate::linux::facts::LinuxFacts;
-use crate::linux::step::{NetworkNamespace, ProcView, Step};
-use crate::linux::step::{Plan, Planned};
-use crate::linux::{deny, landlock, protect, view};
+use crate::linux::inside::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
+use crate::linux::step::{NetworkNamespace, Plan, Planned, ProcView, Step};
+use crate::linux::{deny, protect, view};
 use crate::request::{HOME, Home, Request, Stdio};
 use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
-
-/// Inside, a run that root started is this ordinary user …
-pub const ROOT_BECOMES: u32 = 1000;
-/// … and outside it is an id that no account and no container range uses.
-pub const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
 
 /// Whether two plans differ in nothing that matters, so that the second would fail as well: in the cgroup, whose
 /// name is new each time.

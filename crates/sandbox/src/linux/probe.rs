@@ -10,9 +10,9 @@ use rustix::process::{getgid, getuid};
 
 use crate::core::host::{Caller, Fact, Ids, Rootless};
 use crate::linux::facts::{CgroupFacts, EntryKind, LinuxFacts, SystemEntry};
+use crate::linux::inside::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
-use crate::linux::plan::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::step::{Access, ProcView};
 use crate::linux::{plan, run_directory, sys};
 

@@ -8,8 +8,8 @@ use mcp_policy::NetworkMode;
 
 use crate::core::host::Rootless;
 use crate::linux::facts::{EntryKind, LinuxFacts, SystemEntry};
+use crate::linux::inside::RESOLVER;
 use crate::linux::landlock;
-use crate::linux::plan::network::RESOLVER;
 use crate::linux::step::{Access, Owner, ProcView, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 

@@ -127,7 +127,7 @@ fn open(path: PathBuf) -> Option<(Record, RunHandle)> {
     }
     let text = text(&path)?;
     let record: Record = serde_json::from_slice(text.split(|b| *b == b'\n').next()?).ok()?;
-    (record.id == id).then(|| (record, RunHandle { path }))
+    (record.id == id).then_some((record, RunHandle { path }))
 }
 
 fn text(path: &PathBuf) -> Option<Vec<u8>> {

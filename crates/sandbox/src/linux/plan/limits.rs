@@ -10,8 +10,7 @@ use crate::core::plan::Intent;
 use crate::core::rlimit::Resource;
 use crate::linux::cgroup::limits as files;
 use crate::linux::facts::LinuxFacts;
-use crate::linux::step::Planned;
-use crate::linux::step::Step;
+use crate::linux::step::{Planned, Step};
 use crate::request::Request;
 
 /// The launcher's part, before anything runs.

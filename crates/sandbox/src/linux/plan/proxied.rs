@@ -1,19 +1,15 @@
 //! Rules without a network namespace: TCP sockets only, each connected by the launcher to its own
 //! proxy, which carries what is allowed.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
 use mcp_policy::{NetworkMode, Protocol};
 
 use super::filter_arch;
 use crate::linux::facts::LinuxFacts;
+use crate::linux::inside::PROXY;
 use crate::linux::step::Step;
 use crate::plan::Intent;
 use crate::request::Request;
 use mcp_seccomp::Sockets;
-
-/// What proxy variables name. Nobody listens there: who connects to it is connected to the proxy.
-pub const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 18, 0, 53)), 3128);
 
 /// What a run that has no network namespace may do with sockets.
 pub fn sockets(request: &Request, facts: &LinuxFacts) -> Sockets {
