@@ -156,8 +156,8 @@ mod linux {
 mod macos {
     use super::*;
     pub use crate::macos::facts::MacFacts as Facts;
-    pub(crate) use crate::macos::line::{
-        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    pub(crate) use crate::macos::helper_link::{
+        HelperLink as Line, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::macos::plan::plan;
     pub use crate::macos::profile::is_visible;
@@ -173,15 +173,15 @@ mod macos {
 
     pub fn resolve(wish: Wish) -> Result<Request, Error> {
         let request = crate::unix::resolve::resolve(wish, crate::macos::stdio::inspect()?)?;
-        Ok(crate::macos::stored::as_stored(request))
+        Ok(crate::macos::on_disk_case::as_stored(request))
     }
 
-    pub use crate::macos::carrier::Claim;
+    pub use crate::macos::proxy_host::ProxyPort as Claim;
     pub use crate::macos::runs::RunHandle;
 
     /// Takes the port of the run's proxy, which its profile names.
     pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
-        crate::macos::carrier::claim(request, facts)
+        crate::macos::proxy_host::reserve_port(request, facts)
     }
 
     pub fn run(
@@ -218,8 +218,8 @@ mod macos {
 mod windows {
     use super::*;
     pub use crate::windows::facts::WindowsFacts as Facts;
-    pub(crate) use crate::windows::line::{
-        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    pub(crate) use crate::windows::helper_link::{
+        HelperLink as Line, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::windows::plan::{is_visible, plan};
     pub use crate::windows::runs::RunHandle;

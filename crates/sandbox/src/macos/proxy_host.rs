@@ -30,21 +30,21 @@ const NAME: &str = "mcp";
 const MOST_DESCRIPTORS: u64 = 10_240;
 
 /// A port that was taken for a run.
-pub struct Claim(Option<TcpListener>);
+pub struct ProxyPort(Option<TcpListener>);
 
 /// What a run with an allowlist needs of the host.
-pub fn claim(request: &Request, facts: &mut MacFacts) -> Claim {
+pub fn reserve_port(request: &Request, facts: &mut MacFacts) -> ProxyPort {
     let listener = match wants_proxy(request) {
         true => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok(),
         false => None,
     };
     let port = listener.as_ref().and_then(|listener| listener.local_addr().ok());
     facts.proxy = port.map(|at| at.port());
-    Claim(listener.filter(|_| facts.proxy.is_some()))
+    ProxyPort(listener.filter(|_| facts.proxy.is_some()))
 }
 
 /// A proxy that is ready to run.
-pub struct Carrier {
+pub struct ProxyHost {
     listener: TcpListener,
     login: Login,
     /// As a proxy's URL has it, password included.
@@ -53,13 +53,13 @@ pub struct Carrier {
     direct: bool,
 }
 
-impl Carrier {
+impl ProxyHost {
     /// `None` for a run without an allowlist.
     pub fn prepare(
         request: &Request,
-        Claim(listener): Claim,
+        ProxyPort(listener): ProxyPort,
         notices: Notices,
-    ) -> Result<Option<Carrier>, Error> {
+    ) -> Result<Option<ProxyHost>, Error> {
         let Some(listener) = listener else { return Ok(None) };
         let upstream = Upstream::read(|name| std::env::var(name).ok()).map_err(|bad| {
             Error::Input { what: bad.variable.to_owned(), why: bad.reason.to_owned() }
@@ -70,7 +70,7 @@ impl Carrier {
         let login = Login::new(NAME, &password)
             .ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
         let rules = request.policy.network.allow.iter();
-        Ok(Some(Carrier {
+        Ok(Some(ProxyHost {
             listener,
             login,
             place: format!("{NAME}:{password}@{at}"),

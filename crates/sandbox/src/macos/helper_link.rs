@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::core::wire::Heard;
-use crate::macos::{apply, sys};
+use crate::macos::{helper_main, sys};
 use crate::unix::relay::Pipe;
 
 /// The name a launcher is started under. Not a path: nobody gets it by accident.
@@ -40,14 +40,14 @@ pub fn is_caller_gone() -> bool {
 }
 
 /// One end of the socket.
-pub struct Line {
+pub struct HelperLink {
     socket: UnixStream,
     received: Vec<u8>,
 }
 
-impl Line {
-    fn new(socket: UnixStream) -> Line {
-        Line { socket, received: Vec::new() }
+impl HelperLink {
+    fn new(socket: UnixStream) -> HelperLink {
+        HelperLink { socket, received: Vec::new() }
     }
 
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
@@ -95,7 +95,7 @@ impl Line {
 /// The caller's grip on a launcher. Letting go of it ends the launcher, and the sandbox with it.
 pub struct Launcher {
     child: Child,
-    line: Line,
+    line: HelperLink,
     /// Held for its effect.
     _leash: OwnedFd,
     is_silent: bool,
@@ -117,7 +117,13 @@ impl Launcher {
         command.args([&theirs, &reader].map(|fd| fd.as_raw_fd().to_string()));
         sys::keep_open(&mut command, &[theirs.as_fd(), reader.as_fd()]);
         let child = command.spawn()?;
-        Ok(Launcher { child, line: Line::new(ours), _leash: leash, is_silent: false, ended: None })
+        Ok(Launcher {
+            child,
+            line: HelperLink::new(ours),
+            _leash: leash,
+            is_silent: false,
+            ended: None,
+        })
     }
 
     pub fn child(&mut self) -> &mut Child {
@@ -227,8 +233,8 @@ fn above_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
 
 /// In a program that was started as a launcher: the line to its caller, or why there is none. One
 /// that was started inside a sandbox becomes the command here.
-pub fn caller() -> Option<Result<Line, String>> {
-    apply::dispatch();
+pub fn caller() -> Option<Result<HelperLink, String>> {
+    helper_main::dispatch();
     let mut args = std::env::args_os();
     if args.next()? != MARK {
         return None;
@@ -236,7 +242,7 @@ pub fn caller() -> Option<Result<Line, String>> {
     Some(answer(args))
 }
 
-fn answer(mut args: impl Iterator<Item = OsString>) -> Result<Line, String> {
+fn answer(mut args: impl Iterator<Item = OsString>) -> Result<HelperLink, String> {
     if sys::is_privileged_start() {
         return Err("a program with more rights than its caller is no helper".to_owned());
     }
@@ -251,7 +257,7 @@ fn answer(mut args: impl Iterator<Item = OsString>) -> Result<Line, String> {
     if is_caller_gone() {
         return Err("the caller is gone".to_owned());
     }
-    Ok(Line::new(socket.into()))
+    Ok(HelperLink::new(socket.into()))
 }
 
 /// Nothing of ours runs before `dispatch`, and no library of the system starts threads.

@@ -9,17 +9,18 @@ use std::time::{Duration, Instant};
 
 use crate::plan::{Plan, Planned};
 use crate::report::{Answer, Evidence};
-use crate::windows::apply::MARK;
-use crate::windows::carrier::Carried;
-use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Task, Word};
-use crate::windows::entrance;
-use crate::windows::launch::{Trouble, at_step, code};
+use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Reply, Task};
+use crate::windows::confinement::Confinement;
+use crate::windows::helper_main::MARK;
+use crate::windows::launch::{RunError, at_step};
+use crate::windows::listen_relay;
 use crate::windows::own_program::{OwnProgram, Pipes};
+use crate::windows::proxy_host::RunningProxy;
 use crate::windows::step::{Act, Step};
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::port::Event;
 use crate::windows::sys::process::Mitigated;
-use crate::windows::walls::Walls;
+use crate::windows::win32;
 
 /// A helper that says nothing for so long has hung.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,10 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What was seen from inside, for each step that asks for it. The first that is not as planned is an error.
 pub fn look(
     plan: &Plan<Step>,
-    walls: &Walls,
-    carried: Option<&Carried>,
-) -> Result<Vec<Evidence>, Trouble> {
-    let tasks = tasks(plan, carried.and_then(Carried::port));
+    confinement: &Confinement,
+    running_proxy: Option<&RunningProxy>,
+) -> Result<Vec<Evidence>, RunError> {
+    let tasks = tasks(plan, running_proxy.and_then(RunningProxy::port));
     let Some(first) = tasks.first().map(|(step, _)| *step) else { return Ok(Vec::new()) };
     let step_of = |attempt: Attempt| {
         let wanted = Task::Refused(attempt);
@@ -43,35 +44,46 @@ pub fn look(
     drop(TcpStream::connect(("127.0.0.1", port)).and_then(|_| listener.accept())?);
     listener.set_nonblocking(true)?;
     let marker = format!("mcp marker {}\n", std::process::id());
-    let path = walls.scratch.join("marker");
+    let path = confinement.scratch.join("marker");
     std::fs::write(&path, &marker)?;
     // Ready to be inherited by whoever is not told which handles to inherit.
     let trap = Inheritable::of(&File::open(&path)?)?;
     let order = Order { tasks, launcher: std::process::id(), port, handle: trap.number(), marker };
-    let (doors, words) = (carried.map(Carried::doors).unwrap_or_default(), order.marker.clone());
+    let (targets, words) =
+        (running_proxy.map(RunningProxy::targets).unwrap_or_default(), order.marker.clone());
     let knock = move |is_over: &AtomicBool| {
-        let is_silent = |(_, at): &(u16, SocketAddr)| !entrance::is_answered(*at, &words, is_over);
-        doors.into_iter().find(is_silent).map(|(port, _)| port)
+        let is_silent =
+            |(_, at): &(u16, SocketAddr)| !listen_relay::is_answered(*at, &words, is_over);
+        targets.into_iter().find(is_silent).map(|(port, _)| port)
     };
-    let (word, mitigated, unheard) = ask(walls, &order, knock).map_err(|e| at_step(first, &e))?;
+    let (word, mitigated, unheard) =
+        ask(confinement, &order, knock).map_err(|e| at_step(first, &e))?;
     drop(trap);
     let seen = match word {
-        Some(Word::Ready(seen)) => seen,
-        Some(Word::Failed(failed)) => return Err(Trouble::Step(failed)),
+        Some(Reply::Ready(seen)) => seen,
+        Some(Reply::Failed(failed)) => return Err(RunError::Step(failed)),
         None => {
             let why = "our own program ended inside without an answer".to_owned();
-            return Err(Trouble::Step(Failed { step: first, errno: code::ACCESS_DENIED, why }));
+            return Err(RunError::Step(Failed {
+                step: first,
+                errno: win32::ERROR_ACCESS_DENIED,
+                why,
+            }));
         }
     };
     if listener.accept().is_ok() {
         let why = "was NOT refused: a connection from inside arrived".to_owned();
-        return Err(Trouble::Step(Failed { step: connect, errno: code::ACCESS_DENIED, why }));
+        return Err(RunError::Step(Failed {
+            step: connect,
+            errno: win32::ERROR_ACCESS_DENIED,
+            why,
+        }));
     }
     if let Some(port) = unheard.flatten() {
         let is_it = |planned: &Planned<Step>| planned.step == Step::Served { port };
         let step = plan.steps.iter().position(is_it).unwrap_or(first);
         let why = "its answer did not arrive at the launcher".to_owned();
-        return Err(Trouble::Step(Failed { step, errno: code::NOT_SUPPORTED, why }));
+        return Err(RunError::Step(Failed { step, errno: win32::ERROR_NOT_SUPPORTED, why }));
     }
     let mut evidence: Vec<Evidence> = seen
         .into_iter()
@@ -128,13 +140,13 @@ fn tasks(plan: &Plan<Step>, relay: Option<u16>) -> Vec<(usize, Task)> {
 /// Starts the helper, gives it its order and waits for its answer and its end. `None`: it gave none. Something can be
 /// done meanwhile, from when the helper says that it is ready for it; it is told when the helper is gone.
 pub fn ask<T: Send + 'static>(
-    walls: &Walls,
+    confinement: &Confinement,
     order: &Order,
     meanwhile: impl FnOnce(&AtomicBool) -> T + Send + 'static,
-) -> std::io::Result<(Option<Word>, Mitigated, Option<T>)> {
+) -> std::io::Result<(Option<Reply>, Mitigated, Option<T>)> {
     let own = OwnProgram::with(&[MARK.into()])?;
     let Pipes { inside, to: mut say, from: mut answer } = Pipes::make()?;
-    let suspended = own.start(walls, &inside).suspended()?;
+    let suspended = own.start(confinement, &inside).suspended()?;
     let mitigated = suspended.mitigated;
     let process = suspended.resume()?;
     drop(inside);
@@ -155,18 +167,20 @@ pub fn ask<T: Send + 'static>(
         process.ended(PATIENCE)?;
     }
     is_over.store(true, Ordering::Release);
-    forget(walls);
+    forget(confinement);
     let (text, done) = reader.join().unwrap_or_default();
     Ok((serde_json::from_slice(&text).ok(), mitigated, done))
 }
 
 /// What the job tells of the helper is not about the command.
-pub fn forget(walls: &Walls) {
+pub fn forget(confinement: &Confinement) {
     let until = Instant::now() + Duration::from_secs(1);
     while Instant::now() < until {
-        match walls.port.wait(Duration::from_millis(100)) {
+        match confinement.port.wait(Duration::from_millis(100)) {
             Ok(Some(Event::Empty)) | Err(_) => return,
-            Ok(None) if walls.job.counted().is_ok_and(|counted| counted.active == 0) => return,
+            Ok(None) if confinement.job.counted().is_ok_and(|counted| counted.active == 0) => {
+                return;
+            }
             Ok(_) => {}
         }
     }

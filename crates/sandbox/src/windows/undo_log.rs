@@ -10,19 +10,20 @@ use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
 
 use crate::windows::disk::Disk;
-use crate::windows::journal::{self, Made};
+use crate::windows::journal::{self, Change};
 use crate::windows::sys::container;
-use crate::windows::{access_list, spread};
+use crate::windows::win32::ERROR_NOT_FOUND;
+use crate::windows::{acl_apply, dacl};
 
-/// Deny all sharing.
+/// No other process can open the file.
 const EXCLUSIVE: u32 = 0;
 const ENDING: &str = "journal";
 
 /// Takes everything back when it is dropped.
-pub struct Trail {
+pub struct UndoLog {
     path: PathBuf,
     file: Option<File>,
-    made: Vec<Made>,
+    made: Vec<Change>,
 }
 
 /// Where journals and records are.
@@ -32,19 +33,19 @@ pub fn directory() -> PathBuf {
     local.unwrap_or_else(std::env::temp_dir).join("mcp").join("runs")
 }
 
-impl Trail {
-    pub fn begin(nonce: &str) -> io::Result<Trail> {
+impl UndoLog {
+    pub fn begin(nonce: &str) -> io::Result<UndoLog> {
         let directory = directory();
         fs::create_dir_all(&directory)?;
         sweep(&directory);
         let path = directory.join(nonce).with_extension(ENDING);
         let file =
             OpenOptions::new().write(true).create_new(true).share_mode(EXCLUSIVE).open(&path)?;
-        Ok(Trail { path, file: Some(file), made: Vec::new() })
+        Ok(UndoLog { path, file: Some(file), made: Vec::new() })
     }
 
     /// Before it is done: what is not written down is not taken back.
-    pub fn note(&mut self, made: Made) -> io::Result<()> {
+    pub fn note(&mut self, made: Change) -> io::Result<()> {
         if let (Some(file), Some(line)) = (&mut self.file, made.line()) {
             file.write_all(line.as_bytes())?;
             file.sync_data()?;
@@ -54,7 +55,7 @@ impl Trail {
     }
 }
 
-impl Drop for Trail {
+impl Drop for UndoLog {
     fn drop(&mut self) {
         let is_done = take_back(std::mem::take(&mut self.made));
         drop(self.file.take());
@@ -65,14 +66,14 @@ impl Drop for Trail {
 }
 
 /// Whether all of it is gone. What is not is tried again by the next run.
-fn take_back(made: Vec<Made>) -> bool {
+fn take_back(made: Vec<Change>) -> bool {
     let mut is_done = true;
-    for made in journal::backwards(made) {
+    for made in journal::in_undo_order(made) {
         let undone = match &made {
-            Made::Entry { sid, path } => withdraw(sid, path),
-            Made::Profile { name } if journal::is_own_profile(name) => container::remove(name),
-            Made::Scratch { at } if journal::is_own_directory(at) => fs::remove_dir_all(at),
-            Made::Profile { .. } | Made::Scratch { .. } => Ok(()),
+            Change::Entry { sid, path } => withdraw(sid, path),
+            Change::Profile { name } if journal::is_own_profile(name) => container::remove(name),
+            Change::RunDirectory { at } if journal::is_own_directory(at) => fs::remove_dir_all(at),
+            Change::Profile { .. } | Change::RunDirectory { .. } => Ok(()),
         };
         is_done &= match undone {
             Ok(()) => true,
@@ -85,20 +86,19 @@ fn take_back(made: Vec<Made>) -> bool {
 /// A journal names containers' SIDs and places on drives; of anything else there is no entry of ours.
 fn withdraw(sid: &str, path: &str) -> io::Result<()> {
     let nothing = || io::Error::from(io::ErrorKind::NotFound);
-    let is_ours = journal::is_of_one_container(sid);
-    let sid = access_list::sid(sid).filter(|_| is_ours).ok_or_else(nothing)?;
+    let is_ours = journal::is_app_container_sid(sid);
+    let sid = dacl::sid(sid).filter(|_| is_ours).ok_or_else(nothing)?;
     let path = WindowsPath::parse(path, Spelling::Resolved).map_err(|_| nothing())?;
-    spread::shut_out(&Disk, &sid, &path)
+    acl_apply::remove_aces(&Disk, &sid, &path)
 }
 
 /// Whether there is nothing to take back: it is gone, or was never ours to change.
-fn is_moot(made: &Made, error: &io::Error) -> bool {
-    const NOT_FOUND: i32 = 1168;
+fn is_moot(made: &Change, error: &io::Error) -> bool {
     let is_gone =
-        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(NOT_FOUND);
+        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ERROR_NOT_FOUND);
     let is_foreign =
         matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported);
-    is_gone || (is_foreign && !matches!(made, Made::Scratch { .. }))
+    is_gone || (is_foreign && !matches!(made, Change::RunDirectory { .. }))
 }
 
 /// Takes back what runs left whose launchers are gone.

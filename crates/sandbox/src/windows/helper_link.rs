@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::core::wire::Heard;
-use crate::windows::apply;
+use crate::windows::helper_main;
 use crate::windows::sys::console::{self, TERMINATE};
 use crate::windows::sys::handles::{self, Inheritable};
 use crate::windows::sys::process;
@@ -60,12 +60,12 @@ fn is_end(error: &io::Error) -> bool {
 }
 
 /// The launcher's end.
-pub struct Line {
+pub struct HelperLink {
     from: Option<File>,
     to: File,
 }
 
-impl Line {
+impl HelperLink {
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         send(&self.to, message)
     }
@@ -204,15 +204,15 @@ pub fn ending_signal(status: ExitStatus) -> Option<i32> {
 
 /// In a program that was started as a launcher: the line to its caller, or why there is none. One that was
 /// started for the inside of a sandbox does its work there and ends.
-pub fn caller() -> Option<Result<Line, String>> {
-    apply::dispatch();
+pub fn caller() -> Option<Result<HelperLink, String>> {
+    helper_main::dispatch();
     let mut args = std::env::args_os().skip(1);
     if args.next()? != MARK {
         return None;
     }
     let mut next = || handles::adopt(args.next()?.to_str()?.parse().ok()?).ok();
     match (next(), next()) {
-        (Some(from), Some(to)) => Some(Ok(Line { from: Some(from.into()), to: to.into() })),
+        (Some(from), Some(to)) => Some(Ok(HelperLink { from: Some(from.into()), to: to.into() })),
         _ => Some(Err("started by hand; it is for programs that use mcp_sandbox".to_owned())),
     }
 }

@@ -4,8 +4,9 @@ use mcp_policy::windows_path::Spelling;
 use proptest::prelude::*;
 
 use super::*;
-use crate::windows::access_list::tests::empty;
-use crate::windows::access_list::{Entry, INHERITED, sid};
+use crate::windows::dacl::tests::empty;
+use crate::windows::dacl::{Ace, INHERITED_ACE, sid};
+use crate::windows::win32::{DELETE, FILE_DELETE_CHILD, FILE_READ_DATA, FILE_WRITE_DATA};
 
 fn path(text: &str) -> WindowsPath {
     WindowsPath::parse(text, Spelling::Resolved).unwrap()
@@ -23,7 +24,7 @@ fn another() -> Vec<u8> {
 #[derive(Default)]
 struct Drive {
     paths: RefCell<Vec<(WindowsPath, usize)>>,
-    objects: RefCell<Vec<(Kind, List)>>,
+    objects: RefCell<Vec<(Kind, Dacl)>>,
 }
 
 impl Drive {
@@ -36,7 +37,7 @@ impl Drive {
         drive
     }
 
-    fn add(&self, at: &WindowsPath, kind: Kind, list: List) {
+    fn add(&self, at: &WindowsPath, kind: Kind, list: Dacl) {
         let mut objects = self.objects.borrow_mut();
         objects.push((kind, list));
         self.paths.borrow_mut().push((at.clone(), objects.len() - 1));
@@ -50,37 +51,41 @@ impl Drive {
 
     /// As the system does it: a new file inherits from the directory that it is made in.
     fn make(&self, text: &str) -> bool {
-        const ADD_FILE: u32 = 0x2;
+        const FILE_ADD_FILE: u32 = 0x2;
         let at = path(text);
-        let above = self.list(&self.open(&at.parent().unwrap()).unwrap()).unwrap();
-        if above.gives(&ours()) & ADD_FILE == 0 {
+        let above = self.dacl(&self.open(&at.parent().unwrap()).unwrap()).unwrap();
+        if above.granted_access(&ours()) & FILE_ADD_FILE == 0 {
             return false;
         }
         let mut list = empty();
-        if above.reaches_below(&ours()) {
-            list = list.with(&[Entry::allow(&ours(), Access::Write.mask(), INHERITED)]);
+        if above.is_inherited_by_children(&ours()) {
+            list = list.with(&[Ace::allow(&ours(), Access::Write.mask(), INHERITED_ACE)]);
         }
         self.add(&at, Kind::File, list);
         true
     }
 
-    fn gives(&self, text: &str, sid: &[u8]) -> u32 {
-        self.list(&self.open(&path(text)).unwrap()).unwrap().gives(sid)
+    fn granted_access(&self, text: &str, sid: &[u8]) -> u32 {
+        self.dacl(&self.open(&path(text)).unwrap()).unwrap().granted_access(sid)
     }
 
     fn reads(&self, text: &str) -> bool {
-        self.gives(text, &ours()) & 1 != 0
+        self.granted_access(text, &ours()) & FILE_READ_DATA != 0
     }
 
     fn writes(&self, text: &str) -> bool {
-        self.gives(text, &ours()) & 2 != 0
+        self.granted_access(text, &ours()) & FILE_WRITE_DATA != 0
     }
 
     /// By its own entry, or by that of the directory it is in.
     fn removes(&self, text: &str) -> bool {
         let above = path(text).parent().unwrap();
-        let above = self.open(&above).ok().map(|object| self.list(&object).unwrap().gives(&ours()));
-        self.gives(text, &ours()) & 0x1_0000 != 0 || above.unwrap_or_default() & 0x40 != 0
+        let above = self
+            .open(&above)
+            .ok()
+            .map(|object| self.dacl(&object).unwrap().granted_access(&ours()));
+        self.granted_access(text, &ours()) & DELETE != 0
+            || above.unwrap_or_default() & FILE_DELETE_CHILD != 0
     }
 }
 
@@ -93,22 +98,22 @@ impl Objects for Drive {
         found.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn look(&self, object: &usize) -> io::Result<Look> {
-        let names = self.paths.borrow().iter().filter(|(_, other)| other == object).count();
+    fn info(&self, object: &usize) -> io::Result<ObjectInfo> {
+        let links = self.paths.borrow().iter().filter(|(_, other)| other == object).count();
         let kind = self.objects.borrow()[*object].0;
-        Ok(Look { kind, names: names as u32, id: (1, *object as u64) })
+        Ok(ObjectInfo { kind, links: links as u32, id: (1, *object as u64) })
     }
 
-    fn list(&self, object: &usize) -> io::Result<List> {
+    fn dacl(&self, object: &usize) -> io::Result<Dacl> {
         Ok(self.objects.borrow()[*object].1.clone())
     }
 
-    fn write(&self, object: &usize, list: &List) -> io::Result<()> {
-        self.objects.borrow_mut()[*object].1 = list.clone();
+    fn set_dacl(&self, object: &usize, dacl: &Dacl) -> io::Result<()> {
+        self.objects.borrow_mut()[*object].1 = dacl.clone();
         Ok(())
     }
 
-    fn names(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
+    fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
         let paths = self.paths.borrow();
         let below = paths.iter().filter(|(own, _)| own.parent().as_ref() == Some(directory));
         Ok(below.filter_map(|(own, _)| own.file_name().map(str::to_owned)).collect())
@@ -131,13 +136,13 @@ fn project() -> Drive {
     ])
 }
 
-fn keeps() -> Vec<Keep> {
-    let keep = |text: &str, kept| Keep { path: path(text), kept };
+fn exclusions() -> Vec<Exclusion> {
+    let exclusion = |text: &str, kind| Exclusion { path: path(text), kind };
     vec![
-        keep(r"C:\P\.ENV", Kept::Closed),
-        keep(r"C:\p\keys", Kept::Closed),
-        keep(r"C:\p\.git", Kept::InPlace),
-        keep(r"C:\p\.git\hooks", Kept::ReadOnly),
+        exclusion(r"C:\P\.ENV", ExclusionKind::NoAccess),
+        exclusion(r"C:\p\keys", ExclusionKind::NoAccess),
+        exclusion(r"C:\p\.git", ExclusionKind::NoRename),
+        exclusion(r"C:\p\.git\hooks", ExclusionKind::ReadOnly),
     ]
 }
 
@@ -149,9 +154,9 @@ fn grant(access: Access) -> Grant {
 fn what_is_denied_is_closed_and_the_rest_open() {
     for access in [Access::Read, Access::Write] {
         let drive = project();
-        let_in(&drive, &ours(), &grant(access), &keeps()).unwrap();
+        add_aces(&drive, &ours(), &grant(access), &exclusions()).unwrap();
         for closed in [r"C:\p\.env", r"C:\p\keys", r"C:\p\keys\id"] {
-            assert_eq!(drive.gives(closed, &ours()), 0, "{closed}");
+            assert_eq!(drive.granted_access(closed, &ours()), 0, "{closed}");
         }
         for open in [r"C:\p", r"C:\p\main.rs", r"C:\p\src\lib.rs", r"C:\p\.git\HEAD"] {
             assert!(drive.reads(open), "{open}");
@@ -163,9 +168,9 @@ fn what_is_denied_is_closed_and_the_rest_open() {
 #[test]
 fn what_is_protected_can_be_read_and_neither_changed_nor_replaced() {
     let drive = project();
-    let_in(&drive, &ours(), &grant(Access::Write), &keeps()).unwrap();
-    for kept in [r"C:\p\.git\hooks", r"C:\p\.git\hooks\pre-commit"] {
-        assert!(drive.reads(kept) && !drive.writes(kept) && !drive.removes(kept), "{kept}");
+    add_aces(&drive, &ours(), &grant(Access::Write), &exclusions()).unwrap();
+    for path in [r"C:\p\.git\hooks", r"C:\p\.git\hooks\pre-commit"] {
+        assert!(drive.reads(path) && !drive.writes(path) && !drive.removes(path), "{path}");
     }
     assert!(!drive.make(r"C:\p\.git\hooks\post-commit"));
     for held in [r"C:\p\.git", r"C:\p\.env", r"C:\p\keys"] {
@@ -187,9 +192,9 @@ fn another_name_of_a_denied_file_is_closed_as_well() {
     drive.link(r"C:\p\src\deep", r"C:\p\keys\id");
     drive.link(r"C:\p\src\hook", r"C:\p\.git\hooks\pre-commit");
     drive.link(r"C:\p\src\free", r"C:\p\main.rs");
-    let_in(&drive, &ours(), &grant(Access::Write), &keeps()).unwrap();
+    add_aces(&drive, &ours(), &grant(Access::Write), &exclusions()).unwrap();
     for closed in [r"C:\p\src\alias", r"C:\p\src\deep", r"C:\p\.env", r"C:\p\keys\id"] {
-        assert_eq!(drive.gives(closed, &ours()), 0, "{closed}");
+        assert_eq!(drive.granted_access(closed, &ours()), 0, "{closed}");
     }
     assert!(drive.reads(r"C:\p\src\hook") && !drive.writes(r"C:\p\src\hook"));
     assert!(drive.writes(r"C:\p\src\free"));
@@ -198,12 +203,12 @@ fn another_name_of_a_denied_file_is_closed_as_well() {
 #[test]
 fn a_run_beside_it_changes_nothing_for_the_first() {
     let drive = project();
-    let_in(&drive, &ours(), &grant(Access::Write), &keeps()).unwrap();
+    add_aces(&drive, &ours(), &grant(Access::Write), &exclusions()).unwrap();
     let before = drive.objects.borrow().clone();
-    let_in(&drive, &another(), &grant(Access::Write), &[]).unwrap();
-    assert!(drive.gives(r"C:\p\.env", &another()) != 0, "the other one has no such rule");
-    assert_eq!(drive.gives(r"C:\p\.env", &ours()), 0);
-    shut_out(&drive, &another(), &path(r"C:\p")).unwrap();
+    add_aces(&drive, &another(), &grant(Access::Write), &[]).unwrap();
+    assert!(drive.granted_access(r"C:\p\.env", &another()) != 0, "the other one has no such rule");
+    assert_eq!(drive.granted_access(r"C:\p\.env", &ours()), 0);
+    remove_aces(&drive, &another(), &path(r"C:\p")).unwrap();
     assert_eq!(*drive.objects.borrow(), before);
 }
 
@@ -211,49 +216,49 @@ fn a_run_beside_it_changes_nothing_for_the_first() {
 fn nothing_is_left_not_even_on_what_was_made_meanwhile() {
     let drive = project();
     let before = drive.objects.borrow().clone();
-    let_in(&drive, &ours(), &grant(Access::Write), &keeps()).unwrap();
+    add_aces(&drive, &ours(), &grant(Access::Write), &exclusions()).unwrap();
     assert!(drive.make(r"C:\p\src\new"));
-    shut_out(&drive, &ours(), &path(r"C:\p")).unwrap();
-    assert_eq!(drive.gives(r"C:\p\src\new", &ours()), 0);
+    remove_aces(&drive, &ours(), &path(r"C:\p")).unwrap();
+    assert_eq!(drive.granted_access(r"C:\p\src\new", &ours()), 0);
     assert_eq!(drive.objects.borrow()[..before.len()], before);
 }
 
 #[test]
 fn only_attributes_go_no_deeper() {
     let drive = project();
-    let_in(&drive, &ours(), &grant(Access::Attributes), &[]).unwrap();
-    assert_eq!(drive.gives(r"C:\p", &ours()), Access::Attributes.mask());
-    assert_eq!(drive.gives(r"C:\p\main.rs", &ours()), 0);
+    add_aces(&drive, &ours(), &grant(Access::Attributes), &[]).unwrap();
+    assert_eq!(drive.granted_access(r"C:\p", &ours()), Access::Attributes.mask());
+    assert_eq!(drive.granted_access(r"C:\p\main.rs", &ours()), 0);
 }
 
 #[test]
 fn links_are_not_followed() {
     let drive = project();
-    drive.add(&path(r"C:\p\junction"), Kind::Link, empty());
+    drive.add(&path(r"C:\p\junction"), Kind::ReparsePoint, empty());
     drive.add(&path(r"C:\p\junction\secret"), Kind::File, empty());
-    let_in(&drive, &ours(), &grant(Access::Write), &[]).unwrap();
-    assert_eq!(drive.gives(r"C:\p\junction\secret", &ours()), 0);
+    add_aces(&drive, &ours(), &grant(Access::Write), &[]).unwrap();
+    assert_eq!(drive.granted_access(r"C:\p\junction\secret", &ours()), 0);
 }
 
 proptest! {
-    /// Whatever is kept where: closed is closed, read-only is not written, and the rest is open.
+    /// For any exclusions: a denied path has no access, a read-only one cannot be written, the rest is open.
     #[test]
-    fn kept_is_kept(kept in prop::collection::vec((0usize..9, 0usize..3), 0..5)) {
+    fn exclusions_hold(chosen in prop::collection::vec((0usize..9, 0usize..3), 0..5)) {
         let drive = project();
         let all: Vec<WindowsPath> = drive.paths.borrow().iter().map(|(path, _)| path.clone()).collect();
-        let keeps: Vec<Keep> = kept.into_iter().map(|(at, kind)| Keep {
+        let exclusions: Vec<Exclusion> = chosen.into_iter().map(|(at, kind)| Exclusion {
             path: all[at + 1].clone(),
-            kept: [Kept::Closed, Kept::ReadOnly, Kept::InPlace][kind],
+            kind: [ExclusionKind::NoAccess, ExclusionKind::ReadOnly, ExclusionKind::NoRename][kind],
         }).collect();
-        let_in(&drive, &ours(), &grant(Access::Write), &keeps).unwrap();
+        add_aces(&drive, &ours(), &grant(Access::Write), &exclusions).unwrap();
         for path in &all {
-            let over = |kept| keeps.iter().any(|k| k.kept == kept && path.is_within(&k.path));
+            let over = |kind| exclusions.iter().any(|k| k.kind == kind && path.is_within(&k.path));
             let text = path.to_string();
-            prop_assert_eq!(drive.reads(&text), !over(Kept::Closed), "{} {:?}", text, keeps);
-            let written = !over(Kept::Closed) && !over(Kept::ReadOnly);
-            prop_assert_eq!(drive.writes(&text), written, "{} {:?}", text, keeps);
-            if keeps.iter().any(|keep| keep.path.is_within(path)) {
-                prop_assert!(!drive.removes(&text), "{} {:?}", text, keeps);
+            prop_assert_eq!(drive.reads(&text), !over(ExclusionKind::NoAccess), "{} {:?}", text, exclusions);
+            let written = !over(ExclusionKind::NoAccess) && !over(ExclusionKind::ReadOnly);
+            prop_assert_eq!(drive.writes(&text), written, "{} {:?}", text, exclusions);
+            if exclusions.iter().any(|exclusion| exclusion.path.is_within(path)) {
+                prop_assert!(!drive.removes(&text), "{} {:?}", text, exclusions);
             }
         }
     }

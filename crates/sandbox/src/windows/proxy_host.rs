@@ -1,5 +1,5 @@
 //! The launcher's side of the relays: the broker as a proxy on a port of the loopback, and what leads there from
-//! the container's pipes, and the other way round ([`entrance`]). It judges by the same rules as the transparent
+//! the container's pipes, and the other way round ([`listen_relay`]). It judges by the same rules as the transparent
 //! network of Linux.
 //!
 //! Other programs of the machine can connect to the broker's port too, so it wants a password that is new in each
@@ -16,13 +16,13 @@ use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::request::Request;
-use crate::windows::entrance::{self, Doors, Entrance};
-use crate::windows::launch::{Trouble, at_step};
-use crate::windows::outlet::MARK;
+use crate::windows::confinement::Confinement;
+use crate::windows::launch::{RunError, at_step};
+use crate::windows::listen_relay::{self, ListenRelay, ListenTargets};
+use crate::windows::relay_main::MARK;
 use crate::windows::relay_process::Relay;
 use crate::windows::step::Step;
 use crate::windows::sys::{adapters, random};
-use crate::windows::walls::Walls;
 use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{Broker, Callers, Handle, Journal, Meter, NameServers, NetworkUse, Setup};
 use mcp_net::junction::{Door, Over};
@@ -42,15 +42,15 @@ fn name_servers() -> Vec<Server> {
 }
 
 /// A broker that is ready to run.
-pub struct Carrier {
-    way_out: Option<WayOut>,
+pub struct ProxyHost {
+    outbound: Option<OutboundRelay>,
     /// Steps of the plan, and the ports inside that they are for.
-    ways_in: Vec<(usize, u16)>,
+    listen_ports: Vec<(usize, u16)>,
     setup: Setup,
 }
 
 /// What leads out of the container.
-struct WayOut {
+struct OutboundRelay {
     /// The number of the plan's step.
     step: usize,
     login: Login,
@@ -58,24 +58,24 @@ struct WayOut {
     direct: bool,
 }
 
-impl Carrier {
+impl ProxyHost {
     /// `None` for a run without a relay.
     pub fn prepare(
         plan: &Plan<Step>,
         request: &Request,
         notices: Notices,
-    ) -> Result<Option<Carrier>, Error> {
-        let way_out = plan.steps.iter().position(|planned| planned.step == Step::Relay);
-        let ways_in: Vec<(usize, u16)> = plan
+    ) -> Result<Option<ProxyHost>, Error> {
+        let outbound = plan.steps.iter().position(|planned| planned.step == Step::Relay);
+        let listen_ports: Vec<(usize, u16)> = plan
             .steps
             .iter()
             .enumerate()
             .filter_map(|(step, planned)| match planned.step {
-                Step::Entrance { port } => Some((step, port)),
+                Step::ListenRelay { port } => Some((step, port)),
                 _ => None,
             })
             .collect();
-        if way_out.is_none() && ways_in.is_empty() {
+        if outbound.is_none() && listen_ports.is_empty() {
             return Ok(None);
         }
         let upstream = Upstream::read(|name| std::env::var(name).ok()).map_err(|bad| {
@@ -83,13 +83,14 @@ impl Carrier {
         })?;
         let direct = upstream.is_direct();
         let failed = |source| Error::Io { doing: "make the proxy ready".to_owned(), source };
-        let way_out = way_out.map(|step| WayOut::new(step, direct)).transpose().map_err(failed)?;
-        let listeners = match ways_in.is_empty() {
+        let outbound =
+            outbound.map(|step| OutboundRelay::new(step, direct)).transpose().map_err(failed)?;
+        let listeners = match listen_ports.is_empty() {
             true => Vec::new(),
-            false => entrance::claim(request)?,
+            false => listen_relay::reserve_ports(request)?,
         };
         let mut tell = notices.teller();
-        for (_, port) in &ways_in {
+        for (_, port) in &listen_ports {
             tell(&format!(
                 "port {port} of the command is reached at localhost:{port}, which is [::1]:{port} here"
             ));
@@ -104,58 +105,60 @@ impl Carrier {
             journal: Journal::new(tell),
             memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
-        Ok(Some(Carrier { way_out, ways_in, setup }))
+        Ok(Some(ProxyHost { outbound, listen_ports, setup }))
     }
 
     /// What is carried is told to this as it is counted.
-    pub fn metered(self, meter: Option<Meter>) -> Carrier {
+    pub fn metered(self, meter: Option<Meter>) -> ProxyHost {
         let journal = self.setup.journal.metered(meter);
-        Carrier { setup: Setup { journal, ..self.setup }, ..self }
+        ProxyHost { setup: Setup { journal, ..self.setup }, ..self }
     }
 
     /// Starts the relays behind the walls, and the broker.
-    pub fn start(self, walls: &Walls) -> Result<Carried, Trouble> {
-        let Carrier { way_out, ways_in, setup } = self;
-        let first = way_out.as_ref().map(|way| way.step).or(ways_in.first().map(|(step, _)| *step));
-        let mut entrances = Vec::new();
-        for (step, port) in ways_in {
-            entrances.push(Entrance::open(step, port, walls).map_err(|e| at_step(step, &e))?);
+    pub fn start(self, confinement: &Confinement) -> Result<RunningProxy, RunError> {
+        let ProxyHost { outbound, listen_ports, setup } = self;
+        let first =
+            outbound.as_ref().map(|way| way.step).or(listen_ports.first().map(|(step, _)| *step));
+        let mut listen_relays = Vec::new();
+        for (step, port) in listen_ports {
+            listen_relays
+                .push(ListenRelay::open(step, port, confinement).map_err(|e| at_step(step, &e))?);
         }
-        let doors = Doors(entrances.iter().map(Entrance::door).collect());
+        let targets = ListenTargets(listen_relays.iter().map(ListenRelay::door).collect());
         let step = first.unwrap_or_default();
-        let (way_out, broker) =
-            try_start(way_out, walls, (setup, doors)).map_err(|e| at_step(step, &e))?;
-        Ok(Carried { way_out, entrances, broker: Some(broker) })
+        let (outbound, broker) =
+            try_start(outbound, confinement, (setup, targets)).map_err(|e| at_step(step, &e))?;
+        Ok(RunningProxy { outbound, listen_relays, broker: Some(broker) })
     }
 }
 
-impl WayOut {
-    fn new(step: usize, direct: bool) -> io::Result<WayOut> {
+impl OutboundRelay {
+    fn new(step: usize, direct: bool) -> io::Result<OutboundRelay> {
         let password: String = random::bytes()?.iter().map(|byte| format!("{byte:02x}")).collect();
         let login = Login::new(NAME, &password).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(WayOut { step, login, password, direct })
+        Ok(OutboundRelay { step, login, password, direct })
     }
 }
 
 fn try_start(
-    way_out: Option<WayOut>,
-    walls: &Walls,
-    (setup, doors): (Setup, Doors),
-) -> io::Result<(Option<Outward>, Handle)> {
-    let mut broker = Broker::new(setup, Box::new(doors), DESCRIPTORS)?;
-    let Some(WayOut { step, login, password, direct }) = way_out else {
+    outbound: Option<OutboundRelay>,
+    confinement: &Confinement,
+    (setup, targets): (Setup, ListenTargets),
+) -> io::Result<(Option<RunningOutbound>, Handle)> {
+    let mut broker = Broker::new(setup, Box::new(targets), DESCRIPTORS)?;
+    let Some(OutboundRelay { step, login, password, direct }) = outbound else {
         return Ok((None, broker.start()?));
     };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let front = listener.local_addr()?;
-    let relay = Relay::start(walls, &[MARK.into()], Door::To(front))?;
+    let relay = Relay::start(confinement, &[MARK.into()], Door::To(front))?;
     broker.add_front(listener, Callers::Holders(login))?;
     let place = format!("{NAME}:{password}@127.0.0.1:{}", relay.port);
-    Ok((Some(Outward { step, relay, place, direct }), broker.start()?))
+    Ok((Some(RunningOutbound { step, relay, place, direct }), broker.start()?))
 }
 
 /// A way out at work.
-struct Outward {
+struct RunningOutbound {
     step: usize,
     relay: Relay,
     /// As a proxy's URL has it, password included.
@@ -164,38 +167,38 @@ struct Outward {
 }
 
 /// Relays and a broker at work. Dropping it ends them.
-pub struct Carried {
-    way_out: Option<Outward>,
-    entrances: Vec<Entrance>,
+pub struct RunningProxy {
+    outbound: Option<RunningOutbound>,
+    listen_relays: Vec<ListenRelay>,
     broker: Option<Handle>,
 }
 
-impl Carried {
+impl RunningProxy {
     /// Where the relay that leads out listens, inside.
     pub fn port(&self) -> Option<u16> {
-        self.way_out.as_ref().map(|way| way.relay.port)
+        self.outbound.as_ref().map(|way| way.relay.port)
     }
 
     /// Ports inside, and where they are led to.
-    pub fn doors(&self) -> Vec<(u16, SocketAddr)> {
-        self.entrances.iter().map(Entrance::door).collect()
+    pub fn targets(&self) -> Vec<(u16, SocketAddr)> {
+        self.listen_relays.iter().map(ListenRelay::door).collect()
     }
 
     /// For the command's environment, and nobody else's.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
-        self.way_out.as_ref().map(|way| variables(&way.place)).unwrap_or_default()
+        self.outbound.as_ref().map(|way| variables(&way.place)).unwrap_or_default()
     }
 
     /// Ends it, and tells what it has carried.
     pub fn finish(mut self, evidence: &mut Vec<Evidence>) -> NetworkUse {
-        for entrance in &mut self.entrances {
-            let answer = match entrance.close() {
+        for listen_relay in &mut self.listen_relays {
+            let answer = match listen_relay.close() {
                 Some(Over::Violated(_)) => Answer::Less(TAKEN_OVER.to_owned()),
                 _ => Answer::Confirmed(String::new()),
             };
-            evidence.push(Evidence { step: entrance.step, answer });
+            evidence.push(Evidence { step: listen_relay.step, answer });
         }
-        if let Some(way) = &mut self.way_out {
+        if let Some(way) = &mut self.outbound {
             let answer = match (way.relay.stop(), way.direct) {
                 (Some(Over::Violated(_)), _) => Answer::Less(TAKEN_OVER.to_owned()),
                 (_, false) => Answer::Less(

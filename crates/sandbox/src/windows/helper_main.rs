@@ -9,9 +9,14 @@ use std::path::Path;
 use std::process::exit;
 use std::time::Duration;
 
-use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Task, Word};
-use crate::windows::sys::{console, handles, process, pty, token};
-use crate::windows::{entrance, outlet};
+use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Reply, Task};
+use crate::windows::sys::{acl, console, handles, process, pty, token};
+use crate::windows::win32::{
+    DELETE, ERROR_ACCESS_DENIED, ERROR_CHILD_PROCESS_BLOCKED, ERROR_NOT_ENOUGH_QUOTA,
+    ERROR_NOT_SUPPORTED, FILE_APPEND_DATA, FILE_READ_DATA, FILE_WRITE_ATTRIBUTES, FILE_WRITE_DATA,
+    WRITE_DAC, WRITE_OWNER,
+};
+use crate::windows::{listen_relay, relay_main};
 
 /// The first argument of a helper.
 pub const MARK: &str = "mcp-sandbox-inside";
@@ -28,9 +33,9 @@ pub fn dispatch() {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(first) if first == MARK => inside(),
-        Some(first) if first == outlet::MARK => outlet::serve(),
-        Some(first) if first == outlet::MARK_IN => {
-            outlet::serve_in(args.next().and_then(|word| word.to_str()?.parse().ok()))
+        Some(first) if first == relay_main::MARK => relay_main::serve(),
+        Some(first) if first == relay_main::MARK_IN => {
+            relay_main::serve_in(args.next().and_then(|word| word.to_str()?.parse().ok()))
         }
         Some(first) if first == BREAK_MARK => {
             let process = args.next().and_then(|word| word.to_str()?.parse().ok());
@@ -65,8 +70,8 @@ fn inside() -> ! {
         let _ = stdout.write_all(READY).and_then(|()| stdout.flush());
     }
     let word = match carry_out(&order, &servers) {
-        Ok(seen) => Word::Ready(seen),
-        Err(failed) => Word::Failed(failed),
+        Ok(seen) => Reply::Ready(seen),
+        Err(failed) => Reply::Failed(failed),
     };
     let answer = serde_json::to_vec(&word).unwrap_or_default();
     let said = stdout.write_all(&answer).and_then(|()| stdout.flush());
@@ -82,16 +87,16 @@ impl Servers {
             Task::Served(port) => Some(*port),
             _ => None,
         });
-        Servers(ports.map(|port| (port, entrance::listen(port))).collect())
+        Servers(ports.map(|port| (port, listen_relay::listen(port))).collect())
     }
 
     fn has_all(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|(_, server)| server.is_ok())
     }
 
-    fn is_served(&self, port: u16, word: &str) -> Result<String, Trouble> {
+    fn is_served(&self, port: u16, word: &str) -> Result<String, StepError> {
         let served = match self.0.iter().find(|(own, _)| *own == port) {
-            Some((_, Ok(server))) => entrance::serve_once(server, word),
+            Some((_, Ok(server))) => listen_relay::serve_once(server, word),
             Some((_, Err(e))) => {
                 let why = format!(
                     "127.0.0.1:{port} cannot be had ({e}): a container shares the ports of this machine, so choose \
@@ -114,7 +119,7 @@ fn carry_out(order: &Order, servers: &Servers) -> Result<Vec<(usize, String)>, F
         let done = match task {
             Task::Refused(attempt) => is_refused(attempt, order),
             Task::Allowed(directory) => is_allowed(Path::new(directory)),
-            Task::Reached(port) => outlet::is_reached(*port),
+            Task::Reached(port) => relay_main::is_reached(*port),
             Task::Served(port) => servers.is_served(*port, &order.marker),
             Task::Identity => is_diminished(),
         };
@@ -126,21 +131,18 @@ fn carry_out(order: &Order, servers: &Servers) -> Result<Vec<(usize, String)>, F
     Ok(seen)
 }
 
-pub type Trouble = (i32, String);
-
-const ACCESS_DENIED: i32 = 5;
-const NOT_SUPPORTED: i32 = 50;
+pub type StepError = (i32, String);
 
 pub fn number(error: &io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(NOT_SUPPORTED)
+    error.raw_os_error().unwrap_or(ERROR_NOT_SUPPORTED)
 }
 
 /// Done all the same: the walls are not what was asked for.
 const NOT_REFUSED: &str = "was NOT refused: the sandbox does not hold";
 
-fn is_refused(attempt: &Attempt, order: &Order) -> Result<String, Trouble> {
+fn is_refused(attempt: &Attempt, order: &Order) -> Result<String, StepError> {
     match tried(attempt, order) {
-        Ok(()) => Err((ACCESS_DENIED, NOT_REFUSED.to_owned())),
+        Ok(()) => Err((ERROR_ACCESS_DENIED, NOT_REFUSED.to_owned())),
         Err(e) if is_refusal(attempt, &e) => Ok(format!("tried to {}: refused", words(attempt))),
         // Failed for another reason, which proves nothing.
         Err(e) => Err((number(&e), format!("could not be tried: {e}"))),
@@ -148,8 +150,6 @@ fn is_refused(attempt: &Attempt, order: &Order) -> Result<String, Trouble> {
 }
 
 fn is_refusal(attempt: &Attempt, error: &io::Error) -> bool {
-    const NOT_ENOUGH_QUOTA: i32 = 1816;
-    const CHILD_BLOCKED: i32 = 367;
     let kind = error.kind();
     match attempt {
         // Packets that are dropped in silence are refused as well; the launcher sees that none arrived.
@@ -161,7 +161,10 @@ fn is_refusal(attempt: &Attempt, error: &io::Error) -> bool {
                 | io::ErrorKind::NetworkUnreachable
                 | io::ErrorKind::HostUnreachable
         ),
-        Attempt::Spawn => [ACCESS_DENIED, NOT_ENOUGH_QUOTA, CHILD_BLOCKED].contains(&number(error)),
+        Attempt::Spawn => {
+            [ERROR_ACCESS_DENIED, ERROR_NOT_ENOUGH_QUOTA, ERROR_CHILD_PROCESS_BLOCKED]
+                .contains(&number(error))
+        }
         Attempt::Inherit | Attempt::Allocate(_) => true,
         // What is not there any more cannot be had either.
         Attempt::Open(..) => {
@@ -209,12 +212,9 @@ fn tried(attempt: &Attempt, order: &Order) -> io::Result<()> {
 
 /// With one right after the other: it is enough for an attack to get one of them.
 fn open(purpose: Purpose, path: &str) -> io::Result<()> {
-    const ITSELF: u32 = 0x200_0000 | 0x20_0000;
-    const READ: &[u32] = &[0x1];
-    // Data, appending, attributes.
-    const WRITE: &[u32] = &[0x2, 0x4, 0x100];
-    // Removal, the access list, the owner.
-    const TAKE: &[u32] = &[0x1_0000, 0x4_0000, 0x8_0000];
+    const READ: &[u32] = &[FILE_READ_DATA];
+    const WRITE: &[u32] = &[FILE_WRITE_DATA, FILE_APPEND_DATA, FILE_WRITE_ATTRIBUTES];
+    const TAKE: &[u32] = &[DELETE, WRITE_DAC, WRITE_OWNER];
     let rights: &[&[u32]] = match purpose {
         Purpose::Anything => &[READ, WRITE, TAKE],
         Purpose::Changing => &[WRITE, TAKE],
@@ -222,7 +222,7 @@ fn open(purpose: Purpose, path: &str) -> io::Result<()> {
     };
     let mut refused = io::Error::from(io::ErrorKind::PermissionDenied);
     for right in rights.iter().copied().flatten() {
-        let opened = OpenOptions::new().access_mode(*right).custom_flags(ITSELF).open(path);
+        let opened = OpenOptions::new().access_mode(*right).custom_flags(acl::FLAGS).open(path);
         match opened {
             Ok(_) => return Ok(()),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
@@ -240,7 +240,7 @@ fn allocate(bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn is_allowed(directory: &Path) -> Result<String, Trouble> {
+fn is_allowed(directory: &Path) -> Result<String, StepError> {
     let path = directory.join(".mcp-allowed");
     let made = File::create_new(&path).and_then(|file| {
         drop(file);
@@ -252,9 +252,9 @@ fn is_allowed(directory: &Path) -> Result<String, Trouble> {
     }
 }
 
-fn is_diminished() -> Result<String, Trouble> {
+fn is_diminished() -> Result<String, StepError> {
     let identity = token::identity().map_err(|e| (number(&e), String::new()))?;
-    let fail = |why: String| Err((ACCESS_DENIED, why));
+    let fail = |why: String| Err((ERROR_ACCESS_DENIED, why));
     if !identity.is_container {
         return fail("the process is in no container".to_owned());
     }

@@ -10,14 +10,14 @@ use crate::core::run_record::RunId;
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::windows::access::{Access, Grant};
-use crate::windows::access_list;
+use crate::windows::acl_apply;
 use crate::windows::channel::Failed;
+use crate::windows::dacl;
 use crate::windows::disk::{self, Disk};
+use crate::windows::exclusion::Exclusion;
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
-use crate::windows::journal::Made;
-use crate::windows::keep::Keep;
-use crate::windows::launch::{Trouble, at_step, code};
-use crate::windows::spread;
+use crate::windows::journal::Change;
+use crate::windows::launch::{RunError, at_step};
 use crate::windows::step::{Integrity, Step};
 use crate::windows::sys::container::Container;
 use crate::windows::sys::handles::Inheritable;
@@ -26,11 +26,12 @@ use crate::windows::sys::port::Port;
 use crate::windows::sys::process::{Children, Start};
 use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::Token;
-use crate::windows::trail::Trail;
+use crate::windows::undo_log::UndoLog;
+use crate::windows::win32::{self, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE};
 use crate::windows::{probe, runs};
 
 // In this order when dropped: what is inside first, then what it was let at.
-pub struct Walls {
+pub struct Confinement {
     /// The name under which the job is found.
     pub run: RunId,
     pub job: Job,
@@ -39,63 +40,67 @@ pub struct Walls {
     pub container: Option<Container>,
     pub children: Children,
     /// What the command's job has that another one inside needs as well.
-    fence: Fence,
+    job_settings: JobSettings,
     pub evidence: Vec<Evidence>,
     /// The run's private directory.
     pub scratch: PathBuf,
-    keeps: Vec<Keep>,
-    trail: Option<Trail>,
+    exclusions: Vec<Exclusion>,
+    undo_log: Option<UndoLog>,
 }
 
-impl Walls {
-    pub fn build(plan: &Plan<Step>) -> Result<Walls, Trouble> {
+impl Confinement {
+    pub fn build(plan: &Plan<Step>) -> Result<Confinement, RunError> {
         let (run, job) = runs::new_job()?;
-        let mut walls = Walls {
+        let mut confinement = Confinement {
             run,
             job,
             port: Port::new()?,
             token: None,
             container: None,
             children: Children::Allowed,
-            fence: Fence::default(),
+            job_settings: JobSettings::default(),
             evidence: Vec::new(),
             scratch: PathBuf::new(),
-            keeps: Vec::new(),
-            trail: None,
+            exclusions: Vec::new(),
+            undo_log: None,
         };
         for (step, planned) in plan.steps.iter().enumerate() {
-            let built = walls.add(&planned.step);
+            let built = confinement.add(&planned.step);
             match built {
                 Ok(None) => {}
-                Ok(Some(answer)) => walls.evidence.push(Evidence { step, answer }),
-                Err(Refused::Io(error)) => return Err(at_step(step, &error)),
-                Err(Refused::Reads(why)) => {
-                    return Err(Trouble::Step(Failed { step, errno: code::NOT_SUPPORTED, why }));
+                Ok(Some(answer)) => confinement.evidence.push(Evidence { step, answer }),
+                Err(SetupError::Io(error)) => return Err(at_step(step, &error)),
+                Err(SetupError::Mismatch(why)) => {
+                    return Err(RunError::Step(Failed {
+                        step,
+                        errno: win32::ERROR_NOT_SUPPORTED,
+                        why,
+                    }));
                 }
             }
         }
-        Ok(walls)
+        Ok(confinement)
     }
 
-    fn add(&mut self, step: &Step) -> Result<Option<Answer>, Refused> {
+    fn add(&mut self, step: &Step) -> Result<Option<Answer>, SetupError> {
         let seen = |text: &str| Ok(Some(Answer::Confirmed(text.to_owned())));
         match step {
-            Step::Scratch { at } => self.scratch(Path::new(&at.to_string())).map(Some),
+            Step::RunDirectory { at } => self.scratch(Path::new(&at.to_string())).map(Some),
             Step::Text { at, text } => {
                 fs::write(at.to_string(), text)?;
                 Ok(None)
             }
             Step::Job { limits } => {
                 self.job.report_to(&self.port)?;
-                self.fence.user_time = limits.user_time;
+                self.job_settings.user_time = limits.user_time;
                 bound(&self.job, *limits).map(Some)
             }
             Step::CpuRate { rate } => {
-                self.fence.rate = Some(*rate);
+                self.job_settings.rate = Some(*rate);
                 cap(&self.job, *rate).map(Some)
             }
             Step::Ui => {
-                self.fence.ui = Some(UI_RESTRICTIONS);
+                self.job_settings.ui = Some(UI_RESTRICTIONS);
                 restrict(&self.job, UI_RESTRICTIONS).map(Some)
             }
             Step::Token { integrity } => {
@@ -107,14 +112,14 @@ impl Walls {
                 seen("")
             }
             Step::Container { profile, network } => {
-                self.note(Made::Profile { name: profile.clone() })?;
+                self.note(Change::Profile { name: profile.clone() })?;
                 let container = Container::make(profile, *network)?;
                 let text = container.sid.to_string();
                 self.container = Some(container);
                 seen(&text)
             }
-            Step::Keep { keep } => {
-                self.keeps.push(keep.clone());
+            Step::Exclusion { exclusion } => {
+                self.exclusions.push(exclusion.clone());
                 seen("")
             }
             Step::Grant { grant } => self.grant(grant).map(Some),
@@ -123,7 +128,7 @@ impl Walls {
                 seen("")
             }
             Step::Relay
-            | Step::Entrance { .. }
+            | Step::ListenRelay { .. }
             | Step::Reached
             | Step::Served { .. }
             | Step::Mitigations
@@ -137,17 +142,17 @@ impl Walls {
         }
     }
 
-    fn note(&mut self, made: Made) -> io::Result<()> {
-        match &mut self.trail {
-            Some(trail) => trail.note(made),
+    fn note(&mut self, made: Change) -> io::Result<()> {
+        match &mut self.undo_log {
+            Some(undo_log) => undo_log.note(made),
             None => Err(io::Error::other("no journal")),
         }
     }
 
-    fn scratch(&mut self, at: &Path) -> Result<Answer, Refused> {
+    fn scratch(&mut self, at: &Path) -> Result<Answer, SetupError> {
         let name = at.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.trail = Some(Trail::begin(&name)?);
-        self.note(Made::Scratch { at: at.to_string_lossy().into_owned() })?;
+        self.undo_log = Some(UndoLog::begin(&name)?);
+        self.note(Change::RunDirectory { at: at.to_string_lossy().into_owned() })?;
         // Not one that is there already: somebody else may have made it.
         fs::create_dir(at)?;
         self.scratch = at.to_owned();
@@ -158,20 +163,20 @@ impl Walls {
         Ok(Answer::Confirmed(String::new()))
     }
 
-    fn grant(&mut self, grant: &Grant) -> Result<Answer, Refused> {
+    fn grant(&mut self, grant: &Grant) -> Result<Answer, SetupError> {
         let Some(sid) = self.container.as_ref().map(|container| container.sid.to_string()) else {
-            return Err(Refused::Reads("there is no container to let in".to_owned()));
+            return Err(SetupError::Mismatch("there is no container to let in".to_owned()));
         };
         let Grant { path, access } = grant;
         let bytes = |text: &str| {
-            access_list::sid(text).ok_or_else(|| Refused::Reads(format!("{text} is no SID")))
+            dacl::sid(text).ok_or_else(|| SetupError::Mismatch(format!("{text} is no SID")))
         };
-        let given = disk::gives(path, &bytes(ALL_CONTAINERS)?).unwrap_or_default();
+        let given = disk::granted_access(path, &bytes(ALL_CONTAINERS)?).unwrap_or_default();
         if *access < Access::Write && given & access.mask() == access.mask() {
             return Ok(Answer::Confirmed(format!("every container can {access} {path}")));
         }
-        self.note(Made::Entry { sid: sid.clone(), path: path.to_string() })?;
-        match spread::let_in(&Disk, &bytes(&sid)?, grant, &self.keeps) {
+        self.note(Change::Entry { sid: sid.clone(), path: path.to_string() })?;
+        match acl_apply::add_aces(&Disk, &bytes(&sid)?, grant, &self.exclusions) {
             Ok(()) => Ok(Answer::Confirmed(String::new())),
             // Somebody else's directory above: files below can be had by their full names all the same.
             Err(e)
@@ -190,14 +195,14 @@ impl Walls {
     /// and otherwise no more than the command.
     pub fn job_beside(&self, memory: u64) -> io::Result<Job> {
         let job = Job::new()?;
-        let Fence { user_time, rate, ui } = self.fence;
+        let JobSettings { user_time, rate, ui } = self.job_settings;
         job.set_limits(JobLimits { memory: Some(memory), processes: Some(1), user_time })?;
         let others =
             [rate.map(|rate| cap(&job, rate)), ui.map(|restrictions| restrict(&job, restrictions))];
         for held in others.into_iter().flatten() {
             held.map_err(|refused| match refused {
-                Refused::Io(error) => error,
-                Refused::Reads(why) => io::Error::other(why),
+                SetupError::Io(error) => error,
+                SetupError::Mismatch(why) => io::Error::other(why),
             })?;
         }
         Ok(job)
@@ -226,7 +231,7 @@ impl Walls {
     }
 }
 
-impl Drop for Walls {
+impl Drop for Confinement {
     fn drop(&mut self) {
         // Directories that somebody stands in cannot be removed.
         let _ = self.job.terminate(1);
@@ -236,36 +241,36 @@ impl Drop for Walls {
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
-        drop(self.trail.take());
+        drop(self.undo_log.take());
     }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Fence {
+struct JobSettings {
     user_time: Option<i64>,
     rate: Option<CpuRate>,
     ui: Option<u32>,
 }
 
-enum Refused {
+enum SetupError {
     Io(io::Error),
     /// Accepted, and not kept.
-    Reads(String),
+    Mismatch(String),
 }
 
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Refused {
-        Refused::Io(error)
+impl From<io::Error> for SetupError {
+    fn from(error: io::Error) -> SetupError {
+        SetupError::Io(error)
     }
 }
 
-fn bound(job: &Job, limits: JobLimits) -> Result<Answer, Refused> {
+fn bound(job: &Job, limits: JobLimits) -> Result<Answer, SetupError> {
     job.set_limits(limits)?;
     let (flags, read) = job.limits()?;
     if read != limits {
-        return Err(Refused::Reads(format!("was accepted, and reads {read:?}")));
+        return Err(SetupError::Mismatch(format!("was accepted, and reads {read:?}")));
     }
-    if flags & JobLimits::KILL_ON_CLOSE != 0 {
+    if flags & JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE != 0 {
         return Ok(Answer::Confirmed(format!("read back: flags {flags:#x}, {read:?}")));
     }
     match probe::jobs_kill()? {
@@ -273,23 +278,23 @@ fn bound(job: &Job, limits: JobLimits) -> Result<Answer, Refused> {
             "this system does not tell what a job has; a process died with its job when it was tried"
                 .to_owned(),
         )),
-        false => Err(Refused::Reads("a process outlived its job".to_owned())),
+        false => Err(SetupError::Mismatch("a process outlived its job".to_owned())),
     }
 }
 
-fn restrict(job: &Job, restrictions: u32) -> Result<Answer, Refused> {
+fn restrict(job: &Job, restrictions: u32) -> Result<Answer, SetupError> {
     match job.restrict_ui(restrictions)? {
         read if read == restrictions => {
             Ok(Answer::Confirmed("restrictions were read back".to_owned()))
         }
-        read => Err(Refused::Reads(format!("was accepted, and reads {read:#x}"))),
+        read => Err(SetupError::Mismatch(format!("was accepted, and reads {read:#x}"))),
     }
 }
 
-fn cap(job: &Job, rate: CpuRate) -> Result<Answer, Refused> {
+fn cap(job: &Job, rate: CpuRate) -> Result<Answer, SetupError> {
     match job.cap_cpu(rate)? {
         read if read == rate.0 => Ok(Answer::Confirmed(format!("read back: {read} of 10000"))),
-        read => Err(Refused::Reads(format!("was accepted, and reads {read}"))),
+        read => Err(SetupError::Mismatch(format!("was accepted, and reads {read}"))),
     }
 }
 
@@ -310,18 +315,18 @@ mod tests {
             controls: std::collections::BTreeMap::new(),
             steps: steps.iter().map(of).collect(),
         };
-        let Ok(walls) = Walls::build(&plan(&steps)) else {
+        let Ok(confinement) = Confinement::build(&plan(&steps)) else {
             println!("NOT VERIFIED: limits: this system does not keep what a job is told");
             // It ends with its last handle there too.
-            let walls = Walls::build(&plan(&[]));
-            assert!(walls.is_ok_and(|walls| walls.job_beside(1 << 20).is_ok()));
+            let confinement = Confinement::build(&plan(&[]));
+            assert!(confinement.is_ok_and(|confinement| confinement.job_beside(1 << 20).is_ok()));
             return;
         };
-        let job = walls.job_beside(64 << 20).unwrap();
+        let job = confinement.job_beside(64 << 20).unwrap();
         let (flags, read) = job.limits().unwrap();
         let user_time = limits.user_time;
         assert_eq!(read, JobLimits { memory: Some(64 << 20), processes: Some(1), user_time });
-        assert_ne!(flags & JobLimits::KILL_ON_CLOSE, 0);
+        assert_ne!(flags & JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, 0);
         assert_eq!((job.ui().unwrap(), job.cpu_rate().unwrap()), (UI_RESTRICTIONS, rate.0));
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
 
-use crate::macos::channel::{Channel, Failed, Go, Order, Seen, Task, Word};
+use crate::macos::channel::{Channel, Failed, Go, Order, Reply, Seen, Task};
 use crate::macos::step::Act;
 use crate::macos::sys::{self, Signals};
 use crate::unix::terminal::standard;
@@ -52,7 +52,7 @@ fn become_command(mut channel: Channel) -> ! {
         }
     }
     // The launcher has to know this process's tree before there is one.
-    let ready = channel.send(&Word::Ready(seen));
+    let ready = channel.send(&Reply::Ready(seen));
     if ready.is_err() || !matches!(channel.receive::<Go>(), Ok(Some(Go))) {
         exit(NOT_SET_UP)
     }
@@ -64,35 +64,35 @@ fn become_command(mut channel: Channel) -> ! {
 }
 
 fn fail(channel: &mut Channel, step: usize, errno: i32, why: String) -> ! {
-    let _ = channel.send(&Word::Failed(Failed { step, errno, why }));
+    let _ = channel.send(&Reply::Failed(Failed { step, errno, why }));
     exit(NOT_SET_UP)
 }
 
-type Trouble = (i32, String);
+type StepError = (i32, String);
 
 fn number(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(libc::EIO)
 }
 
-fn trouble(error: io::Error) -> Trouble {
+fn step_error(error: io::Error) -> StepError {
     (number(&error), String::new())
 }
 
-fn carry_out(task: &Task, order: &Order, channel: &Channel) -> Result<Seen, Trouble> {
+fn carry_out(task: &Task, order: &Order, channel: &Channel) -> Result<Seen, StepError> {
     match task {
         Task::Session { has_terminal } => {
-            let session = rustix::process::setsid().map_err(|e| trouble(e.into()))?;
+            let session = rustix::process::setsid().map_err(|e| step_error(e.into()))?;
             if *has_terminal {
                 let terminal = (0..3).map(standard).find(|fd| rustix::termios::isatty(fd));
                 let terminal = terminal.ok_or((libc::ENOTTY, String::new()))?;
-                rustix::process::ioctl_tiocsctty(terminal).map_err(|e| trouble(e.into()))?;
+                rustix::process::ioctl_tiocsctty(terminal).map_err(|e| step_error(e.into()))?;
             }
             Ok(Seen::Confirmed(format!("session {}", session.as_raw_nonzero())))
         }
         Task::Refused(act) => is_refused(act, order),
         Task::Limit { number, value } => limit(*number, *value),
         Task::Descriptors => {
-            sys::close_others(channel.as_fd().as_raw_fd()).map_err(trouble)?;
+            sys::close_others(channel.as_fd().as_raw_fd()).map_err(step_error)?;
             Ok(Seen::Confirmed(String::new()))
         }
         Task::Environment => Ok(Seen::Confirmed(String::new())),
@@ -102,8 +102,8 @@ fn carry_out(task: &Task, order: &Order, channel: &Channel) -> Result<Seen, Trou
 /// Done all the same: the sandbox is not what was asked for.
 const NOT_REFUSED: &str = "was NOT refused: the sandbox does not hold";
 
-fn is_refused(act: &Act, order: &Order) -> Result<Seen, Trouble> {
-    let tried = attempt(act, order).map_err(trouble)?;
+fn is_refused(act: &Act, order: &Order) -> Result<Seen, StepError> {
+    let tried = attempt(act, order).map_err(step_error)?;
     match tried {
         Ok(()) => Err((libc::EPERM, NOT_REFUSED.to_owned())),
         Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::EACCES)) => {
@@ -145,7 +145,7 @@ fn set_user_id(path: &Path) -> io::Result<io::Result<()>> {
     Ok(changed)
 }
 
-fn limit(number: i32, value: u64) -> Result<Seen, Trouble> {
+fn limit(number: i32, value: u64) -> Result<Seen, StepError> {
     let resource = resource(number).ok_or((libc::EINVAL, String::new()))?;
     let before = rustix::process::getrlimit(resource);
     // Less than asked for is allowed, more is not.
@@ -156,7 +156,7 @@ fn limit(number: i32, value: u64) -> Result<Seen, Trouble> {
         Err(rustix::io::Errno::INVAL) if resource == Resource::As => {
             return Ok(Seen::Less("this macOS refuses RLIMIT_AS (EINVAL)".to_owned()));
         }
-        Err(e) => return Err(trouble(e.into())),
+        Err(e) => return Err(step_error(e.into())),
     }
     let seen = rustix::process::getrlimit(resource);
     match seen.current.zip(seen.maximum) {
@@ -181,10 +181,10 @@ fn resource(number: i32) -> Option<Resource> {
 }
 
 /// Gives the reason why the command did not start.
-fn execute(order: &Order) -> Result<io::Error, Trouble> {
+fn execute(order: &Order) -> Result<io::Error, StepError> {
     std::env::set_current_dir(&order.cwd)
         .map_err(|e| (number(&e), format!("enter {}", order.cwd.display())))?;
-    let program = sys::c_string(order.program.as_os_str()).map_err(trouble)?;
+    let program = sys::c_string(order.program.as_os_str()).map_err(step_error)?;
     let argv: io::Result<Vec<CString>> =
         order.argv.iter().map(|word| sys::c_string(word)).collect();
     let variable = |(name, value): &(OsString, OsString)| {
@@ -194,7 +194,7 @@ fn execute(order: &Order) -> Result<io::Error, Trouble> {
         sys::c_string(&text)
     };
     let env: io::Result<Vec<CString>> = order.env.iter().map(variable).collect();
-    let (argv, env) = (argv.map_err(trouble)?, env.map_err(trouble)?);
+    let (argv, env) = (argv.map_err(step_error)?, env.map_err(step_error)?);
     Signals::restore_for_exec();
     Ok(sys::execute(&program, &argv, &env))
 }

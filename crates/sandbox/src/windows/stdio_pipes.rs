@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use crate::request::Stdio;
-use crate::windows::relay::{DRAIN, Input, Output};
+use crate::windows::stdio_copy::{DRAIN, Input, Output};
 use crate::windows::sys::handles::{self, Inheritable};
 
 pub struct Streams {

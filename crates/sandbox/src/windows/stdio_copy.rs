@@ -84,8 +84,8 @@ fn copy_out(number: usize, mut from: PipeReader) {
     let mut chunk = [0; CHUNK];
     while let Ok(count @ 1..) = from.read(&mut chunk) {
         pending.extend_from_slice(chunk.get(..count).unwrap_or_default());
-        let keep = if is_console { unfinished(&pending) } else { 0 };
-        let ready = pending.len() - keep;
+        let exclusion = if is_console { unfinished(&pending) } else { 0 };
+        let ready = pending.len() - exclusion;
         let text = pending.get(..ready).unwrap_or_default();
         // A console takes text only.
         let written = match is_console {

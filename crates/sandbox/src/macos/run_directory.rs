@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use crate::macos::sys;
 
-pub struct Scratch(PathBuf);
+pub struct RunDirectory(PathBuf);
 
-impl Scratch {
-    pub fn make(at: &Path) -> io::Result<Scratch> {
+impl RunDirectory {
+    pub fn make(at: &Path) -> io::Result<RunDirectory> {
         let mut private = fs::DirBuilder::new();
         private.mode(0o700);
         // Not one that is there already: somebody else may have made it.
         private.create(at)?;
-        let scratch = Scratch(at.to_owned());
+        let scratch = RunDirectory(at.to_owned());
         private.create(at.join("home"))?;
         private.create(at.join("tmp"))?;
         fs::write(at.join("canary"), "not for the command\n")?;
@@ -24,7 +24,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         remove(&self.0);
     }

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::exit;
 use std::time::Duration;
 
-use crate::windows::apply::{Trouble, number};
+use crate::windows::helper_main::{StepError, number};
 use crate::windows::sys::handles;
 use mcp_net::junction::{Door, Junction};
 use mcp_net::mux::Frame;
@@ -24,18 +24,18 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Until the launcher closes its pipes, or is gone.
 pub fn serve() -> ! {
-    let carried = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| {
+    let running_proxy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| {
         let port = listener.local_addr()?.port();
         carry(port, Door::From(listener))
     });
-    exit(if carried.is_ok() { 0 } else { NOT_SET_UP })
+    exit(if running_proxy.is_ok() { 0 } else { NOT_SET_UP })
 }
 
 /// The same for a server inside.
 pub fn serve_in(port: Option<u16>) -> ! {
     let to = |port| Door::To(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    let carried = port.map(|port| carry(port, to(port)));
-    exit(if matches!(carried, Some(Ok(()))) { 0 } else { NOT_SET_UP })
+    let running_proxy = port.map(|port| carry(port, to(port)));
+    exit(if matches!(running_proxy, Some(Ok(()))) { 0 } else { NOT_SET_UP })
 }
 
 fn carry(port: u16, door: Door) -> io::Result<()> {
@@ -48,7 +48,7 @@ fn carry(port: u16, door: Door) -> io::Result<()> {
 
 /// Begins to speak SOCKS with the launcher's proxy, without a word about who we are or where we want to go. Nobody
 /// else gives this answer: it went all the way.
-pub fn is_reached(port: u16) -> Result<String, Trouble> {
+pub fn is_reached(port: u16) -> Result<String, StepError> {
     const GREETING: [u8; 3] = [5, 1, 2];
     const CHOICE: [u8; 2] = [5, 2];
     let talk = || -> io::Result<[u8; 2]> {

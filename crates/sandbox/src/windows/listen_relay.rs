@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::request::Request;
-use crate::windows::outlet;
+use crate::windows::confinement::Confinement;
+use crate::windows::relay_main;
 use crate::windows::relay_process::Relay;
-use crate::windows::walls::Walls;
 use mcp_net::broker::Inside;
 use mcp_net::junction::{Door, Over};
 
@@ -27,16 +27,16 @@ const KNOCK: Duration = Duration::from_millis(50);
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// Takes the ports that are to lead inside, before anything is started.
-pub fn claim(request: &Request) -> Result<Vec<(u16, TcpListener)>, Error> {
+pub fn reserve_ports(request: &Request) -> Result<Vec<(u16, TcpListener)>, Error> {
     let ports = request.policy.network.listen.iter().map(|port| port.value);
     let refuse = |port: u16, (at, e): (SocketAddr, io::Error)| Error::Input {
         what: format!("--listen {port}"),
         why: format!("{at} of this machine cannot be had: {e}"),
     };
-    ports.map(|port| claim_one(port).map_err(|e| refuse(port, e))).collect()
+    ports.map(|port| reserve_port(port).map_err(|e| refuse(port, e))).collect()
 }
 
-fn claim_one(port: u16) -> Result<(u16, TcpListener), (SocketAddr, io::Error)> {
+fn reserve_port(port: u16) -> Result<(u16, TcpListener), (SocketAddr, io::Error)> {
     let ours = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
     // Windows lets one address of a port be taken from a server that has it on all of them.
     for at in [ours, SocketAddr::from((Ipv4Addr::LOCALHOST, port))] {
@@ -53,7 +53,7 @@ fn claim_one(port: u16) -> Result<(u16, TcpListener), (SocketAddr, io::Error)> {
 }
 
 /// One port that leads inside.
-pub struct Entrance {
+pub struct ListenRelay {
     /// The number of the plan's step.
     pub step: usize,
     pub port: u16,
@@ -62,13 +62,13 @@ pub struct Entrance {
     relay: Relay,
 }
 
-impl Entrance {
-    pub fn open(step: usize, port: u16, walls: &Walls) -> io::Result<Entrance> {
+impl ListenRelay {
+    pub fn open(step: usize, port: u16, confinement: &Confinement) -> io::Result<ListenRelay> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let at = listener.local_addr()?;
-        let arguments: [OsString; 2] = [outlet::MARK_IN.into(), port.to_string().into()];
-        let relay = Relay::start(walls, &arguments, Door::From(listener))?;
-        Ok(Entrance { step, port, at, relay })
+        let arguments: [OsString; 2] = [relay_main::MARK_IN.into(), port.to_string().into()];
+        let relay = Relay::start(confinement, &arguments, Door::From(listener))?;
+        Ok(ListenRelay { step, port, at, relay })
     }
 
     pub fn door(&self) -> (u16, SocketAddr) {
@@ -81,9 +81,9 @@ impl Entrance {
 }
 
 /// Ports inside, and where they are led to.
-pub struct Doors(pub Vec<(u16, SocketAddr)>);
+pub struct ListenTargets(pub Vec<(u16, SocketAddr)>);
 
-impl Inside for Doors {
+impl Inside for ListenTargets {
     fn listen(&mut self, _: &[SocketAddr]) -> io::Result<Vec<io::Result<TcpListener>>> {
         Ok(Vec::new())
     }
@@ -105,7 +105,7 @@ impl Inside for Doors {
 pub fn is_answered(at: SocketAddr, word: &str, is_over: &AtomicBool) -> bool {
     let ask = || -> io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
-        stream.set_read_timeout(Some(outlet::PATIENCE))?;
+        stream.set_read_timeout(Some(relay_main::PATIENCE))?;
         stream.write_all(word.as_bytes())?;
         let mut heard = vec![0; word.len()];
         stream.read_exact(&mut heard)?;
@@ -129,7 +129,7 @@ pub fn listen(port: u16) -> io::Result<TcpListener> {
 
 /// Hears there what the launcher says through its door, and says it back.
 pub fn serve_once(server: &TcpListener, word: &str) -> io::Result<()> {
-    let until = Instant::now() + outlet::PATIENCE;
+    let until = Instant::now() + relay_main::PATIENCE;
     while Instant::now() < until {
         match server.accept() {
             Ok((stream, _)) if answered(&stream, word).is_ok() => return Ok(()),
