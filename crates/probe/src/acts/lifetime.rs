@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::act::{Args, Said};
+use crate::spec::{Args, Said};
 
 const BEAT: Duration = Duration::from_millis(20);
 
@@ -42,7 +42,7 @@ pub(crate) fn live_for(duration: Duration, heartbeat: Option<&Path>) -> io::Resu
 
 pub(crate) fn exit(args: Args<'_>) -> Said {
     let status = u8::try_from(args.number(0)?)
-        .map_err(|_| crate::act::Failure::usage("a status is below 256"))?;
+        .map_err(|_| crate::spec::Failure::usage("a status is below 256"))?;
     std::process::exit(i32::from(status))
 }
 
