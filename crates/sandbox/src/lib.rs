@@ -21,14 +21,13 @@
 //! }
 //! ```
 
-// Much that is portable has its only user in the launcher of Linux.
-#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
-
 pub mod agent;
 mod core;
 pub mod helper;
 mod host_files;
 mod identity;
+// Its planner is pure, and its tests run on every system.
+#[cfg(any(target_os = "linux", test))]
 mod linux;
 pub mod macos;
 pub mod platform;
@@ -37,8 +36,6 @@ pub mod runs;
 mod sandbox;
 #[cfg(unix)]
 mod unix;
-// What its launcher alone uses is compiled and tested here all the same.
-#[cfg_attr(not(windows), allow(dead_code))]
 pub mod windows;
 
 pub use crate::core::control::Control;
@@ -56,7 +53,9 @@ pub use crate::core::request::{
 };
 pub use crate::core::wish::{Identity, Wish};
 pub use agent::prepare_run_command;
+#[cfg(target_os = "linux")]
 pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
+#[cfg(target_os = "linux")]
 pub use linux::step::{Stage, Step};
 pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
 pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};

@@ -44,6 +44,7 @@ pub fn find(
 }
 
 /// What is not protected: it need not be there yet.
+#[cfg(windows)]
 pub fn exceptions(policy: &Policy, write: &[Place]) -> Result<Vec<PathBuf>, Error> {
     protected::exceptions(policy, write, real)
 }
