@@ -3,7 +3,9 @@
 use std::process::Stdio;
 
 use crate::require;
-use crate::support::{Run, Scratch, allowed, heart_beats, heart_stops};
+use crate::support::{
+    Run, Scratch, allowed, heart_beats, heart_stops, heart_stops_in_time, timed_out,
+};
 
 fn timed(timeout: &str) -> Run {
     Run::new().flag("--timeout").arg(timeout).flag("--grace").arg("300ms")
@@ -44,10 +46,12 @@ fn timeout() {
 #[test]
 fn timeout_lets_a_program_clean_up() {
     require!("seatbelt");
-    let script = "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done";
-    let run = Run::new().flag("--timeout").arg("1s").flag("--grace").arg("20s");
-    let finished = run.shell(script).run();
-    finished.code_is(124);
+    let script = "trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    let run = |timeout: &str| Run::new().flag("--timeout").arg(timeout).flag("--grace").arg("20s");
+    let finished = timed_out(
+        |timeout| run(timeout).shell(script),
+        |finished| finished.text().contains("ready"),
+    );
     assert!(finished.text().contains("cleaned"), "{finished}");
 }
 
@@ -60,7 +64,7 @@ fn daemons_die_with_the_run() {
     heart_beats(&control.path);
     let heart = Heart::new();
     let run = heart.in_run(Run::new()).probe(&["daemonize", "60", heart.text()]);
-    run.probe(&["sleep", "0.5"]).run().code_is(0);
+    run.probe(&["await-file", heart.text()]).run().code_is(0);
     heart_stops(&heart.path);
 }
 
@@ -81,24 +85,27 @@ fn daemons_that_hurry_die_with_the_run() {
 fn daemons_die_with_the_timeout() {
     require!("seatbelt");
     let heart = Heart::new();
-    let run = heart.in_run(timed("700ms")).probe(&["daemonize", "60", heart.text()]);
-    run.probe(&["sleep", "50"]).run().code_is(124);
-    heart_stops(&heart.path);
+    heart_stops_in_time(&heart.path, |timeout| {
+        let run = heart.in_run(timed(timeout)).probe(&["daemonize", "60", heart.text()]);
+        run.probe(&["sleep", "50"])
+    });
 }
 
 #[test]
 fn those_who_ignore_sigterm_die() {
     require!("seatbelt");
     let heart = Heart::new();
-    heart.in_run(timed("700ms")).probe(&["ignore-term", "60", heart.text()]).run().code_is(124);
-    heart_stops(&heart.path);
+    heart_stops_in_time(&heart.path, |timeout| {
+        heart.in_run(timed(timeout)).probe(&["ignore-term", "60", heart.text()])
+    });
 }
 
 #[test]
 fn the_stopped_die() {
     require!("seatbelt");
     timed("700ms").probe(&["stop-self"]).run().code_is(124);
-    Run::new().shell("sh -c 'kill -STOP $$' & sleep 0.2").run().code_is(0);
+    let script = "sh -c 'kill -STOP $$' & until ps -o stat= -p $! | grep -q T; do sleep 0.02; done";
+    Run::new().shell(script).run().code_is(0);
 }
 
 #[test]
