@@ -27,6 +27,7 @@
 pub mod agent;
 mod control;
 mod error;
+pub mod exit_code;
 mod file_id;
 mod file_names;
 mod glob_set;
@@ -44,6 +45,7 @@ mod report;
 mod request;
 pub mod runs;
 mod sandbox;
+pub mod session;
 mod termination;
 #[cfg(unix)]
 mod unix;
@@ -62,7 +64,7 @@ pub use host::{
     SystemEntry,
 };
 pub use linux::step::{Stage, Step};
-pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};
+pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
 pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;
 pub use plan::{Describe, Intent, Plan, Planned};
@@ -73,40 +75,5 @@ pub use request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
     Secret, Stdio, Unshown,
 };
-pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
+pub use sandbox::{Outcome, Output, Running, Sandbox};
 pub use wish::{Identity, Wish};
-
-/// What will be done for a request on a host with these facts.
-pub fn plan(request: &Request, facts: &platform::Facts) -> Plan<platform::Step> {
-    platform::plan(request, facts)
-}
-
-/// What [`plan_again`] found.
-pub struct Again {
-    pub facts: platform::Facts,
-    pub plan: Plan<platform::Step>,
-    pub claim: platform::Claim,
-}
-
-/// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
-/// failure is not the host's, and the same would only fail again. Nothing has run yet.
-pub fn plan_again(
-    request: &Request,
-    failed: &Plan<platform::Step>,
-    error: &Error,
-) -> Result<Option<Again>, Error> {
-    match error {
-        Error::Setup(failure) if !failure.is_shortage() => {}
-        _ => return Ok(None),
-    }
-    let mut facts = platform::probe_host()?;
-    let claim = platform::claim(request, &mut facts);
-    let plan = plan(request, &facts);
-    let differs = !platform::same_walls(&plan, failed);
-    Ok(differs.then_some(Again { facts, plan, claim }))
-}
-
-/// Whether a host path can be reached inside, at the same place.
-pub fn is_visible(path: &std::path::Path, request: &Request, facts: &platform::Facts) -> bool {
-    platform::is_visible(path, request, facts)
-}
