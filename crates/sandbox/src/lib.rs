@@ -36,7 +36,6 @@ mod host;
 mod identity;
 mod linux;
 pub mod macos;
-pub mod net;
 mod notices;
 mod plan;
 pub mod platform;
@@ -64,8 +63,8 @@ pub use host::{
     SystemEntry,
 };
 pub use linux::step::{Stage, Step};
+pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
 pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
-pub use net::broker::{NetworkUse, Refusal, Traffic};
 pub use notices::Notices;
 pub use plan::{Describe, Intent, Plan, Planned};
 #[doc(hidden)]

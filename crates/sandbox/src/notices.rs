@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use crate::net::broker::Tell;
+use mcp_net::broker::Tell;
 
 /// Whether the launcher says on stderr what it refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -245,11 +245,6 @@ mod windows {
         crate::windows::runs::list()
     }
 
-    /// Whom this machine asks for names; elsewhere a file says it.
-    pub(crate) fn name_servers() -> Vec<crate::net::resolv::Server> {
-        crate::windows::carrier::name_servers()
-    }
-
     pub(crate) fn start_launcher(
         helper: Option<&Path>,
         stdio: [std::process::Stdio; 3],

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::linux::cgroup::usage::Used;
-use crate::net::broker::NetworkUse;
 use crate::plan::{Describe, Intent, Plan};
 use crate::protected::Undoings;
+use mcp_net::broker::NetworkUse;
 
 /// Bumped when a field changes its meaning.
 const VERSION: u32 = 1;

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+pub use mcp_net::broker::NetworkTotals;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -57,14 +58,6 @@ pub struct Record {
     /// The directory with the limits of the whole tree, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
-}
-
-/// What has gone through the allowlist of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetworkTotals {
-    pub connections: u64,
-    pub bytes_out: u64,
-    pub bytes_in: u64,
 }
 
 /// What a run uses now. What is not known is absent.

@@ -94,7 +94,8 @@ pub struct Scene<'a> {
     pub request: &'a Request,
     /// What will be done.
     pub plan: &'a Plan<Step>,
-    facts: &'a Facts,
+    /// What the host can do.
+    pub facts: &'a Facts,
 }
 
 impl Scene<'_> {
@@ -110,6 +111,15 @@ impl Scene<'_> {
 pub struct Session<'a> {
     request: Request,
     options: Options<'a>,
+}
+
+/// A run that is explained, not started.
+#[non_exhaustive]
+pub struct Explained {
+    /// What was asked for, with what was found on this host.
+    pub request: Request,
+    /// What would be done.
+    pub plan: Plan<Step>,
 }
 
 /// A run that came to its end.
@@ -170,10 +180,11 @@ impl<'a> Session<'a> {
     /// # Errors
     ///
     /// When the command is not found, or a granted path does not exist.
-    pub fn explain(mut spec: Wish, plain: &[PathBuf]) -> Result<Plan<Step>, Error> {
+    pub fn explain(mut spec: Wish, plain: &[PathBuf]) -> Result<Explained, Error> {
         spec.policy.env.secrets.clear();
         let request = platform::resolve_knowing(spec, plain)?;
-        Ok(Planning::new(&request, platform::probe_host()?).plan)
+        let plan = Planning::new(&request, platform::probe_host()?).plan;
+        Ok(Explained { request, plan })
     }
 
     /// Finds what the spec names. Nothing is started yet.

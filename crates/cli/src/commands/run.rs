@@ -150,7 +150,9 @@ pub fn launch(
         return match starting.platform {
             Some(Platform::Macos) => print_plan(&macos::explain(wish)?, starting.json),
             Some(Platform::Windows) => print_plan(&windows::explain(wish)?, starting.json),
-            None => print_plan(&Session::explain(wish, &plain).map_err(telling)?, starting.json),
+            None => {
+                print_plan(&Session::explain(wish, &plain).map_err(telling)?.plan, starting.json)
+            }
         };
     }
     let changed = Cell::new(None);

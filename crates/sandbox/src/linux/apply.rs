@@ -22,11 +22,11 @@ use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit,
 use crate::linux::mounts::{Root, Trees};
 use crate::linux::open_files::Before;
 use crate::linux::outlets::Workshop;
-use crate::linux::seccomp::Instruction;
 use crate::linux::step::{Stage, Step};
 use crate::linux::{init, run_directory, sys};
 use crate::plan::Plan;
 use crate::request::Request;
+use mcp_seccomp::Instruction;
 
 /// What the launcher made before init existed.
 pub struct Prepared {

@@ -21,7 +21,7 @@ use crate::linux::deputy::{Memory, Use};
 use crate::linux::gate::destination;
 use crate::linux::plan::proxied::PROXY;
 use crate::linux::sys::{self, Asked, Cloexec, Verdict};
-use crate::net::broker::{Wanted, Watched};
+use mcp_net::broker::{Wanted, Watched};
 
 /// So many of the last sockets are known to be connected already.
 const REMEMBERED: usize = 4096;

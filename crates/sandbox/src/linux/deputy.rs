@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 use crate::host::Ids;
 use crate::linux::channel::Channel;
 use crate::linux::landlock::Rule;
-use crate::linux::seccomp::Arch;
 use crate::linux::sys::{self, Asked, Verdict};
+use mcp_seccomp::Arch;
 
 pub use memory::{Memory, Use};
 

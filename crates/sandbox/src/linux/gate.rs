@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::linux::connector::Connector;
 use crate::linux::deputy::{Deputy, State};
 use crate::linux::sys::{self, Asked, Verdict};
-use crate::net::broker::{Keep, Watched, Watcher};
+use mcp_net::broker::{Keep, Watched, Watcher};
 
 const MOST_AT_ONCE: usize = 64;
 

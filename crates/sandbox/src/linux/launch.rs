@@ -24,7 +24,7 @@ use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
 use crate::linux::sweeper::Sweeper;
 use crate::linux::terminal::UserTerminal;
 use crate::linux::watch::Tree;
-use crate::linux::{open_files, outlets, runs, seccomp, stdio, sys, terminal};
+use crate::linux::{open_files, outlets, runs, stdio, sys, terminal};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::platform::Check;
@@ -254,10 +254,10 @@ fn start_deputy(plan: &Plan) -> Result<Option<(Deputy, Evidence)>, Trouble> {
     Ok(Some((deputy, Evidence { step, answer: Answer::Confirmed(became) })))
 }
 
-fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
+fn filter(plan: &Plan) -> Vec<mcp_seccomp::Instruction> {
     let step = plan.steps.iter().find_map(|planned| match planned.step {
         Step::Filter { arch, processes, connects, sockets, ground } => {
-            Some(seccomp::program(arch, processes, connects, sockets, ground))
+            Some(mcp_seccomp::program(arch, processes, connects, sockets, ground))
         }
         _ => None,
     });

@@ -1,5 +1,5 @@
 //! Linux: user namespaces, a root of its own, Landlock, limits, a system call filter. `deny`,
-//! `landlock`, `plan`, `protect`, `seccomp`, `step` and `view` are pure and compile everywhere; the rest talks
+//! `landlock`, `plan`, `protect`, `step` and `view` are pure and compile everywhere; the rest talks
 //! to the kernel.
 
 pub mod cgroup;
@@ -8,7 +8,6 @@ pub mod landlock;
 pub mod outlet;
 pub mod plan;
 pub mod protect;
-pub mod seccomp;
 pub mod step;
 pub mod view;
 

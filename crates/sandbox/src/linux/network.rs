@@ -18,18 +18,18 @@ use crate::linux::outlet::{Outlet, Refused};
 use crate::linux::outlets::Orders;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
-use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
 use crate::linux::{open_files, own_networks};
-use crate::net::allowlist::Allowlist;
-use crate::net::broker::{
-    Broker, Callers, Handle, Inside, Journal, Meter, NetworkUse, NoInside, Setup, Tell,
-};
-use crate::net::upstream::Upstream;
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::Answer;
 use crate::request::Request;
+use mcp_net::allowlist::Allowlist;
+use mcp_net::broker::{
+    Broker, Callers, Handle, Inside, Journal, Meter, NameServers, NetworkUse, NoInside, Setup, Tell,
+};
+use mcp_net::upstream::Upstream;
+use mcp_seccomp::Connects;
 
 pub struct Network {
     setup: Option<Setup>,
@@ -75,6 +75,7 @@ impl Network {
             rules,
             listeners,
             own: Box::new(own_networks::own_networks),
+            name_servers: NameServers::ResolvConf,
             upstream,
             journal: Journal::new(tell).metered(meter),
             memory: request.policy.limits.memory.value.map(|limit| limit.0),

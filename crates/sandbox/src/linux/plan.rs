@@ -12,11 +12,11 @@ use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
 use crate::host::{Caller, Fact, HostFacts};
-use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::linux::step::{NetworkNamespace, ProcView, Resource, Step};
 use crate::linux::{deny, landlock, protect, view};
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request, Stdio};
+use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 
 /// Inside, a run that root started is this ordinary user …
 pub const ROOT_BECOMES: u32 = 1000;

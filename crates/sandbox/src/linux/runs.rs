@@ -15,9 +15,9 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::net::broker::Meter;
 use crate::runs::{NetworkTotals, Record, Run, RunId, Stats};
 use directory::Directory;
+use mcp_net::broker::Meter;
 
 /// A larger file is none of ours.
 const LARGEST: usize = 1 << 20;

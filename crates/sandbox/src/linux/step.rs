@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::host::{CgroupMeans, Ids};
 use crate::linux::landlock::{Ports, Rule};
 use crate::linux::outlet::Outlet;
-use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
+use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -22,11 +22,11 @@ use crate::linux::sys::{self, Change, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{MemoryWatch, Tree};
-use crate::net::broker::NetworkUse;
 use crate::report::{Ending, Evidence, Usage};
 use crate::request::Stdio;
 use crate::termination::Termination;
 use crate::unix::protect::undo::Seen;
+use mcp_net::broker::NetworkUse;
 
 mod closing;
 mod orders;

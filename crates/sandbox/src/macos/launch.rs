@@ -23,7 +23,6 @@ use crate::macos::sys::{self, Membership, Signals};
 use crate::macos::terminal::{self, Pair};
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
-use crate::net::broker::{Handle, NetworkUse};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::protected::Undoings;
@@ -32,6 +31,7 @@ use crate::request::{Request, Stdio};
 use crate::unix::protect::undo::{Seen, undo};
 use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
 use crate::unix::terminal::{copy_settings, standard};
+use mcp_net::broker::{Handle, NetworkUse};
 
 /// Never looked for on PATH.
 pub const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::Error;
-use crate::net::broker::Meter;
 use crate::runs::{NetworkTotals, Record, Run, RunId, Stats};
 use crate::windows::sys::job::Job;
 use crate::windows::trail;
+use mcp_net::broker::Meter;
 
 /// A larger file is none of ours.
 const LARGEST: u64 = 1 << 20;

@@ -12,11 +12,11 @@ use super::{Sandbox, Trouble, confirmed, fail};
 use crate::linux::channel::{Channel, Seen, ToLauncher};
 use crate::linux::landlock::{Ports, Rule, enforce};
 use crate::linux::open_files::Before;
-use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets};
 use crate::linux::step::Step;
 use crate::linux::sys;
 use crate::request::Stdio;
 use crate::unix::terminal::standard;
+use mcp_seccomp::{Connects, Ground, NewProcesses, Sockets};
 
 /// Where the target keeps its end of the channel until it executes.
 const CHANNEL: i32 = 3;

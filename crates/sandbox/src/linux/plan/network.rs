@@ -12,11 +12,11 @@ use mcp_policy::{Host, NetRule, NetworkMode, Ports, Protocol, Sourced};
 use super::{filter_arch, proxied};
 use crate::host::{Fact, HostFacts};
 use crate::linux::outlet::{Outlet, Refused};
-use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
-use crate::net::pool::{V4_RANGE, V6_RANGE};
 use crate::plan::Intent;
 use crate::request::Request;
+use mcp_net::pool::{V4_RANGE, V6_RANGE};
+use mcp_seccomp::Connects;
 
 /// Loopback, so that it is there without a route, but where no program has a server of its own.
 pub const RESOLVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 18, 0, 53)), 53);

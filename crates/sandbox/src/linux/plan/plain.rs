@@ -18,10 +18,10 @@ use crate::control::Control;
 use crate::host::{EntryKind, Fact, HostFacts, Ids};
 use crate::linux::cgroup;
 use crate::linux::landlock::{Allowed, Ports, Rule};
-use crate::linux::seccomp::{Deputy, Ground, Sockets};
 use crate::linux::step::{Resource, Step};
 use crate::plan::Intent;
 use crate::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
+use mcp_seccomp::{Deputy, Ground, Sockets};
 
 /// Pieces of the system that a private root has texts of its own for.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]

@@ -7,10 +7,10 @@ use mcp_policy::{NetworkMode, Protocol};
 
 use super::filter_arch;
 use crate::host::HostFacts;
-use crate::linux::seccomp::Sockets;
 use crate::linux::step::Step;
 use crate::plan::Intent;
 use crate::request::Request;
+use mcp_seccomp::Sockets;
 
 /// What proxy variables name. Nobody listens there: who connects to it is connected to the proxy.
 pub const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 18, 0, 53)), 3128);
