@@ -21,6 +21,7 @@ use crate::{layers, paths};
 /// Lines about what is not shown.
 const MOST_UNSHOWN: usize = 4;
 
+mod again;
 mod grant;
 pub mod package;
 mod protection;
