@@ -9,8 +9,8 @@
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::core::exit_code;
 use crate::error::Error;
-use crate::exit_code;
 use crate::platform::{self, Line};
 use crate::report::Report;
 use crate::sandbox::order::{Order, Received};

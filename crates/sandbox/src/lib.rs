@@ -25,54 +25,49 @@
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 pub mod agent;
-mod control;
-mod error;
-pub mod exit_code;
-mod file_id;
-mod file_names;
-mod glob_set;
+mod core;
 pub mod helper;
-mod host;
+mod host_files;
 mod identity;
 mod linux;
 pub mod macos;
-mod notices;
-mod plan;
 pub mod platform;
 mod protected;
-mod report;
-mod request;
 pub mod runs;
 mod sandbox;
 pub mod session;
-mod termination;
 #[cfg(unix)]
 mod unix;
-mod variables;
 // What its launcher alone uses is compiled and tested here all the same.
 #[cfg_attr(not(windows), allow(dead_code))]
 pub mod windows;
-mod wish;
 
-pub use agent::prepare_run_command;
-pub use control::Control;
-pub use error::{Error, SetupFailure};
-pub use file_id::FileId;
-pub use host::{
-    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, Rootless,
-    SystemEntry,
+pub use crate::core::control::Control;
+pub use crate::core::error::{Error, SetupFailure};
+pub use crate::core::exit_code;
+pub use crate::core::file_id::FileId;
+pub use crate::core::host::{Caller, Fact, Ids, Rootless};
+pub use crate::core::notices::Notices;
+pub use crate::core::plan::{Describe, Intent, Plan, Planned};
+pub use crate::core::report::{
+    Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage,
 };
-pub use linux::step::{Stage, Step};
-pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
-pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
-pub use notices::Notices;
-pub use plan::{Describe, Intent, Plan, Planned};
-#[doc(hidden)]
-pub use protected::git_config;
-pub use report::{Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage};
-pub use request::{
+pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
     Secret, Stdio, Unshown,
 };
+pub use crate::core::wish::{Identity, Wish};
+pub use agent::prepare_run_command;
+pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
+pub use linux::step::{Stage, Step};
+pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
+pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
+#[doc(hidden)]
+pub use protected::git_config;
 pub use sandbox::{Outcome, Output, Running, Sandbox};
-pub use wish::{Identity, Wish};
+
+// The old paths, while branches that use them are merged.
+use crate::core::{
+    control, error, glob_set, host, notices, plan, report, request, termination, variables, wish,
+};
+use host_files::{id as file_id, names as file_names};

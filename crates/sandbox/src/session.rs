@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::Fallback;
 
-use crate::error::Error;
-use crate::notices::Notices;
-use crate::plan::Plan;
+use crate::core::error::Error;
+use crate::core::notices::Notices;
+use crate::core::plan::Plan;
+use crate::core::report::{Ending, Judged, Report, Usage};
+use crate::core::request::{Request, Secret};
+use crate::core::wish::Wish;
 use crate::platform::{self, Check, Claim, Facts, Step};
-use crate::report::{Ending, Judged, Report, Usage};
-use crate::request::{Request, Secret};
-use crate::wish::Wish;
 
 mod gaps;
 
-pub use gaps::Gap;
+pub use crate::core::gap::Gap;
 use gaps::Rules;
 
 /// How a session is started; [`Options::default`] is what `mcp run` does without flags.

@@ -54,7 +54,7 @@ pub struct Failed {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Word {
+pub enum Reply {
     /// All is done but the exec, which waits for [`Go`].
     Ready(Vec<(usize, Seen)>),
     Failed(Failed),

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
+use crate::core::rlimit::Resource;
 use crate::host::Fact;
 use crate::identity;
-use crate::linux::step::Resource;
 use crate::macos::facts::MacFacts;
 use crate::macos::network::{self, Proxy};
 use crate::macos::profile::{home, profile, service};
@@ -24,7 +24,7 @@ use crate::request::{HOME, Request};
 pub fn plan(request: &Request, facts: &MacFacts) -> Plan<Step> {
     let proxy = Proxy::of(request, facts);
     let mut steps = Steps::default();
-    steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
+    steps.push(Step::RunDirectory { at: facts.scratch.clone() }, &[Control::Filesystem]);
     for (path, text) in identity::home_texts(request) {
         let (at, text) = (facts.home().join(path), text.to_owned());
         steps.push(Step::Text { at, text }, &[]);

@@ -12,10 +12,10 @@ use mcp_policy::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::core::wire;
 use crate::error::Error;
 use crate::report::Judged;
 use crate::request::Secret;
-use crate::sandbox::wire;
 use crate::wish::{Identity, Wish};
 
 mod said;

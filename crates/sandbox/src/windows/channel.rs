@@ -54,7 +54,7 @@ pub enum Purpose {
 pub const READY: &[u8] = b"\n";
 
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Word {
+pub enum Reply {
     /// What was seen, for each step.
     Ready(Vec<(usize, String)>),
     Failed(Failed),

@@ -31,7 +31,7 @@ pub fn has_relay(request: &Request, facts: &WindowsFacts) -> bool {
 }
 
 /// The ports on which connections are carried into it, by a relay each.
-pub fn entrances(request: &Request, facts: &WindowsFacts) -> Vec<u16> {
+pub fn listen_relays(request: &Request, facts: &WindowsFacts) -> Vec<u16> {
     let network = &request.policy.network;
     match network.mode.value == NetworkMode::Isolated && facts.relay.usable() {
         true => network.listen.iter().map(|port| port.value).collect(),

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter};
 use std::path::PathBuf;
 
+use crate::windows::confinement::Confinement;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::process::Start;
-use crate::windows::walls::Walls;
 use crate::windows::{command_line, environment};
 
 pub struct OwnProgram {
@@ -27,8 +27,12 @@ impl OwnProgram {
     }
 
     /// As the command would be started.
-    pub fn start<'a>(&'a self, walls: &'a Walls, stdio: &'a [Inheritable; 3]) -> Start<'a> {
-        walls.start(self.path.as_os_str(), &self.line, &self.block, &self.directory, stdio)
+    pub fn start<'a>(
+        &'a self,
+        confinement: &'a Confinement,
+        stdio: &'a [Inheritable; 3],
+    ) -> Start<'a> {
+        confinement.start(self.path.as_os_str(), &self.line, &self.block, &self.directory, stdio)
     }
 }
 

@@ -10,26 +10,26 @@ use std::time::Duration;
 use mcp_policy::windows_path::Spelling;
 use mcp_policy::{Defaults, Origin, Policy, Sourced, WindowsPath};
 
+use crate::core::run_record::RunId;
 use crate::error::Error;
 use crate::host::Fact;
 use crate::notices::Notices;
 use crate::plan::{Plan, Planned};
 use crate::request::Request;
-use crate::runs::RunId;
-use crate::windows::carrier::Carrier;
-use crate::windows::channel::{Attempt, Order, Task, Word};
+use crate::windows::channel::{Attempt, Order, Reply, Task};
+use crate::windows::confinement::Confinement;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
-use crate::windows::launch::{self, Trouble};
+use crate::windows::launch::{self, RunError};
 use crate::windows::plan::plan;
+use crate::windows::proxy_host::ProxyHost;
 use crate::windows::step::Step;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::job::{Job, is_in_job};
 use crate::windows::sys::process::{Children, Start, Suspended};
 use crate::windows::sys::token::{self, Token};
 use crate::windows::sys::{container, version};
-use crate::windows::walls::Walls;
-use crate::windows::{command_line, inside};
+use crate::windows::{command_line, self_test};
 
 /// The facts a run starts from.
 pub fn assume() -> Result<WindowsFacts, Error> {
@@ -206,8 +206,8 @@ pub fn probe() -> Result<WindowsFacts, Error> {
                 confirm(&mut facts);
                 break;
             }
-            Err(Trouble::Step(failed)) => failed,
-            Err(Trouble::Io(source)) => {
+            Err(RunError::Step(failed)) => failed,
+            Err(RunError::Io(source)) => {
                 return Err(Error::Io { doing: "try the sandbox".to_owned(), source });
             }
         };
@@ -256,17 +256,17 @@ fn try_relay(request: &Request, facts: &WindowsFacts) -> Fact {
     let Ok(rule) = "127.0.0.1:9".parse() else { return Fact::Assumed };
     request.policy.network.allow.push(Sourced::new(rule, Origin::Default));
     let plan = plan(&request, &facts);
-    let carrier = match Carrier::prepare(&plan, &request, Notices::Silent) {
-        Ok(carrier) => carrier,
+    let proxy_host = match ProxyHost::prepare(&plan, &request, Notices::Silent) {
+        Ok(proxy_host) => proxy_host,
         Err(e) => return Fact::Fails { why: e.to_string() },
     };
-    match launch::rehearse(&plan, carrier) {
+    match launch::rehearse(&plan, proxy_host) {
         Ok(()) => Fact::Works,
-        Err(Trouble::Step(failed)) if failed.why.is_empty() => {
+        Err(RunError::Step(failed)) if failed.why.is_empty() => {
             Fact::Fails { why: io::Error::from_raw_os_error(failed.errno).to_string() }
         }
-        Err(Trouble::Step(failed)) => Fact::Fails { why: failed.why },
-        Err(Trouble::Io(e)) => Fact::Fails { why: e.to_string() },
+        Err(RunError::Step(failed)) => Fact::Fails { why: failed.why },
+        Err(RunError::Io(e)) => Fact::Fails { why: e.to_string() },
     }
 }
 
@@ -310,13 +310,15 @@ fn try_limits(request: &Request, facts: &WindowsFacts) -> Fact {
         handle: 0,
         marker: String::new(),
     };
-    let asked = Walls::build(&plan).map_err(|trouble| match trouble {
-        Trouble::Step(failed) => failed.why,
-        Trouble::Io(e) => e.to_string(),
+    let asked = Confinement::build(&plan).map_err(|trouble| match trouble {
+        RunError::Step(failed) => failed.why,
+        RunError::Io(e) => e.to_string(),
     });
-    match asked.and_then(|walls| inside::ask(&walls, &order, |_| ()).map_err(|e| e.to_string())) {
-        Ok((Some(Word::Ready(_)), ..)) => Fact::Works,
-        Ok((Some(Word::Failed(failed)), ..)) => Fact::Fails { why: failed.why },
+    match asked.and_then(|confinement| {
+        self_test::ask(&confinement, &order, |_| ()).map_err(|e| e.to_string())
+    }) {
+        Ok((Some(Reply::Ready(_)), ..)) => Fact::Works,
+        Ok((Some(Reply::Failed(failed)), ..)) => Fact::Fails { why: failed.why },
         Ok((None, ..)) => Fact::Fails { why: "our own program gave no answer".to_owned() },
         Err(why) => Fact::Fails { why },
     }

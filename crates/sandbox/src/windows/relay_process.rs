@@ -5,10 +5,10 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::windows::confinement::Confinement;
 use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::process::Children;
-use crate::windows::walls::Walls;
 use mcp_net::junction::{Door, Ended, Farewell, Junction, Over};
 use mcp_net::mux::{Frame, Frames};
 
@@ -30,8 +30,12 @@ pub struct Relay {
 
 impl Relay {
     /// Starts it behind the walls, and joins its pipes to this door.
-    pub fn start(walls: &Walls, arguments: &[OsString], door: Door) -> io::Result<Relay> {
-        let Process { job, port, from, to } = Process::start(walls, arguments)?;
+    pub fn start(
+        confinement: &Confinement,
+        arguments: &[OsString],
+        door: Door,
+    ) -> io::Result<Relay> {
+        let Process { job, port, from, to } = Process::start(confinement, arguments)?;
         let junction = Junction::new(door, from, to)?;
         let farewell = junction.farewell();
         let (done, far_end) = channel();
@@ -71,12 +75,12 @@ struct Process {
 }
 
 impl Process {
-    fn start(walls: &Walls, arguments: &[OsString]) -> io::Result<Process> {
+    fn start(confinement: &Confinement, arguments: &[OsString]) -> io::Result<Process> {
         // Its own: what it takes is not the command's, which may have one process only.
-        let job = walls.job_beside(MEMORY)?;
+        let job = confinement.job_beside(MEMORY)?;
         let own = OwnProgram::with(arguments)?;
         let Pipes { inside, to, from } = Pipes::make()?;
-        let mut start = own.start(walls, &inside);
+        let mut start = own.start(confinement, &inside);
         start.job = &job;
         start.children = Children::Refused;
         let process = start.suspended()?.resume()?;

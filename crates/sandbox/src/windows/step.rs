@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::plan::Describe;
 use crate::request::{Stdio, lossy};
 use crate::windows::access::Grant;
+use crate::windows::exclusion::{Exclusion, ExclusionKind};
 use crate::windows::job::{CpuRate, JobLimits};
-use crate::windows::keep::{Keep, Kept};
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,7 +61,7 @@ pub enum Integrity {
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Step {
     /// Directories that are removed after the run.
-    Scratch {
+    RunDirectory {
         at: WindowsPath,
     },
     /// A file of the command's own.
@@ -69,7 +69,7 @@ pub enum Step {
         at: WindowsPath,
         text: String,
     },
-    /// Made and filled before anything runs in it; read back.
+    /// Change and filled before anything runs in it; read back.
     Job {
         limits: JobLimits,
     },
@@ -91,9 +91,9 @@ pub enum Step {
         network: ContainerNetwork,
     },
     /// Not by an entry, but by there being none when the grants are made.
-    Keep {
+    Exclusion {
         #[serde(flatten)]
-        keep: Keep,
+        exclusion: Exclusion,
     },
     Grant {
         #[serde(flatten)]
@@ -104,7 +104,7 @@ pub enum Step {
     Relay,
     /// The same the other way round: the launcher takes connections on this port, and a relay inside brings them
     /// to the command's.
-    Entrance {
+    ListenRelay {
         port: u16,
     },
     /// No process can be made by the command's, whatever it loads.
@@ -172,7 +172,7 @@ impl Step {
     /// The step as a failure names it: a verb, without its operand.
     pub fn verb(&self) -> &'static str {
         match self {
-            Step::Scratch { .. } => "make private directories",
+            Step::RunDirectory { .. } => "make private directories",
             Step::Text { .. } => "write",
             Step::Job { .. } => "make a job object",
             Step::CpuRate { .. } => "cap the processor share",
@@ -180,13 +180,13 @@ impl Step {
             Step::Timeout { .. } => "arm the timeout",
             Step::Token { .. } => "restrict the token",
             Step::Container { .. } => "make a container",
-            Step::Keep { keep } => match keep.kept {
-                Kept::Closed => "leave closed",
-                Kept::ReadOnly => "leave read-only",
-                Kept::InPlace => "hold in its place",
+            Step::Exclusion { exclusion } => match exclusion.kind {
+                ExclusionKind::NoAccess => "leave closed",
+                ExclusionKind::ReadOnly => "leave read-only",
+                ExclusionKind::NoRename => "hold in its place",
             },
             Step::Grant { .. } => "let the container",
-            Step::Relay | Step::Entrance { .. } => "start a relay inside",
+            Step::Relay | Step::ListenRelay { .. } => "start a relay inside",
             Step::NoChildren => "refuse new processes",
             Step::Mitigations => "set mitigations",
             Step::Handles { .. } => "hand over no handle",
@@ -201,7 +201,7 @@ impl Step {
 
     pub fn operand(&self) -> String {
         match self {
-            Step::Scratch { at } | Step::Text { at, .. } => at.to_string(),
+            Step::RunDirectory { at } | Step::Text { at, .. } => at.to_string(),
             Step::Job { limits } => job(*limits),
             Step::CpuRate { rate: CpuRate(rate) } => {
                 format!("{}.{:02} % of all processors", rate / 100, rate % 100)
@@ -219,7 +219,7 @@ impl Step {
             Step::Container { profile, network: ContainerNetwork::Host } => {
                 format!("{profile} with the network's capabilities")
             }
-            Step::Keep { keep } => keep.path.to_string(),
+            Step::Exclusion { exclusion } => exclusion.path.to_string(),
             Step::Grant { grant } => format!("{} {}", grant.access, grant.path),
             Step::Handles { .. } => "but the standard three".to_owned(),
             Step::Refused { act } => act.to_string(),
@@ -232,7 +232,7 @@ impl Step {
             Step::Relay => {
                 "for the launcher's proxy, which HTTP_PROXY and its like name".to_owned()
             }
-            Step::Entrance { port } => {
+            Step::ListenRelay { port } => {
                 format!(
                     "for connections from [::1]:{port} of this machine to 127.0.0.1:{port} inside"
                 )

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::report::{Ending, Usage};
 use crate::termination::{Due, Termination};
-use crate::windows::apply::BREAK_MARK;
-use crate::windows::relay::Input;
+use crate::windows::helper_main::BREAK_MARK;
+use crate::windows::stdio_copy::Input;
 use crate::windows::sys::console::{CLOSE, INTERRUPT, TERMINATE};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::port::{Event, Port};

@@ -21,9 +21,12 @@ use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::port::{JOB, Port};
 use super::process::Process;
-use super::sid::Descriptor;
+use super::sid::SddlDescriptor;
 use super::{check, own, wide};
 use crate::windows::job::{CpuRate, JobLimits};
+use crate::windows::win32::{
+    JOB_OBJECT_LIMIT_ACTIVE_PROCESS, JOB_OBJECT_LIMIT_JOB_MEMORY, JOB_OBJECT_LIMIT_JOB_TIME,
+};
 
 /// Its processes die when this is dropped, or the process that holds it.
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl Job {
         // themselves.
         let user = super::token::user()?;
         let security =
-            Descriptor::parse(&format!("D:P(A;;0x10000c;;;{user})(A;;0x10000c;;;S-1-3-4)"))?;
+            SddlDescriptor::parse(&format!("D:P(A;;0x10000c;;;{user})(A;;0x10000c;;;S-1-3-4)"))?;
         let attributes = SECURITY_ATTRIBUTES {
             nLength: size_of::<SECURITY_ATTRIBUTES>() as u32,
             lpSecurityDescriptor: security.raw(),
@@ -132,10 +135,11 @@ impl Job {
             self.get(JobObjectExtendedLimitInformation)?;
         let flags = info.BasicLimitInformation.LimitFlags;
         let limits = JobLimits {
-            memory: (flags & JobLimits::JOB_MEMORY != 0).then_some(info.JobMemoryLimit as u64),
-            processes: (flags & JobLimits::ACTIVE_PROCESS != 0)
+            memory: (flags & JOB_OBJECT_LIMIT_JOB_MEMORY != 0)
+                .then_some(info.JobMemoryLimit as u64),
+            processes: (flags & JOB_OBJECT_LIMIT_ACTIVE_PROCESS != 0)
                 .then_some(info.BasicLimitInformation.ActiveProcessLimit),
-            user_time: (flags & JobLimits::JOB_TIME != 0)
+            user_time: (flags & JOB_OBJECT_LIMIT_JOB_TIME != 0)
                 .then_some(info.BasicLimitInformation.PerJobUserTimeLimit),
         };
         Ok((flags, limits))

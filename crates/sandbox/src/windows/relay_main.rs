@@ -1,0 +1,70 @@
+//! The relay: this program once more, in the command's container, on a port of its loopback. What connects there
+//! goes over two pipes to the launcher. With `--listen`, another one for each port: what the launcher says over its
+//! pipes goes to the command's server. It knows nothing and decides nothing: the command can do with it what it likes,
+//! and has no more by it than the pipes.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::exit;
+use std::time::Duration;
+
+use crate::windows::helper_main::{StepError, number};
+use crate::windows::sys::handles;
+use mcp_net::junction::{Door, Junction};
+use mcp_net::mux::Frame;
+
+/// The first argument of a relay.
+pub const MARK: &str = "mcp-sandbox-relay";
+/// The first argument of one that leads to a server inside, before the server's port.
+pub const MARK_IN: &str = "mcp-sandbox-relay-in";
+const NOT_SET_UP: i32 = 125;
+/// How long the launcher may take to answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Until the launcher closes its pipes, or is gone.
+pub fn serve() -> ! {
+    let running_proxy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| {
+        let port = listener.local_addr()?.port();
+        carry(port, Door::From(listener))
+    });
+    exit(if running_proxy.is_ok() { 0 } else { NOT_SET_UP })
+}
+
+/// The same for a server inside.
+pub fn serve_in(port: Option<u16>) -> ! {
+    let to = |port| Door::To(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let running_proxy = port.map(|port| carry(port, to(port)));
+    exit(if matches!(running_proxy, Some(Ok(()))) { 0 } else { NOT_SET_UP })
+}
+
+fn carry(port: u16, door: Door) -> io::Result<()> {
+    let (from, mut to) = (File::from(handles::duplicate(0)?), File::from(handles::duplicate(1)?));
+    let mut hello = Vec::new();
+    Frame::Hello { port }.write(&mut hello);
+    to.write_all(&hello)?;
+    Junction::new(door, from, to)?.run().map(drop)
+}
+
+/// Begins to speak SOCKS with the launcher's proxy, without a word about who we are or where we want to go. Nobody
+/// else gives this answer: it went all the way.
+pub fn is_reached(port: u16) -> Result<String, StepError> {
+    const GREETING: [u8; 3] = [5, 1, 2];
+    const CHOICE: [u8; 2] = [5, 2];
+    let talk = || -> io::Result<[u8; 2]> {
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(&GREETING)?;
+        let mut answer = [0; 2];
+        stream.read_exact(&mut answer)?;
+        Ok(answer)
+    };
+    match talk() {
+        Ok(CHOICE) => Ok("connected to the relay, and the launcher's proxy answered".to_owned()),
+        Ok(other) => Err((0, format!("somebody else answered ({other:?})"))),
+        Err(e) => {
+            Err((number(&e), "a program in the container cannot reach the relay there".to_owned()))
+        }
+    }
+}
