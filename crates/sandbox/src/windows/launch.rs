@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use crate::core::exit_code;
 use crate::error::{Error, SetupFailure};
 use crate::notices::Notices;
 use crate::plan::Plan;
@@ -108,7 +109,7 @@ fn try_run(
     let network = running_proxy.map(|running_proxy| running_proxy.finish(&mut evidence));
     drop(confinement);
     drop(listed);
-    let code = exit_code(&ended.ending);
+    let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.network = network.filter(|network| !network.is_empty());
     Ok(report)
@@ -201,24 +202,6 @@ fn own_evidence(plan: &Plan<Step>, ended: &Ended) -> Vec<Evidence> {
     evidence
 }
 
-/// Codes of Windows are larger than what a shell is told. None of them may become a success.
-fn exit_code(ending: &Ending) -> u8 {
-    const STATUS_CONTROL_C_EXIT: u32 = 0xc000_013a;
-    const CRASHES: std::ops::RangeInclusive<u32> = 0xc000_0000..=0xcfff_ffff;
-    match ending {
-        Ending::Exited(code) => match code.cast_unsigned() {
-            small @ 0..=255 => small as u8,
-            STATUS_CONTROL_C_EXIT => 130,
-            crash if CRASHES.contains(&crash) => 139,
-            _ => 255,
-        },
-        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
-        Ending::Timeout => 124,
-        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
-        Ending::NotStarted(_) => 125,
-    }
-}
-
 /// The failed step in the user's words.
 fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
     let Some(planned) = plan.steps.get(failed.step) else {
@@ -261,27 +244,4 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
         errno: failed.errno,
         hint: hint.join("; "),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_failure_becomes_a_success() {
-        for (code, expected) in [
-            (0u32, 0),
-            (7, 7),
-            (255, 255),
-            (256, 255),
-            (0x1_0000, 255),
-            (0xc000_0005, 139),
-            (0xc000_013a, 130),
-            (u32::MAX, 255),
-        ] {
-            assert_eq!(exit_code(&Ending::Exited(code.cast_signed())), expected, "{code:#x}");
-        }
-        assert_eq!(exit_code(&Ending::Timeout), 124);
-        assert_eq!(exit_code(&Ending::Signaled(2)), 130);
-    }
 }
