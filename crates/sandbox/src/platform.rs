@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::Policy;
 
+pub use crate::core::check::Check;
+use crate::core::run_record::Record;
 use crate::error::Error;
 use crate::notices::Notices;
 use crate::plan::Plan;
@@ -22,9 +24,6 @@ pub use macos::*;
 
 #[cfg(windows)]
 pub use windows::*;
-
-/// Whether what is to be run is still what it was. Asked before the command starts: on Linux while the sandbox is made.
-pub type Check<'a> = &'a dyn Fn() -> bool;
 
 #[cfg(not(target_os = "linux"))]
 fn pass(check: Option<Check<'_>>) -> Result<(), Error> {
@@ -64,16 +63,40 @@ pub fn resolve_knowing(wish: Wish, _: &[PathBuf]) -> Result<Request, Error> {
     resolve(wish)
 }
 
+/// What [`plan_again`] found.
+pub struct Again {
+    pub facts: Facts,
+    pub plan: Plan<Step>,
+    pub claim: Claim,
+}
+
+/// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
+/// failure is not the host's, and the same would only fail again. Nothing has run yet.
+pub fn plan_again(
+    request: &Request,
+    failed: &Plan<Step>,
+    error: &Error,
+) -> Result<Option<Again>, Error> {
+    match error {
+        Error::Setup(failure) if !failure.is_shortage() => {}
+        _ => return Ok(None),
+    }
+    let mut facts = probe_host()?;
+    let claim = claim(request, &mut facts);
+    let plan = plan(request, &facts);
+    let differs = !same_walls(&plan, failed);
+    Ok(differs.then_some(Again { facts, plan, claim }))
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use super::*;
-    pub use crate::host::HostFacts as Facts;
+    pub use crate::linux::facts::LinuxFacts as Facts;
     pub(crate) use crate::linux::line::{
         Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::linux::plan::plan;
     pub use crate::linux::step::Step;
-    pub(crate) use crate::linux::terminal::reopen as reopen_terminal;
     pub use crate::linux::view::is_visible;
 
     pub fn assume_host() -> Result<Facts, Error> {
@@ -113,12 +136,9 @@ mod linux {
         crate::linux::launch::run(plan, request, claim, notices, check)
     }
 
-    /// Whether two plans differ in nothing that matters, so that the second would fail as well.
-    pub(crate) fn same_walls(plan: &Plan<Step>, other: &Plan<Step>) -> bool {
-        plan.same_walls(other)
-    }
+    pub(crate) use crate::linux::plan::same_walls;
 
-    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+    pub(crate) fn list_runs() -> Result<Vec<(Record, RunHandle)>, Error> {
         Ok(crate::linux::runs::list())
     }
 
@@ -142,7 +162,6 @@ mod macos {
     pub use crate::macos::plan::plan;
     pub use crate::macos::profile::is_visible;
     pub use crate::macos::step::Step;
-    pub(crate) use crate::macos::terminal::reopen as reopen_terminal;
 
     pub fn assume_host() -> Result<Facts, Error> {
         crate::macos::probe::assume()
@@ -181,7 +200,7 @@ mod macos {
         plan.controls == other.controls
     }
 
-    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+    pub(crate) fn list_runs() -> Result<Vec<(Record, RunHandle)>, Error> {
         crate::macos::runs::list()
     }
 
@@ -241,13 +260,8 @@ mod windows {
         plan.controls == other.controls
     }
 
-    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+    pub(crate) fn list_runs() -> Result<Vec<(Record, RunHandle)>, Error> {
         crate::windows::runs::list()
-    }
-
-    /// Whom this machine asks for names; elsewhere a file says it.
-    pub(crate) fn name_servers() -> Vec<crate::net::resolv::Server> {
-        crate::windows::proxy_host::name_servers()
     }
 
     pub(crate) fn start_launcher(

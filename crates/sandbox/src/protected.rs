@@ -15,6 +15,7 @@ use crate::request::{DeniedKind, Guarded, Place, Protected, Request};
 pub mod git;
 pub mod git_config;
 pub mod git_leads;
+mod undone;
 mod way;
 
 pub const GIT_LINK: &str = "git takes its settings from where it leads";

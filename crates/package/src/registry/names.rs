@@ -1,4 +1,4 @@
-//! Who finds the addresses of hosts: not the C library, see `mcp_sandbox::net::lookup`.
+//! Who finds the addresses of hosts: not the C library, see `mcp_net::lookup`.
 
 use std::fmt;
 use std::io;

@@ -7,11 +7,17 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
-use crate::host::{CgroupMeans, Ids};
+use crate::core::host::Ids;
+use crate::core::plan::{self, Describe};
+use crate::core::rlimit::Resource;
+use crate::linux::facts::CgroupMeans;
 use crate::linux::landlock::{Ports, Rule};
 use crate::linux::outlet::Outlet;
-use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
+use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
+
+pub type Plan = plan::Plan<Step>;
+pub type Planned = plan::Planned<Step>;
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,18 +52,6 @@ pub enum Owner {
     /// Started as root: root's files appear as the sandbox user's, and what is written inside
     /// belongs to root outside.
     CallerMapped,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resource {
-    Cpu,
-    Data,
-    AddressSpace,
-    Processes,
-    OpenFiles,
-    FileSize,
-    Core,
 }
 
 /// Which /proc is shown inside.
@@ -268,6 +262,12 @@ pub enum Step {
         #[serde(serialize_with = "lossy")]
         cwd: PathBuf,
     },
+}
+
+impl Describe for Step {
+    fn stage(&self) -> String {
+        format!("{:?}", self.stage()).to_lowercase()
+    }
 }
 
 impl Step {

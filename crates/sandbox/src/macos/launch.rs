@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 
+use crate::core::rlimit::Resource;
 use crate::error::{Error, SetupFailure};
-use crate::linux::step::Resource;
 use crate::macos::channel::{Channel, Failed, Go, Order, Reply, Task};
 use crate::macos::guardian::Guardian;
 use crate::macos::helper_main::MARK;
@@ -22,7 +22,6 @@ use crate::macos::sys::{self, Membership, Signals};
 use crate::macos::terminal::{self, Pair};
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
-use crate::net::broker::{Handle, NetworkUse};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::protected::Undoings;
@@ -31,6 +30,7 @@ use crate::request::{Request, Stdio};
 use crate::unix::protect::undo::{Seen, undo};
 use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
 use crate::unix::terminal::{copy_settings, standard};
+use mcp_net::broker::{Handle, NetworkUse};
 
 /// Never looked for on PATH.
 pub const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
+use crate::core::rlimit::Resource;
 use crate::host::Fact;
 use crate::identity;
-use crate::linux::step::Resource;
 use crate::macos::facts::MacFacts;
 use crate::macos::network::{self, Proxy};
 use crate::macos::profile::{home, profile, service};

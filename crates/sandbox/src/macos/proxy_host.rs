@@ -16,14 +16,14 @@ use crate::error::Error;
 use crate::macos::facts::MacFacts;
 use crate::macos::network::wants_proxy;
 use crate::macos::sys;
-use crate::net::allowlist::Allowlist;
-use crate::net::broker::{Broker, Callers, Handle, Journal, NoInside, Setup};
-use crate::net::proxy::Login;
-use crate::net::upstream::Upstream;
-use crate::net::variables::variables;
 use crate::notices::Notices;
 use crate::report::Answer;
 use crate::request::Request;
+use mcp_net::allowlist::Allowlist;
+use mcp_net::broker::{Broker, Callers, Handle, Journal, NameServers, NoInside, Setup};
+use mcp_net::proxy::Login;
+use mcp_net::upstream::Upstream;
+use mcp_net::variables::variables;
 
 const NAME: &str = "mcp";
 /// The system refuses more than this, whatever it says the limit is.
@@ -79,6 +79,7 @@ impl ProxyHost {
                 rules: Allowlist::with_loopback(rules.map(|Sourced { value, .. }| value.clone())),
                 listeners: Vec::new(),
                 own: Box::new(sys::own_networks),
+                name_servers: NameServers::ResolvConf,
                 upstream,
                 journal: Journal::new(notices.teller()),
                 memory: request.policy.limits.memory.value.map(|limit| limit.0),

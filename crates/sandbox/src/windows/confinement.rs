@@ -7,9 +7,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::core::run_record::RunId;
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
-use crate::runs::RunId;
 use crate::windows::access::{Access, Grant};
 use crate::windows::acl_apply;
 use crate::windows::channel::Failed;

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::sandbox::wire::Heard;
+use crate::core::wire::Heard;
 use crate::windows::helper_main;
 use crate::windows::sys::console::{self, TERMINATE};
 use crate::windows::sys::handles::{self, Inheritable};

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::runs::RunId;
+use crate::core::run_record::RunId;
 
 /// What the names of all profiles of runs begin with.
 pub const PROFILE: &str = "mcp.run.";

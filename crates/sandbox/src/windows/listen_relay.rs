@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::net::broker::Inside;
-use crate::net::junction::{Door, Over};
 use crate::request::Request;
 use crate::windows::confinement::Confinement;
 use crate::windows::relay_main;
 use crate::windows::relay_process::Relay;
+use mcp_net::broker::Inside;
+use mcp_net::junction::{Door, Over};
 
 /// How long a connection on this machine may take.
 const PATIENCE: Duration = Duration::from_secs(2);

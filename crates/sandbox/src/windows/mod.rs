@@ -73,8 +73,6 @@ mod terminal;
 mod undo_log;
 
 pub use access::{Access, Grant};
-#[cfg(windows)]
-pub(crate) use disk::{count_hard_links, file_id};
 pub use exclusion::{Exclusion, ExclusionKind};
 pub use explain_offline::explain;
 pub use facts::WindowsFacts;

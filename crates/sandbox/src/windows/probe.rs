@@ -10,12 +10,12 @@ use std::time::Duration;
 use mcp_policy::windows_path::Spelling;
 use mcp_policy::{Defaults, Origin, Policy, Sourced, WindowsPath};
 
+use crate::core::run_record::RunId;
 use crate::error::Error;
 use crate::host::Fact;
 use crate::notices::Notices;
 use crate::plan::{Plan, Planned};
 use crate::request::Request;
-use crate::runs::RunId;
 use crate::windows::channel::{Attempt, Order, Reply, Task};
 use crate::windows::confinement::Confinement;
 use crate::windows::facts::WindowsFacts;

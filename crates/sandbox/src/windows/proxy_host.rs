@@ -4,7 +4,7 @@
 //!
 //! Other programs of the machine can connect to the broker's port too, so the proxy requires a password, which is new
 //! in each run and stands in the command's environment only. The command may take the relay over: see
-//! [`mux`](crate::net::mux) for what it can do then.
+//! [`mux`](mcp_net::mux) for what it can do then.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -12,13 +12,6 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use mcp_policy::Sourced;
 
 use crate::error::Error;
-use crate::net::allowlist::Allowlist;
-use crate::net::broker::{Broker, Callers, Handle, Journal, Meter, NetworkUse, Setup};
-use crate::net::junction::{Door, Over};
-use crate::net::proxy::Login;
-use crate::net::resolv::Server;
-use crate::net::upstream::Upstream;
-use crate::net::variables::variables;
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
@@ -30,6 +23,13 @@ use crate::windows::relay_main::MARK;
 use crate::windows::relay_process::Relay;
 use crate::windows::step::Step;
 use crate::windows::sys::{adapters, random};
+use mcp_net::allowlist::Allowlist;
+use mcp_net::broker::{Broker, Callers, Handle, Journal, Meter, NameServers, NetworkUse, Setup};
+use mcp_net::junction::{Door, Over};
+use mcp_net::proxy::Login;
+use mcp_net::resolv::Server;
+use mcp_net::upstream::Upstream;
+use mcp_net::variables::variables;
 
 const NAME: &str = "mcp";
 const TAKEN_OVER: &str = "the relay sent a frame that it never sends by itself, so the command may control it: the launcher \
@@ -37,7 +37,7 @@ const TAKEN_OVER: &str = "the relay sent a frame that it never sends by itself, 
 /// Windows has no limit on handles; the broker derives its own limits from this number.
 const DESCRIPTORS: usize = 16 << 10;
 
-pub fn name_servers() -> Vec<Server> {
+fn name_servers() -> Vec<Server> {
     adapters::name_servers().unwrap_or_default()
 }
 
@@ -100,6 +100,7 @@ impl ProxyHost {
             rules: Allowlist::with_loopback(rules.map(|Sourced { value, .. }| value.clone())),
             listeners,
             own: Box::new(adapters::own_networks),
+            name_servers: NameServers::System(name_servers),
             upstream,
             journal: Journal::new(tell),
             memory: request.policy.limits.memory.value.map(|limit| limit.0),

@@ -9,10 +9,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::exit;
 use std::time::Duration;
 
-use crate::net::junction::{Door, Junction};
-use crate::net::mux::Frame;
 use crate::windows::helper_main::{StepError, number};
 use crate::windows::sys::handles;
+use mcp_net::junction::{Door, Junction};
+use mcp_net::mux::Frame;
 
 /// The first argument of a relay.
 pub const MARK: &str = "mcp-sandbox-relay";

@@ -5,12 +5,12 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::net::junction::{Door, Ended, Farewell, Junction, Over};
-use crate::net::mux::{Frame, Frames};
 use crate::windows::confinement::Confinement;
 use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::process::Children;
+use mcp_net::junction::{Door, Ended, Farewell, Junction, Over};
+use mcp_net::mux::{Frame, Frames};
 
 /// A relay that sends nothing for this long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,12 +9,12 @@ use std::os::windows::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::core::run_record::{NetworkTotals, Record, RunId, Stats};
 use crate::error::Error;
-use crate::net::broker::Meter;
-use crate::runs::{NetworkTotals, Record, Run, RunId, Stats};
 use crate::windows::sys::job::Job;
 use crate::windows::undo_log;
 use crate::windows::win32::{DELETE, ERROR_SHARING_VIOLATION};
+use mcp_net::broker::Meter;
 
 /// A larger file is none of ours.
 const LARGEST: u64 = 1 << 20;
@@ -115,13 +115,13 @@ impl Listed {
     }
 }
 
-pub fn list() -> Result<Vec<Run>, Error> {
+pub fn list() -> Result<Vec<(Record, RunHandle)>, Error> {
     let Ok(entries) = fs::read_dir(undo_log::directory()) else { return Ok(Vec::new()) };
     Ok(entries.flatten().filter_map(|entry| open(entry.path())).collect())
 }
 
 /// A record whose launcher lives. One that is stale is removed.
-fn open(path: PathBuf) -> Option<Run> {
+fn open(path: PathBuf) -> Option<(Record, RunHandle)> {
     let name = path.file_name()?.to_str()?;
     let id = RunId::parse(name.strip_suffix(".json")?)?;
     if !is_held(&path) {
@@ -130,7 +130,7 @@ fn open(path: PathBuf) -> Option<Run> {
     }
     let text = text(&path)?;
     let record: Record = serde_json::from_slice(text.split(|b| *b == b'\n').next()?).ok()?;
-    (record.id == id).then(|| Run::new(record, RunHandle { path }))
+    (record.id == id).then_some((record, RunHandle { path }))
 }
 
 fn text(path: &PathBuf) -> Option<Vec<u8>> {

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, UdpSocket};
 
+use mcp_net::address;
 use mcp_package::manifest::{Origin, ServerJson};
 use mcp_package::registry::{Http, Kept, Oci, PUBLIC, Public, PublicKey, Scheme, signature_tag};
 use mcp_package::store::{Addition, ImageManifest, MINISIG, Source, Staging, Stored, Under};
 use mcp_package::{Digest, Named, Reference, Repository, Store, Which};
-use mcp_sandbox::net::address;
 
 use super::install;
 use crate::args::package::Fetching;
@@ -54,7 +54,7 @@ pub struct Listed<'a> {
 }
 
 pub fn http() -> Http {
-    Http::new(mcp_sandbox::net::lookup::addresses)
+    Http::new(mcp_net::lookup::addresses)
 }
 
 /// Whether anybody could reach it, and not only who is on this machine or beside it.
@@ -73,7 +73,7 @@ fn http_for(url: &str, base: &str) -> Http {
     };
     match host(url) == host(base) {
         true => http(),
-        false => Http::public_only(mcp_sandbox::net::lookup::addresses, is_public),
+        false => Http::public_only(mcp_net::lookup::addresses, is_public),
     }
 }
 

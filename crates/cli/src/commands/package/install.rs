@@ -106,7 +106,7 @@ fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
     let (host, port) = (index.host(), index.port());
     sandbox.allow_net(rule(&host, port));
     let bare = host.trim_matches(['[', ']']).to_owned();
-    for address in mcp_sandbox::net::lookup::addresses(&bare).unwrap_or_default() {
+    for address in mcp_net::lookup::addresses(&bare).unwrap_or_default() {
         let ip = address.to_string();
         if ip != bare {
             sandbox.allow_net(rule(&ip, port));
