@@ -218,7 +218,7 @@ fn spawn(
     command.spawn()
 }
 
-/// Sends the order and hears what the helper found.
+/// Sends the order and receives what the helper found.
 fn prepare(
     parts: &Parts<'_>,
     channel: &mut Channel,
@@ -247,7 +247,7 @@ fn prepare(
             Some(_) => Answer::Confirmed("the system knows the helper by it".to_owned()),
             None => {
                 own = None;
-                let missing = "this macOS does not tell who is in a sandbox: a process that leaves its \
+                let missing = "this macOS does not say which processes are in a sandbox: a process that leaves its \
                                session, group and parent between two looks is missed";
                 Answer::Less(missing.to_owned())
             }

@@ -1,5 +1,5 @@
-//! From a plan to a running command: job, token, container and entries first, then the helper that looks at them
-//! from inside, then the command, suspended until it is in its job. Nothing of it is left in the end.
+//! From a plan to a running command: job, token, container and DACL entries first, then the self-test inside them, then
+//! the command, suspended until it is in its job. In the end everything is removed.
 
 use std::ffi::OsString;
 use std::io;
@@ -26,7 +26,7 @@ use crate::windows::sys::pty::PseudoConsole;
 use crate::windows::terminal::Terminal;
 use crate::windows::{command_line, environment, protect, self_test, win32};
 
-/// Why a run came to no end of its own.
+/// Why a run did not reach the command's own end.
 pub enum RunError {
     Step(Failed),
     Io(io::Error),
@@ -62,7 +62,7 @@ pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Rep
     }
 }
 
-/// Sets everything up, looks at it from inside, and takes it down again: for `doctor`.
+/// Sets everything up, runs the self-test, and removes everything again: for `doctor`.
 pub fn rehearse(plan: &Plan<Step>, proxy_host: Option<ProxyHost>) -> Result<(), RunError> {
     let confinement = Confinement::build(plan)?;
     let running_proxy = proxy_host.map(|proxy_host| proxy_host.start(&confinement)).transpose()?;
@@ -211,9 +211,12 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
     if let Step::Execute { program, .. } = &planned.step {
         let why = match failed.errno {
             _ if !failed.why.is_empty() => failed.why,
-            win32::ERROR_FILE_NOT_FOUND => "is not there".to_owned(),
+            win32::ERROR_FILE_NOT_FOUND => "does not exist".to_owned(),
             win32::ERROR_BAD_EXE_FORMAT => "not a program this machine can run".to_owned(),
-            win32::ERROR_ELEVATION_REQUIRED => "wants to be an administrator".to_owned(),
+            win32::ERROR_ELEVATION_REQUIRED => {
+                "its manifest requires an administrator, which a sandboxed program cannot be"
+                    .to_owned()
+            }
             win32::ERROR_ACCESS_DENIED => {
                 "the system refuses it (add --read for the directory of the program)".to_owned()
             }
@@ -223,12 +226,12 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
     }
     let hint = match &planned.step {
         Step::Grant { grant } if failed.errno == win32::ERROR_ACCESS_DENIED => format!(
-            "its access list is not yours to change (no WRITE_DAC): grant a directory of your own, or once, as \
+            "you cannot change its DACL (no WRITE_DAC): grant a directory of your own, or run once, as \
              administrator: icacls \"{}\" /grant *S-1-15-2-1:(OI)(CI)(RX)",
             grant.path
         ),
         Step::Reached => REMEDY.to_owned(),
-        // A port that somebody has is said already.
+        // The reason names a port in use already.
         Step::Served { .. } if failed.errno == win32::ERROR_NOT_SUPPORTED => REMEDY.to_owned(),
         Step::Refused { act: Act::Reach { .. } | Act::Change { .. } | Act::Move { .. } } => {
             "every container may have it already, by an entry for ALL APPLICATION PACKAGES"
