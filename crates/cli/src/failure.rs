@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mcp_sandbox::exit_code;
+
 use crate::render;
 
 #[derive(Debug)]
@@ -33,13 +35,14 @@ pub enum Failure {
 impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Policy(_) | Failure::Usage(_) | Failure::Input { .. } => 2,
+            Failure::Policy(_) | Failure::Usage(_) | Failure::Input { .. } => exit_code::USAGE,
             Failure::Sandbox(error) => error.exit_code(),
-            Failure::Package(error) if error.kind() == mcp_package::Kind::Usage => 2,
-            Failure::Package(_) => 125,
-            Failure::Refused(_) | Failure::File { .. } => 125,
-            Failure::Guarded(_) => 126,
-            Failure::NoSuchRun(_) => 1,
+            Failure::Package(error) if error.kind() == mcp_package::Kind::Usage => exit_code::USAGE,
+            Failure::Package(_) | Failure::Refused(_) | Failure::File { .. } => {
+                exit_code::NOT_SET_UP
+            }
+            Failure::Guarded(_) => exit_code::NOT_EXECUTABLE,
+            Failure::NoSuchRun(_) => exit_code::NO_SUCH_RUN,
         }
     }
 

@@ -7,6 +7,7 @@ mod commands;
 mod failure;
 mod layers;
 mod package_runner;
+mod packages;
 mod paths;
 mod progress;
 mod render;

@@ -34,12 +34,14 @@ pub mod platform;
 mod protected;
 pub mod runs;
 mod sandbox;
+pub mod session;
 #[cfg(unix)]
 mod unix;
 pub mod windows;
 
 pub use crate::core::control::Control;
 pub use crate::core::error::{Error, SetupFailure};
+pub use crate::core::exit_code;
 pub use crate::core::file_id::FileId;
 pub use crate::core::host::{Caller, Fact, Ids, Rootless};
 pub use crate::core::notices::Notices;
@@ -58,11 +60,10 @@ pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFac
 #[cfg(target_os = "linux")]
 pub use linux::step::{Stage, Step};
 pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
-pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};
-pub use platform::{Again, is_visible, plan, plan_again};
+pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
 #[doc(hidden)]
 pub use protected::git_config;
-pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
+pub use sandbox::{Outcome, Output, Running, Sandbox};
 
 // The old paths, while branches that use them are merged.
 use crate::core::{

@@ -63,31 +63,6 @@ pub fn resolve_knowing(wish: Wish, _: &[PathBuf]) -> Result<Request, Error> {
     resolve(wish)
 }
 
-/// What [`plan_again`] found.
-pub struct Again {
-    pub facts: Facts,
-    pub plan: Plan<Step>,
-    pub claim: Claim,
-}
-
-/// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
-/// failure is not the host's, and the same would only fail again. Nothing has run yet.
-pub fn plan_again(
-    request: &Request,
-    failed: &Plan<Step>,
-    error: &Error,
-) -> Result<Option<Again>, Error> {
-    match error {
-        Error::Setup(failure) if !failure.is_shortage() => {}
-        _ => return Ok(None),
-    }
-    let mut facts = probe_host()?;
-    let claim = claim(request, &mut facts);
-    let plan = plan(request, &facts);
-    let differs = !same_walls(&plan, failed);
-    Ok(differs.then_some(Again { facts, plan, claim }))
-}
-
 #[cfg(target_os = "linux")]
 mod linux {
     use super::*;

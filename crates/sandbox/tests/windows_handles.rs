@@ -87,14 +87,14 @@ mod windows {
             flags.allow_net("127.0.0.1:9".parse().unwrap()).listen(port);
             let policy = Policy::merge(&[flags.build().unwrap()], Defaults::run()).unwrap();
             match start_under(policy, code) {
-                Err(e) if e.to_string().contains("cannot be had") => {}
+                Err(e) if e.to_string().contains("cannot listen on") => {}
                 other => {
                     assert_eq!(other.unwrap().ending, Ending::Exited(code.parse().unwrap()));
                     return;
                 }
             }
         }
-        panic!("ten ports that were free cannot be had");
+        panic!("ten free ports were taken before the run could listen on them");
     }
 
     /// A start that fails half-way must not leave anything open either.

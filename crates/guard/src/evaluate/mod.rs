@@ -18,7 +18,10 @@ mod named_programs;
 mod options;
 mod output;
 mod parameter;
+mod provenance;
+mod runners;
 mod shells;
+mod sql;
 mod state;
 mod subscripts;
 mod wrappers;
@@ -52,8 +55,7 @@ pub struct Evaluator<'c> {
     /// Functions being walked: a call of one of them from within is not followed.
     active: Vec<String>,
     heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
-    /// A substitution in the words being expanded prints the environment.
-    prints_environment: bool,
+    prints: provenance::Prints,
 }
 
 impl<'c> Evaluator<'c> {
@@ -65,7 +67,7 @@ impl<'c> Evaluator<'c> {
             depth: 0,
             active: Vec::new(),
             heredocs: std::rc::Rc::from([]),
-            prints_environment: false,
+            prints: provenance::Prints::default(),
         }
     }
 
@@ -158,6 +160,15 @@ impl<'c> Evaluator<'c> {
         self.findings.retain(|finding| {
             number += 1;
             number <= known || finding.decision > Decision::Unknown
+        });
+    }
+
+    /// Drops findings that came after the first `known` and are no refusals.
+    pub(crate) fn keep_refusals(&mut self, known: usize) {
+        let mut number = 0;
+        self.findings.retain(|finding| {
+            number += 1;
+            number <= known || finding.decision == Decision::Refuse
         });
     }
 

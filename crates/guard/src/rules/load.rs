@@ -88,6 +88,7 @@ fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), R
             &rule.reads,
             &rule.assign,
             &rule.fed_by,
+            &rule.cwd,
         ];
         if conditions.iter().all(|list| list.is_empty()) && !rule.raised_by_code {
             return Err(error(&rule.id, "it has no condition and would match everything"));
@@ -100,8 +101,10 @@ fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), R
             &rule.redirect,
             &rule.reads,
             &rule.command,
+            &rule.not_command,
             &rule.fed_by,
             &rule.assign,
+            &rule.cwd,
         ];
         for pattern in patterns.into_iter().flatten() {
             match class_name(pattern) {

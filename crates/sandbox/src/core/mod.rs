@@ -5,7 +5,9 @@
 pub mod check;
 pub mod control;
 pub mod error;
+pub mod exit_code;
 pub mod file_id;
+pub mod gap;
 pub mod glob_set;
 pub mod host;
 pub mod notices;

@@ -18,7 +18,7 @@ use crate::core::wire::Heard;
 use crate::macos::{helper_main, sys};
 use crate::unix::relay::Pipe;
 
-/// The name a launcher is started under. Not a path: nobody gets it by accident.
+/// The name a launcher is started under. Not a path, so no program gets it by accident.
 const MARK: &str = "mcp-sandbox-helper";
 /// Every message is preceded by its length.
 const PREFIX: usize = size_of::<u64>();

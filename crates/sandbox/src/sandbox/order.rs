@@ -7,14 +7,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use mcp_policy::{
-    Bytes, Cores, Duration, Env, Filesystem, Limits, Network, NetworkMode, Origin, Policy, Process,
-    Protect, Rate, Sourced, Subprocess, Trust, ValueError,
+    Bytes, Cores, Duration, Env, Fallback, Filesystem, Limits, Network, NetworkMode, Origin,
+    Policy, Process, Protect, Rate, Sourced, Subprocess, Trust, ValueError,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::core::wire;
 use crate::error::Error;
+use crate::report::Judged;
 use crate::request::Secret;
-use crate::sandbox::Fallback;
 use crate::wish::{Identity, Wish};
 
 mod said;
@@ -22,7 +23,7 @@ mod said;
 use said::{Reference, Said};
 
 /// Bumped with every change below: a helper may be another program than the caller.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Read first, so that an order of another version is refused for that and nothing else.
 #[derive(Deserialize)]
@@ -42,8 +43,10 @@ pub struct Order {
     policy: SentPolicy,
     /// Given by value; a policy holds references only.
     secrets: Vec<(OsString, OsString)>,
+    #[serde(with = "wire::fallback")]
     fallback: Fallback,
     strict: bool,
+    judged: Option<Judged>,
 }
 
 /// What the helper makes of an order.
@@ -52,11 +55,13 @@ pub struct Received {
     pub secrets: Vec<(OsString, Secret)>,
     pub fallback: Fallback,
     pub strict: bool,
+    /// What the guard said, where it was asked.
+    pub judged: Option<Judged>,
 }
 
 impl Order {
     pub fn new(received: Received) -> Order {
-        let Received { wish, secrets, fallback, strict } = received;
+        let Received { wish, secrets, fallback, strict, judged } = received;
         let Wish { policy, command, cwd, home, programs, identity } = wish;
         let reveal = |(name, value): (OsString, Secret)| (name, value.reveal().clone());
         Order {
@@ -70,6 +75,7 @@ impl Order {
             secrets: secrets.into_iter().map(reveal).collect(),
             fallback,
             strict,
+            judged,
         }
     }
 
@@ -100,6 +106,7 @@ impl Order {
             secrets: secrets.map(|(name, value)| (name, Secret::new(value))).collect(),
             fallback: order.fallback,
             strict: order.strict,
+            judged: order.judged,
         })
     }
 }

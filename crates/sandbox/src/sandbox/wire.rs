@@ -32,6 +32,9 @@ mod tests {
             Error::Descriptor { fd: 1, kind: name(), remedy: name() },
             Error::Setup(SetupFailure { step: name(), target: name(), errno: 1, hint: name() }),
             Error::Unsupported(name()),
+            Error::NotEnforced { gaps: Vec::new() },
+            Error::Guarded { rules: vec![name()] },
+            Error::Stopped(name()),
             Error::Io { doing: name(), source },
             Error::Io { doing: name(), source: std::io::Error::other("y") },
         ] {

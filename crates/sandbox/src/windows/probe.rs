@@ -206,7 +206,7 @@ fn rename(facts: &mut WindowsFacts) {
     }
 }
 
-/// A relay behind whatever walls there are, and somebody inside who connects to it.
+/// Starts a relay in the confinement that this machine allows, and connects to it from inside.
 fn try_relay(request: &Request, facts: &WindowsFacts) -> Fact {
     let mut facts = facts.clone();
     rename(&mut facts);

@@ -109,7 +109,7 @@ fn is_same(old: &Protected) -> bool {
     }
 }
 
-/// Gives something a name that nobody acts on.
+/// Renames a path to a name that no program acts on.
 fn set_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
     // Another run that may write here could have put a link in the place of a directory on the way.
     if path.parent().is_none_or(|above| !real(above).is_ok_and(|real| real == above)) {
@@ -204,7 +204,7 @@ impl Search {
         }
     }
 
-    /// Nobody knows what such settings name.
+    /// What such settings name is unknown.
     fn refuse(&mut self, settings: Unreadable) {
         if let Some(directory) = settings.whole() {
             let whole = (DeniedKind::Directory, Guarded::ReadOnly, UNREAD);
@@ -247,7 +247,7 @@ impl Search {
         }
     }
 
-    /// Nobody knows what is in it: before a run it is protected as a whole.
+    /// Its contents are unknown: before a run it is protected as a whole.
     fn leave_out(&mut self, here: &Here, why: &str) {
         self.unread.push((here.path.clone(), why.to_owned()));
         if !here.is_top {

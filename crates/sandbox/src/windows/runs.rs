@@ -54,7 +54,7 @@ fn job_name(id: &RunId) -> String {
 pub struct Listed {
     file: File,
     record: Record,
-    /// The record is always so long; behind it are the counters of the network.
+    /// The record always has this length; the counters of the network follow it.
     length: usize,
 }
 
@@ -98,7 +98,7 @@ impl Listed {
     /// The command is this process.
     pub fn started(&mut self, process: u32) {
         self.record.init = process;
-        // Half a record is not read by anybody.
+        // A reader refuses half a record.
         let _ = self.write();
     }
 
@@ -140,7 +140,7 @@ fn text(path: &PathBuf) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Whether a launcher has it open, which lets nobody else write.
+/// Whether a launcher has it open: then no other process can open it for writing.
 fn is_held(path: &PathBuf) -> bool {
     let opened = OpenOptions::new().write(true).share_mode(SHARE_ALL).open(path);
     opened.is_err_and(|e| e.raw_os_error() == Some(ERROR_SHARING_VIOLATION))

@@ -25,6 +25,7 @@ fn received(policy: Policy) -> Received {
         secrets: Vec::new(),
         fallback: Fallback::Deny,
         strict: false,
+        judged: None,
     }
 }
 
@@ -76,9 +77,26 @@ fn every_part_of_a_policy_arrives() {
 }
 
 #[test]
+fn what_the_guard_said_and_every_fallback_arrive() {
+    for fallback in [Fallback::Deny, Fallback::Prompt, Fallback::Warn] {
+        let mut before = received(policy("", LayerKind::PolicyFile));
+        before.fallback = fallback;
+        before.judged = Some(Judged {
+            decision: "unknown".to_owned(),
+            rules: vec!["a".to_owned()],
+            noted: vec!["b".to_owned()],
+            why: Some("c".to_owned()),
+        });
+        let judged = before.judged.clone();
+        let after = sent(before);
+        assert_eq!((after.fallback, after.judged), (fallback, judged));
+    }
+}
+
+#[test]
 fn an_order_of_another_version_is_refused_as_that() {
     let error = Order::from_bytes(br#"{"version":99,"new":{}}"#).err().unwrap().to_string();
-    assert!(error.contains("version 2, not 99"), "{error}");
+    assert!(error.contains(&format!("version {VERSION}, not 99")), "{error}");
 }
 
 #[cfg(unix)]

@@ -140,7 +140,7 @@ impl Start<'_> {
         let directory = wide(self.directory);
         let mut environment: Vec<u16> = self.environment.iter().flat_map(wide).collect();
         environment.push(0);
-        // With a console all three are told to be none, or the launcher's own would be taken.
+        // With a console all three are null, otherwise the process would get the launcher's.
         let raw = |handle: &Inheritable| match console {
             None => handle.raw(),
             Some(_) => std::ptr::null_mut(),
@@ -157,7 +157,7 @@ impl Start<'_> {
             },
             lpAttributeList: attributes.raw(),
         };
-        // A console of its own that nobody sees: in ours it could type. A program that may not make processes
+        // A hidden console of its own: in ours it could type. A program that may not make processes
         // gets none, since a console is one.
         let kind = match (console, self.children) {
             // Not a group of its own, which would not hear Ctrl-C.
@@ -228,7 +228,7 @@ impl Suspended {
         }
     }
 
-    /// Whether somebody has ended it, before it ever ran.
+    /// Whether another process ended it before it ran.
     pub fn is_ended(&self, patience: Duration) -> io::Result<bool> {
         Ok(self.process.ended(patience)?.is_some())
     }
@@ -252,7 +252,7 @@ impl Process {
         unsafe { TerminateProcess(self.raw(), code) };
     }
 
-    /// Its exit code, once it has ended; waits for that as long as it is told.
+    /// Its exit code; waits at most this long for its end.
     pub fn ended(&self, patience: Duration) -> io::Result<Option<u32>> {
         let millis = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX - 1);
         // SAFETY: the handle is owned by `self`.

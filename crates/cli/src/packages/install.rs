@@ -22,8 +22,8 @@ use mcp_package::store::{Staging, Under};
 use mcp_package::{Digest, Reference, Store, Take, pack};
 use mcp_sandbox::{Bytes, Sandbox};
 
-use crate::commands::package::fetch;
 use crate::failure::Failure;
+use crate::packages::fetch;
 use crate::paths;
 use crate::{progress, render};
 

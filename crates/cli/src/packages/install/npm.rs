@@ -13,8 +13,8 @@ use super::{
     Work, allow, file_text, is_on_path, missing, names, refuse_signature, say, step, variable,
 };
 use crate::args::package::Fetching;
-use crate::commands::package::fetch::{self, Listed};
 use crate::failure::Failure;
+use crate::packages::fetch::{self, Listed};
 use crate::paths;
 
 const LARGEST_METADATA: u64 = 64 << 20;

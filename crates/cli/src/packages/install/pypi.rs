@@ -14,8 +14,8 @@ use mcp_sandbox::Sandbox;
 
 use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, variable};
 use crate::args::package::Fetching;
-use crate::commands::package::fetch::{self, Listed};
 use crate::failure::Failure;
+use crate::packages::fetch::{self, Listed};
 use crate::paths;
 
 const LARGEST_PAGE: u64 = 64 << 20;
