@@ -1,5 +1,6 @@
 //! `cargo xtask`: chores of this workspace that are more than one cargo command.
 
+mod dist;
 mod launcher;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod order;
@@ -26,6 +27,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
+    Dist(dist::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Order(order::Args),
     Servers(servers::Args),
@@ -35,6 +37,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
+        Verb::Dist(args) => dist::run(&args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Order(args) => order::run(&args),
         Verb::Servers(args) => servers::run(&args),
