@@ -26,6 +26,8 @@ pub enum Failure {
         why: String,
     },
     Usage(String),
+    /// A file of an MCP client was left alone: exit 1.
+    Client(String),
     /// A sandbox that was named does not run: exit 1.
     NoSuchRun(String),
 }
@@ -39,7 +41,7 @@ impl Failure {
             Failure::Package(_) => 125,
             Failure::Refused(_) | Failure::File { .. } => 125,
             Failure::Guarded(_) => 126,
-            Failure::NoSuchRun(_) => 1,
+            Failure::NoSuchRun(_) | Failure::Client(_) => 1,
         }
     }
 
@@ -55,6 +57,7 @@ impl Failure {
             Failure::File { .. } => "file",
             Failure::Input { .. } => "input",
             Failure::Usage(_) => "usage",
+            Failure::Client(_) => "client",
         }
     }
 
@@ -82,7 +85,7 @@ impl fmt::Display for Failure {
             Failure::Refused(why) | Failure::Guarded(why) | Failure::NoSuchRun(why) => {
                 f.write_str(&render::printable(why))
             }
-            Failure::Usage(why) => f.write_str(&render::plain(why)),
+            Failure::Usage(why) | Failure::Client(why) => f.write_str(&render::plain(why)),
             Failure::File { path, why } | Failure::Input { path, why } => {
                 write!(f, "{}: {}", render::path(path), render::printable(why))
             }

@@ -9,7 +9,6 @@ use crate::text;
 
 /// A server that is to be added.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct NewServer {
     pub name: String,
     pub command: String,
@@ -18,7 +17,12 @@ pub struct NewServer {
 }
 
 impl NewServer {
-    pub fn new(name: String, command: String, args: Vec<String>, env: Vec<(String, String)>) -> NewServer {
+    pub fn new(
+        name: String,
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    ) -> NewServer {
         NewServer { name, command, args, env }
     }
 
@@ -33,8 +37,9 @@ impl NewServer {
         fields.extend(client.new_entry.iter().map(|(name, value)| (name.clone(), value.clone())));
         match names.argv {
             true => {
-                let all: Vec<String> =
-                    std::iter::once(self.command.clone()).chain(self.args.iter().cloned()).collect();
+                let all: Vec<String> = std::iter::once(self.command.clone())
+                    .chain(self.args.iter().cloned())
+                    .collect();
                 fields.push((names.command.clone(), words(&all)));
             }
             false => {
@@ -106,9 +111,10 @@ fn toml_table(client: &Client, keys: &[String], server: &NewServer) -> String {
         }
         other => other.to_string(),
     };
-    let lines = server.fields(client).into_iter().map(|(name, json)| {
-        format!("{} = {}\n", key(Format::Toml, &name), value(&json))
-    });
+    let lines = server
+        .fields(client)
+        .into_iter()
+        .map(|(name, json)| format!("{} = {}\n", key(Format::Toml, &name), value(&json)));
     head + &lines.collect::<String>()
 }
 
@@ -132,7 +138,12 @@ impl Document {
         Ok((edited, trail))
     }
 
-    fn append_toml(&self, client: &Client, keys: &[String], server: &NewServer) -> Result<Edited, &'static str> {
+    fn append_toml(
+        &self,
+        client: &Client,
+        keys: &[String],
+        server: &NewServer,
+    ) -> Result<Edited, &'static str> {
         let newline = text::newline(&self.text);
         let mut gap = String::new();
         if !self.text.is_empty() {
@@ -158,7 +169,9 @@ impl Document {
         };
         // Containers that came with the entry.
         for depth in (1..=keys.len()).rev().filter(|depth| self.get(&keys[..*depth]).is_none()) {
-            if let Some(Value::Map(members)) = rest.get_mut(&keys[..depth - 1]).map(|node| &mut node.value) {
+            if let Some(Value::Map(members)) =
+                rest.get_mut(&keys[..depth - 1]).map(|node| &mut node.value)
+            {
                 members.retain(|member| member.name != keys[depth - 1] || !is_empty(&member.node));
             }
         }
@@ -168,7 +181,12 @@ impl Document {
         }
     }
 
-    fn insert_json(&self, client: &Client, keys: &[String], server: &NewServer) -> Result<Edited, &'static str> {
+    fn insert_json(
+        &self,
+        client: &Client,
+        keys: &[String],
+        server: &NewServer,
+    ) -> Result<Edited, &'static str> {
         let newline = text::newline(&self.text);
         let unit = self.indent_unit();
         let entry: Vec<(String, Json)> = server.fields(client);
@@ -189,7 +207,9 @@ impl Document {
         for name in inner.iter().rev() {
             meant = map_of(name, meant);
         }
-        if let Some(Value::Map(members)) = expected.get_mut(&keys[..depth]).map(|node| &mut node.value) {
+        if let Some(Value::Map(members)) =
+            expected.get_mut(&keys[..depth]).map(|node| &mut node.value)
+        {
             members.push(Member { name: (*first).clone(), key: 0..0, node: meant });
         }
         let outer = self.outer_indent(map, &unit);
@@ -239,12 +259,17 @@ impl Document {
             splices.push(Splice::insert(end, ","));
         }
         let tail = if comma.is_some() { "," } else { "" };
-        splices.push(Splice::insert(line_end, format!("{newline}{indent}{}{tail}", write(&indent))));
+        splices
+            .push(Splice::insert(line_end, format!("{newline}{indent}{}{tail}", write(&indent))));
         splices
     }
 
     fn outer_indent(&self, map: &Node, _unit: &str) -> String {
-        if map.span.is_empty() { String::new() } else { text::indent(&self.text, map.span.start).to_owned() }
+        if map.span.is_empty() {
+            String::new()
+        } else {
+            text::indent(&self.text, map.span.start).to_owned()
+        }
     }
 
     /// What one step of indentation is here.
@@ -322,14 +347,23 @@ fn node_of_json(value: &Json) -> Node {
 }
 
 /// The entry inside of the maps that lead to it, as people indent it.
-fn json_text(inner: &[&String], fields: &[(String, Json)], indent: &str, unit: &str, newline: &str) -> String {
+fn json_text(
+    inner: &[&String],
+    fields: &[(String, Json)],
+    indent: &str,
+    unit: &str,
+    newline: &str,
+) -> String {
     let deeper = format!("{indent}{unit}");
     let lines: Vec<String> = match inner.split_first() {
         Some((name, rest)) => {
             let raw = json_text(rest, fields, &deeper, unit, newline);
             vec![format!("{}: {raw}", quoted(Format::Json, name))]
         }
-        None => fields.iter().map(|(name, value)| format!("{}: {value}", quoted(Format::Json, name))).collect(),
+        None => fields
+            .iter()
+            .map(|(name, value)| format!("{}: {value}", quoted(Format::Json, name)))
+            .collect(),
     };
     let lines: Vec<String> = lines.iter().map(|line| format!("{deeper}{line}")).collect();
     format!("{{{newline}{}{newline}{indent}}}", lines.join(&format!(",{newline}")))

@@ -219,6 +219,13 @@ pub struct NotCovered {
     pub variable: Option<String>,
 }
 
+/// By what `--client` takes.
+impl PartialEq for Client {
+    fn eq(&self, other: &Client) -> bool {
+        self.id == other.id
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -25,7 +25,8 @@ impl Trail {
         let last = match &container.value {
             Value::Map(_) => self.name.clone(),
             Value::List(nodes) => {
-                let named = |node: &Node| node.field("name").and_then(Node::as_text) == Some(&self.name);
+                let named =
+                    |node: &Node| node.field("name").and_then(Node::as_text) == Some(&self.name);
                 let at = nodes.iter().position(named).or(self.index)?;
                 nodes.get(at)?;
                 at.to_string()
@@ -53,11 +54,15 @@ pub struct Entry {
 pub enum Kind {
     Stdio(Box<Stdio>),
     /// On another machine, or a port: nothing is started here.
-    Remote { url: String },
+    Remote {
+        url: String,
+    },
     /// Built in, or of an extension: the client knows how to start it.
     NoCommand,
     /// Not as the client wants it.
-    Odd { why: &'static str },
+    Odd {
+        why: &'static str,
+    },
 }
 
 /// A server that the client starts.
@@ -170,7 +175,10 @@ impl Document {
     }
 
     fn twice(&self, member: &Member) -> Fault {
-        let message = format!("the key {} is there twice, and clients differ on which one counts", member.name);
+        let message = format!(
+            "the key {} is there twice, and clients differ on which one counts",
+            member.name
+        );
         self.fault(member.key.start, message)
     }
 
@@ -260,7 +268,8 @@ impl Document {
 
 /// Names, or maps with a name.
 fn inherited(node: &Node) -> Vec<String> {
-    let name = |node: &Node| node.as_text().or_else(|| node.field("name")?.as_text()).map(str::to_owned);
+    let name =
+        |node: &Node| node.as_text().or_else(|| node.field("name")?.as_text()).map(str::to_owned);
     node.elements().iter().filter_map(name).collect()
 }
 

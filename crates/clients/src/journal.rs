@@ -40,11 +40,12 @@ pub struct Change {
     pub id: u64,
     /// Milliseconds since 1970.
     pub when: u64,
-    pub client: String,
     pub file: PathBuf,
     /// Digests of the file.
     pub before: String,
     pub after: String,
+    /// How many entries the change had.
+    pub count: usize,
     pub entries: Vec<Undo>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Added>,
@@ -83,7 +84,6 @@ impl Journal {
     /// Notes a change, with a copy of the file as it was. The change is safe to carry out afterwards.
     pub fn begin(
         &self,
-        client: &str,
         file: &Path,
         (before, after): (&[u8], &[u8]),
         entries: Vec<Undo>,
@@ -93,10 +93,10 @@ impl Journal {
         let change = Change {
             id,
             when: now(),
-            client: client.to_owned(),
             file: file.to_owned(),
             before: digest(before),
             after: digest(after),
+            count: entries.len() + added.len(),
             entries,
             added,
         };

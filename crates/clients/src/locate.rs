@@ -26,6 +26,11 @@ pub enum Scope {
 }
 
 impl Found {
+    /// A file that is not there yet.
+    pub fn new(client: &'static Client, path: PathBuf, scope: Scope) -> Found {
+        Found { client, path, scope, servers: client.servers.clone(), note: None }
+    }
+
     /// By the name of the file where a client takes several formats.
     pub fn format(&self) -> Format {
         match self.path.extension().and_then(|end| end.to_str()) {
@@ -37,7 +42,12 @@ impl Found {
     }
 }
 
-fn on(system: System, linux: &Option<String>, macos: &Option<String>, windows: &Option<String>) -> Option<String> {
+fn on(
+    system: System,
+    linux: &Option<String>,
+    macos: &Option<String>,
+    windows: &Option<String>,
+) -> Option<String> {
     match system {
         System::Linux => linux.clone(),
         System::Macos => macos.clone(),
@@ -49,9 +59,11 @@ fn on(system: System, linux: &Option<String>, macos: &Option<String>, windows: &
 fn user_patterns(client: &Client, here: &Surroundings<'_>) -> Vec<(PathBuf, Option<FileAt>)> {
     let mut patterns = Vec::new();
     let value = |variable: &str| (here.variable)(variable).filter(|value| !value.is_empty());
-    let moved = client.overrides.iter().filter(|one| !one.additional).find_map(|one| {
-        Some(PathBuf::from(one.path.replace("{}", &value(&one.variable)?)))
-    });
+    let moved = client
+        .overrides
+        .iter()
+        .filter(|one| !one.additional)
+        .find_map(|one| Some(PathBuf::from(one.path.replace("{}", &value(&one.variable)?))));
     for (at, file) in client.files.iter().enumerate() {
         let template = on(here.system, &file.linux, &file.macos, &file.windows);
         match (at, &moved) {
@@ -135,7 +147,10 @@ pub fn not_covered(client: &Client, here: &Surroundings<'_>) -> Vec<(String, Opt
 }
 
 /// Files that may list the commands a client may start, with their format and keys.
-pub fn allowlist_files(client: &Client, here: &Surroundings<'_>) -> Vec<(PathBuf, Format, Vec<String>)> {
+pub fn allowlist_files(
+    client: &Client,
+    here: &Surroundings<'_>,
+) -> Vec<(PathBuf, Format, Vec<String>)> {
     let lists = client.allowlists.iter().filter_map(|list| {
         let path = on(here.system, &list.linux, &list.macos, &list.windows)?;
         let path = here.expand(&path).filter(|path| path.is_file())?;

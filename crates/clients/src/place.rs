@@ -42,10 +42,14 @@ impl Surroundings<'_> {
             if let Some(tail) = rest.strip_prefix("${") {
                 let (inner, tail) = tail.split_once('}')?;
                 let (name, default) = inner.split_once(":-").unwrap_or((inner, ""));
-                let value = self.absolute(name).or_else(|| self.expand(default)?.to_str().map(str::to_owned));
+                let value = self
+                    .absolute(name)
+                    .or_else(|| self.expand(default)?.to_str().map(str::to_owned));
                 out.push_str(&value.filter(|value| !value.is_empty())?);
                 rest = tail;
-            } else if let Some((name, tail)) = rest.strip_prefix('%').and_then(|tail| tail.split_once('%')) {
+            } else if let Some((name, tail)) =
+                rest.strip_prefix('%').and_then(|tail| tail.split_once('%'))
+            {
                 out.push_str(&self.of_windows(name)?);
                 rest = tail;
             } else {
@@ -163,7 +167,8 @@ mod tests {
             "RELATIVE" => Some("here".to_owned()),
             _ => None,
         };
-        let here = Surroundings { system: System::Linux, home: "/home/me".into(), variable: &linux };
+        let here =
+            Surroundings { system: System::Linux, home: "/home/me".into(), variable: &linux };
         for (template, expected) in [
             ("~/.cursor/mcp.json", Some("/home/me/.cursor/mcp.json")),
             ("${XDG_CONFIG_HOME:-~/.config}/zed/settings.json", Some("/xdg/zed/settings.json")),
@@ -174,8 +179,11 @@ mod tests {
             assert_eq!(here.expand(template), expected.map(PathBuf::from), "{template}");
         }
         let none = |_: &str| None;
-        let there =
-            Surroundings { system: System::Windows, home: "/mnt/c/Users/me".into(), variable: &none };
+        let there = Surroundings {
+            system: System::Windows,
+            home: "/mnt/c/Users/me".into(),
+            variable: &none,
+        };
         if cfg!(not(windows)) {
             assert_eq!(
                 there.expand("%APPDATA%\\Claude\\claude_desktop_config.json").unwrap(),

@@ -150,7 +150,8 @@ fn apart(stdio: &Stdio) -> Result<Option<Stdio>, Refusal> {
     }
     if stdio.command.contains(|c| SHELL.contains(c)) {
         return Err(Refusal {
-            why: "its command is a line for a shell; write it as a command and arguments".to_owned(),
+            why: "its command is a line for a shell; write it as a command and arguments"
+                .to_owned(),
         });
     }
     let mut words = stdio.command.split_whitespace().map(str::to_owned);
@@ -181,9 +182,7 @@ pub fn propose(
             }
             (body, arguments.len(), Some(reference), arguments)
         }
-        Line::Program { words } => {
-            (vec!["--".to_owned()], words.len(), None, words)
-        }
+        Line::Program { words } => (vec!["--".to_owned()], words.len(), None, words),
         Line::Original => {
             let body = vec!["--".to_owned(), whole.command.clone()];
             (body, whole.args.len(), None, whole.words())
@@ -249,7 +248,9 @@ fn variables(
     let mut add = Vec::new();
     if target.environment == Environment::PathOnly {
         // mcp itself needs to know where its packages are.
-        for name in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA"] {
+        for name in
+            ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA"]
+        {
             let value = (target.variable)(name).filter(|_| !set(name));
             add.extend(value.map(|value| (name.to_owned(), value)));
         }

@@ -94,20 +94,24 @@ fn without_variables(
     let members = env.members();
     let mine = members.iter().take_while(ours).count();
     if mine == members.len() && undo.added_env_map {
-        return document.remove_member(node, &client.fields.env).ok_or("its variables cannot be followed");
+        return document
+            .remove_member(node, &client.fields.env)
+            .ok_or("its variables cannot be followed");
     }
     // They were put first, on one line.
     let (Some(first), true) = (members.first(), mine > 0) else {
         return Ok(Vec::new());
     };
     let end = members.get(mine).map_or(members[mine - 1].node.span.end, |next| next.key.start);
-    let next_is_near = document.text[members[mine - 1].node.span.end..end].trim_matches([' ', ',']).is_empty();
+    let next_is_near =
+        document.text[members[mine - 1].node.span.end..end].trim_matches([' ', ',']).is_empty();
     match next_is_near {
         true => Ok(vec![Splice::new(first.key.start..end, "")]),
         false => {
             let last = members[mine - 1].node.span.end;
             let comma = document.comma(last, end).map_or(last, |at| at + 1);
-            let blanks = document.text[comma..end].len() - document.text[comma..end].trim_start_matches(' ').len();
+            let blanks = document.text[comma..end].len()
+                - document.text[comma..end].trim_start_matches(' ').len();
             Ok(vec![Splice::new(first.key.start..comma + blanks, "")])
         }
     }
@@ -124,7 +128,8 @@ fn settled(
     if let Some(why) = document.fixed {
         return Err(why);
     }
-    let text = crate::document::apply(&document.text, splices).ok_or("two edits meet in one place")?;
+    let text =
+        crate::document::apply(&document.text, splices).ok_or("two edits meet in one place")?;
     let after = Document::parse(document.format, &text).map_err(|_| "the file would not parse")?;
     let mut expected = document.root.clone();
     let (Some(now), Some(then)) = (expected.get_mut(place), after.get(place)) else {
@@ -154,8 +159,12 @@ pub fn remove(document: &Document, added: &Added) -> Result<Option<String>, &'st
     remove_entry(document, &added.trail)
 }
 
-pub(crate) fn remove_entry(document: &Document, trail: &Trail) -> Result<Option<String>, &'static str> {
-    let (Some(place), Some(container)) = (trail.place(document), document.get(&trail.container)) else {
+pub(crate) fn remove_entry(
+    document: &Document,
+    trail: &Trail,
+) -> Result<Option<String>, &'static str> {
+    let (Some(place), Some(container)) = (trail.place(document), document.get(&trail.container))
+    else {
         return Ok(None);
     };
     let (Some(last), Value::Map(_)) = (place.last(), &container.value) else {
@@ -165,7 +174,9 @@ pub(crate) fn remove_entry(document: &Document, trail: &Trail) -> Result<Option<
         return Ok(None);
     }
     let mut expected = document.root.clone();
-    if let Some(Value::Map(members)) = expected.get_mut(&trail.container).map(|node| &mut node.value) {
+    if let Some(Value::Map(members)) =
+        expected.get_mut(&trail.container).map(|node| &mut node.value)
+    {
         members.retain(|member| member.name != *last);
     }
     let splices = document.remove_server(container, last).ok_or("the entry cannot be followed")?;

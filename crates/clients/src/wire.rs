@@ -11,6 +11,8 @@ use crate::rewrite::Proposal;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Undo {
+    /// Whose fields the entry has.
+    pub client: String,
     pub trail: Trail,
     #[serde(default)]
     pub shape: Shape,
@@ -36,10 +38,17 @@ pub struct Undo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Added {
+    pub client: String,
     pub trail: Trail,
     /// The file itself.
     #[serde(default)]
     pub made_file: bool,
+}
+
+impl Added {
+    pub fn new(client: &Client, trail: Trail, made_file: bool) -> Added {
+        Added { client: client.id.clone(), trail, made_file }
+    }
 }
 
 /// The fields of an entry that hold the words, by its shape.
@@ -50,7 +59,12 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Document {
-    pub(crate) fn parts<'a>(&'a self, client: &Client, node: &'a Node, shape: Shape) -> Option<Parts<'a>> {
+    pub(crate) fn parts<'a>(
+        &'a self,
+        client: &Client,
+        node: &'a Node,
+        shape: Shape,
+    ) -> Option<Parts<'a>> {
         let fields = &client.fields;
         let command = node.member(&fields.command)?;
         Some(match shape {
@@ -97,6 +111,7 @@ impl Document {
             splices.push(splice);
         }
         let undo = Undo {
+            client: client.id.clone(),
             trail: entry.trail.clone(),
             shape: stdio.shape,
             command_raw: self.text[parts.command.node.span.clone()].to_owned(),
@@ -137,8 +152,10 @@ impl Document {
         if !matches!(self.format, Format::Json | Format::Jsonc) || !std::ptr::eq(parts.map, node) {
             return Err("variables can be added to files of JSON only");
         }
-        let member = |(name, value): &(String, String)| {
-            Member { name: name.clone(), key: 0..0, node: Node::of_text(value) }
+        let member = |(name, value): &(String, String)| Member {
+            name: name.clone(),
+            key: 0..0,
+            node: Node::of_text(value),
         };
         let pair = |(name, value): &(String, String)| {
             format!("{}: {}", quoted(self.format, name), quoted(self.format, value))
@@ -161,8 +178,10 @@ impl Document {
             members.insert(at.map_or(members.len(), |at| at + 1), map);
             return Ok((self.insert_after(node, after, name, &format!("{{{written}}}")), true));
         };
-        let Some(Value::Map(inner)) =
-            members.iter_mut().find(|member| member.name == *name).map(|member| &mut member.node.value)
+        let Some(Value::Map(inner)) = members
+            .iter_mut()
+            .find(|member| member.name == *name)
+            .map(|member| &mut member.node.value)
         else {
             return Err("its variables are no map");
         };

@@ -83,7 +83,9 @@ pub fn write(original: &Original, bytes: &[u8]) -> Result<(), Error> {
 /// Takes away a file that `mcp add` made, unless it is another one by now.
 pub fn remove(original: &Original) -> Result<(), Error> {
     match is_as_read(original) {
-        true => fs::remove_file(&original.real).map_err(|error| Error::file(&original.path, &error)),
+        true => {
+            fs::remove_file(&original.real).map_err(|error| Error::file(&original.path, &error))
+        }
         false => Err(Error::Changed { path: original.path.clone() }),
     }
 }

@@ -50,7 +50,8 @@ impl Document {
         let mut at = from;
         while at < to {
             let rest = self.text.get(at..to)?;
-            let line = |mark: &str| rest.starts_with(mark).then(|| rest.find('\n').unwrap_or(rest.len()));
+            let line =
+                |mark: &str| rest.starts_with(mark).then(|| rest.find('\n').unwrap_or(rest.len()));
             let comment = match self.format {
                 Format::Toml | Format::Yaml => line("#"),
                 _ if rest.starts_with("/*") => rest.find("*/").map(|end| end + 2),

@@ -34,6 +34,10 @@ pub struct Fault {
 }
 
 impl Fault {
+    pub fn new(line: usize, column: usize, message: impl Into<String>) -> Fault {
+        Fault { line, column, message: message.into() }
+    }
+
     pub(crate) fn at(text: &str, at: usize, message: impl Into<String>) -> Fault {
         let (line, column) = text::line_and_column(text, at);
         Fault { line, column, message: message.into() }
@@ -125,8 +129,8 @@ impl Document {
             return Err(why);
         }
         let text = splice::apply(&self.text, splices).ok_or("two edits meet in one place")?;
-        let after = Document::parse(self.format, &text)
-            .map_err(|_| "the edited file would not parse")?;
+        let after =
+            Document::parse(self.format, &text).map_err(|_| "the edited file would not parse")?;
         match after.root.is_same(expected) {
             true => Ok(Edited { text }),
             false => Err("the edit would change more than was meant"),
@@ -150,9 +154,7 @@ impl Node {
             return Some(self);
         };
         let next = match &mut self.value {
-            Value::Map(members) => {
-                &mut members.iter_mut().find(|member| member.name == *key)?.node
-            }
+            Value::Map(members) => &mut members.iter_mut().find(|member| member.name == *key)?.node,
             Value::List(nodes) => nodes.get_mut(key.parse::<usize>().ok()?)?,
             _ => return None,
         };

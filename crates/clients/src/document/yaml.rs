@@ -25,14 +25,13 @@ enum Kind {
 }
 
 pub fn parse(text: &str) -> Result<Parsed, Fault> {
-    let places: Vec<usize> =
-        text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let byte = |index: usize| places.get(index).copied().unwrap_or(text.len());
     let mut open: Vec<Open> = Vec::new();
     let (mut root, mut fixed, mut documents) = (None, None, 0);
     for event in Parser::new_from_str(text) {
-        let (event, span): (Event<'_>, Span) = event
-            .map_err(|error| Fault::at(text, byte(error.marker().index()), error.info()))?;
+        let (event, span): (Event<'_>, Span) =
+            event.map_err(|error| Fault::at(text, byte(error.marker().index()), error.info()))?;
         let (start, end) = (byte(span.start.index()), byte(span.end.index()));
         let closed = match event {
             Event::DocumentStart(_) => {
@@ -110,7 +109,8 @@ fn take(
             Some((name, at)) => members.push(Member { name, key: at, node }),
             None => {
                 let name = node.as_word();
-                let name = name.ok_or_else(|| Fault::at(text, node.span.start, "the key is no word"))?;
+                let name =
+                    name.ok_or_else(|| Fault::at(text, node.span.start, "the key is no word"))?;
                 if name == "<<" {
                     *fixed = Some("it has merge keys");
                 }

@@ -6,8 +6,10 @@ use super::{Access, Grant, Target, Wanted};
 use crate::entry::Stdio;
 
 /// Programs whose first file is code.
-const INTERPRETERS: [&str; 12] =
-    ["node", "python", "python3", "bun", "deno", "ruby", "tsx", "ts-node", "bash", "sh", "php", "perl"];
+const INTERPRETERS: [&str; 12] = [
+    "node", "python", "python3", "bun", "deno", "ruby", "tsx", "ts-node", "bash", "sh", "php",
+    "perl",
+];
 
 /// What marks the top of a project.
 const TOPS: [&str; 7] = [
@@ -73,7 +75,8 @@ fn is_interpreter(program: &str) -> bool {
 /// A variable may hold a list of paths.
 fn parts(value: &str) -> Vec<&str> {
     let many: Vec<&str> = value.split([',', ';']).map(str::trim).collect();
-    let is_list = |parts: &[&str]| parts.len() > 1 && parts.iter().all(|part| part.starts_with('/'));
+    let is_list =
+        |parts: &[&str]| parts.len() > 1 && parts.iter().all(|part| part.starts_with('/'));
     let colons: Vec<&str> = value.split(':').collect();
     match () {
         () if many.len() > 1 => many,
@@ -112,7 +115,11 @@ impl List<'_, '_> {
                 ));
             }
             Ok(found) if found.is_dir() || found.is_file() => {
-                let text = if word.starts_with('~') { path.to_string_lossy().into_owned() } else { word.to_owned() };
+                let text = if word.starts_with('~') {
+                    path.to_string_lossy().into_owned()
+                } else {
+                    word.to_owned()
+                };
                 self.add(path, &text, access, true);
             }
             Ok(_) => self.notes.push(format!("{word} is no file and no directory: not granted")),
@@ -136,7 +143,9 @@ impl List<'_, '_> {
         match top.or_else(|| Some(parent).filter(|up| !self.holds_home(up))) {
             Some(top) => {
                 let text = match path.strip_prefix(self.target.base.unwrap_or(Path::new(""))) {
-                    Ok(_) if !Path::new(word).is_absolute() && !word.starts_with(['~', '$', '%']) => {
+                    Ok(_)
+                        if !Path::new(word).is_absolute() && !word.starts_with(['~', '$', '%']) =>
+                    {
                         relative(top, self.target.base)
                     }
                     _ => top.to_string_lossy().into_owned(),
@@ -162,11 +171,20 @@ impl List<'_, '_> {
         let is_below = |at: usize| {
             let (path, grant) = &found[at];
             found.iter().enumerate().any(|(other, (above, one))| {
-                other != at && path != above && path.starts_with(above) && one.access == grant.access && one.is_open == grant.is_open
+                other != at
+                    && path != above
+                    && path.starts_with(above)
+                    && one.access == grant.access
+                    && one.is_open == grant.is_open
             })
         };
         let keep: Vec<bool> = (0..found.len()).map(|at| !is_below(at)).collect();
-        found.iter().zip(keep).filter(|(_, keep)| *keep).map(|((_, grant), _)| grant.clone()).collect()
+        found
+            .iter()
+            .zip(keep)
+            .filter(|(_, keep)| *keep)
+            .map(|((_, grant), _)| grant.clone())
+            .collect()
     }
 
     fn holds_home(&self, path: &Path) -> bool {
@@ -208,10 +226,14 @@ impl List<'_, '_> {
                 out.push_str(&value(name)?);
                 rest = tail;
             } else if let Some(tail) = rest.strip_prefix('$') {
-                let length = tail.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(tail.len());
+                let length = tail
+                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                    .unwrap_or(tail.len());
                 out.push_str(&value(&tail[..length])?);
                 rest = &tail[length..];
-            } else if let Some((name, tail)) = rest.strip_prefix('%').and_then(|tail| tail.split_once('%')) {
+            } else if let Some((name, tail)) =
+                rest.strip_prefix('%').and_then(|tail| tail.split_once('%'))
+            {
                 out.push_str(&value(name)?);
                 rest = tail;
             } else {

@@ -28,7 +28,8 @@ pub fn opened_wide(words: &[String], home: &Path) -> Vec<String> {
         let value = value.unwrap_or_default();
         let holds_home = || {
             let path = Path::new(value);
-            path.is_absolute() && (path.parent().is_none() || home.starts_with(path)) || value == "~"
+            path.is_absolute() && (path.parent().is_none() || home.starts_with(path))
+                || value == "~"
         };
         let is_wide = match name {
             "--network" => value == "host",
@@ -45,9 +46,40 @@ pub fn opened_wide(words: &[String], home: &Path) -> Vec<String> {
 
 /// Options of `mcp run` that take the next word; a test of the program holds this against its own definition.
 pub const WITH_VALUE: [&str; 36] = [
-    "--policy", "--read", "-r", "--write", "-w", "--deny", "--unprotect", "--allow-write", "--allow-net",
-    "-n", "--allow-unix", "--listen", "--network", "--env", "-e", "--env-file", "--secret", "--max-memory",
-    "--max-cpu", "--max-cpu-time", "--max-io", "--max-pids", "--max-fds", "--max-file-size", "--max-tmp",
-    "--max-address-space", "--timeout", "--grace", "--cwd", "--home", "--fallback", "--platform", "--report",
-    "--registry", "--require-signature", "--bin",
+    "--policy",
+    "--read",
+    "-r",
+    "--write",
+    "-w",
+    "--deny",
+    "--unprotect",
+    "--allow-write",
+    "--allow-net",
+    "-n",
+    "--allow-unix",
+    "--listen",
+    "--network",
+    "--env",
+    "-e",
+    "--env-file",
+    "--secret",
+    "--max-memory",
+    "--max-cpu",
+    "--max-cpu-time",
+    "--max-io",
+    "--max-pids",
+    "--max-fds",
+    "--max-file-size",
+    "--max-tmp",
+    "--max-address-space",
+    "--timeout",
+    "--grace",
+    "--cwd",
+    "--home",
+    "--fallback",
+    "--platform",
+    "--report",
+    "--registry",
+    "--require-signature",
+    "--bin",
 ];
