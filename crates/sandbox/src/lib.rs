@@ -1,7 +1,7 @@
 //! Plans, starts, supervises and reports on sandboxed programs.
 //!
 //! ```text
-//! Wish ──resolve──▶ Request ─┐
+//! RunSpec ──resolve──▶ Request ─┐
 //!                            ├─plan──▶ Plan ──run──▶ Report
 //!                  HostFacts ┘
 //! ```
@@ -31,6 +31,7 @@ mod host_files;
 mod identity;
 mod linux;
 pub mod macos;
+mod order;
 pub mod platform;
 mod protected;
 pub mod runs;
@@ -56,7 +57,7 @@ pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
     Secret, Stdio, Unshown,
 };
-pub use crate::core::wish::{Identity, Wish};
+pub use crate::core::run_spec::{Identity, RunSpec};
 pub use agent::prepare_run_command;
 pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
 pub use linux::step::{Stage, Step};
@@ -68,6 +69,7 @@ pub use sandbox::{Outcome, Output, Running, Sandbox};
 
 // The old paths, while branches that use them are merged.
 use crate::core::{
-    control, error, glob_set, host, notices, plan, report, request, termination, variables, wish,
+    control, error, glob_set, host, notices, plan, report, request, run_spec, termination,
+    variables,
 };
 use host_files::{id as file_id, names as file_names};

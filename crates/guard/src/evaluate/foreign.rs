@@ -17,9 +17,31 @@ const LONGEST: usize = 16 * 1024;
 const MOST_LITERALS: usize = 64;
 
 const INTERPRETERS: &[&str] = &[
-    "python", "python2", "python3", "pypy", "pypy3", "perl", "ruby", "node", "nodejs", "deno",
-    "bun", "php", "lua", "luajit", "Rscript", "osascript", "tclsh", "expect", "julia", "elixir",
-    "groovy", "emacs", "guile", "ts-node", "tsx",
+    "python",
+    "python2",
+    "python3",
+    "pypy",
+    "pypy3",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "Rscript",
+    "osascript",
+    "tclsh",
+    "expect",
+    "julia",
+    "elixir",
+    "groovy",
+    "emacs",
+    "guile",
+    "ts-node",
+    "tsx",
 ];
 
 /// Whether it runs a program given as text. Versions in names do not matter.

@@ -27,7 +27,8 @@ pub struct Prints {
 
 impl Prints {
     pub fn add(&mut self, output: &Output) {
-        let through = |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
+        let through =
+            |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
         self.environment |= through(&["env", "printenv", super::call::SECRETS]);
         self.decoded |= super::shells::is_decoded(output);
         self.all_containers |= through(&[ALL_CONTAINERS]);
@@ -56,7 +57,8 @@ const SOURCES: &[&str] = &[
     "HOMEBREW_BOTTLE_DOMAIN",
 ];
 
-const LOOKUPS: &[&str] = &["dig", "host", "nslookup", "drill", "ping", "ping6", "kdig", "resolvectl"];
+const LOOKUPS: &[&str] =
+    &["dig", "host", "nslookup", "drill", "ping", "ping6", "kdig", "resolvectl"];
 
 impl Evaluator<'_> {
     /// `PIP_INDEX_URL=http://…`, `GOSUMDB=off`.
@@ -172,7 +174,10 @@ pub fn starts_without_end(condition: &List, body: &List) -> bool {
         let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next));
         !item.background
             && pipelines.flat_map(|pipeline| &pipeline.stages).any(|stage| {
-                matches!(bare_name(stage), Some("sleep" | "wait" | "read" | "inotifywait" | "break"))
+                matches!(
+                    bare_name(stage),
+                    Some("sleep" | "wait" | "read" | "inotifywait" | "break")
+                )
             })
     };
     always && body.iter().any(|item| item.background) && !body.iter().any(waits)

@@ -5,15 +5,45 @@ use super::call::Call;
 use crate::value::Field;
 
 const CLIENTS: &[&str] = &[
-    "psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "clickhouse-client", "cqlsh",
-    "sqlcmd", "duckdb", "usql", "pgcli", "mycli", "litecli", "cockroach", "turso", "wrangler",
-    "snowsql", "bq", "sqlplus", "isql", "cypher-shell", "influx",
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite3",
+    "mongosh",
+    "mongo",
+    "clickhouse-client",
+    "cqlsh",
+    "sqlcmd",
+    "duckdb",
+    "usql",
+    "pgcli",
+    "mycli",
+    "litecli",
+    "cockroach",
+    "turso",
+    "wrangler",
+    "snowsql",
+    "bq",
+    "sqlplus",
+    "isql",
+    "cypher-shell",
+    "influx",
 ];
 
 /// What is dropped with all that is in it.
 const DROPPED: &[&str] = &[
-    "database", "schema", "table", "keyspace", "collection", "user", "role", "owned", "index",
-    "bucket", "dataset", "warehouse",
+    "database",
+    "schema",
+    "table",
+    "keyspace",
+    "collection",
+    "user",
+    "role",
+    "owned",
+    "index",
+    "bucket",
+    "dataset",
+    "warehouse",
 ];
 
 /// Longer texts are looked at up to here.
