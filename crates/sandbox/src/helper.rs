@@ -10,11 +10,11 @@ use std::process::exit;
 
 use crate::core::exit_code;
 use crate::error::Error;
+use crate::order::reply::Reply;
+use crate::order::{Order, Received};
 use crate::platform::{self, Line};
 use crate::report::Report;
-use crate::sandbox::order::{Order, Received};
 use crate::sandbox::ready;
-use crate::sandbox::wire::Reply;
 use crate::session::{Events, Options, Scene, Session};
 
 const NOT_SET_UP: i32 = exit_code::NOT_SET_UP as i32;
@@ -88,7 +88,7 @@ impl Events for Caller<'_> {
 }
 
 fn launch(received: Received, line: &Line) -> Result<Report, Error> {
-    let Received { wish, secrets, fallback, strict, judged } = received;
+    let Received { spec, secrets, fallback, strict, judged } = received;
     if !platform::is_single_threaded() {
         return Err(Error::Input {
             what: "helper".to_owned(),
@@ -98,7 +98,7 @@ fn launch(received: Received, line: &Line) -> Result<Report, Error> {
         });
     }
     let options = Options { fallback, strict, judged, secrets, ..Options::default() };
-    let session = Session::prepare(wish, options)?;
+    let session = Session::prepare(spec, options)?;
     match session.run(&mut Caller(line)) {
         Ok(ended) => Ok(ended.report),
         Err(not_started) => Err(not_started.error),

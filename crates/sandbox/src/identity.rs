@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::protected::git;
 use crate::request::{HOME, Home, Request};
-use crate::wish::Identity;
+use crate::run_spec::Identity;
 
 const SETTINGS: &str = ".gitconfig";
 

@@ -1,7 +1,7 @@
 //! Plans, starts, supervises and reports on sandboxed programs.
 //!
 //! ```text
-//! Wish ──resolve──▶ Request ─┐
+//! RunSpec ──resolve──▶ Request ─┐
 //!                            ├─plan──▶ Plan ──run──▶ Report
 //!                  HostFacts ┘
 //! ```
@@ -30,6 +30,7 @@ mod identity;
 #[cfg(any(target_os = "linux", test))]
 mod linux;
 pub mod macos;
+mod order;
 pub mod platform;
 mod protected;
 pub mod runs;
@@ -53,7 +54,7 @@ pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
     Secret, Stdio, Unshown,
 };
-pub use crate::core::wish::{Identity, Wish};
+pub use crate::core::run_spec::{Identity, RunSpec};
 pub use agent::prepare_run_command;
 #[cfg(target_os = "linux")]
 pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
@@ -67,6 +68,7 @@ pub use sandbox::{Outcome, Output, Running, Sandbox};
 
 // The old paths, while branches that use them are merged.
 use crate::core::{
-    control, error, glob_set, host, notices, plan, report, request, termination, variables, wish,
+    control, error, glob_set, host, notices, plan, report, request, run_spec, termination,
+    variables,
 };
 use host_files::{id as file_id, names as file_names};

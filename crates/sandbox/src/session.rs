@@ -19,7 +19,7 @@ use crate::core::notices::Notices;
 use crate::core::plan::Plan;
 use crate::core::report::{Ending, Judged, Report, Usage};
 use crate::core::request::{Request, Secret};
-use crate::core::wish::Wish;
+use crate::core::run_spec::RunSpec;
 use crate::platform::{self, Check, Claim, Facts, Step};
 
 mod gaps;
@@ -180,7 +180,7 @@ impl<'a> Session<'a> {
     /// # Errors
     ///
     /// When the command is not found, or a granted path does not exist.
-    pub fn explain(mut spec: Wish, plain: &[PathBuf]) -> Result<Explained, Error> {
+    pub fn explain(mut spec: RunSpec, plain: &[PathBuf]) -> Result<Explained, Error> {
         spec.policy.env.secrets.clear();
         let request = platform::resolve_knowing(spec, plain)?;
         let plan = Planning::new(&request, platform::probe_host()?).plan;
@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
     /// # Errors
     ///
     /// When the command is not found, a granted path does not exist, or a secret cannot be fetched.
-    pub fn prepare(spec: Wish, mut options: Options<'a>) -> Result<Session<'a>, Error> {
+    pub fn prepare(spec: RunSpec, mut options: Options<'a>) -> Result<Session<'a>, Error> {
         let mut request = platform::resolve_knowing(spec, &options.plain)?;
         add_secrets(&mut request, std::mem::take(&mut options.secrets));
         Ok(Session { request, options })

@@ -1,4 +1,4 @@
-//! What a caller asks for, before the host was looked at.
+//! What a caller asks for, before anything was looked up on the host.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use mcp_policy::Policy;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wish {
+pub struct RunSpec {
     pub policy: Policy,
     pub command: Vec<OsString>,
     /// Where to start, instead of the current directory.
