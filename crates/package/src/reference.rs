@@ -192,7 +192,10 @@ fn pypi(text: &str, rest: &str) -> Result<Package> {
         match requirement(&part) {
             Some(requirement) => with.push(requirement),
             None => {
-                return wrong(text, "expected a requirement after the comma: pypi:name,other or pypi:name,other<2");
+                return wrong(
+                    text,
+                    "expected a requirement after the comma: pypi:name,other or pypi:name,other<2",
+                );
             }
         }
     }
@@ -236,9 +239,13 @@ fn with_extras(text: &str) -> Option<(&str, Vec<String>)> {
     let good = |name: &str| {
         let inner = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         let edge = |c: char| c.is_ascii_alphanumeric();
-        name.starts_with(edge) && name.ends_with(edge) && name.chars().all(inner) && name.len() <= 200
+        name.starts_with(edge)
+            && name.ends_with(edge)
+            && name.chars().all(inner)
+            && name.len() <= 200
     };
-    let mut extras: Vec<String> = extras.into_iter().flat_map(|list| list.split(',')).map(normal_pypi).collect();
+    let mut extras: Vec<String> =
+        extras.into_iter().flat_map(|list| list.split(',')).map(normal_pypi).collect();
     extras.sort();
     extras.dedup();
     (good(name) && extras.iter().all(|extra| good(extra))).then_some((name, extras))
@@ -398,7 +405,9 @@ impl Reference {
         match self {
             Reference::Path(path) => path.display().to_string(),
             Reference::Npm(package) => format!("npm:{}", package.name),
-            Reference::Pypi(package) => format!("pypi:{}{}", package.with_extras(), package.beside()),
+            Reference::Pypi(package) => {
+                format!("pypi:{}{}", package.with_extras(), package.beside())
+            }
             Reference::Named(named) | Reference::Official(named) => named.name.clone(),
             Reference::Oci(repository) => format!("oci://{}/{}", repository.host, repository.path),
         }

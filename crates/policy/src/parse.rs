@@ -3,6 +3,7 @@
 mod env;
 mod limits;
 mod mistakes;
+mod read;
 mod tools;
 
 use std::borrow::Cow;
@@ -25,7 +26,7 @@ use crate::text;
 use crate::toml_source::TomlSource;
 use crate::{Protect, ValueError};
 pub(crate) use env::check_env_value;
-pub(crate) use mistakes::mistakes;
+use mistakes::mistakes;
 
 type Value<'a> = Spanned<DeValue<'a>>;
 

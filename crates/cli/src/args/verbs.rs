@@ -32,7 +32,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("upgrade", "update"),
 ];
 
-const RUNNERS: &[&str] = &["bunx", "docker", "node", "npm", "npx", "pipx", "python", "python3", "uv", "uvx"];
+const RUNNERS: &[&str] =
+    &["bunx", "docker", "node", "npm", "npx", "pipx", "python", "python3", "uv", "uvx"];
 
 /// `None` for another kind of mistake.
 pub fn instead(error: &clap::Error) -> Option<String> {
@@ -49,17 +50,23 @@ pub fn instead(error: &clap::Error) -> Option<String> {
     if command.find_subcommand(verb).is_some() {
         return None;
     }
-    let rest: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let rest: Vec<String> =
+        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let typed = |verb: &str| format!("mcp {verb} {}", rest.join(" ")).trim_end().to_owned();
     if let Some((_, ours)) = ALIASES.iter().find(|(alias, _)| *alias == verb) {
         return Some(format!("{verb} is no verb of mcp; type: {}", typed(ours)));
     }
     if RUNNERS.contains(&verb) || words::is_package(verb) {
-        return Some(format!("{verb} is no verb of mcp; to run it in a sandbox: {}", typed(&format!("run {verb}"))));
+        return Some(format!(
+            "{verb} is no verb of mcp; to run it in a sandbox: {}",
+            typed(&format!("run {verb}"))
+        ));
     }
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
     Some(match mcp_policy::nearest(verb, &names) {
         Some(near) => format!("{verb} is no verb of mcp; did you mean: {}", typed(near)),
-        None => format!("{verb} is no verb of mcp; mcp help lists them, and mcp run {verb} runs a program"),
+        None => format!(
+            "{verb} is no verb of mcp; mcp help lists them, and mcp run {verb} runs a program"
+        ),
     })
 }

@@ -9,9 +9,9 @@ use mcp_package::Digest;
 use mcp_package::store::Stored;
 
 use crate::args;
-use crate::commands::package::open_store;
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::packages::open_store;
 use crate::render::{self, Paint};
 
 mod masked;
@@ -32,7 +32,8 @@ impl Row {
         let mut record = run.record.clone();
         let name = packages.name(&record.command);
         record.command = masked::words(&record.command);
-        let program = record.command.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+        let program =
+            record.command.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
         let name = name.unwrap_or_else(|| program.to_owned());
         Row { name, record, stats: run.stats() }
     }
@@ -63,7 +64,8 @@ impl Packages {
             Digest::from_hex(rest.get(..64)?).ok()
         };
         let digest = command.iter().find_map(digest)?;
-        let mut names = self.0.iter().filter(|one| one.digest == digest).map(|one| one.name.clone());
+        let mut names =
+            self.0.iter().filter(|one| one.digest == digest).map(|one| one.name.clone());
         names.next()
     }
 }
@@ -90,7 +92,13 @@ fn table(rows: &[Row], columns: Option<usize>) -> String {
     };
     let title = format!(
         "{:<8}  {:>7}  {:>9}  {:>8}  {:>5}{}  {}",
-        "ID", "SINCE", "MEMORY", "CPU", "PROCS", traffic("SENT", "RECEIVED"), "WHAT"
+        "ID",
+        "SINCE",
+        "MEMORY",
+        "CPU",
+        "PROCS",
+        traffic("SENT", "RECEIVED"),
+        "WHAT"
     );
     let mut text = paint.strong(&title) + "\n";
     for row in rows {

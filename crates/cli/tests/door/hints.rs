@@ -10,8 +10,13 @@ use crate::support::Finished;
 /// What a hint says to add: after `(add `, `raise with ` or `if that was it: `, up to what is no flag any more.
 fn advice(line: &str) -> String {
     let starts = ["(add ", "raise with ", "if that was it: "];
-    let rest = starts.iter().find_map(|start| line.split_once(start)).unwrap_or_else(|| panic!("{line}")).1;
-    let end = [")", ", ", " to "].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+    let rest = starts
+        .iter()
+        .find_map(|start| line.split_once(start))
+        .unwrap_or_else(|| panic!("{line}"))
+        .1;
+    let end =
+        [")", ", ", " to "].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
     rest[..end].to_owned()
 }
 
@@ -168,7 +173,12 @@ fn a_service_of_the_hosts_loopback_is_named() {
     std::thread::spawn(move || listener.incoming().for_each(drop));
     let line = format!("mcp run mcp-probe connect 127.0.0.1:{port}");
     let reached = |_: &Person, finished: &Finished| finished.text().contains("\"ok\":true");
-    holds(&Person::new(), &line, &format!("127.0.0.1:{port} is a service of this machine's"), reached);
+    holds(
+        &Person::new(),
+        &line,
+        &format!("127.0.0.1:{port} is a service of this machine's"),
+        reached,
+    );
     // Where nobody listens there is no service to name.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let said = Person::new().types(&format!("mcp run mcp-probe connect 127.0.0.1:{free}"));

@@ -86,7 +86,11 @@ pub fn pypi_launchers(name: &str, entry_points: &str) -> Result<Vec<(String, Str
         }
     }
     if chosen.is_none() {
-        let names: Vec<&str> = scripts.iter().map(|(script, _)| *script).filter(|name| is_program_name(name)).collect();
+        let names: Vec<&str> = scripts
+            .iter()
+            .map(|(script, _)| *script)
+            .filter(|name| is_program_name(name))
+            .collect();
         let text = format!(
             "{name} has several programs: {}; choose one: mcp run --bin NAME pypi:{name}",
             names.join(", ")
@@ -136,7 +140,9 @@ fn chosen<'a>(name: &str, scripts: &[(&'a str, &'a str)]) -> Option<&'a str> {
 /// A name that is a file's and nothing more.
 fn is_program_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(good) && name.len() <= 100
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(good)
+        && name.len() <= 100
 }
 
 /// `module:attribute`, of names alone: it becomes a line of Python.
@@ -248,7 +254,15 @@ mod tests {
         let text = "[console_scripts]\nserena = s:a\nserena-mcp-server = s:b\nindex-project = s:c\n../evil = s:d\n";
         let all = files("serena-agent", text);
         let names: Vec<&str> = all.keys().map(String::as_str).collect();
-        assert_eq!(names, ["programs/index-project.py", "programs/serena-mcp-server.py", "programs/serena.py", "start.py"]);
+        assert_eq!(
+            names,
+            [
+                "programs/index-project.py",
+                "programs/serena-mcp-server.py",
+                "programs/serena.py",
+                "start.py"
+            ]
+        );
         assert!(all["start.py"].contains("from s import b"));
         assert!(all["programs/serena.py"].contains("dirname(os.path.dirname("));
         let open = files("z", "[console_scripts]\na = m:f\nb = m:g");

@@ -95,7 +95,9 @@ impl<'a> Grants<'a> {
                 wishes,
             }));
         }
-        all.sort_by(|a, b| (&a.package, &a.source, a.digest).cmp(&(&b.package, &b.source, b.digest)));
+        all.sort_by(|a, b| {
+            (&a.package, &a.source, a.digest).cmp(&(&b.package, &b.source, b.digest))
+        });
         Ok(all)
     }
 

@@ -27,8 +27,11 @@ pub(crate) fn mistakes(text: &str, from: &LayerSource) -> Vec<Error> {
     for (name, value) in known {
         let mut layer = Layer::empty(from.kind);
         let DeValue::Table(table) = value.get_ref() else {
-            let whole = DeTable::from_iter([(Spanned::new(value.span(), name.into()), value.clone())]);
-            all.extend(schema.read(&whole, &[], &mut layer).err().map(|error| (value.span().start, error)));
+            let whole =
+                DeTable::from_iter([(Spanned::new(value.span(), name.into()), value.clone())]);
+            all.extend(
+                schema.read(&whole, &[], &mut layer).err().map(|error| (value.span().start, error)),
+            );
             continue;
         };
         let keys = TABLES.iter().find(|table| table.0 == name).map_or(&[][..], |table| table.1);
@@ -57,7 +60,9 @@ pub(crate) fn mistakes(text: &str, from: &LayerSource) -> Vec<Error> {
 fn parts<'a>(value: &Value<'a>) -> Vec<Value<'a>> {
     match value.get_ref() {
         DeValue::Array(items) if items.len() > 1 => {
-            let one = |item: &Value<'a>| Spanned::new(item.span(), DeValue::Array([item.clone()].into_iter().collect()));
+            let one = |item: &Value<'a>| {
+                Spanned::new(item.span(), DeValue::Array([item.clone()].into_iter().collect()))
+            };
             items.iter().map(one).collect()
         }
         DeValue::Table(table) if table.len() > 1 => {
@@ -83,7 +88,8 @@ mod tests {
             home: None,
         };
         let errors = Layer::mistakes(text.as_bytes(), &source);
-        let first = |error: &crate::Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+        let first =
+            |error: &crate::Error| error.to_string().lines().next().unwrap_or_default().to_owned();
         errors.iter().map(first).collect()
     }
 

@@ -29,7 +29,7 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::{Signal, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::host::Ids;
+use crate::core::host::Ids;
 use crate::linux::channel::Channel;
 use crate::linux::landlock::Rule;
 use crate::linux::sys::{self, Asked, Verdict};

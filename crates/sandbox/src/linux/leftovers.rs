@@ -24,7 +24,7 @@ pub struct Leftovers {
 }
 
 /// Init's look, from inside.
-pub fn look(plan: &Plan, request: &Request) -> Leftovers {
+pub fn look(plan: &Plan<Step>, request: &Request) -> Leftovers {
     let has_root = plan.steps.iter().any(|planned| matches!(planned.step, Step::NewRoot { .. }));
     if !has_root {
         return Leftovers::default();

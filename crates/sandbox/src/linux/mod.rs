@@ -4,6 +4,8 @@
 
 pub mod cgroup;
 pub mod deny;
+pub mod facts;
+pub mod inside;
 pub mod landlock;
 pub mod outlet;
 pub mod plan;
@@ -29,9 +31,9 @@ mod connector;
 #[cfg(target_os = "linux")]
 mod deputy;
 #[cfg(target_os = "linux")]
-mod gate;
+mod failure;
 #[cfg(target_os = "linux")]
-mod init;
+mod gate;
 #[cfg(target_os = "linux")]
 pub mod launch;
 #[cfg(target_os = "linux")]
@@ -52,6 +54,8 @@ mod outlets;
 mod own_networks;
 #[cfg(target_os = "linux")]
 mod owner_map;
+#[cfg(target_os = "linux")]
+mod privileges;
 #[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]

@@ -10,18 +10,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::core::host::Ids;
 use crate::error::Error;
-use crate::host::Ids;
 use crate::linux::connector::Connector;
 use crate::linux::gate::Gate;
+use crate::linux::inside::RESOLVER;
 use crate::linux::outlet::{Outlet, Refused};
 use crate::linux::outlets::Orders;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
-use crate::linux::step::Step;
+use crate::linux::step::{Plan, Step};
 use crate::linux::{open_files, own_networks};
 use crate::notices::Notices;
-use crate::plan::Plan;
 use crate::report::Answer;
 use crate::request::Request;
 use mcp_net::allowlist::Allowlist;
@@ -153,10 +153,10 @@ impl Network {
         };
         for (outlet, socket) in sockets {
             match outlet {
-                Outlet::Datagrams(at) if at == network::RESOLVER => {
+                Outlet::Datagrams(at) if at == RESOLVER => {
                     broker.add_resolver(UdpSocket::from(socket))?;
                 }
-                Outlet::Listener(at) if at == network::RESOLVER => {
+                Outlet::Listener(at) if at == RESOLVER => {
                     broker.add_resolver_listener(TcpListener::from(socket))?;
                 }
                 Outlet::Listener(at) => broker.add_listener(at, socket.into())?,

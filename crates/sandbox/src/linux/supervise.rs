@@ -14,6 +14,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::linux::cgroup::held::Held as HeldCgroup;
 use crate::linux::channel::{Channel, Failed, ToLauncher};
 use crate::linux::deputy::Deputy;
+use crate::linux::failure::LaunchFailure;
 use crate::linux::gate::{Askers, Gate};
 use crate::linux::leftovers::Leftovers;
 use crate::linux::network::Network;
@@ -204,7 +205,7 @@ impl<'a> Supervisor<'a> {
 
     /// Runs until the sandbox is gone. Where it cannot go on although the command was started, that is an ending as
     /// well: what has run is never called not started.
-    pub fn run(mut self) -> Result<Ended, Trouble> {
+    pub fn run(mut self) -> Result<Ended, LaunchFailure> {
         let begun = Instant::now();
         let end = loop {
             match self.turn() {
@@ -219,7 +220,7 @@ impl<'a> Supervisor<'a> {
             user.release();
         }
         let waited = match (end, waited) {
-            (End::Failed(failed), _) => return Err(Trouble::Step(failed)),
+            (End::Failed(failed), _) => return Err(LaunchFailure::Step(failed)),
             // Before the command was there, it can be said why it was not started; after that, never again.
             (End::Broken(trouble), _) if self.started.is_none() => return Err(trouble.into()),
             (End::Broken(trouble), waited) => {
@@ -267,7 +268,7 @@ impl<'a> Supervisor<'a> {
             if used.oom_kills > 0 && ending == Ending::Signaled(libc::SIGKILL) {
                 ending = Ending::MemoryLimit;
             }
-            usage.count(&used, self.seen_memory);
+            used.add_to(&mut usage, self.seen_memory);
         }
         Ok(self.ended(ending, usage))
     }
@@ -543,20 +544,4 @@ enum End {
     Failed(Failed),
     /// The launcher cannot go on.
     Broken(io::Error),
-}
-
-/// Why a run came to no end of its own.
-pub enum Trouble {
-    Step(Failed),
-    /// What was to be run.
-    Changed,
-    Io(io::Error),
-    /// The command was started, and is dead.
-    Lost(io::Error),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Io(error)
-    }
 }

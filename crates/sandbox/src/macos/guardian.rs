@@ -29,7 +29,7 @@ impl Guardian {
             Forked::Child => {
                 drop(line);
                 Signals::ignore(&SIGNALS);
-                // Out of the terminal's reach, and of whoever waits for an end of our outputs.
+                // The terminal must not signal it, and readers of our outputs must see their end.
                 let _ = rustix::process::setsid();
                 crate::macos::helper_link::let_go_of_stdio();
                 let _ = sys::close_others(reader.as_fd().as_raw_fd());

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::core::wire::Heard;
 use crate::macos::{helper_main, sys};
-use crate::sandbox::wire::Heard;
 use crate::unix::relay::Pipe;
 
-/// The name a launcher is started under. Not a path: nobody gets it by accident.
+/// The name a launcher is started under. Not a path, so no program gets it by accident.
 const MARK: &str = "mcp-sandbox-helper";
 /// Every message is preceded by its length.
 const PREFIX: usize = size_of::<u64>();

@@ -1,9 +1,9 @@
-//! The launcher's proxy on a port of the loopback: the only thing that the profile lets a command with
-//! an allowlist connect to. It judges by the same rules as the transparent network of Linux.
+//! The launcher's proxy on a loopback port: the only address that the profile allows a command with an
+//! allowlist to connect to. It applies the same rules as the transparent network of Linux.
 //!
-//! The port is taken before the plan is made, since the profile names it. Other programs of the machine
-//! can connect to it too, so the proxy wants a password that is new in each run and that only the
-//! command's environment has.
+//! The port is reserved before the plan is made, because the profile names it. Other programs of the
+//! machine can connect to it too, so the proxy requires a password, which is new in each run and stands
+//! in the command's environment only.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,10 +29,10 @@ const NAME: &str = "mcp";
 /// The system refuses more than this, whatever it says the limit is.
 const MOST_DESCRIPTORS: u64 = 10_240;
 
-/// A port that was taken for a run.
+/// The listener of a run's proxy.
 pub struct ProxyPort(Option<TcpListener>);
 
-/// What a run with an allowlist needs of the host.
+/// Reserves the port that a run with an allowlist needs.
 pub fn reserve_port(request: &Request, facts: &mut MacFacts) -> ProxyPort {
     let listener = match wants_proxy(request) {
         true => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok(),
@@ -87,12 +87,12 @@ impl ProxyHost {
         }))
     }
 
-    /// For the command's environment, and nobody else's.
+    /// For the command's environment only: they contain the password.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         variables(&self.place)
     }
 
-    /// What is to be said of connections that are carried.
+    /// What the report says about the proxy.
     pub fn evidence(&self) -> Answer {
         match self.direct {
             true => Answer::Confirmed(String::new()),
@@ -112,7 +112,7 @@ impl ProxyHost {
     }
 }
 
-/// How many descriptors there may be, after asking for all that can be had.
+/// The limit on descriptors, raised to its maximum first.
 fn descriptors() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let most = maximum.unwrap_or(MOST_DESCRIPTORS).min(MOST_DESCRIPTORS);

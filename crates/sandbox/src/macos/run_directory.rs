@@ -1,5 +1,5 @@
-//! The directories of one run: HOME, TMPDIR and the file for the self-check. Nobody else may look
-//! into them, and they are removed with everything in them.
+//! The directories of one run: HOME, TMPDIR and the file for the self-check. Other users cannot
+//! read them, and they are removed with everything in them.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ impl RunDirectory {
     pub fn make(at: &Path) -> io::Result<RunDirectory> {
         let mut private = fs::DirBuilder::new();
         private.mode(0o700);
-        // Not one that is there already: somebody else may have made it.
+        // An existing directory is refused: another user may have made it.
         private.create(at)?;
         let scratch = RunDirectory(at.to_owned());
         private.create(at.join("home"))?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
-use crate::linux::step::Resource;
+use crate::core::rlimit::Resource;
 use crate::macos::profile::Profile;
 use crate::plan::Describe;
 use crate::request::{Stdio, lossy};

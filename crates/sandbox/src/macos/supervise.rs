@@ -146,7 +146,7 @@ impl Supervisor {
         while let Some(signal) = self.signals.next() {
             self.signal(signal);
         }
-        // A fork: whoever it was has to be known before it can leave.
+        // A fork: the tree has to know the child before it can leave.
         if self.events.take() {
             self.look_at = Instant::now();
         }
@@ -282,7 +282,7 @@ impl Supervisor {
         let _ = sys::send_signal(to, signal);
     }
 
-    /// The command has stopped itself. Only somebody at a terminal can have meant the whole job;
+    /// The command has stopped itself. Only a user at a terminal can have meant the whole job;
     /// otherwise a server would stop its own timeout, and one that was asked to end its end.
     fn stop(&mut self) {
         if !self.termination.is_asked() && self.user.as_ref().is_some_and(UserTerminal::is_engaged)

@@ -1,23 +1,24 @@
-//! Everything around the command, made in the order of the plan before anything runs, and read back where the
-//! system answers. Dropping it ends what is inside, and takes back what was changed on the machine.
+//! Job, token, AppContainer and DACL entries of one run. They are created in the order of the plan before a process
+//! starts, and read back where the system allows that. Dropping them ends the processes inside and undoes the changes
+//! on the machine.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::core::run_record::RunId;
 use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
-use crate::runs::RunId;
 use crate::windows::access::{Access, Grant};
 use crate::windows::acl_apply;
 use crate::windows::channel::Failed;
 use crate::windows::dacl;
 use crate::windows::disk::{self, Disk};
 use crate::windows::exclusion::Exclusion;
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
 use crate::windows::journal::Change;
-use crate::windows::launch::{RunError, at_step};
 use crate::windows::step::{Integrity, Step};
 use crate::windows::sys::container::Container;
 use crate::windows::sys::handles::Inheritable;
@@ -28,18 +29,18 @@ use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::Token;
 use crate::windows::undo_log::UndoLog;
 use crate::windows::win32::{self, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE};
-use crate::windows::{probe, runs};
+use crate::windows::{runs, tree_kill};
 
-// In this order when dropped: what is inside first, then what it was let at.
+// Dropped in this order: the processes inside first, then their access.
 pub struct Confinement {
-    /// The name under which the job is found.
+    /// The job's name contains it, so that `mcp ps` finds the job.
     pub run: RunId,
     pub job: Job,
     pub port: Port,
     pub token: Option<Token>,
     pub container: Option<Container>,
     pub children: Children,
-    /// What the command's job has that another one inside needs as well.
+    /// Settings of the command's job that a second job in the container needs too.
     job_settings: JobSettings,
     pub evidence: Vec<Evidence>,
     /// The run's private directory.
@@ -153,7 +154,7 @@ impl Confinement {
         let name = at.file_name().unwrap_or_default().to_string_lossy().into_owned();
         self.undo_log = Some(UndoLog::begin(&name)?);
         self.note(Change::RunDirectory { at: at.to_string_lossy().into_owned() })?;
-        // Not one that is there already: somebody else may have made it.
+        // An existing directory is refused: another user may have made it.
         fs::create_dir(at)?;
         self.scratch = at.to_owned();
         for directory in [r"home\AppData\Roaming", r"home\AppData\Local", "tmp"] {
@@ -165,7 +166,9 @@ impl Confinement {
 
     fn grant(&mut self, grant: &Grant) -> Result<Answer, SetupError> {
         let Some(sid) = self.container.as_ref().map(|container| container.sid.to_string()) else {
-            return Err(SetupError::Mismatch("there is no container to let in".to_owned()));
+            return Err(SetupError::Mismatch(
+                "the plan has no container before this grant".to_owned(),
+            ));
         };
         let Grant { path, access } = grant;
         let bytes = |text: &str| {
@@ -173,26 +176,26 @@ impl Confinement {
         };
         let given = disk::granted_access(path, &bytes(ALL_CONTAINERS)?).unwrap_or_default();
         if *access < Access::Write && given & access.mask() == access.mask() {
-            return Ok(Answer::Confirmed(format!("every container can {access} {path}")));
+            return Ok(Answer::Confirmed(format!("ALL APPLICATION PACKAGES can {access} {path}")));
         }
         self.note(Change::Entry { sid: sid.clone(), path: path.to_string() })?;
         match acl_apply::add_aces(&Disk, &bytes(&sid)?, grant, &self.exclusions) {
             Ok(()) => Ok(Answer::Confirmed(String::new())),
-            // Somebody else's directory above: files below can be had by their full names all the same.
+            // A directory above that belongs to another user: files below can still be opened by their full paths.
             Err(e)
                 if *access == Access::Attributes && e.kind() == io::ErrorKind::PermissionDenied =>
             {
                 Ok(Answer::Confirmed(format!(
-                    "{path} is not ours to open: a program that looks at every directory above its own (Node) \
-                     needs, once, as administrator: icacls \"{path}\" /grant *S-1-15-2-1:(RA)"
+                    "this user cannot change the DACL of {path}: a program that reads the attributes of every directory above \
+                     its script (Node) needs this once, as administrator: icacls \"{path}\" /grant *S-1-15-2-1:(RA)"
                 )))
             }
             Err(e) => Err(e.into()),
         }
     }
 
-    /// A job for a process of ours inside, which the command can take over: it may have so much memory, one process,
-    /// and otherwise no more than the command.
+    /// A job for a process of ours in the container, which the command can take over: its own memory limit, one process,
+    /// and otherwise the settings of the command's job.
     pub fn job_beside(&self, memory: u64) -> io::Result<Job> {
         let job = Job::new()?;
         let JobSettings { user_time, rate, ui } = self.job_settings;
@@ -208,7 +211,7 @@ impl Confinement {
         Ok(job)
     }
 
-    /// How a process is started behind these walls.
+    /// How to start a process in this confinement.
     pub fn start<'a>(
         &'a self,
         program: &'a OsStr,
@@ -233,7 +236,7 @@ impl Confinement {
 
 impl Drop for Confinement {
     fn drop(&mut self) {
-        // Directories that somebody stands in cannot be removed.
+        // Windows does not remove the current directory of a live process.
         let _ = self.job.terminate(1);
         for _ in 0..500 {
             if self.job.counted().is_ok_and(|counted| counted.active == 0) {
@@ -254,7 +257,7 @@ struct JobSettings {
 
 enum SetupError {
     Io(io::Error),
-    /// Accepted, and not kept.
+    /// The system accepted the setting, but reads back another one.
     Mismatch(String),
 }
 
@@ -273,7 +276,7 @@ fn bound(job: &Job, limits: JobLimits) -> Result<Answer, SetupError> {
     if flags & JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE != 0 {
         return Ok(Answer::Confirmed(format!("read back: flags {flags:#x}, {read:?}")));
     }
-    match probe::jobs_kill()? {
+    match tree_kill::jobs_kill()? {
         true => Ok(Answer::Confirmed(
             "this system does not tell what a job has; a process died with its job when it was tried"
                 .to_owned(),
@@ -304,7 +307,7 @@ mod tests {
     use crate::control::Control;
     use crate::plan::Planned;
 
-    /// A command that takes over a process of ours has no more by it than in its own job.
+    /// A command that takes over a process of ours gains nothing that its own job does not have.
     #[test]
     fn a_job_beside_has_what_the_commands_has() {
         let limits = JobLimits { memory: None, processes: None, user_time: Some(70_000_000) };
@@ -316,8 +319,8 @@ mod tests {
             steps: steps.iter().map(of).collect(),
         };
         let Ok(confinement) = Confinement::build(&plan(&steps)) else {
-            println!("NOT VERIFIED: limits: this system does not keep what a job is told");
-            // It ends with its last handle there too.
+            println!("NOT VERIFIED: limits: this system does not report the limits of a job");
+            // A job without limits can be created there too.
             let confinement = Confinement::build(&plan(&[]));
             assert!(confinement.is_ok_and(|confinement| confinement.job_beside(1 << 20).is_ok()));
             return;

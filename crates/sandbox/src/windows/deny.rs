@@ -159,7 +159,7 @@ impl Matches {
             }
             let listed = match fs::read_dir(&directory) {
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                    // Nobody knows what it holds.
+                    // Its contents are unknown.
                     let rule = globs.a_rule(&position);
                     self.insert(directory.clone(), rule).map_err(|e| failed(&directory, e))?;
                     continue;

@@ -67,16 +67,6 @@ pub fn granted_access(path: &WindowsPath, sid: &[u8]) -> io::Result<u32> {
     Ok(dacl_of(&descriptor(&object)?)?.granted_access(sid))
 }
 
-/// The number of a file's hard links.
-pub fn count_hard_links(path: &Path) -> io::Result<u64> {
-    Ok(Object::open(path, Rights::ReadDacl)?.info()?.links.into())
-}
-
-/// Volume and number of a file; NTFS counts how often it gave a number.
-pub fn file_id(path: &Path) -> io::Result<(u64, u64)> {
-    Ok(Object::open(path, Rights::ReadDacl)?.info()?.id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

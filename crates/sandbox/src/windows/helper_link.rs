@@ -1,6 +1,6 @@
-//! Between a program that uses the library and the launcher it started: two pipes, one for the order and what
-//! follows it, one for the answers. The launcher ends the run when the first is closed, so no sandbox outlives the
-//! program that asked for it. Killed, it takes the run with it, by the run's job.
+//! The link between a program that uses the library and the launcher it started: one pipe for the order and later
+//! messages, one for the answers. The launcher ends the run when the first pipe is closed, so no sandbox outlives the
+//! program that asked for it. When the launcher is killed, the system closes its job and so ends the run.
 
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::sandbox::wire::Heard;
+use crate::core::wire::Heard;
 use crate::windows::helper_main;
 use crate::windows::sys::console::{self, TERMINATE};
 use crate::windows::sys::handles::{self, Inheritable};
@@ -70,7 +70,7 @@ impl HelperLink {
         send(&self.to, message)
     }
 
-    /// Waits for the order. From then on somebody listens whether the caller is still there.
+    /// Waits for the order. After that a thread watches whether the caller is still there.
     pub fn receive(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some(mut from) = self.from.take() else { return Ok(None) };
         let order = receive(&mut from)?;
@@ -82,7 +82,7 @@ impl HelperLink {
 /// Every further message asks the command to end; the end of messages ends the run.
 fn obey(mut from: File) {
     while let Ok(Some(_)) = receive(&mut from) {
-        // There may be nobody yet to be told.
+        // The supervisor may not listen yet.
         for _ in 0..500 {
             if console::tell(TERMINATE) {
                 break;
@@ -95,7 +95,7 @@ fn obey(mut from: File) {
     }
 }
 
-/// The caller's grip on a launcher. Letting go of it ends the launcher, and the sandbox with it.
+/// The caller's handle of a launcher. Dropping it ends the launcher and its sandbox.
 pub struct Launcher {
     child: Child,
     to: PipeWriter,
@@ -143,8 +143,8 @@ impl Launcher {
         send(&self.to, message)
     }
 
-    /// Waits for the next message or the end; without a time, for ever. A stranger that has inherited the
-    /// answers' pipe may keep it open, so the launcher itself is looked at as well.
+    /// Waits for the next message or the end, without a time for ever. Another process that inherited the answers' pipe
+    /// may keep it open, so this also asks whether the launcher has ended.
     pub fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
         loop {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -172,7 +172,7 @@ impl Launcher {
         Ok(status)
     }
 
-    /// Its jobs take the tree with them.
+    /// The system closes its job, and with it ends the tree.
     pub fn kill(&self) -> io::Result<()> {
         match self.ended {
             Some(_) => Ok(()),
@@ -197,7 +197,7 @@ impl Drop for Launcher {
     }
 }
 
-/// As elsewhere a signal would say: the caller has killed it.
+/// The signal that this ending stands for on other systems: the caller killed it.
 pub fn ending_signal(status: ExitStatus) -> Option<i32> {
     (status.code()?.cast_unsigned() == KILLED).then_some(SIGKILL)
 }
@@ -217,12 +217,12 @@ pub fn caller() -> Option<Result<HelperLink, String>> {
     }
 }
 
-/// Nothing is copied here that a thread could be in the middle of.
+/// Windows starts a process without copying this one, so threads do not matter.
 pub fn is_single_threaded() -> bool {
     true
 }
 
-/// Closes this process's ends of what belongs to the command, whose readers wait for the last one.
+/// Closes this process's copies of the command's standard handles, so that their readers see the end.
 pub fn let_go_of_stdio() {
     handles::close_standard();
 }

@@ -1,5 +1,5 @@
-//! The helper: this program once more, started as the command will be (same job, token, container, handles),
-//! to find out from inside that the walls hold. It ends before the command is started.
+//! The helper: this program again, started exactly as the command will be (same job, token, container, handles). It
+//! tries what must be refused, reports, and ends before the command starts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
@@ -10,11 +10,12 @@ use std::process::exit;
 use std::time::Duration;
 
 use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Reply, Task};
+use crate::windows::failure::{StepError, number};
 use crate::windows::sys::{acl, console, handles, process, pty, token};
 use crate::windows::win32::{
     DELETE, ERROR_ACCESS_DENIED, ERROR_CHILD_PROCESS_BLOCKED, ERROR_NOT_ENOUGH_QUOTA,
-    ERROR_NOT_SUPPORTED, FILE_APPEND_DATA, FILE_READ_DATA, FILE_WRITE_ATTRIBUTES, FILE_WRITE_DATA,
-    WRITE_DAC, WRITE_OWNER,
+    FILE_APPEND_DATA, FILE_READ_DATA, FILE_WRITE_ATTRIBUTES, FILE_WRITE_DATA, WRITE_DAC,
+    WRITE_OWNER,
 };
 use crate::windows::{listen_relay, relay_main};
 
@@ -99,16 +100,16 @@ impl Servers {
             Some((_, Ok(server))) => listen_relay::serve_once(server, word),
             Some((_, Err(e))) => {
                 let why = format!(
-                    "127.0.0.1:{port} cannot be had ({e}): a container shares the ports of this machine, so choose \
-                     one that nobody has"
+                    "cannot listen on 127.0.0.1:{port} ({e}): a container shares the ports of this machine, so choose \
+                     another port, or stop the program that uses this one"
                 );
                 return Err((number(e), why));
             }
             None => Err(io::ErrorKind::NotFound.into()),
         };
         match served {
-            Ok(()) => Ok(format!("a word of the launcher's arrived on 127.0.0.1:{port}")),
-            Err(e) => Err((number(&e), "what the launcher says does not arrive there".to_owned())),
+            Ok(()) => Ok(format!("the launcher's word arrived on 127.0.0.1:{port}")),
+            Err(e) => Err((number(&e), "the launcher's word does not arrive there".to_owned())),
         }
     }
 }
@@ -131,13 +132,7 @@ fn carry_out(order: &Order, servers: &Servers) -> Result<Vec<(usize, String)>, F
     Ok(seen)
 }
 
-pub type StepError = (i32, String);
-
-pub fn number(error: &io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(ERROR_NOT_SUPPORTED)
-}
-
-/// Done all the same: the walls are not what was asked for.
+/// The forbidden act succeeded: the confinement is not what was asked for.
 const NOT_REFUSED: &str = "was NOT refused: the sandbox does not hold";
 
 fn is_refused(attempt: &Attempt, order: &Order) -> Result<String, StepError> {
@@ -166,7 +161,7 @@ fn is_refusal(attempt: &Attempt, error: &io::Error) -> bool {
                 .contains(&number(error))
         }
         Attempt::Inherit | Attempt::Allocate(_) => true,
-        // What is not there any more cannot be had either.
+        // A file that is gone cannot be opened either.
         Attempt::Open(..) => {
             matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound)
         }
@@ -210,7 +205,7 @@ fn tried(attempt: &Attempt, order: &Order) -> io::Result<()> {
     }
 }
 
-/// With one right after the other: it is enough for an attack to get one of them.
+/// Tries one right after the other: an attack needs only one of them.
 fn open(purpose: Purpose, path: &str) -> io::Result<()> {
     const READ: &[u32] = &[FILE_READ_DATA];
     const WRITE: &[u32] = &[FILE_WRITE_DATA, FILE_APPEND_DATA, FILE_WRITE_ATTRIBUTES];
@@ -248,7 +243,9 @@ fn is_allowed(directory: &Path) -> Result<String, StepError> {
     });
     match made {
         Ok(()) => Ok(format!("made a file in {}", directory.display())),
-        Err(e) => Err((number(&e), "is granted, and cannot be written".to_owned())),
+        Err(e) => {
+            Err((number(&e), "is granted, but the self-test cannot create a file in it".to_owned()))
+        }
     }
 }
 

@@ -1,13 +1,11 @@
-//! What a run changes on the machine, written down before it is changed: the entries on granted paths, its
-//! container profile, its private directory. A launcher that was killed withdraws nothing; the next one reads
-//! this and does.
+//! What a run changes on the machine, written down before the change: DACL entries on granted paths, the AppContainer
+//! profile, the run's private directory. A launcher that was killed cannot undo them; the next launcher reads this and
+//! does.
 
 use serde::{Deserialize, Serialize};
 
-use crate::runs::RunId;
-
-/// What the names of all profiles of runs begin with.
-pub const PROFILE: &str = "mcp.run.";
+use crate::core::run_record::RunId;
+use crate::windows::facts::PROFILE;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +32,7 @@ impl Change {
     }
 }
 
-/// What a journal says was made. A line that was not finished was not acted on yet.
+/// The changes in a journal. The change of an unfinished last line was not made yet.
 pub fn read(text: &str) -> Vec<Change> {
     text.split_inclusive('\n')
         .filter(|line| line.ends_with('\n'))
@@ -54,7 +52,7 @@ pub fn is_own_profile(name: &str) -> bool {
     name.strip_prefix(PROFILE).is_some_and(|name| RunId::parse(name).is_some())
 }
 
-/// Whether a SID is one container's. There are others of all containers, which files name for good.
+/// Whether a SID is that of a single AppContainer. Those of all containers (S-1-15-2-1) stay in DACLs for good.
 pub fn is_app_container_sid(sid: &str) -> bool {
     let is_number = |part: &str| part.parse::<u32>().is_ok();
     sid.strip_prefix("S-1-15-2-").is_some_and(|rest| {
@@ -63,7 +61,7 @@ pub fn is_app_container_sid(sid: &str) -> bool {
     })
 }
 
-/// In the order in which it is taken back: entries while their SID is known, the profile after them.
+/// In the order of undoing: DACL entries first, while their SID is known, the profile after them.
 pub fn in_undo_order(made: Vec<Change>) -> impl Iterator<Item = Change> {
     made.into_iter().rev()
 }
@@ -112,7 +110,7 @@ mod tests {
         }
     }
 
-    /// A command that was let at the place of journals could write one.
+    /// A command with write access to the directory of journals could write one.
     #[test]
     fn only_containers_of_runs_are_taken_back() {
         assert!(is_own_profile("mcp.run.0123abcd"));

@@ -1,10 +1,11 @@
-//! From a plan to a running command: job, token, container and entries first, then the helper that looks at them
-//! from inside, then the command, suspended until it is in its job. Nothing of it is left in the end.
+//! From a plan to a running command: job, token, container and DACL entries first, then the self-test inside them, then
+//! the command, suspended until it is in its job. In the end everything is removed.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use crate::core::exit_code;
 use crate::error::{Error, SetupFailure};
 use crate::notices::Notices;
 use crate::plan::Plan;
@@ -13,6 +14,7 @@ use crate::report::{Answer, Ending, Evidence, Report};
 use crate::request::Request;
 use crate::windows::channel::Failed;
 use crate::windows::confinement::Confinement;
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::network::REMEDY;
 use crate::windows::proxy_host::{ProxyHost, RunningProxy};
 use crate::windows::runs::Listed;
@@ -24,26 +26,6 @@ use crate::windows::sys::process::Process;
 use crate::windows::sys::pty::PseudoConsole;
 use crate::windows::terminal::Terminal;
 use crate::windows::{command_line, environment, protect, self_test, win32};
-
-/// Why a run came to no end of its own.
-pub enum RunError {
-    Step(Failed),
-    Io(io::Error),
-}
-
-impl From<io::Error> for RunError {
-    fn from(error: io::Error) -> RunError {
-        RunError::Io(error)
-    }
-}
-
-pub fn at_step(step: usize, error: &io::Error) -> RunError {
-    let (errno, why) = match error.raw_os_error() {
-        Some(errno) => (errno, String::new()),
-        None => (win32::ERROR_NOT_SUPPORTED, error.to_string()),
-    };
-    RunError::Step(Failed { step, errno, why })
-}
 
 /// Runs the command to its end.
 pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Report, Error> {
@@ -61,7 +43,7 @@ pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Rep
     }
 }
 
-/// Sets everything up, looks at it from inside, and takes it down again: for `doctor`.
+/// Sets everything up, runs the self-test, and removes everything again: for `doctor`.
 pub fn rehearse(plan: &Plan<Step>, proxy_host: Option<ProxyHost>) -> Result<(), RunError> {
     let confinement = Confinement::build(plan)?;
     let running_proxy = proxy_host.map(|proxy_host| proxy_host.start(&confinement)).transpose()?;
@@ -108,7 +90,7 @@ fn try_run(
     let network = running_proxy.map(|running_proxy| running_proxy.finish(&mut evidence));
     drop(confinement);
     drop(listed);
-    let code = exit_code(&ended.ending);
+    let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.network = network.filter(|network| !network.is_empty());
     Ok(report)
@@ -201,24 +183,6 @@ fn own_evidence(plan: &Plan<Step>, ended: &Ended) -> Vec<Evidence> {
     evidence
 }
 
-/// Codes of Windows are larger than what a shell is told. None of them may become a success.
-fn exit_code(ending: &Ending) -> u8 {
-    const STATUS_CONTROL_C_EXIT: u32 = 0xc000_013a;
-    const CRASHES: std::ops::RangeInclusive<u32> = 0xc000_0000..=0xcfff_ffff;
-    match ending {
-        Ending::Exited(code) => match code.cast_unsigned() {
-            small @ 0..=255 => small as u8,
-            STATUS_CONTROL_C_EXIT => 130,
-            crash if CRASHES.contains(&crash) => 139,
-            _ => 255,
-        },
-        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
-        Ending::Timeout => 124,
-        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
-        Ending::NotStarted(_) => 125,
-    }
-}
-
 /// The failed step in the user's words.
 fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
     let Some(planned) = plan.steps.get(failed.step) else {
@@ -228,9 +192,12 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
     if let Step::Execute { program, .. } = &planned.step {
         let why = match failed.errno {
             _ if !failed.why.is_empty() => failed.why,
-            win32::ERROR_FILE_NOT_FOUND => "is not there".to_owned(),
+            win32::ERROR_FILE_NOT_FOUND => "does not exist".to_owned(),
             win32::ERROR_BAD_EXE_FORMAT => "not a program this machine can run".to_owned(),
-            win32::ERROR_ELEVATION_REQUIRED => "wants to be an administrator".to_owned(),
+            win32::ERROR_ELEVATION_REQUIRED => {
+                "its manifest requires an administrator, which a sandboxed program cannot be"
+                    .to_owned()
+            }
             win32::ERROR_ACCESS_DENIED => {
                 "the system refuses it (add --read for the directory of the program)".to_owned()
             }
@@ -240,12 +207,12 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
     }
     let hint = match &planned.step {
         Step::Grant { grant } if failed.errno == win32::ERROR_ACCESS_DENIED => format!(
-            "its access list is not yours to change (no WRITE_DAC): grant a directory of your own, or once, as \
+            "you cannot change its DACL (no WRITE_DAC): grant a directory of your own, or run once, as \
              administrator: icacls \"{}\" /grant *S-1-15-2-1:(OI)(CI)(RX)",
             grant.path
         ),
         Step::Reached => REMEDY.to_owned(),
-        // A port that somebody has is said already.
+        // The reason names a port in use already.
         Step::Served { .. } if failed.errno == win32::ERROR_NOT_SUPPORTED => REMEDY.to_owned(),
         Step::Refused { act: Act::Reach { .. } | Act::Change { .. } | Act::Move { .. } } => {
             "every container may have it already, by an entry for ALL APPLICATION PACKAGES"
@@ -261,27 +228,4 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
         errno: failed.errno,
         hint: hint.join("; "),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_failure_becomes_a_success() {
-        for (code, expected) in [
-            (0u32, 0),
-            (7, 7),
-            (255, 255),
-            (256, 255),
-            (0x1_0000, 255),
-            (0xc000_0005, 139),
-            (0xc000_013a, 130),
-            (u32::MAX, 255),
-        ] {
-            assert_eq!(exit_code(&Ending::Exited(code.cast_signed())), expected, "{code:#x}");
-        }
-        assert_eq!(exit_code(&Ending::Timeout), 124);
-        assert_eq!(exit_code(&Ending::Signaled(2)), 130);
-    }
 }

@@ -1,9 +1,8 @@
-//! The way from this machine to a server inside (`--listen`): the launcher takes connections, and a relay in the
-//! container brings each to the server.
+//! `--listen`: the launcher accepts connections, and a relay in the container connects each to the command's server.
 //!
-//! A container has no ports of its own: 127.0.0.1:PORT is the command's or the launcher's, never both, and Windows
-//! closes the command's to everybody outside of its container. So the command has 127.0.0.1, and the launcher the
-//! same port of [::1], which is what `localhost` means first.
+//! A container shares the ports of the machine: either the command or the launcher can listen on 127.0.0.1:PORT, and
+//! Windows blocks connections from outside the container to the command's. So the command listens on 127.0.0.1, and
+//! the launcher on the same port of [::1], the first address of `localhost`.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -21,17 +20,19 @@ use mcp_net::junction::{Door, Over};
 
 /// How long a connection on this machine may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A server of this machine answers at once; that nobody does, Windows says after two seconds only.
+/// A server of this machine answers at once; without one, Windows says so only after two seconds.
 const KNOCK: Duration = Duration::from_millis(50);
-/// When to try again whether somebody serves.
+/// The pause between two attempts to connect.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Takes the ports that are to lead inside, before anything is started.
+/// Listens on the ports of `--listen` before a process starts.
 pub fn reserve_ports(request: &Request) -> Result<Vec<(u16, TcpListener)>, Error> {
     let ports = request.policy.network.listen.iter().map(|port| port.value);
     let refuse = |port: u16, (at, e): (SocketAddr, io::Error)| Error::Input {
         what: format!("--listen {port}"),
-        why: format!("{at} of this machine cannot be had: {e}"),
+        why: format!(
+            "cannot listen on {at}: {e}; stop the program that uses it, or choose another port"
+        ),
     };
     ports.map(|port| reserve_port(port).map_err(|e| refuse(port, e))).collect()
 }
@@ -41,7 +42,7 @@ fn reserve_port(port: u16) -> Result<(u16, TcpListener), (SocketAddr, io::Error)
     // Windows lets one address of a port be taken from a server that has it on all of them.
     for at in [ours, SocketAddr::from((Ipv4Addr::LOCALHOST, port))] {
         if TcpStream::connect_timeout(&at, KNOCK).is_ok() {
-            return Err((at, io::Error::other("somebody serves there")));
+            return Err((at, io::Error::other("another program listens there")));
         }
     }
     let listen = || {
@@ -52,12 +53,12 @@ fn reserve_port(port: u16) -> Result<(u16, TcpListener), (SocketAddr, io::Error)
     listen().map_err(|e| (ours, e))
 }
 
-/// One port that leads inside.
+/// A relay for one port of `--listen`.
 pub struct ListenRelay {
     /// The number of the plan's step.
     pub step: usize,
     pub port: u16,
-    /// Who connects here is connected to the port inside.
+    /// The relay connects every connection to this address to the command's port.
     at: SocketAddr,
     relay: Relay,
 }
@@ -80,7 +81,7 @@ impl ListenRelay {
     }
 }
 
-/// Ports inside, and where they are led to.
+/// The command's ports, and the address of the relay for each.
 pub struct ListenTargets(pub Vec<(u16, SocketAddr)>);
 
 impl Inside for ListenTargets {
@@ -101,7 +102,7 @@ impl Inside for ListenTargets {
     }
 }
 
-/// Says a word through a door until the helper inside says it back; whether it did.
+/// Sends a word through a relay until the helper inside sends it back; whether it did.
 pub fn is_answered(at: SocketAddr, word: &str, is_over: &AtomicBool) -> bool {
     let ask = || -> io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
@@ -120,20 +121,20 @@ pub fn is_answered(at: SocketAddr, word: &str, is_over: &AtomicBool) -> bool {
     false
 }
 
-/// Inside: where the command's server will be.
+/// In the container: listens where the command's server will.
 pub fn listen(port: u16) -> io::Result<TcpListener> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
-/// Hears there what the launcher says through its door, and says it back.
+/// Receives the launcher's word through the relay, and sends it back.
 pub fn serve_once(server: &TcpListener, word: &str) -> io::Result<()> {
     let until = Instant::now() + relay_main::PATIENCE;
     while Instant::now() < until {
         match server.accept() {
             Ok((stream, _)) if answered(&stream, word).is_ok() => return Ok(()),
-            // Anybody on the machine may knock.
+            // Any program of the machine may connect here.
             Ok(_) => {}
             Err(_) => std::thread::sleep(AGAIN),
         }

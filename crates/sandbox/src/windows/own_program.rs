@@ -1,4 +1,4 @@
-//! Our own program behind the walls: it tries them, and carries connections through them.
+//! Starts our own program in the confinement, as a helper or as a relay.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter};
@@ -53,7 +53,7 @@ impl Pipes {
     }
 }
 
-/// Nothing to read, and nobody who hears.
+/// Standard input at its end, and output that no process reads.
 pub fn nothing() -> io::Result<Inheritable> {
     Inheritable::of(&std::fs::OpenOptions::new().read(true).write(true).open("NUL")?)
 }

@@ -1,8 +1,8 @@
 //! Request and facts → the steps of a Windows run and what each control rests on.
 //!
-//! Pure: no system call in here. The walls around files, network and processes are those of an AppContainer
+//! Pure: no system call in here. An AppContainer is the boundary around files, network and processes
 //! (Windows 8 and later). Where there is none, the boundaries are unavailable, and a run that is started all the
-//! same (`--fallback warn`) has its job, its limits and nothing more: a restricted token keeps nobody from reading.
+//! same (`--fallback warn`) has its job, its limits and nothing more: a restricted token does not limit reading.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
-//! The launcher's side of the relays: the broker as a proxy on a port of the loopback, and what leads there from
-//! the container's pipes, and the other way round ([`listen_relay`]). It judges by the same rules as the transparent
+//! The launcher's side of the network: the broker as a proxy on a loopback port, the relay whose pipes lead there from
+//! the container, and the relays of `--listen` ([`listen_relay`]). The proxy applies the same rules as the transparent
 //! network of Linux.
 //!
-//! Other programs of the machine can connect to the broker's port too, so it wants a password that is new in each
-//! run and that only the command's environment has. The relay may be in the command's hands: see
+//! Other programs of the machine can connect to the broker's port too, so the proxy requires a password, which is new
+//! in each run and stands in the command's environment only. The command may take the relay over: see
 //! [`mux`](mcp_net::mux) for what it can do then.
 
 use std::io;
@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::request::Request;
 use crate::windows::confinement::Confinement;
-use crate::windows::launch::{RunError, at_step};
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::listen_relay::{self, ListenRelay, ListenTargets};
 use crate::windows::relay_main::MARK;
 use crate::windows::relay_process::Relay;
@@ -32,9 +32,9 @@ use mcp_net::upstream::Upstream;
 use mcp_net::variables::variables;
 
 const NAME: &str = "mcp";
-const TAKEN_OVER: &str = "the relay said what it never says by itself, as if in the command's hands: it was not heard \
-     any more from then on";
-/// Windows does not count descriptors; the broker's bounds are made from a number.
+const TAKEN_OVER: &str = "the relay sent a frame that it never sends by itself, so the command may control it: the launcher \
+     stopped reading from it";
+/// Windows has no limit on handles; the broker derives its own limits from this number.
 const DESCRIPTORS: usize = 16 << 10;
 
 fn name_servers() -> Vec<Server> {
@@ -49,7 +49,7 @@ pub struct ProxyHost {
     setup: Setup,
 }
 
-/// What leads out of the container.
+/// The relay for connections out of the container, before its start.
 struct OutboundRelay {
     /// The number of the plan's step.
     step: usize,
@@ -108,13 +108,13 @@ impl ProxyHost {
         Ok(Some(ProxyHost { outbound, listen_ports, setup }))
     }
 
-    /// What is carried is told to this as it is counted.
+    /// This counts the bytes of connections as they pass.
     pub fn metered(self, meter: Option<Meter>) -> ProxyHost {
         let journal = self.setup.journal.metered(meter);
         ProxyHost { setup: Setup { journal, ..self.setup }, ..self }
     }
 
-    /// Starts the relays behind the walls, and the broker.
+    /// Starts the relays in the container, and the broker.
     pub fn start(self, confinement: &Confinement) -> Result<RunningProxy, RunError> {
         let ProxyHost { outbound, listen_ports, setup } = self;
         let first =
@@ -157,7 +157,7 @@ fn try_start(
     Ok((Some(RunningOutbound { step, relay, place, direct }), broker.start()?))
 }
 
-/// A way out at work.
+/// A running relay for connections out of the container.
 struct RunningOutbound {
     step: usize,
     relay: Relay,
@@ -174,17 +174,17 @@ pub struct RunningProxy {
 }
 
 impl RunningProxy {
-    /// Where the relay that leads out listens, inside.
+    /// The port in the container where the outbound relay listens.
     pub fn port(&self) -> Option<u16> {
         self.outbound.as_ref().map(|way| way.relay.port)
     }
 
-    /// Ports inside, and where they are led to.
+    /// The command's ports, and the address of the relay for each.
     pub fn targets(&self) -> Vec<(u16, SocketAddr)> {
         self.listen_relays.iter().map(ListenRelay::door).collect()
     }
 
-    /// For the command's environment, and nobody else's.
+    /// For the command's environment only: they contain the password.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         self.outbound.as_ref().map(|way| variables(&way.place)).unwrap_or_default()
     }
@@ -202,8 +202,8 @@ impl RunningProxy {
             let answer = match (way.relay.stop(), way.direct) {
                 (Some(Over::Violated(_)), _) => Answer::Less(TAKEN_OVER.to_owned()),
                 (_, false) => Answer::Less(
-                    "names go to the user's proxy (HTTPS_PROXY and the like), which resolves them: what they lead \
-                     to is not checked"
+                    "the user's proxy (HTTPS_PROXY) resolves names: mcp does not see, and does not check, the \
+                     addresses"
                         .to_owned(),
                 ),
                 (_, true) => Answer::Confirmed(format!("on port {} inside", way.relay.port)),

@@ -1,7 +1,7 @@
-//! The relay: this program once more, in the command's container, on a port of its loopback. What connects there
-//! goes over two pipes to the launcher. With `--listen`, another one for each port: what the launcher says over its
-//! pipes goes to the command's server. It knows nothing and decides nothing: the command can do with it what it likes,
-//! and has no more by it than the pipes.
+//! The main function of a relay: this program again, in the command's container, listening on a loopback port. It
+//! sends every connection over two pipes to the launcher. With `--listen` there is one more relay for each port, which
+//! connects what the launcher sends to the command's server. A relay decides nothing and holds no secret: a command
+//! that takes one over gains only the pipes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::exit;
 use std::time::Duration;
 
-use crate::windows::helper_main::{StepError, number};
+use crate::windows::failure::{StepError, number};
 use crate::windows::sys::handles;
 use mcp_net::junction::{Door, Junction};
 use mcp_net::mux::Frame;
@@ -22,7 +22,7 @@ const NOT_SET_UP: i32 = 125;
 /// How long the launcher may take to answer.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Until the launcher closes its pipes, or is gone.
+/// Serves until the launcher closes the pipes or ends.
 pub fn serve() -> ! {
     let running_proxy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| {
         let port = listener.local_addr()?.port();
@@ -46,8 +46,8 @@ fn carry(port: u16, door: Door) -> io::Result<()> {
     Junction::new(door, from, to)?.run().map(drop)
 }
 
-/// Begins to speak SOCKS with the launcher's proxy, without a word about who we are or where we want to go. Nobody
-/// else gives this answer: it went all the way.
+/// Sends the first message of SOCKS 5 to the launcher's proxy, without a login or a target. Only that proxy gives this
+/// answer, so the connection went through the relay.
 pub fn is_reached(port: u16) -> Result<String, StepError> {
     const GREETING: [u8; 3] = [5, 1, 2];
     const CHOICE: [u8; 2] = [5, 2];
@@ -62,9 +62,9 @@ pub fn is_reached(port: u16) -> Result<String, StepError> {
     };
     match talk() {
         Ok(CHOICE) => Ok("connected to the relay, and the launcher's proxy answered".to_owned()),
-        Ok(other) => Err((0, format!("somebody else answered ({other:?})"))),
+        Ok(other) => Err((0, format!("another program answered ({other:?})"))),
         Err(e) => {
-            Err((number(&e), "a program in the container cannot reach the relay there".to_owned()))
+            Err((number(&e), "a program in the container cannot connect to the relay".to_owned()))
         }
     }
 }

@@ -9,8 +9,8 @@ use std::os::windows::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::core::run_record::{NetworkTotals, Record, RunId, Stats};
 use crate::error::Error;
-use crate::runs::{NetworkTotals, Record, Run, RunId, Stats};
 use crate::windows::sys::job::Job;
 use crate::windows::undo_log;
 use crate::windows::win32::{DELETE, ERROR_SHARING_VIOLATION};
@@ -54,7 +54,7 @@ fn job_name(id: &RunId) -> String {
 pub struct Listed {
     file: File,
     record: Record,
-    /// The record is always so long; behind it are the counters of the network.
+    /// The record always has this length; the counters of the network follow it.
     length: usize,
 }
 
@@ -98,7 +98,7 @@ impl Listed {
     /// The command is this process.
     pub fn started(&mut self, process: u32) {
         self.record.init = process;
-        // Half a record is not read by anybody.
+        // A reader refuses half a record.
         let _ = self.write();
     }
 
@@ -115,13 +115,13 @@ impl Listed {
     }
 }
 
-pub fn list() -> Result<Vec<Run>, Error> {
+pub fn list() -> Result<Vec<(Record, RunHandle)>, Error> {
     let Ok(entries) = fs::read_dir(undo_log::directory()) else { return Ok(Vec::new()) };
     Ok(entries.flatten().filter_map(|entry| open(entry.path())).collect())
 }
 
 /// A record whose launcher lives. One that is stale is removed.
-fn open(path: PathBuf) -> Option<Run> {
+fn open(path: PathBuf) -> Option<(Record, RunHandle)> {
     let name = path.file_name()?.to_str()?;
     let id = RunId::parse(name.strip_suffix(".json")?)?;
     if !is_held(&path) {
@@ -130,7 +130,7 @@ fn open(path: PathBuf) -> Option<Run> {
     }
     let text = text(&path)?;
     let record: Record = serde_json::from_slice(text.split(|b| *b == b'\n').next()?).ok()?;
-    (record.id == id).then(|| Run::new(record, RunHandle { path }))
+    (record.id == id).then_some((record, RunHandle { path }))
 }
 
 fn text(path: &PathBuf) -> Option<Vec<u8>> {
@@ -140,7 +140,7 @@ fn text(path: &PathBuf) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Whether a launcher has it open, which lets nobody else write.
+/// Whether a launcher has it open: then no other process can open it for writing.
 fn is_held(path: &PathBuf) -> bool {
     let opened = OpenOptions::new().write(true).share_mode(SHARE_ALL).open(path);
     opened.is_err_and(|e| e.raw_os_error() == Some(ERROR_SHARING_VIOLATION))

@@ -1,4 +1,4 @@
-//! Starts the helper behind the walls and hears what it found.
+//! Starts the helper in the confinement and reads its report.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,8 +11,8 @@ use crate::plan::{Plan, Planned};
 use crate::report::{Answer, Evidence};
 use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Reply, Task};
 use crate::windows::confinement::Confinement;
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::helper_main::MARK;
-use crate::windows::launch::{RunError, at_step};
 use crate::windows::listen_relay;
 use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::proxy_host::RunningProxy;
@@ -22,7 +22,7 @@ use crate::windows::sys::port::Event;
 use crate::windows::sys::process::Mitigated;
 use crate::windows::win32;
 
-/// A helper that says nothing for so long has hung.
+/// A helper that sends nothing for this long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What was seen from inside, for each step that asks for it. The first that is not as planned is an error.
@@ -46,7 +46,7 @@ pub fn look(
     let marker = format!("mcp marker {}\n", std::process::id());
     let path = confinement.scratch.join("marker");
     std::fs::write(&path, &marker)?;
-    // Ready to be inherited by whoever is not told which handles to inherit.
+    // Inheritable: a process that was started without a handle list would have it.
     let trap = Inheritable::of(&File::open(&path)?)?;
     let order = Order { tasks, launcher: std::process::id(), port, handle: trap.number(), marker };
     let (targets, words) =
@@ -126,7 +126,7 @@ fn tasks(plan: &Plan<Step>, relay: Option<u16>) -> Vec<(usize, Task)> {
                 Act::Move { path } => Attempt::Open(Purpose::Moving, path.verbatim()),
             }),
             Step::Allowed { directory } => Task::Allowed(directory.to_string()),
-            // On no port at all nobody answers.
+            // Port 0 never answers.
             Step::Reached => Task::Reached(relay.unwrap_or(0)),
             Step::Served { port } => Task::Served(*port),
             Step::Identity => Task::Identity,

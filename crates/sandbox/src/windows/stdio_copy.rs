@@ -1,5 +1,5 @@
-//! Copies between the caller's standard handles and the command's pipes, where a handle must not get inside or
-//! has to be closed at a time of ours.
+//! Copies between the caller's standard handles and the command's pipes, where the command must not have the handle
+//! itself or the launcher has to close it.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -11,7 +11,7 @@ use crate::windows::sys::handles::{self, Kind};
 
 const CHUNK: usize = 16 << 10;
 
-/// The command's input. Closing it is the first word of a timeout.
+/// The command's input. A timeout closes it first.
 #[derive(Clone)]
 pub struct Input(Arc<Mutex<Option<PipeWriter>>>);
 
@@ -19,7 +19,7 @@ impl Input {
     pub fn start(to: PipeWriter) -> Input {
         let shared = Input(Arc::new(Mutex::new(Some(to))));
         let input = shared.clone();
-        // Nobody can wake it while it waits for the caller, so nobody waits for it.
+        // A thread that waits for the caller's input cannot be woken, so this one is not joined.
         std::thread::spawn(move || input.copy());
         shared
     }
@@ -43,7 +43,7 @@ impl Input {
         self.close();
     }
 
-    /// Unless it is being written to this moment, by a command that does not read.
+    /// Does nothing while a write to a command that does not read is under way.
     pub fn close(&self) {
         if let Ok(mut to) = self.0.try_lock() {
             *to = None;
@@ -101,7 +101,7 @@ fn copy_out(number: usize, mut from: PipeReader) {
     }
 }
 
-/// How many bytes at the end begin a character that is not there yet.
+/// The number of bytes at the end that begin an unfinished UTF-8 character.
 fn unfinished(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(e) if e.error_len().is_none() => bytes.len() - e.valid_up_to(),

@@ -39,21 +39,21 @@ pub enum Act {
     BreakAway,
     /// Start a process.
     Spawn,
-    /// Open what is denied, for anything.
+    /// Open a denied path, for anything.
     Reach { path: WindowsPath },
-    /// Open what is protected, for anything that changes it.
+    /// Open a protected path, for anything that changes it.
     Change { path: WindowsPath },
-    /// Open what is held in its place, to remove or to rename it.
+    /// Open a directory above a protected path, to remove or to rename it.
     Move { path: WindowsPath },
 }
 
-/// A privilege and group diet.
+/// The integrity level of the restricted token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrity {
-    /// As a container's is.
+    /// The level of every AppContainer.
     Low,
-    /// Without a container the command could not write where it was granted to.
+    /// Without a container, a process at low integrity could not write to granted paths.
     Unchanged,
 }
 
@@ -90,7 +90,7 @@ pub enum Step {
         profile: String,
         network: ContainerNetwork,
     },
-    /// Not by an entry, but by there being none when the grants are made.
+    /// Grants leave this path out: the container's SID gets no entry, or a smaller one, in its DACL.
     Exclusion {
         #[serde(flatten)]
         exclusion: Exclusion,
@@ -107,14 +107,14 @@ pub enum Step {
     ListenRelay {
         port: u16,
     },
-    /// No process can be made by the command's, whatever it loads.
+    /// The child process policy: the command cannot start processes.
     NoChildren,
-    /// Settings of the process that every program stands.
+    /// Process mitigation policies that no known program breaks on.
     Mitigations,
     Handles {
         stdio: [Stdio; 3],
     },
-    /// Tried before the command starts; if it works, nothing is started.
+    /// Tried before the command starts; if the act succeeds, the command does not start.
     Refused {
         #[serde(flatten)]
         act: Act,
@@ -123,9 +123,9 @@ pub enum Step {
     Allowed {
         directory: WindowsPath,
     },
-    /// The relay answers who connects to it from inside, with words that the launcher said.
+    /// A connection from inside to the relay gets an answer of the launcher.
     Reached,
-    /// What the launcher says arrives inside on this port.
+    /// What the launcher sends arrives at a server inside, on this port.
     Served {
         port: u16,
     },
@@ -135,7 +135,7 @@ pub enum Step {
         #[serde(serialize_with = "shown")]
         set: Vec<(OsString, OsString)>,
     },
-    /// Suspended, looked at, and let go.
+    /// Started suspended, assigned to the job, resumed.
     Execute {
         #[serde(serialize_with = "lossy")]
         program: std::path::PathBuf,
@@ -181,9 +181,9 @@ impl Step {
             Step::Token { .. } => "restrict the token",
             Step::Container { .. } => "make a container",
             Step::Exclusion { exclusion } => match exclusion.kind {
-                ExclusionKind::NoAccess => "leave closed",
-                ExclusionKind::ReadOnly => "leave read-only",
-                ExclusionKind::NoRename => "hold in its place",
+                ExclusionKind::NoAccess => "give no access to",
+                ExclusionKind::ReadOnly => "give only read access to",
+                ExclusionKind::NoRename => "refuse removing and renaming of",
             },
             Step::Grant { .. } => "let the container",
             Step::Relay | Step::ListenRelay { .. } => "start a relay inside",

@@ -174,7 +174,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Asks the command to end, as Ctrl-Break does in a console. Only somebody in that console can, so it is
+    /// Asks the command to end, as Ctrl-Break does in a console. Only a process in that console can, so it is
     /// another process of ours that goes there.
     fn send_break(&self) {
         const DETACHED_PROCESS: u32 = 8;

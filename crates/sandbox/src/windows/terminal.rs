@@ -32,7 +32,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Where all three handles are consoles, and the system has pseudo consoles that work behind these walls.
+    /// Where all three handles are consoles, and the system has pseudo consoles that work in this confinement.
     pub fn open(stdio: &[Stdio; 3], confinement: &Confinement) -> Option<Terminal> {
         if stdio.iter().any(|kind| *kind != Stdio::Terminal)
             || works(confinement).ok() != Some(true)
@@ -68,14 +68,14 @@ impl Terminal {
     /// Begins to pass on what is typed, once the command is there to read it.
     pub fn listen(&mut self) {
         if let Some(keys) = self.keys.take() {
-            // Nobody can wake it while it waits for a key, so nobody waits for it.
+            // A thread that waits for a key cannot be woken, so this one is not joined.
             std::thread::spawn(move || pass_on(keys));
         }
     }
 }
 
 impl Drop for Terminal {
-    /// In this order: nobody resizes any more, the console is closed while its picture is still read, the last of
+    /// In this order: resizing stops, the console is closed while its picture is still read, the last of
     /// the picture is shown, and the user has the modes that were there before.
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
@@ -117,7 +117,7 @@ fn pass_on(mut keys: PipeWriter) {
     }
 }
 
-/// Whether a program in a pseudo console has that one, and not ours: tried with our own program, behind the walls of
+/// Whether a program in a pseudo console has that one, and not ours: tried with our own program, in the confinement of
 /// the run.
 fn works(confinement: &Confinement) -> io::Result<bool> {
     let (console, keys, picture) = PseudoConsole::make((80, 25))?;

@@ -6,10 +6,10 @@ use mcp_package::Reference;
 use mcp_package::store::Granted;
 use serde_json::json;
 
-use super::open_store;
 use crate::args::package::{Grants, GrantsCommand};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::packages::open_store;
 use crate::paths;
 use crate::render::{self, Paint};
 
@@ -34,7 +34,11 @@ fn list(args: &Grants) -> Result<u8, Failure> {
     }
     let paint = Paint::stdout();
     for one in &all {
-        let from = if one.source.ends_with(&one.package) { String::new() } else { format!(" from {}", one.source) };
+        let from = if one.source.ends_with(&one.package) {
+            String::new()
+        } else {
+            format!(" from {}", one.source)
+        };
         let digest: String = one.digest.to_string().chars().take(19).collect();
         render::print(&format!(
             "{}{}  {}\n",
@@ -58,7 +62,8 @@ fn revoke(package: Option<&str>, wishes: &[String], args: &Grants) -> Result<u8,
     let name = package.map(named);
     let wanted: BTreeSet<&str> = wishes.iter().map(String::as_str).collect();
     let is_meant = |package: &str, wish: &str| {
-        name.as_deref().is_none_or(|name| name == package) && (wanted.is_empty() || wanted.contains(wish))
+        name.as_deref().is_none_or(|name| name == package)
+            && (wanted.is_empty() || wanted.contains(wish))
     };
     let all = store.grants().all()?;
     let is_known = |one: &Granted| one.wishes.iter().any(|wish| is_meant(&one.package, wish));

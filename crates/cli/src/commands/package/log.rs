@@ -27,7 +27,11 @@ pub fn run(args: &Log) -> Result<u8, Failure> {
     tell_torn(read.torn);
     let mut found: Vec<_> = runs(read.entries).into_iter().filter(is_wanted).collect();
     if found.is_empty() && !args.follow && !args.json {
-        let that = if args.word.is_some() || args.failed || args.since.is_some() { " that is meant" } else { "" };
+        let that = if args.word.is_some() || args.failed || args.since.is_some() {
+            " that is meant"
+        } else {
+            ""
+        };
         render::say(&format!("there is no run{that} in the log"));
     }
     let surplus = found.len().saturating_sub(args.last.unwrap_or(LAST));

@@ -6,10 +6,10 @@ use mcp_package::Reference;
 use mcp_package::store::{Keep, Store, Stored};
 use serde_json::json;
 
-use super::{fetch, open_store};
 use crate::args::package::{Gc, List, Remove, Verify};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::packages::{fetch, open_store};
 use crate::paths;
 use crate::render::{self, Paint};
 
@@ -30,7 +30,9 @@ fn packages(stored: Vec<Stored>) -> Vec<Listed> {
         match all.iter_mut().find(same) {
             // The names come in their order, so that the version follows the bare name.
             Some(listed) => {
-                let is_exact = |name: &str| name.len() > 1 && name[1..].contains('@') && !name.ends_with("@latest");
+                let is_exact = |name: &str| {
+                    name.len() > 1 && name[1..].contains('@') && !name.ends_with("@latest")
+                };
                 let (name, other) = match is_exact(&one.name) && !is_exact(&listed.one.name) {
                     true => (one.name.clone(), std::mem::replace(&mut listed.one.name, one.name)),
                     false => (listed.one.name.clone(), one.name),

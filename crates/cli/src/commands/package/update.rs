@@ -8,11 +8,12 @@ use mcp_package::store::{Source, Stored};
 use mcp_package::{Digest, Reference, Store, Which};
 use serde_json::json;
 
-use super::{fetch, inspect, open_store, stored};
+use super::{inspect, stored};
 use crate::args::package::{Fetching, Update};
 use crate::commands::policy::to_json;
-use crate::commands::run::package::from_store;
 use crate::failure::Failure;
+use crate::packages::files::from_store;
+use crate::packages::{fetch, open_store};
 use crate::render::{self, Paint};
 
 /// One package that was looked at.
@@ -69,12 +70,15 @@ fn wanted(store: &Store, args: &Update) -> Result<Vec<(Reference, Stored)>, Fail
     let open = |one: Stored| {
         let reference: Reference = one.name.parse().ok()?;
         let is_open = match &reference {
-            Reference::Npm(package) | Reference::Pypi(package) => !package.version.as_deref().is_some_and(is_exact),
+            Reference::Npm(package) | Reference::Pypi(package) => {
+                !package.version.as_deref().is_some_and(is_exact)
+            }
             Reference::Named(named) | Reference::Official(named) => named.which == Which::Latest,
             Reference::Oci(repository) => repository.digest.is_none(),
             Reference::Path(_) => false,
         };
-        let is_elsewhere = matches!(one.source, Some(ref source) if !matches!(source, Source::File(_)));
+        let is_elsewhere =
+            matches!(one.source, Some(ref source) if !matches!(source, Source::File(_)));
         (is_open && is_elsewhere).then_some((reference, one))
     };
     Ok(store.list()?.into_iter().filter_map(open).collect())
@@ -99,7 +103,9 @@ fn change(
     };
     let digest = fetch::fetch(into, reference, &fetching)?;
     let after = version(into, reference, &digest)?;
-    if after.digest == before.digest || after.version == before.version && after.wishes == before.wishes {
+    if after.digest == before.digest
+        || after.version == before.version && after.wishes == before.wishes
+    {
         return Ok(Change::None { version: after.version });
     }
     Ok(Change::Newer {
@@ -112,7 +118,8 @@ fn change(
 
 /// The registry that a name came from, where none is set.
 fn registry_of(reference: &Reference, stored: &Stored) -> Option<String> {
-    let (Reference::Named(named), Some(Source::Oci { host, path })) = (reference, &stored.source) else {
+    let (Reference::Named(named), Some(Source::Oci { host, path })) = (reference, &stored.source)
+    else {
         return None;
     };
     let prefix = path.strip_suffix(named.name.as_str())?.trim_end_matches('/');
@@ -162,7 +169,9 @@ fn as_json(looked: &Looked) -> serde_json::Value {
     let reference = &looked.reference;
     match &looked.outcome {
         Err(failure) => json!({"reference": reference, "error": failure.to_string()}),
-        Ok(Change::None { version }) => json!({"reference": reference, "version": version, "newer": null}),
+        Ok(Change::None { version }) => {
+            json!({"reference": reference, "version": version, "newer": null})
+        }
         Ok(Change::Newer { before, after, more, less }) => json!({
             "reference": reference, "version": before, "newer": after, "asks_more": more, "asks_no_more": less,
         }),

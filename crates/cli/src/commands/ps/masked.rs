@@ -6,8 +6,21 @@
 const MASK: &str = "***";
 
 /// Parts of names of options and variables whose values are secrets.
-const SECRET: &[&str] =
-    &["apikey", "api_key", "auth", "bearer", "cookie", "credential", "passphrase", "passwd", "password", "pat", "pwd", "secret", "token"];
+const SECRET: &[&str] = &[
+    "apikey",
+    "api_key",
+    "auth",
+    "bearer",
+    "cookie",
+    "credential",
+    "passphrase",
+    "passwd",
+    "password",
+    "pat",
+    "pwd",
+    "secret",
+    "token",
+];
 
 pub fn words(command: &[String]) -> Vec<String> {
     let mut shown = Vec::with_capacity(command.len());
@@ -43,7 +56,10 @@ fn is_secret_name(name: &str) -> bool {
     let name = name.trim_start_matches('-').to_ascii_lowercase().replace('-', "_");
     let parts: Vec<&str> = name.split('_').collect();
     let is_key = parts.last() == Some(&"key");
-    is_key || SECRET.iter().any(|secret| parts.contains(secret) || secret.len() > 4 && name.contains(secret))
+    is_key
+        || SECRET
+            .iter()
+            .any(|secret| parts.contains(secret) || secret.len() > 4 && name.contains(secret))
 }
 
 fn looks_secret(word: &str) -> bool {
@@ -75,7 +91,10 @@ mod tests {
             ("server -token hunter2", "server -token ***"),
             ("server GITHUB_TOKEN=hunter2 NAME=x", "server GITHUB_TOKEN=*** NAME=x"),
             ("server ghp_abcdefghijklmnopqrstuvwxyz0123456789", "server ***"),
-            ("server postgresql://me:hunter2@localhost/db", "server postgresql://me:***@localhost/db"),
+            (
+                "server postgresql://me:hunter2@localhost/db",
+                "server postgresql://me:***@localhost/db",
+            ),
             ("server --url=https://me:hunter2@x.org/a", "server --url=https://me:***@x.org/a"),
             ("server https://x.org/a@b", "server https://x.org/a@b"),
             ("server --keyboard us --path /x", "server --keyboard us --path /x"),
@@ -83,6 +102,9 @@ mod tests {
             let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(words(&command).join(" "), shown, "{line}");
         }
-        assert_eq!(words(&["curl".into(), "-H".into(), "Authorization: Bearer hunter2".into()])[2], "Authorization: ***");
+        assert_eq!(
+            words(&["curl".into(), "-H".into(), "Authorization: Bearer hunter2".into()])[2],
+            "Authorization: ***"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mcp_policy::{NetworkMode, Policy, Subprocess};
-use mcp_sandbox::{Describe, Home, Intent, Plan, Request, Wish};
+use mcp_sandbox::{Describe, Home, Intent, Plan, Request, RunSpec};
 use serde::Serialize;
 
 use crate::args::Starting;
@@ -17,22 +17,26 @@ pub struct Told {
     write: String,
     reach: String,
     sees: String,
+    secrets: Vec<String>,
 }
 
 impl Told {
-    pub fn of(request: &Request) -> Told {
+    /// For this system: with what was found here. Secrets are by name, and were not fetched.
+    pub fn of(request: &Request, asked: Told) -> Told {
         let kept = match &request.home {
             Home::Ephemeral => None,
             Home::Kept(path) => Some(path.as_path()),
         };
         let shown = request.shown.iter().map(|place| place.path.as_path());
         let names = request.env.iter().map(|(name, _)| name.to_string_lossy().into_owned());
-        Told::new(&request.policy, shown.collect(), kept, Some(names.collect()))
+        let mut told = Told::new(&request.policy, shown.collect(), kept, Some(names.collect()));
+        told.secrets = asked.secrets;
+        told
     }
 
     /// For another system: what is found there is not known here.
-    pub fn of_wish(wish: &Wish) -> Told {
-        Told::new(&wish.policy, Vec::new(), wish.home.as_deref(), None)
+    pub fn of_spec(spec: &RunSpec) -> Told {
+        Told::new(&spec.policy, Vec::new(), spec.home.as_deref(), None)
     }
 
     fn new(
@@ -52,12 +56,14 @@ impl Told {
         if !denied.is_empty() {
             read += &format!("; never {}", list(denied));
         }
-        let mut write: Vec<String> = files.write.iter().map(|path| render::path(&path.value)).collect();
+        let mut write: Vec<String> =
+            files.write.iter().map(|path| render::path(&path.value)).collect();
         write.push(match home {
             Some(home) => format!("a HOME that is kept in {}", render::path(home)),
             None => "a /tmp and a HOME of its own, gone after the run".to_owned(),
         });
-        Told { read, write: list(write), reach: reach(policy), sees: sees(policy, names) }
+        let secrets = policy.env.secrets.keys().map(ToString::to_string).collect();
+        Told { read, write: list(write), reach: reach(policy), sees: sees(policy, names), secrets }
     }
 }
 
@@ -82,13 +88,16 @@ fn sees(policy: &Policy, names: Option<Vec<String>>) -> String {
         passed.chain(policy.env.set.keys().map(ToString::to_string)).collect()
     });
     all.sort();
-    let secrets = policy.env.secrets.keys().map(|name| format!("{name} (secret)"));
-    let mut text = format!("the variables {}", list(all.into_iter().chain(secrets).collect()));
+    let mut text = format!("the variables {}", list(all));
     text += "; none of your other processes";
     if policy.process.subprocess.value == Subprocess::Refused {
         text += "; starts no process of its own";
     }
     text
+}
+
+fn secrets(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; the secrets {}", names.join(", ")) }
 }
 
 fn list(all: Vec<String>) -> String {
@@ -116,7 +125,7 @@ fn summary(told: &Told) -> String {
     line("Can read", &told.read)
         + &line("Can write", &told.write)
         + &line("Can reach", &told.reach)
-        + &line("Sees", &told.sees)
+        + &line("Sees", &[told.sees.as_str(), &secrets(&told.secrets)].concat())
 }
 
 fn controls<S: Describe>(plan: &Plan<S>, with_steps: bool) -> String {

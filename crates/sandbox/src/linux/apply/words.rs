@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Sandbox;
-use crate::linux::step::Step;
+use crate::linux::step::{Plan, Step};
 use crate::linux::sys;
-use crate::plan::Plan;
 use crate::request::HOME;
 use mcp_net::variables::variables;
 

@@ -5,20 +5,20 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::fs::OpenOptionsExt;
-use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::{AsHandle, AsRawHandle};
 use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::Security::{
     DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, SetKernelObjectSecurity,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_REPARSE_POINT,
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES,
-    FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, GetFileInformationByHandle,
-    GetFinalPathNameByHandleW, READ_CONTROL, WRITE_DAC,
+    FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    FILE_SHARE_WRITE, GetFinalPathNameByHandleW, READ_CONTROL, WRITE_DAC,
 };
 
 use super::check;
+use crate::host_files::sys::information;
 use crate::windows::acl_apply::{Kind, ObjectInfo};
 
 /// Other programs may keep the file open, and open it, for anything.
@@ -68,20 +68,13 @@ impl Object {
     }
 
     pub fn info(&self) -> io::Result<ObjectInfo> {
-        let mut info = BY_HANDLE_FILE_INFORMATION::default();
-        // SAFETY: fills one live structure; the handle is owned by `self`.
-        check(unsafe { GetFileInformationByHandle(self.0.as_raw_handle(), &raw mut info) })?;
-        let kind = match info.dwFileAttributes {
+        let info = information(self.0.as_handle())?;
+        let kind = match info.attributes {
             bits if bits & FILE_ATTRIBUTE_REPARSE_POINT != 0 => Kind::ReparsePoint,
             bits if bits & FILE_ATTRIBUTE_DIRECTORY != 0 => Kind::Directory,
             _ => Kind::File,
         };
-        let number = u64::from(info.nFileIndexHigh) << 32 | u64::from(info.nFileIndexLow);
-        Ok(ObjectInfo {
-            kind,
-            links: info.nNumberOfLinks,
-            id: (info.dwVolumeSerialNumber.into(), number),
-        })
+        Ok(ObjectInfo { kind, links: info.names, id: (info.volume, info.number) })
     }
 
     /// Its security descriptor, with the DACL only.

@@ -32,7 +32,7 @@ use crate::windows::win32::{
 #[derive(Debug)]
 pub struct Job(OwnedHandle);
 
-/// More processes than anybody is let have by default.
+/// More processes than the default limit.
 const MOST_LISTED: usize = 1024;
 
 /// What a job has counted.
@@ -40,14 +40,13 @@ const MOST_LISTED: usize = 1024;
 pub struct Counted {
     /// User and system, in units of 100 ns.
     pub time: u64,
-    pub total: u32,
     pub active: u32,
     pub peak_memory: u64,
     pub peak_process_memory: u64,
 }
 
 impl Job {
-    /// Without a name: nobody can open it.
+    /// Without a name: no other process can open it.
     pub fn new() -> io::Result<Job> {
         // SAFETY: neither attributes nor a name; the result is a new handle.
         let handle = unsafe { CreateJobObjectW(std::ptr::null(), std::ptr::null()) };
@@ -83,7 +82,7 @@ impl Job {
         }
     }
 
-    /// Somebody's job, to measure and to end it.
+    /// Opens the job of another launcher, to measure and to end it.
     pub fn open(name: &str) -> io::Result<Job> {
         const QUERY_AND_TERMINATE: u32 = 0x4 | 0x8;
         let name = wide(name);
@@ -229,7 +228,6 @@ impl Job {
             self.get(JobObjectExtendedLimitInformation)?;
         Ok(Counted {
             time: (basic.TotalUserTime + basic.TotalKernelTime).cast_unsigned(),
-            total: basic.TotalProcesses,
             active: basic.ActiveProcesses,
             peak_memory: extended.PeakJobMemoryUsed as u64,
             peak_process_memory: extended.PeakProcessMemoryUsed as u64,
@@ -237,7 +235,7 @@ impl Job {
     }
 }
 
-/// Whether this process is in a job of somebody else's.
+/// Whether this process is in a job already.
 pub fn is_in_job() -> io::Result<bool> {
     let mut is_inside = 0;
     // SAFETY: the pseudo handle of this process is always valid, any job is meant, the result is a live local.

@@ -12,7 +12,7 @@ use windows_sys::Win32::Security::{CopySid, GetLengthSid, PSECURITY_DESCRIPTOR, 
 
 use super::{check, wide};
 
-/// Every container there is.
+/// ALL APPLICATION PACKAGES.
 pub const ALL_CONTAINERS: &str = "S-1-15-2-1";
 
 /// A copy of our own, aligned as the system wants it.
@@ -65,7 +65,7 @@ impl fmt::Display for Sid {
     }
 }
 
-/// Who may do what with an object.
+/// A security descriptor, from its SDDL text.
 pub struct SddlDescriptor(PSECURITY_DESCRIPTOR);
 
 impl SddlDescriptor {

@@ -16,7 +16,8 @@ pub fn before(facts: &Facts) -> Vec<Hint> {
 pub fn after(facts: &Facts) -> Vec<Hint> {
     let new = |argument: &&Argument| argument.kind == Kind::New && argument.role == Role::Path;
     let unwritten = facts.arguments.iter().filter(new).filter_map(|argument| {
-        (argument.seen == Seen::ReadOnly && !is_system(argument)).then(|| read_only(argument, facts))
+        (argument.seen == Seen::ReadOnly && !is_system(argument))
+            .then(|| read_only(argument, facts))
     });
     let hidden = facts.arguments.iter().filter_map(|argument| hint(argument, facts));
     hidden.chain(unwritten).collect()
@@ -30,9 +31,13 @@ fn hint(argument: &Argument, facts: &Facts) -> Option<Hint> {
         )),
         (_, _, Kind::Device) => None,
         (Seen::Hidden, _, Kind::Socket) => Some(socket(argument, facts)),
-        (Seen::ReadOnly, Role::Written, _) if !is_system(argument) => Some(read_only(argument, facts)),
+        (Seen::ReadOnly, Role::Written, _) if !is_system(argument) => {
+            Some(read_only(argument, facts))
+        }
         // In an empty HOME it works, and is gone: that is another line.
-        (Seen::Hidden, Role::Written, Kind::New) if argument.path.parent() == Some(&facts.here) => None,
+        (Seen::Hidden, Role::Written, Kind::New) if argument.path.parent() == Some(&facts.here) => {
+            None
+        }
         (Seen::Hidden, Role::Path | Role::Script, Kind::New) => None,
         (Seen::Hidden, ..) => Some(hidden(argument, facts)),
         _ => None,

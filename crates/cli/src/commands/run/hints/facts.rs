@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use mcp_policy::{Limits, NetworkMode};
-use mcp_sandbox::{HOME, Request, platform};
+use mcp_sandbox::HOME;
+use mcp_sandbox::session::Scene;
 
 use super::loopback::Service;
 use super::verbs::{self, Writes};
@@ -80,7 +81,8 @@ pub enum Role {
 }
 
 impl Facts {
-    pub fn look(runs: Runs, request: &Request, host: &platform::Facts) -> Facts {
+    pub fn look(runs: Runs, scene: Scene<'_>) -> Facts {
+        let request = scene.request;
         let here = std::env::current_dir().unwrap_or_default();
         let program = request.argv.first().map(OsString::from).unwrap_or_default();
         let program = Path::new(&program).file_name().unwrap_or_default();
@@ -91,11 +93,15 @@ impl Facts {
             Runs::Agent => Vec::new(),
             Runs::Command | Runs::Package => roles(&program, &words),
         };
-        let look = |path: &Path| seen(path, request, host);
-        let arguments: Vec<Argument> =
-            roles.into_iter().filter_map(|(word, role)| argument(&word, role, &here, look)).collect();
+        let look = |path: &Path| seen(path, scene);
+        let arguments: Vec<Argument> = roles
+            .into_iter()
+            .filter_map(|(word, role)| argument(&word, role, &here, look))
+            .collect();
         let starts = match &request.cwd {
-            cwd if paths::real(&here).is_ok_and(|real| real == *cwd) || *cwd == here => Starts::Here,
+            cwd if paths::real(&here).is_ok_and(|real| real == *cwd) || *cwd == here => {
+                Starts::Here
+            }
             cwd if cwd.as_os_str() == HOME => Starts::InEmptyHome,
             _ => Starts::Elsewhere,
         };
@@ -105,7 +111,18 @@ impl Facts {
         let limits = request.policy.limits.clone();
         let home = paths::home().and_then(|home| paths::real(&home).ok());
         let is_of_system = variables::is_of_system(&request.program);
-        Facts { runs, program, is_of_system, arguments, here, starts, home, limits, services, server }
+        Facts {
+            runs,
+            program,
+            is_of_system,
+            arguments,
+            here,
+            starts,
+            home,
+            limits,
+            services,
+            server,
+        }
     }
 }
 
@@ -162,12 +179,7 @@ fn spelled(word: &str) -> Role {
     if is_path { Role::Path } else { Role::Word }
 }
 
-fn argument(
-    word: &str,
-    role: Role,
-    here: &Path,
-    seen: impl Fn(&Path) -> Seen,
-) -> Option<Argument> {
+fn argument(word: &str, role: Role, here: &Path, seen: impl Fn(&Path) -> Seen) -> Option<Argument> {
     let path = here.join(word);
     let (kind, real) = match paths::real(&path) {
         Ok(real) => (kind_of(&real)?, real),
@@ -198,13 +210,15 @@ fn kind_of(path: &Path) -> Option<Kind> {
     Some(if found.is_dir() { Kind::Directory } else { Kind::File })
 }
 
-fn seen(real: &Path, request: &Request, host: &platform::Facts) -> Seen {
+fn seen(real: &Path, scene: Scene<'_>) -> Seen {
+    let request = scene.request;
     if let Some(rule) = request.denying(real) {
         return Seen::Denied(rule.value.to_string_lossy().into_owned());
     }
-    let is_in = |places: &[mcp_sandbox::Place]| places.iter().any(|place| real.starts_with(&place.path));
+    let is_in =
+        |places: &[mcp_sandbox::Place]| places.iter().any(|place| real.starts_with(&place.path));
     let own = ["/tmp", "/dev", "/proc", HOME].iter().any(|own| real.starts_with(own));
-    match mcp_sandbox::is_visible(real, request, host) {
+    match scene.shows(real) {
         _ if is_in(&request.write) || is_in(&request.unix) => Seen::Writable,
         true if is_in(&request.read) || is_in(&request.shown) || !own => Seen::ReadOnly,
         true => Seen::Writable,

@@ -56,7 +56,10 @@ pub fn after(limits: &Limits, report: &Report) -> Vec<Hint> {
     {
         hints.push(Hint::new(
             "file size",
-            format!("a file reached the limit {limit} — raise with --max-file-size {}", more(limit)),
+            format!(
+                "a file reached the limit {limit} — raise with --max-file-size {}",
+                more(limit)
+            ),
         ));
     }
     if let (Some(limit), Some(signal)) = (limits.cpu_time.value, signal(report))
@@ -64,7 +67,9 @@ pub fn after(limits: &Limits, report: &Report) -> Vec<Hint> {
     {
         hints.push(Hint::new(
             "processor time",
-            format!("a process used {limit} of processor time, its limit — raise with --max-cpu-time"),
+            format!(
+                "a process used {limit} of processor time, its limit — raise with --max-cpu-time"
+            ),
         ));
     }
     hints.extend(full(limits, report));

@@ -22,10 +22,16 @@ pub struct Service {
 pub fn before(facts: &Facts) -> Vec<Hint> {
     let hint = |service: &Service| {
         let rule = format!("{}:{}", service.host, service.port);
-        let by = service.variable.as_ref().map(|name| format!(", which {name} names,")).unwrap_or_default();
+        let by = service
+            .variable
+            .as_ref()
+            .map(|name| format!(", which {name} names,"))
+            .unwrap_or_default();
         Hint::new(
             format!("loopback {}", service.port),
-            format!("{rule}{by} is a service of this machine's, which the command cannot reach (add -n {rule})"),
+            format!(
+                "{rule}{by} is a service of this machine's, which the command cannot reach (add -n {rule})"
+            ),
         )
     };
     facts.services.iter().map(hint).collect()
@@ -101,7 +107,11 @@ pub fn found(text: &str) -> Option<(String, u16)> {
 /// Ports that the host listens at on its loopback, by the kernel's own table. Nothing is connected to.
 fn listening() -> BTreeSet<u16> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    tables.iter().filter_map(|table| std::fs::read_to_string(table).ok()).flat_map(|text| ports(&text)).collect()
+    tables
+        .iter()
+        .filter_map(|table| std::fs::read_to_string(table).ok())
+        .flat_map(|text| ports(&text))
+        .collect()
 }
 
 /// `sl local_address rem_address st …`: state 0A listens; the address is the machine's word order in hexadecimal.

@@ -20,7 +20,8 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use mcp_sandbox::{Ending, Report, Request, platform};
+use mcp_sandbox::session::Scene;
+use mcp_sandbox::{Ending, Report};
 
 use self::facts::Facts;
 use self::limits::Evidence;
@@ -63,8 +64,8 @@ impl Hints {
         Hints { facts: None, told: BTreeSet::new() }
     }
 
-    pub fn new(runs: Runs, request: &Request, host: &platform::Facts) -> Hints {
-        Hints { facts: Some(Facts::look(runs, request, host)), told: BTreeSet::new() }
+    pub fn new(runs: Runs, scene: Scene<'_>) -> Hints {
+        Hints { facts: Some(Facts::look(runs, scene)), told: BTreeSet::new() }
     }
 
     pub fn before(&mut self) {

@@ -21,12 +21,50 @@ const MOST_NAMES: usize = 4;
 
 /// Of the session, on every desktop, named by much code and needed by little.
 const SESSION: &[&str] = &[
-    "COLORTERM", "COLUMNS", "DEBUG", "DESKTOP_SESSION", "DISPLAY", "EDITOR", "HISTSIZE", "HOME", "HOSTNAME", "LANG",
-    "LANGUAGE", "LINES", "LOGNAME", "LS_COLORS", "MAIL", "NODE_ENV", "NODE_OPTIONS", "NO_COLOR", "OLDPWD", "PAGER", "PATH",
-    "PWD", "SHELL", "SHLVL", "SSH_AUTH_SOCK", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SUDO_USER", "TEMP", "TERM",
-    "TERM_PROGRAM", "TMP", "TMPDIR", "TZ", "USER", "USERNAME", "VISUAL", "WAYLAND_DISPLAY", "XAUTHORITY", "_",
+    "COLORTERM",
+    "COLUMNS",
+    "DEBUG",
+    "DESKTOP_SESSION",
+    "DISPLAY",
+    "EDITOR",
+    "HISTSIZE",
+    "HOME",
+    "HOSTNAME",
+    "LANG",
+    "LANGUAGE",
+    "LINES",
+    "LOGNAME",
+    "LS_COLORS",
+    "MAIL",
+    "NODE_ENV",
+    "NODE_OPTIONS",
+    "NO_COLOR",
+    "OLDPWD",
+    "PAGER",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "SHLVL",
+    "SSH_AUTH_SOCK",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "SUDO_USER",
+    "TEMP",
+    "TERM",
+    "TERM_PROGRAM",
+    "TMP",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "USERNAME",
+    "VISUAL",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "_",
 ];
-const SESSION_BEGINS: &[&str] = &["BASH_", "CARGO_", "DBUS_", "GPG_", "LC_", "MCP_", "RUST", "XDG_", "npm_"];
+const SESSION_BEGINS: &[&str] =
+    &["BASH_", "CARGO_", "DBUS_", "GPG_", "LC_", "MCP_", "RUST", "XDG_", "npm_"];
 
 /// What the server is made of, and what it does not get.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,7 +106,9 @@ fn is_of_session(name: &str) -> bool {
 /// A script with what lies beside it; a program that is not the system's.
 fn command(request: &Request, arguments: &[Argument]) -> Vec<PathBuf> {
     let is_script = |argument: &&Argument| {
-        argument.role == Role::Script && argument.kind == Kind::File && argument.seen != Seen::Hidden
+        argument.role == Role::Script
+            && argument.kind == Kind::File
+            && argument.seen != Seen::Hidden
     };
     if let Some(script) = arguments.iter().find(is_script) {
         return script.path.parent().map(Path::to_owned).into_iter().collect();
@@ -121,7 +161,9 @@ pub fn named(server: &Server) -> BTreeSet<String> {
     let mut budget = Budget { files: MOST_FILES, bytes: MOST_BYTES };
     for path in &server.files {
         walk(path, 0, &mut budget, &mut |text| {
-            found.extend(words(text).filter(|word| server.dropped.contains(*word)).map(str::to_owned));
+            found.extend(
+                words(text).filter(|word| server.dropped.contains(*word)).map(str::to_owned),
+            );
         });
     }
     found
@@ -155,7 +197,8 @@ fn walk(path: &Path, depth: usize, budget: &mut Budget, read: &mut impl FnMut(&[
     entries.sort();
     for entry in entries {
         let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_other = name.starts_with('.') || ["node_modules", "target", "__pycache__"].contains(&name.as_str());
+        let is_other = name.starts_with('.')
+            || ["node_modules", "target", "__pycache__"].contains(&name.as_str());
         if !is_other {
             walk(&entry, depth + 1, budget, read);
         }

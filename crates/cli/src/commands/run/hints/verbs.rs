@@ -2,23 +2,63 @@
 
 /// Exit code 1 is their answer, and no failure.
 pub const ANSWERS: &[&str] = &[
-    "[", "cmp", "diff", "egrep", "expr", "false", "fgrep", "grep", "pgrep", "pidof", "rg", "systemctl", "test",
-    "which", "zgrep",
+    "[",
+    "cmp",
+    "diff",
+    "egrep",
+    "expr",
+    "false",
+    "fgrep",
+    "grep",
+    "pgrep",
+    "pidof",
+    "rg",
+    "systemctl",
+    "test",
+    "which",
+    "zgrep",
 ];
 
 /// Their first argument that is no option is a script, which they read together with what lies beside it.
 pub const INTERPRETERS: &[&str] = &[
-    "bash", "bun", "dash", "deno", "lua", "node", "nodejs", "perl", "php", "pwsh", "python", "python2", "python3",
-    "ruby", "sh", "tsx", "zsh",
+    "bash", "bun", "dash", "deno", "lua", "node", "nodejs", "perl", "php", "pwsh", "python",
+    "python2", "python3", "ruby", "sh", "tsx", "zsh",
 ];
 
 /// Options of theirs after which no script comes: a text or a module.
-pub const WITHOUT_SCRIPT: &[&str] = &["-", "-c", "-e", "-E", "-p", "-m", "-r", "--eval", "--print", "run"];
+pub const WITHOUT_SCRIPT: &[&str] =
+    &["-", "-c", "-e", "-E", "-p", "-m", "-r", "--eval", "--print", "run"];
 
 /// They look at the directory that they start in.
 pub const LOOKERS: &[&str] = &[
-    "ag", "cargo", "cmake", "ctest", "du", "eslint", "fd", "find", "git", "go", "gradle", "just", "ls", "make", "meson",
-    "mvn", "mypy", "ninja", "npm", "pnpm", "prettier", "pytest", "rg", "ruff", "terraform", "tox", "tree", "tsc",
+    "ag",
+    "cargo",
+    "cmake",
+    "ctest",
+    "du",
+    "eslint",
+    "fd",
+    "find",
+    "git",
+    "go",
+    "gradle",
+    "just",
+    "ls",
+    "make",
+    "meson",
+    "mvn",
+    "mypy",
+    "ninja",
+    "npm",
+    "pnpm",
+    "prettier",
+    "pytest",
+    "rg",
+    "ruff",
+    "terraform",
+    "tox",
+    "tree",
+    "tsc",
     "yarn",
 ];
 
@@ -62,4 +102,5 @@ pub fn writes(program: &str, words: &[String]) -> Option<Writes> {
 }
 
 /// Options whose value is a file that is written, whatever the program.
-pub const WRITTEN_OPTIONS: &[&str] = &["-o", "--out", "--output", "--db", "--db-path", "--database"];
+pub const WRITTEN_OPTIONS: &[&str] =
+    &["-o", "--out", "--output", "--db", "--db-path", "--database"];

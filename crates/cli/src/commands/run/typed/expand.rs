@@ -27,7 +27,9 @@ pub fn home(words: &mut [OsString], has_package: bool) -> Vec<String> {
         let is_there = |path: &Path| path.exists() || path.parent().is_some_and(Path::is_dir);
         if let Some(expanded) = expanded(&word, &home)
             && !Path::new(&word).exists()
-            && is_there(Path::new(expanded.rsplit_once('=').map_or(expanded.as_str(), |(_, path)| path)))
+            && is_there(Path::new(
+                expanded.rsplit_once('=').map_or(expanded.as_str(), |(_, path)| path),
+            ))
         {
             notes.push(format!("{word} is taken as {expanded}, as a shell would have written it"));
             words[at] = expanded.into();
@@ -39,7 +41,8 @@ pub fn home(words: &mut [OsString], has_package: bool) -> Vec<String> {
 /// What a shell would have made of a word; none where it would have left it.
 fn expanded(word: &str, home: &Path) -> Option<String> {
     let home = home.to_str()?;
-    let below = |rest: &str| (rest.is_empty() || rest.starts_with('/')).then(|| format!("{home}{rest}"));
+    let below =
+        |rest: &str| (rest.is_empty() || rest.starts_with('/')).then(|| format!("{home}{rest}"));
     if let Some(rest) = word.strip_prefix('~') {
         return below(rest);
     }

@@ -8,8 +8,10 @@ use crate::failure::Failure;
 use crate::render;
 
 /// Words that only a shell knows.
-const OF_SHELL: &[&str] =
-    &["alias", "cd", "eval", "export", "history", "pushd", "set", "shopt", "source", "type", "ulimit", "unset"];
+const OF_SHELL: &[&str] = &[
+    "alias", "cd", "eval", "export", "history", "pushd", "set", "shopt", "source", "type",
+    "ulimit", "unset",
+];
 
 pub fn command(words: &[OsString], variables: &[Variable]) -> Result<(), Failure> {
     let Some(word) = words.first().and_then(|word| word.to_str()) else {
@@ -30,7 +32,8 @@ pub fn command(words: &[OsString], variables: &[Variable]) -> Result<(), Failure
 }
 
 fn not_a_program(word: &str, words: &[OsString]) -> Option<String> {
-    let rest: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let rest: Vec<String> =
+        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let rest = rest.join(" ");
     if word.starts_with('@') && word.contains('/') {
         return Some(format!("{word} is no command; a package of npm is written npm:{word}"));
@@ -51,8 +54,13 @@ fn not_a_program(word: &str, words: &[OsString]) -> Option<String> {
     if word.contains(char::is_whitespace) && !Path::new(word).exists() {
         let of_shell = word.contains(['|', '&', ';', '<', '>', '$', '`', '*', '\'', '"']);
         return Some(match of_shell {
-            true => format!("\"{word}\" is a text for a shell; type: mcp exec '{}'", word.replace('\'', r"'\''")),
-            false => format!("\"{word}\" is one word here; write its words apart: mcp run {word} {rest}"),
+            true => format!(
+                "\"{word}\" is a text for a shell; type: mcp exec '{}'",
+                word.replace('\'', r"'\''")
+            ),
+            false => {
+                format!("\"{word}\" is one word here; write its words apart: mcp run {word} {rest}")
+            }
         })
         .map(|told| told.trim_end().to_owned());
     }
@@ -80,13 +88,19 @@ fn script(word: &str) -> Option<String> {
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.map_or_else(|| ".".to_owned(), |parent| parent.display().to_string());
-    Some(format!("{word} is a script, not a program; type: mcp run -r {directory} {interpreter} {word}"))
+    Some(format!(
+        "{word} is a script, not a program; type: mcp run -r {directory} {interpreter} {word}"
+    ))
 }
 
 fn missing(word: &str, words: &[OsString]) -> String {
     if OF_SHELL.contains(&word) {
-        let all: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        return format!("{word} is a word of the shell's, not a program; type: mcp exec '{} …'", all.join(" "));
+        let all: Vec<String> =
+            words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        return format!(
+            "{word} is a word of the shell's, not a program; type: mcp exec '{} …'",
+            all.join(" ")
+        );
     }
     let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     match is_name && !word.is_empty() {
@@ -108,11 +122,18 @@ pub fn package(word: &mut OsString) -> Result<(), Failure> {
     let Some(text) = word.to_str().map(str::to_owned) else {
         return Ok(());
     };
-    if text.to_ascii_lowercase().ends_with(".mcpb") && !mcp_package::is_path(&text) && !text.contains(':') {
+    if text.to_ascii_lowercase().ends_with(".mcpb")
+        && !mcp_package::is_path(&text)
+        && !text.contains(':')
+    {
         *word = format!("./{text}").into();
     }
     let path = Path::new(&*word).to_owned();
-    if text.to_ascii_lowercase().ends_with(".mcpb") && !path.exists() && !text.starts_with('~') && !text.contains(':') {
+    if text.to_ascii_lowercase().ends_with(".mcpb")
+        && !path.exists()
+        && !text.starts_with('~')
+        && !text.contains(':')
+    {
         return Err(Failure::Usage(render::plain(&format!(
             "{}: there is no such bundle here; mcp pack DIR makes one of a directory with a manifest",
             path.display()
@@ -127,9 +148,13 @@ pub fn package(word: &mut OsString) -> Result<(), Failure> {
     }
     let shown = path.display();
     let way = if has("package.json") {
-        format!("it is a project of npm; start its program: mcp run -r {shown} node {shown}/FILE.js")
+        format!(
+            "it is a project of npm; start its program: mcp run -r {shown} node {shown}/FILE.js"
+        )
     } else if has("pyproject.toml") {
-        format!("it is a project of Python; start its program: mcp run uv --directory {shown} run NAME")
+        format!(
+            "it is a project of Python; start its program: mcp run uv --directory {shown} run NAME"
+        )
     } else {
         format!("start a program in it: mcp run -r {shown} PROGRAM")
     };
