@@ -127,8 +127,8 @@ pub struct Starting {
     /// With --explain: the plan of another system, for paths taken as they are written
     #[arg(long, value_enum, value_name = "SYSTEM", requires = "explain", help_heading = "Output")]
     pub platform: Option<Platform>,
-    /// With --explain: as JSON
-    #[arg(long, requires = "explain", help_heading = "Output")]
+    /// With --explain, and of `mcp exec`: as JSON
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Write what was enforced and used to FILE, as JSON; `-` is standard error, for standard output is the server's
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -478,6 +478,12 @@ fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
         *words = words::with_separator(&verb, words);
     }
     T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
+}
+
+/// The words of `mcp exec` with `--` where its command begins: to be started once more with other options.
+pub fn words_of_exec() -> Vec<OsString> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    words::with_separator(&exec::Exec::augment_args(clap::Command::new("mcp")), &words)
 }
 
 /// The value with a caret under what is wrong with it.

@@ -16,7 +16,15 @@ use crate::audit::{Log, What};
 use crate::failure::Failure;
 use crate::{layers, render};
 
+mod result;
+
 pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
+    if args.starting.json && !args.starting.explain {
+        return result::run(&args);
+    }
+    if args.captured {
+        result::end_with_parent();
+    }
     if let Some(directory) = &args.directory {
         std::env::set_current_dir(directory).map_err(|e| Failure::input(directory, &e))?;
     }

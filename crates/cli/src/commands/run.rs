@@ -34,6 +34,13 @@ use report_file::ReportFile;
 use terminal::Terminal;
 
 pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
+    if args.starting.json && !args.starting.explain {
+        return Err(Failure::Usage(
+            "--json goes with --explain here, for standard output is the server's; what a run did: --report FILE, or --report - \
+             for standard error"
+                .to_owned(),
+        ));
+    }
     typed::understand(&mut args)?;
     let what = What::new(args.reference.as_deref(), first(&args.command));
     recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
