@@ -5,6 +5,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod exec_json;
 mod hints;
 mod mistakes;
 mod person;
+mod session;

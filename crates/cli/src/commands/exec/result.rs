@@ -62,7 +62,8 @@ fn command(place: &Place) -> Result<Command, Failure> {
     let mut is_ours = true;
     for word in words_of_exec().into_iter().skip(1) {
         is_ours &= word != "--";
-        let is_dropped = is_ours && ["--json", "--stream", "--quiet", "-q"].iter().any(|flag| word == *flag);
+        let is_dropped =
+            is_ours && ["--json", "--stream", "--quiet", "-q"].iter().any(|flag| word == *flag);
         if !is_dropped {
             command.arg(word);
         }
@@ -82,7 +83,9 @@ impl Place {
     fn new(args: &Exec) -> Result<Place, Failure> {
         if let Some(report) = &args.starting.report {
             if report.as_os_str() == "-" {
-                return Err(Failure::Usage("--json has the report in it; leave out --report -".to_owned()));
+                return Err(Failure::Usage(
+                    "--json has the report in it; leave out --report -".to_owned(),
+                ));
             }
             let base = args.directory.clone().unwrap_or_default();
             return Ok(Place { report: base.join(report), is_own: false });
@@ -150,10 +153,11 @@ fn result(code: u8, report: Option<&Report>) -> Value {
         Some(Ending::Signaled(signal)) => Some(*signal),
         _ => None,
     };
-    let refused = report.and_then(|report| report.guard.as_ref()).filter(|judged| {
-        matches!(judged.decision.as_str(), "refuse" | "ask") && code == 126
-    });
-    let blocked = report.iter().flat_map(|report| &report.network).flat_map(|network| &network.refused);
+    let refused = report
+        .and_then(|report| report.guard.as_ref())
+        .filter(|judged| matches!(judged.decision.as_str(), "refuse" | "ask") && code == 126);
+    let blocked =
+        report.iter().flat_map(|report| &report.network).flat_map(|network| &network.refused);
     let blocked: Vec<Value> = blocked
         .map(|(to, refusal)| json!({"to": to, "times": refusal.times, "why": refusal.why, "allow": refusal.flag}))
         .collect();
