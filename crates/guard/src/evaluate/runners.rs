@@ -190,7 +190,7 @@ impl Evaluator<'_> {
                 }
                 Side::Far => {
                     self.far(&words, runner, &inner);
-                    self.keep_refusals(known);
+                    self.keep_destruction(known);
                 }
             }
             return Some(Output::unknown(name));
@@ -266,7 +266,7 @@ impl Evaluator<'_> {
             }
             Side::Far => {
                 self.text_of(field, text, &mut State::new(), None);
-                self.keep_refusals(known);
+                self.keep_destruction(known);
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::value::Field;
 const CLIENTS: &[&str] = &[
     "psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "clickhouse-client", "cqlsh",
     "sqlcmd", "duckdb", "usql", "pgcli", "mycli", "litecli", "cockroach", "turso", "wrangler",
-    "snowsql", "bq", "sqlplus", "isql", "cypher-shell", "influx",
+    "snowsql", "bq", "redis-cli", "valkey-cli", "sqlplus", "isql", "cypher-shell", "influx",
 ];
 
 /// What is dropped with all that is in it.
@@ -39,6 +39,10 @@ impl Evaluator<'_> {
 fn destroys(text: &str) -> bool {
     let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     let text = text[..end.unwrap_or_default()].to_lowercase();
+    let redis = |word: &str| matches!(word, "flushall" | "flushdb");
+    if text.split_whitespace().any(redis) {
+        return true;
+    }
     let mongo = ["dropdatabase(", ".drop()", "deletemany({})", "remove({})", ".dropcollection("];
     mongo.iter().any(|call| text.contains(call)) || text.split(';').any(statement_destroys)
 }
