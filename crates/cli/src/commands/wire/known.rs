@@ -11,8 +11,7 @@ use mcp_clients::Wanted;
 use mcp_package::manifest::{Given, Scene};
 use mcp_package::{Reference, asks};
 
-use crate::packages::files;
-use crate::packages::open_store;
+use crate::packages::{files, open_store};
 use crate::paths;
 
 pub fn known(reference: &str) -> Wanted {
