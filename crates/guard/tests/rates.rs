@@ -69,10 +69,9 @@ impl Rates {
                     context.rules.get(rule).is_some_and(|r| r.confined == mcp_guard::Confined::Note)
                 };
                 if let Some(reason) = verdict.reason().filter(|reason| !by_design(&reason.rule)) {
-                    rates.stopped.push(format!(
-                        "{:?} {} | {}",
-                        reason.decision, reason.rule, entry.command
-                    ));
+                    rates
+                        .stopped
+                        .push(format!("{:?} {} | {}", reason.decision, reason.rule, entry.command));
                 }
             } else {
                 rates.dangerous += 1;

@@ -198,7 +198,9 @@ fn saved_by_name(name: &str, arguments: &[Field]) -> Vec<Field> {
     let directory = arguments.iter().enumerate().find_map(|(at, field)| {
         let text = field.known()?;
         match text.as_ref() {
-            "-P" | "--directory-prefix" | "--output-dir" | "-d" | "--dir" if name != "curl" || text != "-d" => {
+            "-P" | "--directory-prefix" | "--output-dir" | "-d" | "--dir"
+                if name != "curl" || text != "-d" =>
+            {
                 arguments.get(at + 1).cloned()
             }
             text => ["--directory-prefix=", "--output-dir=", "--dir=", "-P"]

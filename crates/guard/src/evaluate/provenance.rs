@@ -37,7 +37,8 @@ impl Prints {
     }
 
     pub fn add(&mut self, output: &Output) {
-        let through = |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
+        let through =
+            |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
         self.environment |= through(&["env", "printenv", super::call::SECRETS]);
         self.decoded |= super::shells::is_decoded(output);
         self.all_containers |= through(&[ALL_CONTAINERS]);
@@ -50,10 +51,30 @@ pub const SECRET_VARIABLE: &str = "(secret variable)";
 /// Whether a variable holds a key or a password, by its name.
 pub fn names_secret(name: &str) -> bool {
     let parts = [
-        "SECRET", "PASSWORD", "PASSWD", "PRIVATE_KEY", "SSH_KEY", "ACCESS_KEY", "DATABASE_URL",
-        "AUTH_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "NPM_TOKEN", "GITLAB_TOKEN", "SLACK_TOKEN",
-        "AWS_SESSION_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "STRIPE_", "VAULT_TOKEN",
-        "CREDENTIALS", "MNEMONIC", "KUBECONFIG_DATA", "HF_TOKEN", "PYPI_TOKEN", "DOCKER_AUTH",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PRIVATE_KEY",
+        "SSH_KEY",
+        "ACCESS_KEY",
+        "DATABASE_URL",
+        "AUTH_TOKEN",
+        "GITHUB_TOKEN",
+        "GH_TOKEN",
+        "NPM_TOKEN",
+        "GITLAB_TOKEN",
+        "SLACK_TOKEN",
+        "AWS_SESSION_TOKEN",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "STRIPE_",
+        "VAULT_TOKEN",
+        "CREDENTIALS",
+        "MNEMONIC",
+        "KUBECONFIG_DATA",
+        "HF_TOKEN",
+        "PYPI_TOKEN",
+        "DOCKER_AUTH",
     ];
     parts.iter().any(|part| name.contains(part))
 }
@@ -61,7 +82,8 @@ pub fn names_secret(name: &str) -> bool {
 /// Words that say who is asking: a token belongs there.
 fn authenticates(text: &str) -> bool {
     let text = text.to_lowercase();
-    let parts = ["authorization", "token:", "key:", "auth:", "cookie:", "client_secret=", "grant_type"];
+    let parts =
+        ["authorization", "token:", "key:", "auth:", "cookie:", "client_secret=", "grant_type"];
     parts.iter().any(|part| text.contains(part))
 }
 
@@ -87,7 +109,8 @@ const SOURCES: &[&str] = &[
     "HOMEBREW_BOTTLE_DOMAIN",
 ];
 
-const LOOKUPS: &[&str] = &["dig", "host", "nslookup", "drill", "ping", "ping6", "kdig", "resolvectl"];
+const LOOKUPS: &[&str] =
+    &["dig", "host", "nslookup", "drill", "ping", "ping6", "kdig", "resolvectl"];
 
 impl Evaluator<'_> {
     /// `PIP_INDEX_URL=http://…`, `GOSUMDB=off`.
@@ -122,7 +145,13 @@ impl Evaluator<'_> {
     }
 
     /// `find ~ | while read f; do rm "$f"; done`, and the same by xargs and a network tool.
-    pub fn acts_on_list(&mut self, name: &str, arguments: &[Field], call: &Call<'_>, state: &State) {
+    pub fn acts_on_list(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        call: &Call<'_>,
+        state: &State,
+    ) {
         let Some(input) = call.input else {
             return;
         };
@@ -158,7 +187,8 @@ impl Evaluator<'_> {
     /// `put .env`, in the language of ftp.
     fn puts_secret(&self, line: &str, state: &State) -> bool {
         let mut words = line.split_whitespace();
-        let puts = words.next().is_some_and(|verb| matches!(verb, "put" | "mput" | "send" | "mirror"));
+        let puts =
+            words.next().is_some_and(|verb| matches!(verb, "put" | "mput" | "send" | "mirror"));
         puts && words.any(|word| {
             let field = Field::new(Value::text(word), 0..0);
             super::call::holds_secrets(&field) || self.is_secret_file(&field, state)
@@ -185,9 +215,14 @@ impl Evaluator<'_> {
         let paths = ["PATH", "PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "LD_LIBRARY_PATH"];
         let places = ["/tmp", "/var/tmp", "/dev/shm"];
         let planted = places.iter().any(|place| {
-            text.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+            text.strip_prefix(place)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
         });
-        if paths.contains(&name) && (planted || name == "PATH" && text.starts_with(".:")) {
+        // Without the usual directories every program is another one.
+        let replaced = name == "PATH"
+            && value.known().is_some_and(|text| !text.split(':').any(|at| at.ends_with("/bin")));
+        let first = name == "PATH" && text.starts_with(".:");
+        if paths.contains(&name) && (planted || replaced || first) {
             self.raise("planted-path", span);
         }
     }
@@ -268,6 +303,15 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `git branch -D $(…)`: every branch that a list shows.
+    pub fn deletes_listed_branches(&mut self, name: &str, arguments: &[Field], span: Span) {
+        let is = |word: &str| arguments.iter().any(|f| f.known().as_deref() == Some(word));
+        let listed = arguments.iter().any(|field| field.value.is_many());
+        if name == "git" && is("branch") && is("-D") && listed {
+            self.raise("delete-listed-branches", span);
+        }
+    }
+
     /// Whether it is a file of the class that the rules keep secrets in.
     pub fn is_secret_file(&self, field: &Field, state: &State) -> bool {
         let Some(class) = self.context.rules.class("@secret-file") else {
@@ -291,7 +335,10 @@ pub fn starts_without_end(condition: &List, body: &List) -> bool {
         let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next));
         !item.background
             && pipelines.flat_map(|pipeline| &pipeline.stages).any(|stage| {
-                matches!(bare_name(stage), Some("sleep" | "wait" | "read" | "inotifywait" | "break"))
+                matches!(
+                    bare_name(stage),
+                    Some("sleep" | "wait" | "read" | "inotifywait" | "break")
+                )
             })
     };
     always && body.iter().any(|item| item.background) && !body.iter().any(waits)

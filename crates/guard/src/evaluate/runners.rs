@@ -48,20 +48,75 @@ const fn far(
 }
 
 const UV: &[&str] = &[
-    "--with", "--python", "--directory", "--project", "--from", "--extra", "--group", "--env-file",
-    "--index", "--index-url", "--extra-index-url", "--package", "--with-requirements",
-    "--with-editable", "--config-file",
+    "--with",
+    "--python",
+    "--directory",
+    "--project",
+    "--from",
+    "--extra",
+    "--group",
+    "--env-file",
+    "--index",
+    "--index-url",
+    "--extra-index-url",
+    "--package",
+    "--with-requirements",
+    "--with-editable",
+    "--config-file",
 ];
 const RUN: &[&str] = &[
-    "--name", "--env", "--volume", "--workdir", "--user", "--network", "--publish", "--entrypoint",
-    "--mount", "--env-file", "--memory", "--cpus", "--platform", "--hostname", "--add-host",
-    "--label", "--gpus", "--shm-size", "--restart", "--cap-add", "--cap-drop", "--device",
-    "--ulimit", "--pull", "--tmpfs", "--dns", "--link", "--log-driver", "--pid", "--ipc",
-    "--security-opt", "--volumes-from", "--file", "--project-name", "--profile", "--runtime",
-    "--context", "--host", "--userns", "--detach-keys", "--index",
+    "--name",
+    "--env",
+    "--volume",
+    "--workdir",
+    "--user",
+    "--network",
+    "--publish",
+    "--entrypoint",
+    "--mount",
+    "--env-file",
+    "--memory",
+    "--cpus",
+    "--platform",
+    "--hostname",
+    "--add-host",
+    "--label",
+    "--gpus",
+    "--shm-size",
+    "--restart",
+    "--cap-add",
+    "--cap-drop",
+    "--device",
+    "--ulimit",
+    "--pull",
+    "--tmpfs",
+    "--dns",
+    "--link",
+    "--log-driver",
+    "--pid",
+    "--ipc",
+    "--security-opt",
+    "--volumes-from",
+    "--file",
+    "--project-name",
+    "--profile",
+    "--runtime",
+    "--context",
+    "--host",
+    "--userns",
+    "--detach-keys",
+    "--index",
 ];
-const KUBECTL: &[&str] =
-    &["--namespace", "--container", "--context", "--kubeconfig", "--image", "--overrides", "--cluster", "--user"];
+const KUBECTL: &[&str] = &[
+    "--namespace",
+    "--container",
+    "--context",
+    "--kubeconfig",
+    "--image",
+    "--overrides",
+    "--cluster",
+    "--user",
+];
 
 const RUNNERS: &[Runner] = &[
     here("poetry", &["run"], "CP", &["--directory", "--project"], 0),
@@ -101,7 +156,13 @@ const RUNNERS: &[Runner] = &[
     here("yarn", &["dlx"], "p", &["--package"], 0),
     here("bun", &["x"], "p", &["--package"], 0),
     here("cargo", &["watch"], "wid", &[], 0),
-    here("watchexec", &[], "wefiErds", &["--watch", "--exts", "--filter", "--ignore", "--restart", "--signal"], 0),
+    here(
+        "watchexec",
+        &[],
+        "wefiErds",
+        &["--watch", "--exts", "--filter", "--ignore", "--restart", "--signal"],
+        0,
+    ),
     here("reflex", &[], "rRgGd", &["--regex", "--glob"], 0),
     here("just", &["--command"], "fd", &["--shell", "--shell-arg", "--justfile", "--set"], 0),
     here("nix", &["develop"], "", &[], 0),
@@ -110,7 +171,13 @@ const RUNNERS: &[Runner] = &[
     here("git", &["lfs", "exec"], "", &[], 0),
     here("xvfb-run", &[], "efns", &[], 0),
     here("sem", &[], "j", &["--id", "--jobs"], 0),
-    here("start-stop-daemon", &[], "npuxcgd", &["--name", "--pidfile", "--user", "--chuid", "--chdir"], 0),
+    here(
+        "start-stop-daemon",
+        &[],
+        "npuxcgd",
+        &["--name", "--pidfile", "--user", "--chuid", "--chdir"],
+        0,
+    ),
     far("docker", &["exec"], "euwd", RUN, 1),
     far("docker", &["run"], "vewupmhlac", RUN, 1),
     far("docker", &["container", "run"], "vewupmhlac", RUN, 1),
@@ -184,7 +251,7 @@ impl Evaluator<'_> {
             let mut words = arguments[at..].to_vec();
             words[0] = without_version(&words[0]);
             match runner.side {
-                Side::Here if matches!(words[0].value.known(), None) => {}
+                Side::Here if words[0].value.known().is_none() => {}
                 Side::Here => {
                     self.call(&words, &inner, &mut state.clone());
                 }
@@ -241,9 +308,8 @@ impl Evaluator<'_> {
             };
             self.one_text(&arguments[at], &text, *side, state);
         }
-        let operands = |from: usize| {
-            arguments.iter().skip(from).filter(|field| !field.value.starts_with('-'))
-        };
+        let operands =
+            |from: usize| arguments.iter().skip(from).filter(|field| !field.value.starts_with('-'));
         let all: Vec<&Field> = match name {
             "concurrently" | "npm-run-all" | "hyperfine" | "mprocs" => operands(0).collect(),
             // A name, a directory or keys are read as commands, too: they are harmless ones.

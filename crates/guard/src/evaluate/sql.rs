@@ -5,15 +5,47 @@ use super::call::Call;
 use crate::value::Field;
 
 const CLIENTS: &[&str] = &[
-    "psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "clickhouse-client", "cqlsh",
-    "sqlcmd", "duckdb", "usql", "pgcli", "mycli", "litecli", "cockroach", "turso", "wrangler",
-    "snowsql", "bq", "redis-cli", "valkey-cli", "sqlplus", "isql", "cypher-shell", "influx",
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite3",
+    "mongosh",
+    "mongo",
+    "clickhouse-client",
+    "cqlsh",
+    "sqlcmd",
+    "duckdb",
+    "usql",
+    "pgcli",
+    "mycli",
+    "litecli",
+    "cockroach",
+    "turso",
+    "wrangler",
+    "snowsql",
+    "bq",
+    "redis-cli",
+    "valkey-cli",
+    "sqlplus",
+    "isql",
+    "cypher-shell",
+    "influx",
 ];
 
 /// What is dropped with all that is in it.
 const DROPPED: &[&str] = &[
-    "database", "schema", "table", "keyspace", "collection", "user", "role", "owned", "index",
-    "bucket", "dataset", "warehouse",
+    "database",
+    "schema",
+    "table",
+    "keyspace",
+    "collection",
+    "user",
+    "role",
+    "owned",
+    "index",
+    "bucket",
+    "dataset",
+    "warehouse",
 ];
 
 /// Longer texts are looked at up to here.
@@ -55,7 +87,11 @@ fn statement_destroys(statement: &str) -> bool {
         _ => false,
     });
     // Without a condition every row is meant.
-    let conditioned = words.contains(&"where") || words.contains(&"limit");
+    let condition =
+        words.iter().position(|word| *word == "where").map(|at| words[at + 1..].concat());
+    let always =
+        |text: &str| matches!(text.trim_end_matches(['"', '\'', ')']), "1=1" | "true" | "1" | "");
+    let conditioned = condition.is_some_and(|text| !always(&text)) || words.contains(&"limit");
     let rows = words.windows(2).any(|pair| matches!(pair, ["delete", "from"]))
         || words.first() == Some(&"update") && words.contains(&"set");
     let graph = words.contains(&"detach") && words.contains(&"delete");
@@ -74,6 +110,8 @@ mod tests {
             "select 1; Truncate users cascade",
             "DELETE FROM users;",
             "update users set admin = true",
+            "DELETE FROM users WHERE 1=1",
+            "delete from users where true",
             "db.dropDatabase()",
             "db.users.deleteMany({})",
         ] {

@@ -102,11 +102,7 @@ fn module(text: &str) -> Option<Address> {
         && !host.starts_with('.')
         && !host.starts_with('-')
         && host.chars().all(is_name);
-    is_host.then(|| Address {
-        scheme: "https".to_owned(),
-        host: host.to_owned(),
-        password: false,
-    })
+    is_host.then(|| Address { scheme: "https".to_owned(), host: host.to_owned(), password: false })
 }
 
 #[cfg(test)]
