@@ -1,6 +1,8 @@
 //! `cargo xtask`: chores of this workspace that are more than one cargo command.
 
+mod dist;
 mod launcher;
+mod modules;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod order;
 mod servers;
@@ -26,6 +28,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
+    Modules(modules::Args),
+    Dist(dist::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Order(order::Args),
     Servers(servers::Args),
@@ -35,6 +39,8 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
+        Verb::Modules(args) => modules::run(&args),
+        Verb::Dist(args) => dist::run(&args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Order(args) => order::run(&args),
         Verb::Servers(args) => servers::run(&args),

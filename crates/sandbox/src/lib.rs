@@ -1,7 +1,7 @@
 //! Plans, starts, supervises and reports on sandboxed programs.
 //!
 //! ```text
-//! Wish ──resolve──▶ Request ─┐
+//! RunSpec ──resolve──▶ Request ─┐
 //!                            ├─plan──▶ Plan ──run──▶ Report
 //!                  HostFacts ┘
 //! ```
@@ -21,92 +21,54 @@
 //! }
 //! ```
 
-// Much that is portable has its only user in the launcher of Linux.
-#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
-
 pub mod agent;
-mod control;
-mod error;
-mod file_id;
-mod file_names;
-mod glob_set;
+mod core;
 pub mod helper;
-mod host;
+mod host_files;
 mod identity;
+// Its planner is pure, and its tests run on every system.
+#[cfg(any(target_os = "linux", test))]
 mod linux;
 pub mod macos;
-pub mod net;
-mod notices;
-mod plan;
+mod order;
 pub mod platform;
 mod protected;
-mod report;
-mod request;
 pub mod runs;
 mod sandbox;
-mod termination;
+pub mod session;
 #[cfg(unix)]
 mod unix;
-mod variables;
-// What its launcher alone uses is compiled and tested here all the same.
-#[cfg_attr(not(windows), allow(dead_code))]
 pub mod windows;
-mod wish;
 
-pub use agent::prepare_run_command;
-pub use control::Control;
-pub use error::{Error, SetupFailure};
-pub use file_id::FileId;
-pub use host::{
-    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, Rootless,
-    SystemEntry,
+pub use crate::core::control::Control;
+pub use crate::core::error::{Error, SetupFailure};
+pub use crate::core::exit_code;
+pub use crate::core::file_id::FileId;
+pub use crate::core::host::{Caller, Fact, Ids, Rootless};
+pub use crate::core::notices::Notices;
+pub use crate::core::plan::{Describe, Intent, Plan, Planned};
+pub use crate::core::report::{
+    Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage,
 };
-pub use linux::step::{Stage, Step};
-pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};
-pub use net::broker::{NetworkUse, Refusal, Traffic};
-pub use notices::Notices;
-pub use plan::{Describe, Intent, Plan, Planned};
-#[doc(hidden)]
-pub use protected::git_config;
-pub use report::{Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage};
-pub use request::{
+pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
     Secret, Stdio, Unshown,
 };
-pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
-pub use wish::{Identity, Wish};
+pub use crate::core::run_spec::{Identity, RunSpec};
+pub use agent::prepare_run_command;
+#[cfg(target_os = "linux")]
+pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
+#[cfg(target_os = "linux")]
+pub use linux::step::{Stage, Step};
+pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
+pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
+#[doc(hidden)]
+pub use protected::git_config;
+pub use sandbox::{Outcome, Output, Running, Sandbox};
 
-/// What will be done for a request on a host with these facts.
-pub fn plan(request: &Request, facts: &platform::Facts) -> Plan<platform::Step> {
-    platform::plan(request, facts)
-}
-
-/// What [`plan_again`] found.
-pub struct Again {
-    pub facts: platform::Facts,
-    pub plan: Plan<platform::Step>,
-    pub claim: platform::Claim,
-}
-
-/// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
-/// failure is not the host's, and the same would only fail again. Nothing has run yet.
-pub fn plan_again(
-    request: &Request,
-    failed: &Plan<platform::Step>,
-    error: &Error,
-) -> Result<Option<Again>, Error> {
-    match error {
-        Error::Setup(failure) if !failure.is_shortage() => {}
-        _ => return Ok(None),
-    }
-    let mut facts = platform::probe_host()?;
-    let claim = platform::claim(request, &mut facts);
-    let plan = plan(request, &facts);
-    let differs = !platform::same_walls(&plan, failed);
-    Ok(differs.then_some(Again { facts, plan, claim }))
-}
-
-/// Whether a host path can be reached inside, at the same place.
-pub fn is_visible(path: &std::path::Path, request: &Request, facts: &platform::Facts) -> bool {
-    platform::is_visible(path, request, facts)
-}
+// The old paths, while branches that use them are merged.
+use crate::core::{
+    control, error, glob_set, host, notices, plan, report, request, run_spec, termination,
+    variables,
+};
+use host_files::{id as file_id, names as file_names};

@@ -2,8 +2,9 @@
 
 use super::Evaluator;
 use super::call::Call;
-use super::options::{is_assignment, takes_next, value_of, wrapper};
+use super::options::{is_assignment, value_of, wrapper};
 use super::state::State;
+use crate::options::takes_next;
 use crate::value::{Field, Output};
 
 impl Evaluator<'_> {
@@ -146,7 +147,12 @@ impl Evaluator<'_> {
                 let rest = arguments.get(at..).filter(|rest| !rest.is_empty())?;
                 let (known, mut far) = (self.findings.len(), State::new());
                 let output = self.joined(rest, call, &mut far);
-                self.keep_destruction(known);
+                // Whose rights it takes there is the other machine's business.
+                let mut number = 0;
+                self.findings.retain(|finding| {
+                    number += 1;
+                    number <= known || finding.rule != "gain-root"
+                });
                 output
             }
             "git" => self.git(arguments, call, state)?,

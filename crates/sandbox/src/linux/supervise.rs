@@ -14,6 +14,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::linux::cgroup::held::Held as HeldCgroup;
 use crate::linux::channel::{Channel, Failed, ToLauncher};
 use crate::linux::deputy::Deputy;
+use crate::linux::failure::LaunchFailure;
 use crate::linux::gate::{Askers, Gate};
 use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
@@ -22,11 +23,11 @@ use crate::linux::sys::{self, Change, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{MemoryWatch, Tree};
-use crate::net::broker::NetworkUse;
 use crate::report::{Ending, Evidence, Usage};
 use crate::request::Stdio;
 use crate::termination::Termination;
 use crate::unix::protect::undo::Seen;
+use mcp_net::broker::NetworkUse;
 
 mod closing;
 mod orders;
@@ -199,7 +200,7 @@ impl<'a> Supervisor<'a> {
 
     /// Runs until the sandbox is gone. Where it cannot go on although the command was started, that is an ending as
     /// well: what has run is never called not started.
-    pub fn run(mut self) -> Result<Ended, Trouble> {
+    pub fn run(mut self) -> Result<Ended, LaunchFailure> {
         let begun = Instant::now();
         let end = loop {
             match self.turn() {
@@ -214,7 +215,7 @@ impl<'a> Supervisor<'a> {
             user.release();
         }
         let waited = match (end, waited) {
-            (End::Failed(failed), _) => return Err(Trouble::Step(failed)),
+            (End::Failed(failed), _) => return Err(LaunchFailure::Step(failed)),
             // Before the command was there, it can be said why it was not started; after that, never again.
             (End::Broken(trouble), _) if self.started.is_none() => return Err(trouble.into()),
             (End::Broken(trouble), waited) => {
@@ -260,7 +261,7 @@ impl<'a> Supervisor<'a> {
             if used.oom_kills > 0 && ending == Ending::Signaled(libc::SIGKILL) {
                 ending = Ending::MemoryLimit;
             }
-            usage.count(&used, self.seen_memory);
+            used.add_to(&mut usage, self.seen_memory);
         }
         Ok(self.ended(ending, usage))
     }
@@ -534,20 +535,4 @@ enum End {
     Failed(Failed),
     /// The launcher cannot go on.
     Broken(io::Error),
-}
-
-/// Why a run came to no end of its own.
-pub enum Trouble {
-    Step(Failed),
-    /// What was to be run.
-    Changed,
-    Io(io::Error),
-    /// The command was started, and is dead.
-    Lost(io::Error),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Io(error)
-    }
 }

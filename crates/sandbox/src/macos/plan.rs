@@ -1,6 +1,6 @@
 //! Request and facts → the steps of a macOS run and what each control rests on.
 //!
-//! Pure: no system call in here. Where Seatbelt cannot be had (`sandbox-exec` is gone, or another
+//! Pure: no system call in here. Where Seatbelt is not available (`sandbox-exec` is gone, or another
 //! sandbox is around us already) the boundaries are unavailable, and a run that is started all the
 //! same (`--fallback warn`) has its limits and its watch and nothing more.
 
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
+use crate::core::rlimit::Resource;
 use crate::host::Fact;
 use crate::identity;
-use crate::linux::step::Resource;
 use crate::macos::facts::MacFacts;
 use crate::macos::network::{self, Proxy};
 use crate::macos::profile::{home, profile, service};
@@ -24,7 +24,7 @@ use crate::request::{HOME, Request};
 pub fn plan(request: &Request, facts: &MacFacts) -> Plan<Step> {
     let proxy = Proxy::of(request, facts);
     let mut steps = Steps::default();
-    steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
+    steps.push(Step::RunDirectory { at: facts.scratch.clone() }, &[Control::Filesystem]);
     for (path, text) in identity::home_texts(request) {
         let (at, text) = (facts.home().join(path), text.to_owned());
         steps.push(Step::Text { at, text }, &[]);
@@ -249,7 +249,7 @@ fn wanted(control: Control, request: &Request, facts: &MacFacts, proxy: &Proxy) 
             Intent::enforce("Seatbelt: no signals to others, nothing told about them")
         }
         Control::Privileges if facts.caller.is_root() => Intent::unavailable(
-            "started as root, and a Mac has no way to be somebody else with root's files",
+            "mcp was started as root, and macOS cannot run the command as another user with root's files",
             "start mcp as an ordinary user",
         ),
         Control::Privileges => Intent::enforce(
@@ -328,7 +328,7 @@ fn tree_kill(request: &Request, facts: &MacFacts) -> Intent {
         _ => Intent::partial(
             by,
             "a process that leaves its session, group and parent between two looks is missed: \
-             this macOS does not tell who is in a sandbox",
+             this macOS does not say which processes are in a sandbox",
         ),
     }
 }
@@ -351,7 +351,7 @@ fn asked<T>(limit: Option<T>, by: &str) -> Intent {
     }
 }
 
-/// The profile of a request with a proxy on these ports, for whoever wants to read or test it.
+/// The profile of a request with a proxy on these ports, for readers and tests.
 pub fn profile_with(request: &Request, facts: &MacFacts, ports: Vec<u16>) -> seatbelt::Profile {
     profile(request, facts, &Proxy { ports })
 }

@@ -66,7 +66,7 @@ pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
     network(&mut rules, request, facts, &home, proxy);
     let run = rules.parameter("RUN", &service(&facts.nonce));
     rules.allow(
-        "Nobody has this service: the name tells the processes of this run from all others.",
+        "No process offers this service: its name tells the processes of this run from all others.",
         "mach-lookup",
         &[format!("(global-name {run})")],
     );

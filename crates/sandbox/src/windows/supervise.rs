@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::report::{Ending, Usage};
 use crate::termination::{Due, Termination};
-use crate::windows::apply::BREAK_MARK;
-use crate::windows::relay::Input;
+use crate::windows::helper_main::BREAK_MARK;
+use crate::windows::stdio_copy::Input;
 use crate::windows::sys::console::{CLOSE, INTERRUPT, TERMINATE};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::port::{Event, Port};
@@ -174,7 +174,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Asks the command to end, as Ctrl-Break does in a console. Only somebody in that console can, so it is
+    /// Asks the command to end, as Ctrl-Break does in a console. Only a process in that console can, so it is
     /// another process of ours that goes there.
     fn send_break(&self) {
         const DETACHED_PROCESS: u32 = 8;

@@ -1,56 +1,54 @@
-//! Access lists of files and directories, read and written as bytes, of just the object that was opened.
+//! Reads and writes the security descriptor of one open file or directory, as bytes.
 
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::fs::OpenOptionsExt;
-use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::{AsHandle, AsRawHandle};
 use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::Security::{
     DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, SetKernelObjectSecurity,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, GetFileInformationByHandle, GetFinalPathNameByHandleW,
+    FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    FILE_SHARE_WRITE, GetFinalPathNameByHandleW, READ_CONTROL, WRITE_DAC,
 };
 
 use super::check;
-use crate::windows::spread::{Kind, Look};
+use crate::host_files::sys::information;
+use crate::windows::acl_apply::{Kind, ObjectInfo};
 
-const READ_ATTRIBUTES: u32 = 0x80;
-const READ_CONTROL: u32 = 0x2_0000;
-const WRITE_DAC: u32 = 0x4_0000;
-/// Others may go on with what they do to it.
-const SHARE_ALL: u32 = 7;
-/// Directories, and links themselves.
-const ITSELF: u32 = 0x200_0000 | 0x20_0000;
-const DIRECTORY: u32 = 0x10;
-const REPARSE_POINT: u32 = 0x400;
+/// Other programs may keep the file open, and open it, for anything.
+const SHARE_ALL: u32 = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+/// Opens directories, and links instead of their targets.
+pub const FLAGS: u32 = FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT;
 
-/// What an object is opened for.
+/// The rights that an object is opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    Looking,
-    Changing,
+pub enum Rights {
+    ReadDacl,
+    WriteDacl,
 }
 
 #[derive(Debug)]
 pub struct Object(File);
 
 impl Object {
-    pub fn open(path: &Path, purpose: Purpose) -> io::Result<Object> {
-        let rights = match purpose {
-            Purpose::Looking => READ_ATTRIBUTES | READ_CONTROL,
-            Purpose::Changing => READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC,
+    pub fn open(path: &Path, rights: Rights) -> io::Result<Object> {
+        let rights = match rights {
+            Rights::ReadDacl => FILE_READ_ATTRIBUTES | READ_CONTROL,
+            Rights::WriteDacl => FILE_READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC,
         };
         let mut how = OpenOptions::new();
-        how.access_mode(rights).share_mode(SHARE_ALL).custom_flags(ITSELF);
+        how.access_mode(rights).share_mode(SHARE_ALL).custom_flags(FLAGS);
         how.open(path).map(Object)
     }
 
-    /// Where it is, whatever way led there.
-    pub fn place(&self) -> io::Result<PathBuf> {
+    /// Its path without links.
+    pub fn final_path(&self) -> io::Result<PathBuf> {
         let mut name = vec![0u16; 512];
         loop {
             let room = u32::try_from(name.len()).unwrap_or(u32::MAX);
@@ -69,24 +67,17 @@ impl Object {
         }
     }
 
-    pub fn look(&self) -> io::Result<Look> {
-        let mut info = BY_HANDLE_FILE_INFORMATION::default();
-        // SAFETY: fills one live structure; the handle is owned by `self`.
-        check(unsafe { GetFileInformationByHandle(self.0.as_raw_handle(), &raw mut info) })?;
-        let kind = match info.dwFileAttributes {
-            bits if bits & REPARSE_POINT != 0 => Kind::Link,
-            bits if bits & DIRECTORY != 0 => Kind::Directory,
+    pub fn info(&self) -> io::Result<ObjectInfo> {
+        let info = information(self.0.as_handle())?;
+        let kind = match info.attributes {
+            bits if bits & FILE_ATTRIBUTE_REPARSE_POINT != 0 => Kind::ReparsePoint,
+            bits if bits & FILE_ATTRIBUTE_DIRECTORY != 0 => Kind::Directory,
             _ => Kind::File,
         };
-        let number = u64::from(info.nFileIndexHigh) << 32 | u64::from(info.nFileIndexLow);
-        Ok(Look {
-            kind,
-            names: info.nNumberOfLinks,
-            id: (info.dwVolumeSerialNumber.into(), number),
-        })
+        Ok(ObjectInfo { kind, links: info.names, id: (info.volume, info.number) })
     }
 
-    /// Its security descriptor, as far as it is about access.
+    /// Its security descriptor, with the DACL only.
     pub fn descriptor(&self) -> io::Result<Vec<u8>> {
         let handle = self.0.as_raw_handle();
         let mut size = 0u32;
