@@ -1,6 +1,5 @@
 //! Time limits, signals, and that nothing outlives a run.
 
-
 use crate::shared::time_and_death::Heart;
 use crate::support::{Run, heart_stops};
 use crate::{require, shared_attacks};
