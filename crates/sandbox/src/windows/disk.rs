@@ -7,7 +7,7 @@ use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
 
 use crate::windows::acl_apply::{ObjectInfo, Objects};
-use crate::windows::dacl::{Dacl, SecurityDescriptor};
+use crate::windows::dacl::{self, Dacl, SecurityDescriptor};
 use crate::windows::sys::acl::{Object, Rights};
 
 pub struct Disk;
@@ -40,6 +40,15 @@ impl Objects for Disk {
         object.set_descriptor(
             &bytes.ok_or_else(|| io::Error::other("its DACL has no room for another entry"))?,
         )
+    }
+
+    fn has_low_label(&self, object: &Object) -> bool {
+        object.label().is_ok_and(|bytes| dacl::has_low_label(&bytes))
+    }
+
+    fn clear_label(&self, path: &WindowsPath) -> io::Result<()> {
+        let object = Object::open(Path::new(&path.verbatim()), Rights::WriteLabel)?;
+        object.set_label(&dacl::without_label())
     }
 
     fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {

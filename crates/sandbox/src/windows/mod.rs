@@ -17,6 +17,7 @@ pub(crate) mod job;
 pub(crate) mod journal;
 pub(crate) mod network;
 pub(crate) mod plan;
+pub(crate) mod program_files;
 pub(crate) mod protect;
 pub(crate) mod step;
 pub(crate) mod win32;

@@ -16,6 +16,7 @@ use crate::host::Fact;
 use crate::notices::Notices;
 use crate::plan::{Plan, Planned};
 use crate::request::Request;
+use crate::windows::access::Access;
 use crate::windows::channel::{Attempt, Order, Reply, Task};
 use crate::windows::confinement::Confinement;
 use crate::windows::facts::WindowsFacts;
@@ -27,9 +28,23 @@ use crate::windows::step::Step;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::job::{Job, is_in_job};
 use crate::windows::sys::process::{Children, Start, Suspended};
+use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::{self, Token};
 use crate::windows::sys::{container, version};
-use crate::windows::{command_line, self_test};
+use crate::windows::{command_line, dacl, disk, self_test};
+
+/// Whether containers can list the root of a path's drive: cmd.exe opens it, and Node asks for its attributes. A system
+/// without containers has nothing to refuse it by.
+pub fn is_drive_root_readable(path: &std::path::Path) -> bool {
+    if container::is_known().is_err() {
+        return true;
+    }
+    let Ok(resolved) = resolved(path) else { return false };
+    let Some(root) = resolved.ancestors().last() else { return false };
+    let Some(sid) = dacl::sid(ALL_CONTAINERS) else { return false };
+    let wanted = Access::Read.mask();
+    disk::granted_access(&root, &sid).is_ok_and(|mask| mask & wanted == wanted)
+}
 
 /// The facts a run starts from.
 pub fn assume() -> Result<WindowsFacts, Error> {
