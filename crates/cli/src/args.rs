@@ -5,12 +5,18 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Rate, ValueError, text};
+use mcp_policy::{
+    Bytes, Cores, Duration, EnvName, EnvPattern, Fallback, NetRule, Rate, ValueError, text,
+};
 
 pub mod exec;
 pub mod package;
+pub mod wire;
 mod words;
+
+pub use words::is_package;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -56,6 +62,8 @@ pub enum Command {
     Check(Check),
     /// Print completions for a shell, or write man pages
     Completions(Completions),
+    #[command(flatten)]
+    Wire(wire::Clients),
     #[command(flatten)]
     Package(package::Package),
 }
@@ -104,7 +112,7 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Starting {
     /// What to do when a boundary cannot be enforced here (deny)
-    #[arg(long, value_enum, help_heading = "Run")]
+    #[arg(long, value_name = "FALLBACK", value_parser = fallback(), help_heading = "Run")]
     pub fallback: Option<Fallback>,
     /// Refuse to start when anything, limits included, is less than asked for
     #[arg(long, help_heading = "Run")]
@@ -126,12 +134,6 @@ pub struct Starting {
     pub quiet: bool,
     #[command(flatten)]
     pub log: Logging,
-}
-
-impl Starting {
-    pub fn fallback(&self) -> Fallback {
-        self.fallback.unwrap_or(Fallback::Deny)
-    }
 }
 
 #[derive(Debug, Args)]
@@ -383,16 +385,6 @@ pub enum ShellFlag {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Fallback {
-    /// Do not start
-    Deny,
-    /// Ask on the terminal
-    Prompt,
-    /// Start with a warning
-    Warn,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Platform {
     /// The Seatbelt profile that a Mac would enforce
     Macos,
@@ -406,6 +398,22 @@ pub enum NetworkFlag {
     Host,
     /// Only what is allowed (the default)
     Isolated,
+}
+
+/// The words of a config file, each with its help.
+fn fallback() -> impl TypedValueParser<Value = Fallback> {
+    let help = |fallback| match fallback {
+        Fallback::Prompt => "Ask on the terminal",
+        Fallback::Warn => "Start with a warning",
+        _ => "Do not start",
+    };
+    // One word each: the config has a longer one for `warn` as well.
+    let words = &Fallback::WORDS[..3];
+    let values = words.iter().map(|(word, value)| PossibleValue::new(*word).help(help(*value)));
+    PossibleValuesParser::new(values).map(|said| {
+        let known = Fallback::WORDS.iter().find(|(word, _)| *word == said);
+        known.map_or(Fallback::Deny, |(_, value)| *value)
+    })
 }
 
 /// A limit that the word `none` takes away.

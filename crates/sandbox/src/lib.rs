@@ -1,7 +1,7 @@
 //! Plans, starts, supervises and reports on sandboxed programs.
 //!
 //! ```text
-//! Wish ──resolve──▶ Request ─┐
+//! RunSpec ──resolve──▶ Request ─┐
 //!                            ├─plan──▶ Plan ──run──▶ Report
 //!                  HostFacts ┘
 //! ```
@@ -21,28 +21,28 @@
 //! }
 //! ```
 
-// Much that is portable has its only user in the launcher of Linux.
-#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
-
 pub mod agent;
 mod core;
 pub mod helper;
 mod host_files;
 mod identity;
+// Its planner is pure, and its tests run on every system.
+#[cfg(any(target_os = "linux", test))]
 mod linux;
 pub mod macos;
+mod order;
 pub mod platform;
 mod protected;
 pub mod runs;
 mod sandbox;
+pub mod session;
 #[cfg(unix)]
 mod unix;
-// What its launcher alone uses is compiled and tested here all the same.
-#[cfg_attr(not(windows), allow(dead_code))]
 pub mod windows;
 
 pub use crate::core::control::Control;
 pub use crate::core::error::{Error, SetupFailure};
+pub use crate::core::exit_code;
 pub use crate::core::file_id::FileId;
 pub use crate::core::host::{Caller, Fact, Ids, Rootless};
 pub use crate::core::notices::Notices;
@@ -54,19 +54,21 @@ pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
     Secret, Stdio, Unshown,
 };
-pub use crate::core::wish::{Identity, Wish};
+pub use crate::core::run_spec::{Identity, RunSpec};
 pub use agent::prepare_run_command;
+#[cfg(target_os = "linux")]
 pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
+#[cfg(target_os = "linux")]
 pub use linux::step::{Stage, Step};
 pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
-pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};
-pub use platform::{Again, is_visible, plan, plan_again};
+pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
 #[doc(hidden)]
 pub use protected::git_config;
-pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
+pub use sandbox::{Outcome, Output, Running, Sandbox};
 
 // The old paths, while branches that use them are merged.
 use crate::core::{
-    control, error, glob_set, host, notices, plan, report, request, termination, variables, wish,
+    control, error, glob_set, host, notices, plan, report, request, run_spec, termination,
+    variables,
 };
 use host_files::{id as file_id, names as file_names};

@@ -12,9 +12,9 @@ use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::request::{Request, Unshown};
+use crate::run_spec::RunSpec;
 #[cfg(unix)]
 use crate::unix::writable::Writable;
-use crate::wish::Wish;
 
 #[cfg(target_os = "linux")]
 pub use linux::*;
@@ -59,33 +59,8 @@ pub fn is_writable(_: &Policy, _: &Path) -> bool {
 
 /// Only Linux has to look through directories before a run.
 #[cfg(not(target_os = "linux"))]
-pub fn resolve_knowing(wish: Wish, _: &[PathBuf]) -> Result<Request, Error> {
-    resolve(wish)
-}
-
-/// What [`plan_again`] found.
-pub struct Again {
-    pub facts: Facts,
-    pub plan: Plan<Step>,
-    pub claim: Claim,
-}
-
-/// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
-/// failure is not the host's, and the same would only fail again. Nothing has run yet.
-pub fn plan_again(
-    request: &Request,
-    failed: &Plan<Step>,
-    error: &Error,
-) -> Result<Option<Again>, Error> {
-    match error {
-        Error::Setup(failure) if !failure.is_shortage() => {}
-        _ => return Ok(None),
-    }
-    let mut facts = probe_host()?;
-    let claim = claim(request, &mut facts);
-    let plan = plan(request, &facts);
-    let differs = !same_walls(&plan, failed);
-    Ok(differs.then_some(Again { facts, plan, claim }))
+pub fn resolve_knowing(spec: RunSpec, _: &[PathBuf]) -> Result<Request, Error> {
+    resolve(spec)
 }
 
 #[cfg(target_os = "linux")]
@@ -107,13 +82,13 @@ mod linux {
         Ok(crate::linux::probe::probe())
     }
 
-    pub fn resolve(wish: Wish) -> Result<Request, Error> {
-        resolve_knowing(wish, &[])
+    pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
+        resolve_knowing(spec, &[])
     }
 
     /// The same, where it is known of directories that they hold files, directories and links only.
-    pub fn resolve_knowing(wish: Wish, plain: &[PathBuf]) -> Result<Request, Error> {
-        let mut request = crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)?;
+    pub fn resolve_knowing(spec: RunSpec, plain: &[PathBuf]) -> Result<Request, Error> {
+        let mut request = crate::unix::resolve::resolve(spec, crate::linux::stdio::inspect()?)?;
         crate::linux::landlock::find_strays(&mut request, plain);
         Ok(request)
     }
@@ -171,8 +146,8 @@ mod macos {
         crate::macos::probe::probe()
     }
 
-    pub fn resolve(wish: Wish) -> Result<Request, Error> {
-        let request = crate::unix::resolve::resolve(wish, crate::macos::stdio::inspect()?)?;
+    pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
+        let request = crate::unix::resolve::resolve(spec, crate::macos::stdio::inspect()?)?;
         Ok(crate::macos::on_disk_case::as_stored(request))
     }
 
@@ -233,8 +208,8 @@ mod windows {
         crate::windows::probe::probe()
     }
 
-    pub fn resolve(wish: Wish) -> Result<Request, Error> {
-        crate::windows::resolve::resolve(wish)
+    pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
+        crate::windows::resolve::resolve(spec)
     }
 
     pub struct Claim;

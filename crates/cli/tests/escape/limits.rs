@@ -191,19 +191,19 @@ fn no_other_place_holds_more() {
 #[test]
 fn memory_of_a_process_with_an_odd_name() {
     require!("userns");
-    let hog = "import ctypes, mmap, time\n\
+    let hog = "import ctypes, mmap, sys, time\n\
                ctypes.CDLL(None).prctl(15, b'\\xff\\xfe', 0, 0, 0)\n\
                m = mmap.mmap(-1, 256 << 20)\n\
                any(m.write(b'x' * (1 << 20)) < 0 for _ in range(256))\n\
-               time.sleep(3)";
-    let run = |limit: &str| {
-        Run::new().flag("--max-memory").arg(limit).command(&["python3", "-c", hog]).run()
+               time.sleep(int(sys.argv[1]))";
+    let run = |limit: &str, hold: &str| {
+        Run::new().flag("--max-memory").arg(limit).command(&["python3", "-c", hog, hold]).run()
     };
     if !has_program("python3") {
         return;
     }
-    run("1G").code_is(0);
-    run("128M").code_is(137);
+    run("1G", "1").code_is(0);
+    run("128M", "50").code_is(137);
 }
 
 #[test]

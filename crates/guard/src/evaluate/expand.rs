@@ -255,10 +255,7 @@ impl Evaluator<'_> {
                 } else {
                     Output::default()
                 };
-                self.prints_environment |= output
-                    .from
-                    .iter()
-                    .any(|from| matches!(from.as_str(), "env" | "printenv" | super::call::SECRETS));
+                self.prints.add(&output);
                 let open = match super::shells::is_fetched(&output) {
                     true => Piece::Fetched,
                     false => Piece::Many,

@@ -201,6 +201,9 @@ impl Evaluator<'_> {
             }
             Kind::If { branches, otherwise } => self.branches(branches, otherwise, state, input),
             Kind::While { condition, body } => {
+                if super::provenance::starts_without_end(condition, body) {
+                    self.raise("fork-bomb", command.span.clone());
+                }
                 self.list(condition, state, input);
                 let output = self.rounds(body, state, input);
                 self.list(condition, state, input);

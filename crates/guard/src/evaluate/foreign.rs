@@ -17,9 +17,38 @@ const LONGEST: usize = 16 * 1024;
 const MOST_LITERALS: usize = 64;
 
 const INTERPRETERS: &[&str] = &[
-    "python", "python2", "python3", "pypy", "pypy3", "perl", "ruby", "node", "nodejs", "deno",
-    "bun", "php", "lua", "luajit", "Rscript",
+    "python",
+    "python2",
+    "python3",
+    "pypy",
+    "pypy3",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "Rscript",
+    "osascript",
+    "tclsh",
+    "expect",
+    "julia",
+    "elixir",
+    "groovy",
+    "emacs",
+    "guile",
+    "ts-node",
+    "tsx",
 ];
+
+/// Whether it runs a program given as text. Versions in names do not matter.
+pub fn is_interpreter(name: &str) -> bool {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&plain)
+}
 
 /// Names of calls, by their last part, that run a text or words as a command.
 const RUNS: &[&str] = &[
@@ -120,8 +149,7 @@ impl Evaluator<'_> {
         call: &Call<'_>,
         state: &mut State,
     ) {
-        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        if !INTERPRETERS.contains(&name) && !INTERPRETERS.contains(&plain) {
+        if !is_interpreter(name) {
             return;
         }
         let given = program_text(arguments);

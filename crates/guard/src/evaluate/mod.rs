@@ -18,12 +18,16 @@ mod named_programs;
 mod options;
 mod output;
 mod parameter;
+mod provenance;
+mod runners;
 mod shells;
+mod sql;
 mod state;
 mod subscripts;
 mod wrappers;
 
-use crate::context::{Context, Shell};
+use crate::context::Context;
+use crate::language::Shell;
 use crate::rules::{Invocation, Unsure, Words};
 use crate::shell::ast::Span;
 use crate::shell::{Origin, parse};
@@ -32,7 +36,6 @@ use crate::value::Output;
 use crate::verdict::{Decision, Finding};
 
 pub use call::quote;
-pub use options::takes_next;
 use state::State;
 
 /// Commands and words walked in all, whatever loops and functions multiply.
@@ -52,8 +55,7 @@ pub struct Evaluator<'c> {
     /// Functions being walked: a call of one of them from within is not followed.
     active: Vec<String>,
     heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
-    /// A substitution in the words being expanded prints the environment.
-    prints_environment: bool,
+    prints: provenance::Prints,
 }
 
 impl<'c> Evaluator<'c> {
@@ -65,7 +67,7 @@ impl<'c> Evaluator<'c> {
             depth: 0,
             active: Vec::new(),
             heredocs: std::rc::Rc::from([]),
-            prints_environment: false,
+            prints: provenance::Prints::default(),
         }
     }
 
@@ -161,6 +163,15 @@ impl<'c> Evaluator<'c> {
         });
     }
 
+    /// Drops findings that came after the first `known` and are no refusals.
+    pub(crate) fn keep_refusals(&mut self, known: usize) {
+        let mut number = 0;
+        self.findings.retain(|finding| {
+            number += 1;
+            number <= known || finding.decision == Decision::Refuse
+        });
+    }
+
     fn report(&mut self, finding: Finding) {
         if self.findings.contains(&finding) {
             return;
@@ -181,7 +192,7 @@ impl<'c> Evaluator<'c> {
         let context = self.context;
         let words = Words::new(call);
         for rule in context.rules.about(call.name, call.shell) {
-            let Some(found) = rule.test(&words, context) else {
+            let Some(found) = rule.test(&words, &context.rules, context.network) else {
                 continue;
             };
             let decision = match found.sure {

@@ -102,6 +102,7 @@ impl Evaluator<'_> {
 
     /// A variable that is set and names a program.
     pub fn program_variable(&mut self, name: &str, value: &Value, span: Span, state: &mut State) {
+        self.source_variable(name, value, span.clone());
         let text = value.without_unknown();
         let loads = LOADING.iter().find(|(names, _)| names.contains(&name));
         if loads.is_some_and(|(_, options)| options.iter().any(|option| text.contains(option))) {

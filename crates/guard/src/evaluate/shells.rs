@@ -2,8 +2,8 @@
 
 use super::Evaluator;
 use super::call::Call;
-use super::options::takes_next;
 use super::state::State;
+use crate::options::takes_next;
 use crate::shell::Origin;
 use crate::shell::ast::Span;
 use crate::value::{Field, Output, Piece, Value};
@@ -37,6 +37,12 @@ pub fn is_fetcher(name: &str) -> bool {
 /// Whether it came from the network.
 pub fn is_fetched(output: &Output) -> bool {
     output.from.iter().any(|from| DOWNLOADERS.contains(&from.as_str()))
+}
+
+/// Whether a text was hidden in an encoding before.
+pub fn is_decoded(output: &Output) -> bool {
+    let decoders = ["base64", "base32", "basenc", "xxd", "rev", "uudecode", "openssl"];
+    output.from.iter().any(|from| decoders.contains(&from.as_str()))
 }
 
 pub fn is_shell(name: &str) -> bool {
@@ -252,6 +258,16 @@ impl Evaluator<'_> {
         };
         if let Some(span) = program.into_iter().chain(script).find_map(fetched) {
             self.raise("download-to-shell", span);
+        }
+        if super::foreign::is_interpreter(name) {
+            // `lua -e "$(curl …)"`, `tclsh <(wget …)`.
+            let given = |field: &&Field| {
+                field.value.pieces.contains(&Piece::Fetched)
+                    || field.feed.as_ref().is_some_and(is_fetched)
+            };
+            if let Some(field) = arguments.iter().find(given) {
+                self.raise("download-to-shell", field.span.clone());
+            }
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::Evaluator;
 use super::call::Call;
-use super::options::{is_assignment, takes_next, value_of, wrapper};
+use super::options::{is_assignment, value_of, wrapper};
 use super::state::State;
+use crate::options::takes_next;
 use crate::value::{Field, Output};
 
 impl Evaluator<'_> {
@@ -137,12 +138,6 @@ impl Evaluator<'_> {
                 let (at, text) = value_of(arguments, 'c', "--command")?;
                 self.text_of(&arguments[at], &text, state, call.input)
             }
-            "npx" => {
-                let own = skip_options(arguments, "p")?;
-                let own = &arguments[..arguments.len().min(own + 1)];
-                let (at, text) = value_of(own, 'c', "--call")?;
-                self.text_of(&arguments[at], &text, state, call.input)
-            }
             "ssh" => {
                 // Host, then a command of the far side's shell.
                 let at = skip_options(arguments, "BbcDEeFIiJLlmOopQRSWw")? + 1;
@@ -151,7 +146,7 @@ impl Evaluator<'_> {
                 self.joined(rest, call, &mut far)
             }
             "git" => self.git(arguments, call, state)?,
-            _ => return None,
+            _ => return self.runner(name, arguments, call, state),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::context::{Shell, Strictness};
+use crate::language::{Shell, Strictness};
 use crate::verdict::Decision;
 
 /// What a rule is about, so that a policy can switch off all of a kind.
@@ -81,6 +81,12 @@ pub struct Rule {
     /// Names of programs, `*` and `?` allowed.
     #[serde(default)]
     pub command: Vec<String>,
+    /// Programs that the rule is not about, where `command` is empty.
+    #[serde(default)]
+    pub not_command: Vec<String>,
+    /// Letters of patterns match whatever their case.
+    #[serde(default)]
+    pub ignore_case: bool,
     /// Each entry must be there; `-r|-R|--recursive` are alternatives.
     #[serde(default)]
     pub flags: Vec<String>,
@@ -114,6 +120,15 @@ pub struct Rule {
     /// Only a network tool with another address than that.
     #[serde(default)]
     pub elsewhere: bool,
+    /// Only with an address of a machine that is not among the well-known hosts, or unencrypted.
+    #[serde(default)]
+    pub foreign_address: bool,
+    /// Only with an address that holds a password or a token.
+    #[serde(default)]
+    pub password_in_address: bool,
+    /// Where it runs.
+    #[serde(default)]
+    pub cwd: Vec<String>,
     /// A variable set for the command.
     #[serde(default)]
     pub assign: Vec<String>,
@@ -162,6 +177,8 @@ impl Rule {
             unsure: Unsure::Unknown,
             raised_by_code: false,
             command: Vec::new(),
+            not_command: Vec::new(),
+            ignore_case: false,
             flags: Vec::new(),
             without: Vec::new(),
             first: Vec::new(),
@@ -173,6 +190,9 @@ impl Rule {
             reads: Vec::new(),
             at_loopback: false,
             elsewhere: false,
+            foreign_address: false,
+            password_in_address: false,
+            cwd: Vec::new(),
             confined: Confined::Same,
             assign: Vec::new(),
             fed_by: Vec::new(),

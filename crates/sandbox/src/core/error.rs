@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::exit_code;
+use crate::core::gap::Gap;
 use crate::core::wire;
 
 /// A step of the set-up that the system refused.
@@ -70,6 +72,24 @@ pub enum Error {
     /// The [`Check`](crate::core::check::Check) said no.
     #[error("what was to be run is not what it was")]
     Changed,
+    /// This host enforces less than what was asked for; see [`Fallback`](crate::Fallback).
+    #[error("not started: {}", joined(gaps))]
+    NotEnforced {
+        /// What is missing; never empty.
+        gaps: Vec<Gap>,
+    },
+    /// The guard leaves part of the command to the sandbox, and this host does not enforce all of it.
+    #[error(
+        "not started: the guard leaves part of the command to the sandbox ({}), and the sandbox is not whole here",
+        rules.join(", ")
+    )]
+    Guarded {
+        /// The guard's rules that spoke.
+        rules: Vec<String>,
+    },
+    /// The program that asked for the run stopped it before it began.
+    #[error("{0}")]
+    Stopped(String),
     #[error("{0}")]
     Unsupported(String),
     #[error("{doing}: {source}")]
@@ -84,9 +104,13 @@ impl Error {
     /// The exit code of `mcp` for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::NotFound { .. } => 127,
-            Error::NotExecutable { .. } => 126,
-            _ => 125,
+            Error::NotFound { .. } => exit_code::NOT_FOUND,
+            Error::NotExecutable { .. } | Error::Guarded { .. } => exit_code::NOT_EXECUTABLE,
+            _ => exit_code::NOT_SET_UP,
         }
     }
+}
+
+fn joined(gaps: &[Gap]) -> String {
+    gaps.iter().map(Gap::to_string).collect::<Vec<_>>().join("; ")
 }

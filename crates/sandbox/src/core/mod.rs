@@ -5,7 +5,9 @@
 pub mod check;
 pub mod control;
 pub mod error;
+pub mod exit_code;
 pub mod file_id;
+pub mod gap;
 pub mod glob_set;
 pub mod host;
 pub mod notices;
@@ -14,7 +16,7 @@ pub mod report;
 pub mod request;
 pub mod rlimit;
 pub mod run_record;
+pub mod run_spec;
 pub mod termination;
 pub mod variables;
 pub mod wire;
-pub mod wish;

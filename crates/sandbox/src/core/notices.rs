@@ -5,8 +5,9 @@ use std::io::{IsTerminal, Write};
 use mcp_net::broker::Tell;
 
 /// Whether the launcher says on stderr what it refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Notices {
+    #[default]
     Silent,
     Stderr,
 }

@@ -26,6 +26,24 @@ pub mod path {
     }
 }
 
+/// By the word that a config file has for it.
+pub mod fallback {
+    use mcp_policy::Fallback;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub fn serialize<S: Serializer>(fallback: &Fallback, serializer: S) -> Result<S::Ok, S::Error> {
+        fallback.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fallback, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        let known = Fallback::WORDS.iter().find(|(known, _)| *known == word);
+        known.map(|(_, fallback)| *fallback).ok_or_else(|| D::Error::custom("unknown fallback"))
+    }
+}
+
 /// The number where there is one, so that its kind stays known; else the words.
 pub mod io_error {
     use std::io;

@@ -56,7 +56,7 @@ pub struct Sandbox<'a> {
     seen: Vec<(usize, Seen)>,
     argv: Vec<CString>,
     env: Vec<CString>,
-    /// Every process is stopped for a moment, by the launcher's wish.
+    /// Every process is stopped for a moment, by the launcher's spec.
     pub is_frozen: bool,
     /// The caller's, for the command; init makes files with the modes it names.
     umask: Mode,

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use crate::core::check::Check;
+use crate::core::exit_code;
 use crate::core::rlimit::Resource;
 use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
@@ -182,7 +183,7 @@ fn try_run(
     drop(listed);
     evidence.extend(set.into_iter().chain(entered).chain(became));
     evidence.extend(own_evidence(plan, &ended.usage, &carried));
-    let code = exit_code(&ended.ending);
+    let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
     report.network = Some(ended.network).filter(|network| !network.is_empty());
@@ -202,18 +203,8 @@ fn unheard(init: Init, error: io::Error) -> LaunchFailure {
 fn lost(plan: &Plan, request: &Request, error: &io::Error) -> Report {
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let ending = Ending::SandboxFailed(error.to_string());
-    let code = exit_code(&ending);
+    let code = exit_code::of(&ending);
     Report::new(plan, &[], command, ending, code, Usage::default())
-}
-
-fn exit_code(ending: &Ending) -> u8 {
-    match ending {
-        Ending::Exited(code) => *code as u8,
-        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
-        Ending::Timeout => 124,
-        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
-        Ending::NotStarted(_) => 125,
-    }
 }
 
 fn namespaces(plan: &Plan) -> (u64, usize) {

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 
+use crate::core::exit_code;
 use crate::core::rlimit::Resource;
 use crate::error::{Error, SetupFailure};
 use crate::macos::channel::{Channel, Failed, Go, Order, Reply, Task};
@@ -93,7 +94,7 @@ fn try_run(
     let (mut evidence, ended, network) = outcome?;
     evidence.extend(own_evidence(plan, &ended, carried.as_ref()));
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-    let code = exit_code(&ended.ending);
+    let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.network = Some(network).filter(|network| !network.is_empty());
     Ok(report)
@@ -442,16 +443,6 @@ fn own_evidence(plan: &Plan<Step>, ended: &Ended, carried: Option<&Answer>) -> V
         evidence.push(Evidence { step, answer });
     }
     evidence
-}
-
-fn exit_code(ending: &Ending) -> u8 {
-    match ending {
-        Ending::Exited(code) => *code as u8,
-        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
-        Ending::Timeout => 124,
-        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
-        Ending::NotStarted(_) => 125,
-    }
 }
 
 fn at_step(step: usize, error: &io::Error) -> RunError {

@@ -75,8 +75,11 @@ impl CpuRate {
 /// parameters and display settings, use other desktops, log off. Left out are JOB_OBJECT_UILIMIT_HANDLES and
 /// JOB_OBJECT_UILIMIT_GLOBALATOMS: with them PowerShell and Python end at their start (seen by microsoft/mxc). Windows of
 /// other programs have a higher integrity level, so that messages to them are refused all the same (UIPI).
+#[cfg(any(windows, test))]
 pub const UI_RESTRICTIONS: u32 = 0xff & !(UILIMIT_HANDLES | UILIMIT_GLOBALATOMS);
+#[cfg(any(windows, test))]
 const UILIMIT_HANDLES: u32 = 0x1;
+#[cfg(any(windows, test))]
 const UILIMIT_GLOBALATOMS: u32 = 0x20;
 
 #[cfg(test)]

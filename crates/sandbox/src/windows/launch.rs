@@ -5,14 +5,16 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use crate::core::exit_code;
 use crate::error::{Error, SetupFailure};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::protected::Undoings;
-use crate::report::{Answer, Ending, Evidence, Report};
+use crate::report::{Answer, Evidence, Report};
 use crate::request::Request;
 use crate::windows::channel::Failed;
 use crate::windows::confinement::Confinement;
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::network::REMEDY;
 use crate::windows::proxy_host::{ProxyHost, RunningProxy};
 use crate::windows::runs::Listed;
@@ -23,27 +25,7 @@ use crate::windows::sys::console::Listening;
 use crate::windows::sys::process::Process;
 use crate::windows::sys::pty::PseudoConsole;
 use crate::windows::terminal::Terminal;
-use crate::windows::{command_line, environment, locate, protect, self_test, win32};
-
-/// Why a run did not reach the command's own end.
-pub enum RunError {
-    Step(Failed),
-    Io(io::Error),
-}
-
-impl From<io::Error> for RunError {
-    fn from(error: io::Error) -> RunError {
-        RunError::Io(error)
-    }
-}
-
-pub fn at_step(step: usize, error: &io::Error) -> RunError {
-    let (errno, why) = match error.raw_os_error() {
-        Some(errno) => (errno, String::new()),
-        None => (win32::ERROR_NOT_SUPPORTED, error.to_string()),
-    };
-    RunError::Step(Failed { step, errno, why })
-}
+use crate::windows::{command_line, environment, program_files, protect, self_test, win32};
 
 /// Runs the command to its end.
 pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Report, Error> {
@@ -108,7 +90,7 @@ fn try_run(
     let network = running_proxy.map(|running_proxy| running_proxy.finish(&mut evidence));
     drop(confinement);
     drop(listed);
-    let code = exit_code(&ended.ending);
+    let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.network = network.filter(|network| !network.is_empty());
     Ok(report)
@@ -161,7 +143,7 @@ fn start(
 fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::QuotingError> {
     let program = request.program.as_os_str();
     let arguments = request.argv.get(1..).unwrap_or_default();
-    if locate::is_batch(Path::new(program)) {
+    if program_files::is_batch(Path::new(program)) {
         let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
         let shell = Path::new(&root).join(r"System32\cmd.exe");
         return Ok((shell.into(), command_line::of_batch(program, arguments)?));
@@ -201,24 +183,6 @@ fn own_evidence(plan: &Plan<Step>, ended: &Ended) -> Vec<Evidence> {
         evidence.push(Evidence { step, answer });
     }
     evidence
-}
-
-/// Exit codes of Windows have 32 bits, those of a shell 8. None but 0 may become 0.
-fn exit_code(ending: &Ending) -> u8 {
-    const STATUS_CONTROL_C_EXIT: u32 = 0xc000_013a;
-    const CRASHES: std::ops::RangeInclusive<u32> = 0xc000_0000..=0xcfff_ffff;
-    match ending {
-        Ending::Exited(code) => match code.cast_unsigned() {
-            small @ 0..=255 => small as u8,
-            STATUS_CONTROL_C_EXIT => 130,
-            crash if CRASHES.contains(&crash) => 139,
-            _ => 255,
-        },
-        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
-        Ending::Timeout => 124,
-        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
-        Ending::NotStarted(_) => 125,
-    }
 }
 
 /// The failed step in the user's words.
@@ -266,27 +230,4 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
         errno: failed.errno,
         hint: hint.join("; "),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_failure_becomes_a_success() {
-        for (code, expected) in [
-            (0u32, 0),
-            (7, 7),
-            (255, 255),
-            (256, 255),
-            (0x1_0000, 255),
-            (0xc000_0005, 139),
-            (0xc000_013a, 130),
-            (u32::MAX, 255),
-        ] {
-            assert_eq!(exit_code(&Ending::Exited(code.cast_signed())), expected, "{code:#x}");
-        }
-        assert_eq!(exit_code(&Ending::Timeout), 124);
-        assert_eq!(exit_code(&Ending::Signaled(2)), 130);
-    }
 }

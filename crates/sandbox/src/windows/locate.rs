@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::windows::probe;
-use crate::windows::program_files::{is_needed, never_starts, npm_shim};
+use crate::windows::disk;
+use crate::windows::program_files::{is_batch, is_needed, never_starts, npm_shim};
 
 pub struct Located {
     pub program: PathBuf,
@@ -52,11 +52,6 @@ pub fn locate(command: &OsStr, cwd: &Path) -> Result<Located, Error> {
     Ok(Located { program, shown, script: None })
 }
 
-pub fn is_batch(program: &Path) -> bool {
-    let ending = program.extension().map(|ending| ending.to_ascii_lowercase());
-    ending.is_some_and(|ending| ending == "cmd" || ending == "bat")
-}
-
 /// A shim of npm is Node and a script, without cmd.exe. Any other batch file needs cmd.exe, which opens the root of the
 /// drive before it starts a program by its full path.
 fn batch(program: &Path, cwd: &Path) -> Result<Located, Error> {
@@ -71,7 +66,9 @@ fn batch(program: &Path, cwd: &Path) -> Result<Located, Error> {
         located.script = Some(script);
         return Ok(located);
     }
-    if !probe::is_drive_root_readable(program) {
+    let is_readable =
+        super::probe::resolved(program).is_ok_and(|path| disk::is_root_readable(&path));
+    if !is_readable {
         let why = "is a batch file, and cmd.exe cannot start it here: a container cannot open the root of the drive; \
                    start the program behind it, or run once, as administrator: icacls C:\\ /grant *S-1-15-2-1:(RX)";
         return Err(Error::NotExecutable { path: program.to_owned(), why: why.to_owned() });

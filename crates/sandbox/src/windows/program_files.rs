@@ -41,6 +41,12 @@ pub fn is_needed(name: &str, is_directory: bool) -> bool {
     }
 }
 
+/// Whether cmd.exe has to run it.
+pub fn is_batch(program: &Path) -> bool {
+    let ending = program.extension().map(|ending| ending.to_ascii_lowercase());
+    ending.is_some_and(|ending| ending == "cmd" || ending == "bat")
+}
+
 /// The script that a shim of npm (`name.cmd`) runs with Node, below the shim's own directory. cmd.exe is not needed for
 /// it, and does not start a program by its full path where a container cannot open the drive's root.
 pub fn npm_shim(text: &str, directory: &Path) -> Option<PathBuf> {
@@ -88,6 +94,12 @@ mod tests {
             names[names.len() - 5..],
             ["node_modules", "@scope", "server", "dist", "index.js"]
         );
+    }
+
+    #[test]
+    fn batch_files_by_their_ending() {
+        assert!(is_batch(Path::new("x.CMD")) && is_batch(Path::new("x.bat")));
+        assert!(!is_batch(Path::new("cmd.exe")) && !is_batch(Path::new("cmd")));
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! The verbs for packages.
 
-pub mod fetch;
 mod inspect;
-pub mod install;
 mod log;
 mod login;
 mod push;
@@ -19,7 +17,8 @@ use serde_json::json;
 use crate::args::package::{Pack, Package, Pull};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::{paths, progress, render};
+use crate::packages::{fetch, open_store};
+use crate::{paths, render};
 
 pub fn run(verb: Package) -> Result<u8, Failure> {
     match verb {
@@ -40,13 +39,6 @@ pub fn run(verb: Package) -> Result<u8, Failure> {
         }
         Package::Log(args) => log::run(&args),
     }
-}
-
-pub fn open_store() -> Result<Store, Failure> {
-    let root = paths::store().ok_or_else(|| {
-        Failure::Usage("there is no place for packages: set HOME or XDG_DATA_HOME".to_owned())
-    })?;
-    Ok(Store::at(root).telling(progress::unpacking))
 }
 
 fn pack(args: &Pack) -> Result<u8, Failure> {

@@ -6,10 +6,10 @@ use mcp_package::Reference;
 use mcp_package::store::{Keep, Store, Stored};
 use serde_json::json;
 
-use super::{fetch, open_store};
 use crate::args::package::{Gc, List, Remove, Verify};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::packages::{fetch, open_store};
 use crate::paths;
 use crate::render::{self, Paint};
 

@@ -2,7 +2,10 @@
 
 use std::process::Stdio;
 
-use crate::support::{Run, Scratch, allowed, heart_beats, heart_stops};
+use crate::support::{
+    Run, Scratch, allowed, heart_beats, heart_stops, heart_stops_in_time, timed_out,
+};
+
 pub fn timed(timeout: &str) -> Run {
     Run::new().flag("--timeout").arg(timeout).flag("--grace").arg("300ms")
 }
@@ -38,10 +41,12 @@ pub fn timeout() {
 }
 
 pub fn timeout_lets_a_program_clean_up() {
-    let script = "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done";
-    let run = Run::new().flag("--timeout").arg("1s").flag("--grace").arg("20s");
-    let finished = run.shell(script).run();
-    finished.code_is(124);
+    let script = "trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    let run = |timeout: &str| Run::new().flag("--timeout").arg(timeout).flag("--grace").arg("20s");
+    let finished = timed_out(
+        |timeout| run(timeout).shell(script),
+        |finished| finished.text().contains("ready"),
+    );
     assert!(finished.text().contains("cleaned"), "{finished}");
 }
 
@@ -57,29 +62,36 @@ pub fn daemons_die_with_the_run() {
     heart_beats(&control.path);
     let heart = Heart::new();
     let run = heart.in_run(Run::new()).probe(&["daemonize", "60", heart.text()]);
-    run.probe(&["sleep", "0.5"]).run().code_is(0);
+    run.probe(&["await-file", heart.text()]).run().code_is(0);
     heart_stops(&heart.path);
 }
 
 pub fn daemons_die_with_the_timeout() {
     let heart = Heart::new();
-    let run = heart.in_run(timed("700ms")).probe(&["daemonize", "60", heart.text()]);
-    run.probe(&["sleep", "50"]).run().code_is(124);
-    heart_stops(&heart.path);
+    heart_stops_in_time(&heart.path, |timeout| {
+        let run = heart.in_run(timed(timeout)).probe(&["daemonize", "60", heart.text()]);
+        run.probe(&["sleep", "50"])
+    });
 }
 
 pub fn those_who_ignore_sigterm_die() {
     let heart = Heart::new();
-    let run = heart.in_run(timed("700ms")).probe(&["ignore-term", "60", heart.text()]);
-    run.run().code_is(124);
-    heart_stops(&heart.path);
+    heart_stops_in_time(&heart.path, |timeout| {
+        heart.in_run(timed(timeout)).probe(&["ignore-term", "60", heart.text()])
+    });
 }
 
 pub fn the_stopped_die() {
     timed("700ms").probe(&["stop-self"]).run().code_is(124);
     timed("700ms").shell("sh -c 'kill -STOP $$' & sleep 50").run().code_is(124);
     // A stopped process that nobody waits for must not keep the run alive either.
-    Run::new().shell("sh -c 'kill -STOP $$' & sleep 0.2").run().code_is(0);
+    let is_stopped = if cfg!(target_os = "linux") {
+        "grep -q '^State:.T' /proc/$!/status"
+    } else {
+        "ps -o stat= -p $! | grep -q T"
+    };
+    let script = format!("sh -c 'kill -STOP $$' & until {is_stopped}; do sleep 0.02; done");
+    Run::new().shell(&script).run().code_is(0);
 }
 
 pub fn killing_the_launcher_kills_everything() {

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::request::{Denied, DeniedKind, Guarded, Protected};
+use crate::run_spec::{Identity, RunSpec};
 use crate::windows::explain_offline;
-use crate::wish::{Identity, Wish};
 
 fn request(text: &str) -> Request {
     let source = LayerSource {
@@ -15,7 +15,7 @@ fn request(text: &str) -> Request {
     };
     let policy =
         Policy::merge(&[Layer::from_toml(text, source).unwrap()], Defaults::run()).unwrap();
-    explain_offline::request(Wish {
+    explain_offline::request(RunSpec {
         policy,
         command: vec!["node".into()],
         cwd: None,

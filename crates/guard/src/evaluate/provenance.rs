@@ -1,0 +1,202 @@
+//! Where things in a text come from and go to: trees fetched from strangers, lists of everything, data in names
+//! that are looked up, registries named by variables.
+
+use super::Evaluator;
+use super::state::State;
+use crate::rules::address;
+use crate::shell::ast::{Command, Item, Kind, List, Span, Word};
+use crate::tri::Tri;
+use crate::value::{Field, Output, Piece, Value};
+use crate::wildcard;
+
+/// Stands among the programs of an output that came from an address that is not well known.
+pub const STRANGER: &str = "(stranger)";
+
+/// The same for a list of all containers, images or volumes.
+pub const ALL_CONTAINERS: &str = "(all containers)";
+
+/// What substitutions in the words being expanded print.
+#[derive(Default)]
+pub struct Prints {
+    /// The environment, or a file with secrets.
+    pub environment: bool,
+    /// What was encoded.
+    pub decoded: bool,
+    pub all_containers: bool,
+}
+
+impl Prints {
+    pub fn add(&mut self, output: &Output) {
+        let through =
+            |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
+        self.environment |= through(&["env", "printenv", super::call::SECRETS]);
+        self.decoded |= super::shells::is_decoded(output);
+        self.all_containers |= through(&[ALL_CONTAINERS]);
+    }
+}
+
+/// Variables that name where packages come from.
+const SOURCES: &[&str] = &[
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_FIND_LINKS",
+    "UV_INDEX*",
+    "UV_DEFAULT_INDEX",
+    "UV_EXTRA_INDEX_URL",
+    "NPM_CONFIG_REGISTRY",
+    "npm_config_registry",
+    "YARN_REGISTRY",
+    "YARN_NPM_REGISTRY_SERVER",
+    "GOPROXY",
+    "CARGO_REGISTRIES_*_INDEX",
+    "RUSTUP_DIST_SERVER",
+    "RUSTUP_UPDATE_ROOT",
+    "CONDA_CHANNEL_ALIAS",
+    "BUNDLE_MIRROR*",
+    "HOMEBREW_*_GIT_REMOTE",
+    "HOMEBREW_BOTTLE_DOMAIN",
+];
+
+const LOOKUPS: &[&str] =
+    &["dig", "host", "nslookup", "drill", "ping", "ping6", "kdig", "resolvectl"];
+
+impl Evaluator<'_> {
+    /// `PIP_INDEX_URL=http://…`, `GOSUMDB=off`.
+    pub fn source_variable(&mut self, name: &str, value: &Value, span: Span) {
+        let text = value.without_unknown();
+        let named = SOURCES.iter().any(|pattern| wildcard::matches(pattern, name));
+        let foreign = text
+            .split([',', '|', ' '])
+            .filter_map(address::of)
+            .any(|address| address::is_foreign(&address, &self.context.rules));
+        let unchecked = name == "GOSUMDB" && text == "off" || name == "GONOSUMDB" && text == "*";
+        if named && foreign || unchecked {
+            self.raise("source-variable", span);
+        }
+    }
+
+    /// Remembers that a tree of a stranger is here, and tells when a program of it is run.
+    pub fn strange_tree(
+        &mut self,
+        name: &str,
+        first: &Field,
+        arguments: &[Field],
+        state: &mut State,
+    ) {
+        let is = |at: usize, word: &str| {
+            arguments.get(at).is_some_and(|field| field.known().as_deref() == Some(word))
+        };
+        let from_stranger = |field: &Field| {
+            let file = field.known().and_then(|path| state.file(&path));
+            file.is_some_and(|file| file.from.iter().any(|from| from == STRANGER))
+        };
+        match name {
+            "git" if is(0, "clone") => state.strange_tree |= self.names_stranger(arguments),
+            "tar" | "bsdtar" | "unzip" | "7z" | "gunzip" | "unrar" => {
+                state.strange_tree |= arguments.iter().any(from_stranger);
+            }
+            _ if !state.strange_tree => {}
+            _ => {
+                let local = |field: &Field| {
+                    field.known().is_some_and(|path| {
+                        path.contains('/') && !path.starts_with(['/', '~']) && !path.contains("://")
+                    })
+                };
+                let runs_argument =
+                    super::shells::is_shell(name) || super::foreign::is_interpreter(name);
+                let script = arguments.iter().find(|field| !field.value.starts_with('-'));
+                let runs = local(first)
+                    || matches!(name, "make" | "gmake")
+                    || runs_argument
+                        && script.is_some_and(|f| f.known().is_some_and(|path| path.contains('.')));
+                if runs {
+                    self.raise("run-unpacked-download", first.span.clone());
+                }
+            }
+        }
+    }
+
+    /// Whether an address among the words is not a well-known one.
+    pub fn names_stranger(&self, arguments: &[Field]) -> bool {
+        arguments
+            .iter()
+            .filter_map(|field| address::of(&field.value.without_unknown()))
+            .any(|address| address::is_foreign(&address, &self.context.rules))
+    }
+
+    /// `dig $data.example.net`: what comes first in the name is not known, the rest is a domain.
+    pub fn lookup_of_data(&mut self, name: &str, arguments: &[Field]) {
+        if !LOOKUPS.contains(&name) {
+            return;
+        }
+        let built = arguments.iter().find(|field| match &field.value.pieces[..] {
+            [Piece::Unknown | Piece::Many | Piece::Name, Piece::Text(rest), ..] => {
+                rest.starts_with('.') && rest.trim_end_matches('.').matches('.').count() > 1
+            }
+            _ => false,
+        });
+        if let Some(field) = built {
+            self.raise("send-dns", field.span.clone());
+        }
+    }
+
+    /// `docker ps -aq | xargs docker rm -f`.
+    pub fn removes_listed(&mut self, words: &[Field], span: Span) {
+        let is = |field: &Field, names: &[&str]| {
+            field.known().is_some_and(|text| names.contains(&text.as_ref()))
+        };
+        let tool = words.iter().any(|field| is(field, &["docker", "podman", "nerdctl"]));
+        if tool && words.iter().any(|field| is(field, &["rm", "rmi", "kill"])) {
+            self.raise("docker-wipe-listed", span);
+        }
+    }
+
+    /// Whether it is a file of the class that the rules keep secrets in.
+    pub fn is_secret_file(&self, field: &Field, state: &State) -> bool {
+        let Some(class) = self.context.rules.class("@secret-file") else {
+            return false;
+        };
+        let place = state.cwd.join(&field.value);
+        let is = |except: bool| {
+            let of = class.iter().filter(move |entry| entry.except == except);
+            of.filter_map(|entry| entry.place.as_ref()).any(|wanted| place.is(wanted) == Tri::Yes)
+        };
+        is(false) && !is(true)
+    }
+}
+
+/// `while true; do x & done`: starts without end, and waits for nothing.
+pub fn starts_without_end(condition: &List, body: &List) -> bool {
+    let always = condition.iter().any(|item| {
+        item.first.stages.iter().any(|stage| matches!(bare_name(stage), Some("true" | ":")))
+    });
+    let waits = |item: &Item| {
+        let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next));
+        !item.background
+            && pipelines.flat_map(|pipeline| &pipeline.stages).any(|stage| {
+                matches!(
+                    bare_name(stage),
+                    Some("sleep" | "wait" | "read" | "inotifywait" | "break")
+                )
+            })
+    };
+    always && body.iter().any(|item| item.background) && !body.iter().any(waits)
+}
+
+fn bare_name(command: &Command) -> Option<&str> {
+    match &command.kind {
+        Kind::Simple { words, .. } => words.first().and_then(Word::bare),
+        _ => None,
+    }
+}
+
+/// Whether a listing names every container, image or volume of the machine.
+pub fn lists_all_containers(arguments: &[Field]) -> bool {
+    let words: Vec<String> =
+        arguments.iter().filter_map(|field| field.known().map(|text| text.into_owned())).collect();
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let filtered = words.iter().any(|word| word.starts_with("--filter") || word == "-f");
+    let quiet = has(&["-q", "-aq", "-qa", "--quiet"]);
+    let lists = has(&["ps", "images", "ls", "list"]);
+    lists && quiet && !filtered
+}
