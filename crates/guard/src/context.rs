@@ -12,15 +12,19 @@ use crate::rules::Rules;
 pub enum Shell {
     /// POSIX shell, bash and near relatives.
     Bash,
+    /// PowerShell, of Windows or any other system.
     PowerShell,
+    /// `cmd.exe`.
     Cmd,
 }
 
+/// Whether a command has any network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NetworkAccess {
     /// The policy gives no network: tools that need it are refused with a word why.
     #[default]
     None,
+    /// It has some.
     Given,
 }
 
@@ -35,10 +39,14 @@ pub enum Strictness {
     Confined,
 }
 
+/// What the guard has to know beside the command.
 #[derive(Debug, Clone)]
 pub struct Context {
+    /// Whether the command has any network.
     pub network: NetworkAccess,
+    /// How much is refused that a sandbox holds anyway.
     pub strictness: Strictness,
+    /// The rules: the built-in ones, or those with your own.
     pub rules: Arc<Rules>,
 }
 

@@ -10,7 +10,7 @@ use crate::error::{Error, SetupFailure};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::protected::Undoings;
-use crate::report::{Answer, Ending, Evidence, Report};
+use crate::report::{Answer, Evidence, Report};
 use crate::request::Request;
 use crate::windows::channel::Failed;
 use crate::windows::confinement::Confinement;
