@@ -28,7 +28,7 @@ const CRATES: [(&str, &[&str]); 9] = [
     ("net", &[]),
     ("package", &[]),
     ("sandbox", &["core", "unix", "linux", "macos", "windows"]),
-    ("cli", &[]),
+    ("cli", &["commands"]),
 ];
 
 /// Show which module uses which; fail on a cycle or a stale document

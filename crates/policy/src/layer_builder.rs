@@ -24,6 +24,23 @@ pub struct LayerBuilder {
     error: Option<Error>,
 }
 
+impl Layer {
+    /// A layer of flags. `cwd` is absolute; relative paths are resolved against it.
+    pub fn command_line(cwd: impl Into<PathBuf>, home: Option<PathBuf>) -> LayerBuilder {
+        LayerBuilder::command_line(cwd.into(), home)
+    }
+
+    /// A layer of what a package asks for, when that is not written in policy syntax.
+    /// `place` says where, such as `manifest.json`.
+    pub fn manifest(
+        place: impl Into<String>,
+        base: impl Into<PathBuf>,
+        home: Option<PathBuf>,
+    ) -> LayerBuilder {
+        LayerBuilder::manifest(place.into(), base.into(), home)
+    }
+}
+
 impl LayerBuilder {
     pub(crate) fn command_line(base: PathBuf, home: Option<PathBuf>) -> Self {
         let layer = Layer::empty(LayerKind::CommandLine);

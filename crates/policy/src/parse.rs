@@ -2,6 +2,7 @@
 
 mod env;
 mod limits;
+mod read;
 mod tools;
 
 use std::borrow::Cow;

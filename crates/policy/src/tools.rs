@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::layer::Layer;
 use crate::policy::Sourced;
 
 /// `[tools.sandbox]` of the user's config.
@@ -61,13 +60,4 @@ impl Fallback {
         ("warn", Fallback::Warn),
         ("allow_with_warning", Fallback::Warn),
     ];
-}
-
-impl Layer {
-    /// The layer as it counts for commands of agents.
-    pub fn for_commands(mut self) -> Layer {
-        self.filesystem.write.append(&mut self.tools.allowed_roots);
-        self.filesystem.deny.append(&mut self.tools.denied_patterns);
-        self
-    }
 }

@@ -7,7 +7,6 @@
 //! of them is on the helper's command line or in its environment.
 
 use std::process::exit;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::core::exit_code;
 use crate::error::Error;
@@ -15,11 +14,10 @@ use crate::order::reply::Reply;
 use crate::order::{Order, Received};
 use crate::platform::{self, Line};
 use crate::report::Report;
+use crate::sandbox::ready;
 use crate::session::{Events, Options, Scene, Session};
 
 const NOT_SET_UP: i32 = exit_code::NOT_SET_UP as i32;
-
-static IS_READY: AtomicBool = AtomicBool::new(false);
 
 /// Has to be the first thing in `main` of a program that starts sandboxes without naming a
 /// [helper](crate::Sandbox::helper). Returns at once, except where the program was started as a
@@ -36,18 +34,13 @@ static IS_READY: AtomicBool = AtomicBool::new(false);
 /// ```
 pub fn dispatch() {
     match platform::caller() {
-        None => IS_READY.store(true, Ordering::Relaxed),
+        None => ready::set(),
         Some(Ok(line)) => serve(line),
         Some(Err(why)) => {
             eprintln!("mcp-sandbox-helper: {}", mcp_policy::text::word(&why));
             exit(NOT_SET_UP)
         }
     }
-}
-
-/// Whether this program would become a launcher when started as a helper.
-pub(crate) fn is_ready() -> bool {
-    IS_READY.load(Ordering::Relaxed)
 }
 
 fn serve(mut line: Line) -> ! {

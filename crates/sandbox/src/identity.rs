@@ -17,6 +17,10 @@ const SETTINGS: &str = ".gitconfig";
 /// Which of the settings that git looks for inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
+    #[cfg_attr(
+        windows,
+        allow(dead_code, reason = "git for Windows has settings of the system that it needs")
+    )]
     System,
     Home,
 }

@@ -15,7 +15,9 @@ use crate::request::{DeniedKind, Guarded, Place, Protected, Request};
 pub mod git;
 pub mod git_config;
 pub mod git_leads;
+mod inner_links;
 mod undone;
+pub mod user_settings;
 mod way;
 
 pub const GIT_LINK: &str = "git takes its settings from where it leads";
@@ -63,6 +65,7 @@ impl Undoings {
     }
 
     /// Somebody replaced it, and it was closed to the command again.
+    #[cfg(any(unix, test))]
     pub fn replaced(&mut self, path: &Path) {
         self.replaced.push(path.to_string_lossy().into_owned());
     }

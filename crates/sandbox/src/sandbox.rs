@@ -10,13 +10,14 @@ use mcp_policy::{
 
 use crate::error::Error;
 use crate::order::{Order, Received};
+use crate::platform;
 use crate::report::Judged;
 use crate::request::Secret;
 use crate::run_spec::{Identity, RunSpec};
-use crate::{helper, platform};
 
 mod limits;
 mod permissions;
+pub mod ready;
 mod running;
 
 pub use running::{Outcome, Output, Running};
@@ -261,7 +262,7 @@ impl Sandbox {
     fn start(&mut self, unsaid: [fn() -> Stdio; 3]) -> Result<Running, Error> {
         let order = self.order()?.to_bytes()?;
         // The program would run its main once more, and take that for a launcher.
-        if self.helper.is_none() && !helper::is_ready() {
+        if self.helper.is_none() && !ready::is_set() {
             return Err(Error::Input {
                 what: "helper".to_owned(),
                 why: "mcp_sandbox::helper::dispatch() was not called; call it first in main, or \

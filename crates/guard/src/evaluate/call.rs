@@ -8,7 +8,7 @@ use super::flow::Assign;
 use super::name::{self, Name};
 use super::provenance::{ALL_CONTAINERS, Prints, STRANGER};
 use super::state::State;
-use crate::context::Shell;
+use crate::language::Shell;
 use crate::rules::Invocation;
 use crate::shell::ast::{Assignment, Command, Item, Kind, List, Pipeline, Span, Word};
 use crate::value::{Field, Output, Piece, Value};

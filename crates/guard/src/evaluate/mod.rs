@@ -26,7 +26,8 @@ mod state;
 mod subscripts;
 mod wrappers;
 
-use crate::context::{Context, Shell};
+use crate::context::Context;
+use crate::language::Shell;
 use crate::rules::{Invocation, Unsure, Words};
 use crate::shell::ast::Span;
 use crate::shell::{Origin, parse};
@@ -35,7 +36,6 @@ use crate::value::Output;
 use crate::verdict::{Decision, Finding};
 
 pub use call::quote;
-pub use options::takes_next;
 use state::State;
 
 /// Commands and words walked in all, whatever loops and functions multiply.
@@ -192,7 +192,7 @@ impl<'c> Evaluator<'c> {
         let context = self.context;
         let words = Words::new(call);
         for rule in context.rules.about(call.name, call.shell) {
-            let Some(found) = rule.test(&words, context) else {
+            let Some(found) = rule.test(&words, &context.rules, context.network) else {
                 continue;
             };
             let decision = match found.sure {

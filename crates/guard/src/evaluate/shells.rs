@@ -2,8 +2,8 @@
 
 use super::Evaluator;
 use super::call::Call;
-use super::options::takes_next;
 use super::state::State;
+use crate::options::takes_next;
 use crate::shell::Origin;
 use crate::shell::ast::Span;
 use crate::value::{Field, Output, Piece, Value};

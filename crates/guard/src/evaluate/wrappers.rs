@@ -2,8 +2,9 @@
 
 use super::Evaluator;
 use super::call::Call;
-use super::options::{is_assignment, takes_next, value_of, wrapper};
+use super::options::{is_assignment, value_of, wrapper};
 use super::state::State;
+use crate::options::takes_next;
 use crate::value::{Field, Output};
 
 impl Evaluator<'_> {

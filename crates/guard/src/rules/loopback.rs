@@ -93,7 +93,7 @@ impl Words<'_> {
                 continue;
             }
             if text.starts_with('-') && text.len() > 1 {
-                skip = crate::evaluate::takes_next(&text, short);
+                skip = crate::options::takes_next(&text, short);
                 continue;
             }
             let is_port = addresses > 0

@@ -1,13 +1,13 @@
 //! Whether a rule is about a command.
 
 use super::{Entry, Rule, Rules, Unsure, When, is_place};
-use crate::context::{Context, NetworkAccess, Shell};
+use crate::language::{NetworkAccess, Shell};
 use crate::place::Place;
 use crate::shell::ast::Span;
 use crate::tri::Tri;
 use crate::value::{Field, Output, Piece, Value};
 use crate::wildcard::{Weigh, matches, matches_value};
-use crate::windows;
+use crate::windows_place::place_is;
 
 /// A program about to be started, its words expanded as far as the text tells.
 #[derive(Debug)]
@@ -34,24 +34,28 @@ pub struct Match {
 }
 
 impl Rule {
-    pub(crate) fn test(&self, words: &Words<'_>, context: &Context) -> Option<Match> {
+    pub(crate) fn test(
+        &self,
+        words: &Words<'_>,
+        rules: &Rules,
+        network: NetworkAccess,
+    ) -> Option<Match> {
         let call = words.call;
         // What is quick to see comes first.
-        if (self.when == When::NoNetwork && context.network == NetworkAccess::Given)
+        if (self.when == When::NoNetwork && network == NetworkAccess::Given)
             || (!self.redirect.is_empty() && call.writes.is_empty())
             || (!self.reads.is_empty() && call.reads.is_empty())
             || (self.at_loopback && !words.aims_at_loopback())
             || (self.elsewhere && words.aims_at_loopback())
             || (!self.assign.is_empty() && call.assigns.is_empty())
-            || self.not_command.iter().any(|name| name_matches(&context.rules, name, call.name))
-            || (self.foreign_address && !words.foreign_address(&context.rules))
+            || self.not_command.iter().any(|name| name_matches(rules, name, call.name))
+            || (self.foreign_address && !words.foreign_address(rules))
             || (self.password_in_address && !words.password_in_address())
-            || (!self.cwd.is_empty() && !words.runs_in(&context.rules, &self.cwd))
+            || (!self.cwd.is_empty() && !words.runs_in(rules, &self.cwd))
             || (!self.fed_by.is_empty() && call.input.is_none())
         {
             return None;
         }
-        let rules = &context.rules;
         let mut sure = Tri::Yes;
         let mut spans = Vec::new();
         let (flags, spent) = self.test_flags(words);
@@ -294,7 +298,7 @@ impl<'a> Words<'a> {
 
     fn in_class(&self, class: &[Entry], value: &Value, weigh: Weighed) -> Tri {
         if self.call.shell != Shell::Bash {
-            let all = class.iter().map(|entry| windows::place_is(value, &entry.text));
+            let all = class.iter().map(|entry| place_is(value, &entry.text));
             return Tri::any(all);
         }
         let place = self.call.cwd.join(value);

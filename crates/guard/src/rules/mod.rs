@@ -14,10 +14,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 pub use load::RulesError;
+pub(crate) use load::{error, extend};
 pub use matching::{Invocation, Words};
 pub use rule::{Confined, Group, Rule, Unsure, When};
 
-use crate::context::Shell;
+use crate::language::Shell;
 use crate::place::Pattern;
 
 /// Rules of the guard: the built-in ones, and those that were added.
@@ -69,16 +70,6 @@ impl Rules {
             Arc::new(load::parse(BUILT_IN).unwrap_or_else(|_| Rules::refusing_everything()))
         });
         rules.clone()
-    }
-
-    /// These rules and those of a user's file, which may also switch off some of them.
-    pub fn with(&self, text: &str) -> Result<Rules, RulesError> {
-        load::extend(self, text)
-    }
-
-    /// Tries all examples of all rules.
-    pub fn verify(&self) -> Result<(), RulesError> {
-        load::verify(self, &self.all)
     }
 
     /// Every rule.

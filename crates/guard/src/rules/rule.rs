@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::context::{Shell, Strictness};
+use crate::language::{Shell, Strictness};
 use crate::verdict::Decision;
 
 /// What a rule is about, so that a policy can switch off all of a kind.

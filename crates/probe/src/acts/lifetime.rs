@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 
 const BEAT: Duration = Duration::from_millis(20);
 

@@ -16,7 +16,7 @@ mod talk;
 #[cfg(windows)]
 mod windows;
 
-use crate::act::{Args, Said, Spec};
+use crate::spec::{Args, Said, Spec};
 
 /// Names an act that needs Linux; elsewhere the path is never looked at.
 macro_rules! linux {

@@ -28,6 +28,10 @@ pub struct Position {
     last: Vec<(Part, usize)>,
     /// All that can be denied here if there are no directories, where it is little enough to
     /// ask for each.
+    #[cfg_attr(
+        windows,
+        allow(dead_code, reason = "directories are listed there, names are not asked for")
+    )]
     pub in_leaf: Option<Vec<(CString, usize)>>,
 }
 
@@ -55,6 +59,7 @@ impl GlobSet {
         Ok(position)
     }
 
+    #[cfg(any(unix, test))]
     pub fn joined(&self, positions: &[Rc<Position>]) -> Rc<Position> {
         self.position(positions.iter().flat_map(|position| position.states.clone()).collect())
     }
@@ -113,6 +118,7 @@ impl GlobSet {
     }
 
     /// The only names that can match here or lead to a match; `None` when any name might.
+    #[cfg(any(unix, test))]
     pub fn names(&self, position: &Position) -> Option<Vec<&[u8]>> {
         let name = |&(glob, part): &State| match &self.globs[glob].1.tail[part] {
             Part::Name(name) => Some(name.as_slice()),

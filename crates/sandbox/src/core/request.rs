@@ -262,6 +262,17 @@ pub struct Request {
     pub stdio: [Stdio; 3],
 }
 
+impl Stdio {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Stdio::Direct => "as they are",
+            Stdio::ReadOnlyFile(_) => "read-only file",
+            Stdio::Terminal => "terminal",
+            Stdio::Relayed => "relayed",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

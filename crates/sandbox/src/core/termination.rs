@@ -47,6 +47,7 @@ impl Termination {
     }
 
     /// Whether the command was asked to end.
+    #[cfg(any(unix, test))]
     pub fn is_asked(&self) -> bool {
         self.asked.is_some()
     }

@@ -17,7 +17,6 @@
 //! Where there are no mounts (`plan/plain.rs`), it is the wall itself: from version 1 on, with a rule
 //! for each place that may be seen and none for `/`, and every TCP port closed behind the filter that
 //! refuses sockets.
-#![cfg_attr(not(any(target_os = "linux", test)), allow(dead_code))]
 
 use std::path::PathBuf;
 

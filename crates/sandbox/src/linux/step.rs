@@ -470,34 +470,3 @@ impl fmt::Display for Step {
         if operand.is_empty() { Ok(()) } else { write!(f, " {operand}") }
     }
 }
-
-impl Resource {
-    pub fn name(self) -> &'static str {
-        match self {
-            Resource::Cpu => "RLIMIT_CPU",
-            Resource::Data => "RLIMIT_DATA",
-            Resource::AddressSpace => "RLIMIT_AS",
-            Resource::Processes => "RLIMIT_NPROC",
-            Resource::OpenFiles => "RLIMIT_NOFILE",
-            Resource::FileSize => "RLIMIT_FSIZE",
-            Resource::Core => "RLIMIT_CORE",
-        }
-    }
-}
-
-impl fmt::Display for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Stdio {
-    fn name(&self) -> &'static str {
-        match self {
-            Stdio::Direct => "as they are",
-            Stdio::ReadOnlyFile(_) => "read-only file",
-            Stdio::Terminal => "terminal",
-            Stdio::Relayed => "relayed",
-        }
-    }
-}

@@ -14,9 +14,10 @@ use mcp_policy::WindowsPath;
 
 use crate::windows::access::{Access, Grant};
 use crate::windows::dacl::Dacl;
-use crate::windows::exclusion::{
-    self, Depth, EffectiveAccess, Exclusion, ExclusionKind, effective_access,
+use crate::windows::effective_access::{
+    self as effective, Depth, EffectiveAccess, effective_access,
 };
+use crate::windows::exclusion::{Exclusion, ExclusionKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -60,7 +61,7 @@ pub fn add_aces<O: Objects>(
     let info = objects.info(&root)?;
     let access = hard_links.limit(effective_access(&grant.path, grant.access, exclusions), info);
     add_to_object(objects, (&root, info), access, Depth::Root, sid)?;
-    let wanted = exclusion::mask(access);
+    let wanted = effective::mask(access);
     if objects.dacl(&root)?.granted_access(sid) & wanted != wanted {
         return Err(io::Error::other(
             "the system accepted the entry, but the DACL does not have it",
@@ -109,13 +110,13 @@ fn add_to_object<O: Objects>(
     sid: &[u8],
 ) -> io::Result<()> {
     let is_directory = info.kind == Kind::Directory;
-    let aces = exclusion::aces(access, is_directory, depth, sid);
+    let aces = effective::aces(access, is_directory, depth, sid);
     if aces.is_empty() {
         return Ok(());
     }
     let dacl = objects.dacl(object)?;
     // Another grant of the same run may have added its entries already.
-    let wanted = exclusion::mask(access);
+    let wanted = effective::mask(access);
     match dacl.granted_access(sid) & wanted == wanted && !is_directory {
         true => Ok(()),
         false => objects.set_dacl(object, &dacl.with(&aces)),

@@ -16,9 +16,9 @@ use crate::windows::channel::Failed;
 use crate::windows::dacl;
 use crate::windows::disk::{self, Disk};
 use crate::windows::exclusion::Exclusion;
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
 use crate::windows::journal::Change;
-use crate::windows::launch::{RunError, at_step};
 use crate::windows::step::{Integrity, Step};
 use crate::windows::sys::container::Container;
 use crate::windows::sys::handles::Inheritable;
@@ -29,7 +29,7 @@ use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::Token;
 use crate::windows::undo_log::UndoLog;
 use crate::windows::win32::{self, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE};
-use crate::windows::{probe, runs};
+use crate::windows::{runs, tree_kill};
 
 // Dropped in this order: the processes inside first, then their access.
 pub struct Confinement {
@@ -276,7 +276,7 @@ fn bound(job: &Job, limits: JobLimits) -> Result<Answer, SetupError> {
     if flags & JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE != 0 {
         return Ok(Answer::Confirmed(format!("read back: flags {flags:#x}, {read:?}")));
     }
-    match probe::jobs_kill()? {
+    match tree_kill::jobs_kill()? {
         true => Ok(Answer::Confirmed(
             "this system does not tell what a job has; a process died with its job when it was tried"
                 .to_owned(),

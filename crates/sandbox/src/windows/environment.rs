@@ -62,6 +62,7 @@ pub fn home(request: &Request, facts: &WindowsFacts) -> String {
 }
 
 /// Name and value, each ended by NUL, sorted as Windows wants it, and one NUL more at the end.
+#[cfg(any(windows, test))]
 pub fn block(variables: &[(OsString, OsString)]) -> Vec<OsString> {
     let mut sorted: Vec<&(OsString, OsString)> = variables.iter().collect();
     sorted.sort_by_key(|(name, _)| name.to_ascii_uppercase());

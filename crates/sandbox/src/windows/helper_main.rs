@@ -10,11 +10,12 @@ use std::process::exit;
 use std::time::Duration;
 
 use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Reply, Task};
+use crate::windows::failure::{StepError, number};
 use crate::windows::sys::{acl, console, handles, process, pty, token};
 use crate::windows::win32::{
     DELETE, ERROR_ACCESS_DENIED, ERROR_CHILD_PROCESS_BLOCKED, ERROR_NOT_ENOUGH_QUOTA,
-    ERROR_NOT_SUPPORTED, FILE_APPEND_DATA, FILE_READ_DATA, FILE_WRITE_ATTRIBUTES, FILE_WRITE_DATA,
-    WRITE_DAC, WRITE_OWNER,
+    FILE_APPEND_DATA, FILE_READ_DATA, FILE_WRITE_ATTRIBUTES, FILE_WRITE_DATA, WRITE_DAC,
+    WRITE_OWNER,
 };
 use crate::windows::{listen_relay, relay_main};
 
@@ -129,12 +130,6 @@ fn carry_out(order: &Order, servers: &Servers) -> Result<Vec<(usize, String)>, F
         }
     }
     Ok(seen)
-}
-
-pub type StepError = (i32, String);
-
-pub fn number(error: &io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(ERROR_NOT_SUPPORTED)
 }
 
 /// The forbidden act succeeded: the confinement is not what was asked for.

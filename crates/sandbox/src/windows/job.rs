@@ -73,6 +73,7 @@ impl CpuRate {
 
 /// What programs in the job cannot do to the desktop they share: use handles of others' windows, the
 /// clipboard, system parameters, display settings, global atoms, other desktops, log off.
+#[cfg(windows)]
 pub const UI_RESTRICTIONS: u32 = 0xff;
 
 #[cfg(test)]

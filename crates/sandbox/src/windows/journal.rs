@@ -5,9 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::run_record::RunId;
-
-/// What the names of all profiles of runs begin with.
-pub const PROFILE: &str = "mcp.run.";
+use crate::windows::facts::PROFILE;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,6 +14,7 @@ use crate::report::{Answer, Evidence, Report};
 use crate::request::Request;
 use crate::windows::channel::Failed;
 use crate::windows::confinement::Confinement;
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::network::REMEDY;
 use crate::windows::proxy_host::{ProxyHost, RunningProxy};
 use crate::windows::runs::Listed;
@@ -25,26 +26,6 @@ use crate::windows::sys::process::Process;
 use crate::windows::sys::pty::PseudoConsole;
 use crate::windows::terminal::Terminal;
 use crate::windows::{command_line, environment, protect, self_test, win32};
-
-/// Why a run did not reach the command's own end.
-pub enum RunError {
-    Step(Failed),
-    Io(io::Error),
-}
-
-impl From<io::Error> for RunError {
-    fn from(error: io::Error) -> RunError {
-        RunError::Io(error)
-    }
-}
-
-pub fn at_step(step: usize, error: &io::Error) -> RunError {
-    let (errno, why) = match error.raw_os_error() {
-        Some(errno) => (errno, String::new()),
-        None => (win32::ERROR_NOT_SUPPORTED, error.to_string()),
-    };
-    RunError::Step(Failed { step, errno, why })
-}
 
 /// Runs the command to its end.
 pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Report, Error> {

@@ -4,19 +4,27 @@
 //! compile everywhere; the rest talks to the system.
 
 pub(crate) mod access;
+#[cfg(any(windows, test))]
 pub(crate) mod acl_apply;
+#[cfg(any(windows, test))]
 pub(crate) mod command_line;
+#[cfg(any(windows, test))]
 pub(crate) mod dacl;
+#[cfg(any(windows, test))]
 pub(crate) mod deny;
+#[cfg(any(windows, test))]
+pub(crate) mod effective_access;
 pub(crate) mod environment;
 pub(crate) mod exclusion;
 pub(crate) mod exclusion_plan;
 pub(crate) mod explain_offline;
 pub(crate) mod facts;
 pub(crate) mod job;
+#[cfg(any(windows, test))]
 pub(crate) mod journal;
 pub(crate) mod network;
 pub(crate) mod plan;
+#[cfg(any(windows, test))]
 pub(crate) mod protect;
 pub(crate) mod step;
 pub(crate) mod win32;
@@ -29,6 +37,8 @@ mod confinement;
 mod denials;
 #[cfg(windows)]
 mod disk;
+#[cfg(windows)]
+mod failure;
 #[cfg(windows)]
 pub(crate) mod helper_link;
 #[cfg(windows)]
@@ -69,6 +79,8 @@ mod supervise;
 mod sys;
 #[cfg(windows)]
 mod terminal;
+#[cfg(windows)]
+mod tree_kill;
 #[cfg(windows)]
 mod undo_log;
 

@@ -4,8 +4,6 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::OnceLock;
-use std::time::Duration;
 
 use mcp_policy::windows_path::Spelling;
 use mcp_policy::{Defaults, Origin, Policy, Sourced, WindowsPath};
@@ -19,17 +17,17 @@ use crate::request::Request;
 use crate::windows::channel::{Attempt, Order, Reply, Task};
 use crate::windows::confinement::Confinement;
 use crate::windows::facts::WindowsFacts;
+use crate::windows::failure::RunError;
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
-use crate::windows::launch::{self, RunError};
+use crate::windows::launch;
 use crate::windows::plan::plan;
 use crate::windows::proxy_host::ProxyHost;
+use crate::windows::self_test;
 use crate::windows::step::Step;
-use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::job::{Job, is_in_job};
-use crate::windows::sys::process::{Children, Start, Suspended};
 use crate::windows::sys::token::{self, Token};
 use crate::windows::sys::{container, version};
-use crate::windows::{command_line, self_test};
+use crate::windows::tree_kill::{dies_with_its_job, start_in};
 
 /// The facts a run starts from.
 pub fn assume() -> Result<WindowsFacts, Error> {
@@ -145,46 +143,6 @@ fn diminish() -> Result<(), String> {
     match left.is_empty() {
         true => Ok(()),
         false => Err(format!("a token was made, and still has {}", left.join(", "))),
-    }
-}
-
-/// Whether a process is gone when the last handle of its job is: tried with one that never runs.
-pub fn dies_with_its_job() -> io::Result<bool> {
-    let job = Job::new()?;
-    job.set_limits(JobLimits::default())?;
-    let suspended = start_in(&job)?;
-    drop(job);
-    suspended.is_ended(Duration::from_secs(5))
-}
-
-/// This program once more, in a job, suspended for ever.
-fn start_in(job: &Job) -> io::Result<Suspended> {
-    let own = std::env::current_exe()?;
-    let line = command_line::of_program(own.as_os_str(), &[]).map_err(io::Error::other)?;
-    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
-    let stdio =
-        [Inheritable::of(&nothing)?, Inheritable::of(&nothing)?, Inheritable::of(&nothing)?];
-    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
-    let start = Start {
-        program: own.as_os_str(),
-        command_line: &line,
-        environment: &[],
-        directory: &root,
-        stdio: &stdio,
-        job,
-        token: None,
-        container: None,
-        children: Children::Refused,
-    };
-    start.suspended()
-}
-
-/// The same, tried once: a system does not change its mind while we run.
-pub fn jobs_kill() -> io::Result<bool> {
-    static DO: OnceLock<bool> = OnceLock::new();
-    match DO.get() {
-        Some(known) => Ok(*known),
-        None => dies_with_its_job().map(|found| *DO.get_or_init(|| found)),
     }
 }
 

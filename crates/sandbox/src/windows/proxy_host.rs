@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::report::{Answer, Evidence};
 use crate::request::Request;
 use crate::windows::confinement::Confinement;
-use crate::windows::launch::{RunError, at_step};
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::listen_relay::{self, ListenRelay, ListenTargets};
 use crate::windows::relay_main::MARK;
 use crate::windows::relay_process::Relay;

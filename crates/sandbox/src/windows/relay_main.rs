@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::exit;
 use std::time::Duration;
 
-use crate::windows::helper_main::{StepError, number};
+use crate::windows::failure::{StepError, number};
 use crate::windows::sys::handles;
 use mcp_net::junction::{Door, Junction};
 use mcp_net::mux::Frame;

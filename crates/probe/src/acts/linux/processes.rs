@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 
-use crate::act::{Args, Failure, Said};
 use crate::acts::files::names;
 use crate::acts::lifetime::await_event;
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{Arg, call, wait};
 
 fn proc_path(args: Args<'_>, file: &str) -> PathBuf {

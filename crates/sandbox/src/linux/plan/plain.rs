@@ -26,7 +26,6 @@ use crate::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
 use mcp_seccomp::{Deputy, Ground, Sockets};
 
 /// Pieces of the system that a private root has texts of its own for.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 const TEXTS: [&str; 6] = [
     "/etc/passwd",
     "/etc/group",

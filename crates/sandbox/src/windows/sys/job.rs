@@ -40,7 +40,6 @@ const MOST_LISTED: usize = 1024;
 pub struct Counted {
     /// User and system, in units of 100 ns.
     pub time: u64,
-    pub total: u32,
     pub active: u32,
     pub peak_memory: u64,
     pub peak_process_memory: u64,
@@ -229,7 +228,6 @@ impl Job {
             self.get(JobObjectExtendedLimitInformation)?;
         Ok(Counted {
             time: (basic.TotalUserTime + basic.TotalKernelTime).cast_unsigned(),
-            total: basic.TotalProcesses,
             active: basic.ActiveProcesses,
             peak_memory: extended.PeakJobMemoryUsed as u64,
             peak_process_memory: extended.PeakProcessMemoryUsed as u64,
