@@ -14,10 +14,12 @@ use std::sync::OnceLock;
 
 use serde::{Serialize, Serializer};
 
+/// Whether settings that other programs act on stay as they are inside what may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protect {
     /// What is on the list.
     Usual,
+    /// They may be written.
     Nothing,
 }
 
