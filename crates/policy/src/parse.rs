@@ -68,6 +68,9 @@ struct Schema<'a> {
     roots: PathRoots,
 }
 
+/// The entries of a table, owned.
+type EntryList<'t, 'a> = Vec<(&'t str, &'t Value<'a>)>;
+
 impl<'a> Schema<'a> {
     fn read(&self, root: &DeTable<'a>, others: &[&str], layer: &mut Layer) -> Result<(), Error> {
         let names: Vec<&str> =
@@ -107,7 +110,7 @@ impl<'a> Schema<'a> {
         table: &'t DeTable<'a>,
         name: Option<&str>,
         known: &[&str],
-    ) -> (Vec<(&'t str, &'t Value<'a>)>, Vec<(usize, Error)>) {
+    ) -> (EntryList<'t, 'a>, Vec<(usize, Error)>) {
         let mut entries = Vec::new();
         let mut mistakes = Vec::new();
         for (key, value) in table.iter() {
@@ -125,7 +128,7 @@ impl<'a> Schema<'a> {
         table: &'t DeTable<'a>,
         name: Option<&str>,
         known: &[&str],
-    ) -> Result<Vec<(&'t str, &'t Value<'a>)>, Error> {
+    ) -> Result<EntryList<'t, 'a>, Error> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         if let Some((key, _)) = entries.iter().find(|(key, _)| !known.contains(&&**key.get_ref())) {

@@ -165,8 +165,8 @@ impl<'a> Oci<'a> {
         match wanted {
             Some(wanted) if wanted != found => Err(Error::digest(
                 format_args!("the manifest of {}/{}", self.host, self.path),
-                &wanted,
-                &found,
+                wanted,
+                found,
             )),
             _ => Ok((bytes, found)),
         }
@@ -183,7 +183,7 @@ impl<'a> Oci<'a> {
         if found == of.digest {
             Ok(bytes)
         } else {
-            Err(Error::digest("a blob", &of.digest, &found))
+            Err(Error::digest("a blob", of.digest, found))
         }
     }
 
@@ -224,8 +224,8 @@ impl<'a> Oci<'a> {
         }
         Err(Error::digest(
             format_args!("a blob of {}/{}", self.host, self.path),
-            &of.digest,
-            &found,
+            of.digest,
+            found,
         ))
     }
 

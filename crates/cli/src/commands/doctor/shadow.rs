@@ -75,6 +75,7 @@ fn is_program(file: &Path) -> bool {
 }
 
 #[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
