@@ -60,6 +60,8 @@ pub(crate) fn contradiction<K: Eq + Hash, A: Copy, B>(
     later.find_map(|(key, b)| earlier.get(&key).map(|a| (*a, b)))
 }
 
+/// Entries by their known keys.
+type Known<'t, 'a> = Vec<(&'t str, &'t Value<'a>)>;
 type Entries<'t, 'a> = [(&'t str, &'t Value<'a>)];
 
 struct Schema<'a> {
@@ -107,7 +109,7 @@ impl<'a> Schema<'a> {
         table: &'t DeTable<'a>,
         name: Option<&str>,
         known: &[&str],
-    ) -> (Vec<(&'t str, &'t Value<'a>)>, Vec<(usize, Error)>) {
+    ) -> (Known<'t, 'a>, Vec<(usize, Error)>) {
         let mut entries = Vec::new();
         let mut mistakes = Vec::new();
         for (key, value) in table.iter() {

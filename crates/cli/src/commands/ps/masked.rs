@@ -10,6 +10,7 @@ const SECRET: &[&str] = &[
     "apikey",
     "api_key",
     "auth",
+    "authorization",
     "bearer",
     "cookie",
     "credential",
