@@ -8,15 +8,19 @@ use serde::{Deserialize, Serialize};
 pub enum Shell {
     /// POSIX shell, bash and near relatives.
     Bash,
+    /// PowerShell, of Windows or any other system.
     PowerShell,
+    /// `cmd.exe`.
     Cmd,
 }
 
+/// Whether a command has any network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NetworkAccess {
     /// The policy gives no network: tools that need it are refused with a word why.
     #[default]
     None,
+    /// It has some.
     Given,
 }
 

@@ -15,14 +15,18 @@ pub const MAX_POLICY_FILE: usize = 1 << 20;
 pub enum LayerKind {
     /// What the server's package asks for. It can only ask: see [`crate::Policy::merge`].
     Manifest,
+    /// The user's own config.
     UserConfig,
+    /// A file named with `--policy`.
     PolicyFile,
+    /// Flags, or a program that uses the library.
     CommandLine,
 }
 
 /// Where a layer's text came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerSource {
+    /// Which kind of layer the file makes.
     pub kind: LayerKind,
     /// Named in messages and origins.
     pub path: PathBuf,
@@ -35,33 +39,56 @@ pub struct LayerSource {
 /// What one source says. Nothing said is `None` or an empty list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
+    /// Where it comes from, which decides what it may say.
     pub kind: LayerKind,
+    /// Grants and denials of files.
     pub filesystem: Filesystem,
+    /// Whether settings that other programs act on are protected.
     pub protect: Option<Sourced<Protect>>,
+    /// An own network, or the host's.
     pub network_mode: Option<Sourced<NetworkMode>>,
+    /// Hosts that may be reached.
     pub allow: Vec<Sourced<NetRule>>,
+    /// Unix sockets of the host that may be used.
     pub unix: Vec<Sourced<PathBuf>>,
+    /// Ports of the command that the host may reach.
     pub listen: Vec<Sourced<u16>>,
+    /// Whether the certificate service of macOS may be used.
     pub trust: Option<Sourced<Trust>>,
+    /// Whether the command may start others.
     pub subprocess: Option<Sourced<Subprocess>>,
+    /// Limits.
     pub limits: LayerLimits,
+    /// Environment variables and secrets.
     pub env: Env,
+    /// What an agent's own tools may touch.
     pub tools: Tools,
 }
 
 /// The limits of [`crate::Limits`], each said or not said. `Some(None)` is the word `"none"`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerLimits {
+    /// Memory of all processes together.
     pub memory: Option<Sourced<Option<Bytes>>>,
+    /// Share of the processor.
     pub cpu: Option<Sourced<Option<Cores>>>,
+    /// Processor time of each process.
     pub cpu_time: Option<Sourced<Option<Duration>>>,
+    /// Bytes each second to and from disks.
     pub io: Option<Sourced<Option<Rate>>>,
+    /// Processes and threads.
     pub processes: Option<Sourced<Option<u32>>>,
+    /// Open files of each process.
     pub open_files: Option<Sourced<Option<u32>>>,
+    /// Size of each file that is written.
     pub file_size: Option<Sourced<Option<Bytes>>>,
+    /// Temporary space.
     pub tmp_size: Option<Sourced<Bytes>>,
+    /// Address space of each process.
     pub address_space: Option<Sourced<Option<Bytes>>>,
+    /// Time until the command is ended.
     pub timeout: Option<Sourced<Option<Duration>>>,
+    /// Time between the request to end and the kill.
     pub grace: Option<Sourced<Duration>>,
 }
 

@@ -19,9 +19,13 @@ use crate::host::{Host, HostName};
 /// What a program may connect to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NetRule {
+    /// TCP or UDP.
     pub protocol: Protocol,
+    /// The host.
     pub host: Host,
+    /// Its ports.
     pub ports: Ports,
+    /// Whether TLS is checked.
     pub tls: Tls,
 }
 
@@ -35,23 +39,31 @@ pub enum Tls {
     Off,
 }
 
+/// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
+    /// TCP.
     Tcp,
+    /// UDP.
     Udp,
 }
 
+/// Ports of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ports {
     /// None was written: the web's, [`Ports::WEB`].
     Default,
+    /// One port.
     One(u16),
+    /// All ports.
     Any,
 }
 
 impl Ports {
+    /// The ports of a rule that names none.
     pub const WEB: [u16; 2] = [443, 80];
 
+    /// Whether a port is among them.
     pub fn contains(self, port: u16) -> bool {
         match self {
             Self::Default => Self::WEB.contains(&port),
@@ -90,6 +102,7 @@ impl NetRule {
         self.host.contains(ip)
     }
 
+    /// Whether the rule is about a port.
     pub fn matches_port(&self, port: u16) -> bool {
         self.ports.contains(port)
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::policy::Sourced;
 
+/// `[tools.sandbox]` of the user's config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tools {
     /// Directories that may be written, besides the project.
@@ -15,7 +16,9 @@ pub struct Tools {
     pub denied_patterns: Vec<Sourced<PathBuf>>,
     /// Whether file tools take absolute paths outside of the roots.
     pub allow_absolute: Option<Sourced<bool>>,
+    /// What to do when a boundary cannot be enforced.
     pub fallback: Option<Sourced<Fallback>>,
+    /// How much the guard refuses.
     pub guard: Option<Sourced<GuardMode>>,
 }
 

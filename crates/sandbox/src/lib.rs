@@ -1,18 +1,16 @@
-//! Plans, starts, supervises and reports on sandboxed programs.
+//! Runs programs that are not trusted: each sees its own files, its own network and its own processes, within limits,
+//! and leaves a report of what the kernel enforced.
 //!
-//! ```text
-//! RunSpec ──resolve──▶ Request ─┐
-//!                            ├─plan──▶ Plan ──run──▶ Report
-//!                  HostFacts ┘
-//! ```
+//! # Run a program
 //!
-//! [`plan`] is pure; [`platform`] holds what touches the system. Programs that just want to run
-//! a command use [`Sandbox`], which is all of this behind a builder:
+//! [`Sandbox`] is a builder like [`std::process::Command`]. Without a word the program has no network, none of the
+//! user's files, a clean environment, 512 MiB of memory and 128 processes.
 //!
 //! ```standalone_crate
 //! use mcp_sandbox::Sandbox;
 //!
 //! fn main() -> Result<(), mcp_sandbox::Error> {
+//!     // First in main: the program is its own launcher.
 //!     mcp_sandbox::helper::dispatch();
 //! #   if !cfg!(target_os = "linux") { return Ok(()); }
 //!     let output = Sandbox::new("echo").arg("hello").output()?;
@@ -20,6 +18,61 @@
 //!     Ok(())
 //! }
 //! ```
+//!
+//! # Run a command that an agent wrote
+//!
+//! [`prepare_run_command`] is `mcp exec`: the guard judges the command, and its project is all that it may write. See
+//! [`agent`] for the gate of file tools as well.
+//!
+//! ```standalone_crate
+//! use mcp_sandbox::agent::{Shell, project_policy};
+//! use mcp_sandbox::prepare_run_command;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     mcp_sandbox::helper::dispatch();
+//! #   if !cfg!(target_os = "linux") { return Ok(()); }
+//!     let project = std::env::temp_dir().join(format!("agent-{}", std::process::id()));
+//!     std::fs::create_dir(&project)?;
+//!     let policy = project_policy(&project)?;
+//!     match prepare_run_command("echo done > made", Shell::Bash, policy).sandbox() {
+//!         Ok(mut sandbox) => assert!(sandbox.current_dir(&project).status()?.success()),
+//!         Err(verdict) => println!("refused: {:?}", verdict.reason()),
+//!     }
+//!     assert_eq!(std::fs::read_to_string(project.join("made"))?, "done\n");
+//! #   std::fs::remove_dir_all(&project)?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Read the report
+//!
+//! Every run that came to an end has a [`Report`]: for each [`Control`] a [`Status`] with what the kernel answered,
+//! the [`Ending`], the [`Usage`], refused connections, and what became of protected files. It is never filled from what was
+//! only planned, and it is the JSON that `mcp run --report` writes.
+//!
+//! ```standalone_crate
+//! use mcp_sandbox::{Control, Sandbox, Status};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     mcp_sandbox::helper::dispatch();
+//! #   if !cfg!(target_os = "linux") { return Ok(()); }
+//!     let outcome = Sandbox::new("true").status()?;
+//!     let report = outcome.report.ok_or("the launcher was killed")?;
+//!     assert!(report.controls[&Control::Network].is_enforced());
+//!     for (control, status) in &report.controls {
+//!         if let Status::Partial { missing, .. } = status {
+//!             println!("{control}: {missing}");
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # What else there is
+//!
+//! [`runs`] lists, measures and kills sandboxes that other programs started. [`session`] is what all of this and `mcp` itself
+//! go through, for a program that is a launcher of its own. [`exit_code`] has the exit codes of `mcp`. What this crate
+//! exports and does not show on this page is for `mcp` alone, and changes without notice.
 
 pub mod agent;
 mod core;
@@ -27,17 +80,22 @@ pub mod helper;
 mod host_files;
 mod identity;
 // Its planner is pure, and its tests run on every system.
+#[doc(hidden)]
 #[cfg(any(target_os = "linux", test))]
 mod linux;
+#[doc(hidden)]
 pub mod macos;
 mod order;
+#[doc(hidden)]
 pub mod platform;
+#[doc(hidden)]
 mod protected;
 pub mod runs;
 mod sandbox;
 pub mod session;
 #[cfg(unix)]
 mod unix;
+#[doc(hidden)]
 pub mod windows;
 
 pub use crate::core::control::Control;

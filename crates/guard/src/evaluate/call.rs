@@ -67,6 +67,10 @@ impl Evaluator<'_> {
             };
         }
         let secret = std::mem::take(&mut self.holds_secret_variable);
+        let prints = fields[0].known().is_some_and(|name| name == "echo" || name == "printf");
+        if secret && prints && !self.captured && command.redirects.is_empty() {
+            self.raise("print-secret-variable", command.span.clone());
+        }
         let mut output = self.call(&fields, &call, state);
         if secret {
             output.passed([SECRET_VARIABLE.to_owned()]);
@@ -229,6 +233,7 @@ impl Evaluator<'_> {
         self.lookup_of_data(name, arguments);
         self.strange_tree(name, first, arguments, state);
         self.acts_on_list(name, arguments, call, state);
+        self.deletes_listed_branches(name, arguments, call.span.clone());
         self.runs_fetched_file(name, first, arguments, state);
         if let Some(script) = first.known().and_then(|path| state.file(&path)) {
             // A script that the same text wrote.

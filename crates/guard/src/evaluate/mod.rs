@@ -28,7 +28,7 @@ mod wrappers;
 
 use crate::context::Context;
 use crate::language::Shell;
-use crate::rules::{Group, Invocation, Unsure, Words};
+use crate::rules::{Confined, Group, Invocation, Unsure, Words};
 use crate::shell::ast::Span;
 use crate::shell::{Origin, parse};
 use crate::tri::Tri;
@@ -58,6 +58,10 @@ pub struct Evaluator<'c> {
     prints: provenance::Prints,
     /// The words of the command being called hold a key or a password of the environment.
     holds_secret_variable: bool,
+    /// What is printed goes to another program or into a value, not to whoever reads along.
+    captured: bool,
+    /// xargs, find and their like start the shell, for a text that is read.
+    within_list: bool,
 }
 
 impl<'c> Evaluator<'c> {
@@ -71,6 +75,8 @@ impl<'c> Evaluator<'c> {
             heredocs: std::rc::Rc::from([]),
             prints: provenance::Prints::default(),
             holds_secret_variable: false,
+            captured: false,
+            within_list: false,
         }
     }
 
@@ -166,18 +172,24 @@ impl<'c> Evaluator<'c> {
         });
     }
 
-    /// Drops findings that came after the first `known` and are neither refusals nor about destruction.
+    /// Drops findings that came after the first `known` and do not matter on another machine: what is neither
+    /// refused there too nor about destruction.
     pub(crate) fn keep_destruction(&mut self, known: usize) {
         let rules = &self.context.rules;
-        let destroys = |finding: &Finding| {
-            let rule = rules.get(&finding.rule);
-            finding.decision > Decision::Unknown
-                && rule.is_some_and(|rule| rule.group == Group::Catastrophic)
+        let counts = |finding: &Finding| {
+            let Some(rule) = rules.get(&finding.rule) else {
+                return true;
+            };
+            match finding.decision {
+                Decision::Refuse => rule.confined != Confined::Note,
+                Decision::Ask => rule.group == Group::Catastrophic,
+                _ => false,
+            }
         };
         let mut number = 0;
         self.findings.retain(|finding| {
             number += 1;
-            number <= known || finding.decision == Decision::Refuse || destroys(finding)
+            number <= known || counts(finding)
         });
     }
 

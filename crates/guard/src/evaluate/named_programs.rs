@@ -133,8 +133,11 @@ impl Evaluator<'_> {
             return;
         };
         let first = text.split_whitespace().next().unwrap_or_default();
+        let planted = ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|at| first.starts_with(at));
         let first = first.rsplit('/').next().unwrap_or_default();
-        if !first.is_empty() && !ordinary.iter().any(|name| wildcard::matches(name, first)) {
+        if planted
+            || !first.is_empty() && !ordinary.iter().any(|name| wildcard::matches(name, first))
+        {
             self.raise("hidden-command", span);
         }
         if text.contains(char::is_whitespace) {

@@ -218,7 +218,11 @@ impl Evaluator<'_> {
             text.strip_prefix(place)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
         });
-        if paths.contains(&name) && (planted || name == "PATH" && text.starts_with(".:")) {
+        // Without the usual directories every program is another one.
+        let replaced = name == "PATH"
+            && value.known().is_some_and(|text| !text.split(':').any(|at| at.ends_with("/bin")));
+        let first = name == "PATH" && text.starts_with(".:");
+        if paths.contains(&name) && (planted || replaced || first) {
             self.raise("planted-path", span);
         }
     }
@@ -296,6 +300,15 @@ impl Evaluator<'_> {
         let tool = words.iter().any(|field| is(field, &["docker", "podman", "nerdctl"]));
         if tool && words.iter().any(|field| is(field, &["rm", "rmi", "kill"])) {
             self.raise("docker-wipe-listed", span);
+        }
+    }
+
+    /// `git branch -D $(…)`: every branch that a list shows.
+    pub fn deletes_listed_branches(&mut self, name: &str, arguments: &[Field], span: Span) {
+        let is = |word: &str| arguments.iter().any(|f| f.known().as_deref() == Some(word));
+        let listed = arguments.iter().any(|field| field.value.is_many());
+        if name == "git" && is("branch") && is("-D") && listed {
+            self.raise("delete-listed-branches", span);
         }
     }
 

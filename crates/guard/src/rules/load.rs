@@ -6,12 +6,20 @@ use serde::Deserialize;
 
 use super::{Group, Rule, Rules, class_name};
 
+/// A file of rules that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
+    /// It is no TOML, or has another shape.
     #[error("rules: {0}")]
     Syntax(#[from] toml::de::Error),
+    /// One rule makes no sense.
     #[error("rule {id}: {what}")]
-    Rule { id: String, what: String },
+    Rule {
+        /// The rule's name.
+        id: String,
+        /// What is wrong with it.
+        what: String,
+    },
 }
 
 #[derive(Debug, Deserialize)]

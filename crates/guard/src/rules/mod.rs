@@ -21,6 +21,7 @@ pub use rule::{Confined, Group, Rule, Unsure, When};
 use crate::language::Shell;
 use crate::place::Pattern;
 
+/// Rules of the guard: the built-in ones, and those that were added.
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub(crate) all: Vec<Rule>,
@@ -71,10 +72,12 @@ impl Rules {
         rules.clone()
     }
 
+    /// Every rule.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.all.iter()
     }
 
+    /// The rule of this name.
     pub fn get(&self, id: &str) -> Option<&Rule> {
         self.all.iter().find(|rule| rule.id == id)
     }

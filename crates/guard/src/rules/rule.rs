@@ -19,6 +19,7 @@ pub enum Group {
     Escape,
     /// Stays after the command has ended.
     Persistence,
+    /// Network tools.
     Network,
     /// Reads what only the user should.
     Secrets,
@@ -61,15 +62,21 @@ pub enum Confined {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
+    /// Its name, as reports have it.
     pub id: String,
+    /// What it is about.
     #[serde(default = "own")]
     pub group: Group,
+    /// What it says where it matches.
     #[serde(default = "refuse")]
     pub decision: Decision,
+    /// The shells it is for; POSIX shells where it names none.
     #[serde(default = "posix")]
     pub shell: Vec<Shell>,
+    /// Where it matters.
     #[serde(default)]
     pub when: When,
+    /// What it says where it cannot tell whether it matches.
     #[serde(default)]
     pub unsure: Unsure,
     /// What it says where the sandbox holds everything the rule is about: `note` allows it.
@@ -138,10 +145,14 @@ pub struct Rule {
     /// It is given no file to run, so it runs what it reads.
     #[serde(default)]
     pub reads_program: bool,
+    /// The reason, for a language model.
     pub model: String,
+    /// The reason, for a person.
     pub human: String,
+    /// Commands that it has to match.
     #[serde(default)]
     pub matches: Vec<String>,
+    /// Commands that it has to let pass.
     #[serde(default)]
     pub passes: Vec<String>,
 }

@@ -26,7 +26,7 @@ use crate::macos::watch::Watch;
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::protected::Undoings;
-use crate::report::{Answer, Ending, Evidence, Report};
+use crate::report::{Answer, Evidence, Report};
 use crate::request::{Request, Stdio};
 use crate::unix::protect::undo::{Seen, undo};
 use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
@@ -232,7 +232,11 @@ fn prepare(
         Some(Reply::Failed(failed)) => return Err(RunError::Step(failed)),
         None => {
             let (step, why) = match parts.seatbelt {
-                Some((step, _)) => (step, "sandbox-exec ended before our helper was there"),
+                Some((step, _)) => (
+                    step,
+                    "sandbox-exec did not start our helper, or the helper ended before its report (libsandbox \
+                     refused the profile, or the profile let it execute another program)",
+                ),
                 None => (parts.guardian, "the helper ended"),
             };
             let why = why.to_owned();
