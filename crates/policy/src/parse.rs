@@ -60,6 +60,8 @@ pub(crate) fn contradiction<K: Eq + Hash, A: Copy, B>(
     later.find_map(|(key, b)| earlier.get(&key).map(|a| (*a, b)))
 }
 
+/// Entries by their known keys.
+type Known<'t, 'a> = Vec<(&'t str, &'t Value<'a>)>;
 type Entries<'t, 'a> = [(&'t str, &'t Value<'a>)];
 
 struct Schema<'a> {
@@ -67,9 +69,6 @@ struct Schema<'a> {
     from: LayerSource,
     roots: PathRoots,
 }
-
-/// The entries of a table, owned.
-type EntryList<'t, 'a> = Vec<(&'t str, &'t Value<'a>)>;
 
 impl<'a> Schema<'a> {
     fn read(&self, root: &DeTable<'a>, others: &[&str], layer: &mut Layer) -> Result<(), Error> {
@@ -110,7 +109,7 @@ impl<'a> Schema<'a> {
         table: &'t DeTable<'a>,
         name: Option<&str>,
         known: &[&str],
-    ) -> (EntryList<'t, 'a>, Vec<(usize, Error)>) {
+    ) -> (Known<'t, 'a>, Vec<(usize, Error)>) {
         let mut entries = Vec::new();
         let mut mistakes = Vec::new();
         for (key, value) in table.iter() {
@@ -128,7 +127,7 @@ impl<'a> Schema<'a> {
         table: &'t DeTable<'a>,
         name: Option<&str>,
         known: &[&str],
-    ) -> Result<EntryList<'t, 'a>, Error> {
+    ) -> Result<Vec<(&'t str, &'t Value<'a>)>, Error> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         if let Some((key, _)) = entries.iter().find(|(key, _)| !known.contains(&&**key.get_ref())) {
