@@ -5,6 +5,7 @@ mod args;
 mod audit;
 mod commands;
 mod failure;
+mod guest_arguments;
 mod layers;
 mod package_runner;
 mod packages;
