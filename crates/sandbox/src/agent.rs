@@ -34,11 +34,11 @@ use mcp_guard::paths::{Absolute, Gate, GateBuilder, Refusal};
 pub use mcp_guard::{Context, Decision, NetworkAccess, Shell, Strictness, Verdict};
 use mcp_policy::{Defaults, Layer, NetworkMode, Policy};
 
+use crate::core::run_spec::{Identity, RunSpec};
 use crate::error::Error;
 use crate::file_names;
 use crate::report::Judged;
 use crate::sandbox::Sandbox;
-use crate::wish::{Identity, Wish};
 
 mod parser;
 mod shells;
@@ -61,7 +61,7 @@ const MOST_WORDS: usize = 64;
 #[must_use = "a prepared command does nothing until its sandbox is started"]
 pub struct Prepared {
     verdict: Verdict,
-    spec: Wish,
+    spec: RunSpec,
 }
 
 /// Judges a command and makes its sandbox; nothing runs yet. `mcp exec` is this, with a policy from flags and config.
@@ -83,8 +83,8 @@ pub fn prepare_with(command: &str, shell: Shell, policy: Policy, context: &Conte
 
 /// What a command runs as, whatever the guard would say.
 #[must_use]
-pub fn spec(command: &str, shell: Shell, policy: Policy) -> Wish {
-    Wish {
+pub fn spec(command: &str, shell: Shell, policy: Policy) -> RunSpec {
+    RunSpec {
         policy,
         command: words(command, shell),
         cwd: None,
@@ -128,7 +128,7 @@ impl Prepared {
     /// # Errors
     ///
     /// The verdict, with sentences for the model and for the person.
-    pub fn spec(self) -> Result<(Wish, Judged), Verdict> {
+    pub fn spec(self) -> Result<(RunSpec, Judged), Verdict> {
         match self.verdict.decision {
             Decision::Ask => Err(self.verdict),
             _ => self.spec_after_yes(),
@@ -140,7 +140,7 @@ impl Prepared {
     /// # Errors
     ///
     /// The verdict, where the guard refuses.
-    pub fn spec_after_yes(self) -> Result<(Wish, Judged), Verdict> {
+    pub fn spec_after_yes(self) -> Result<(RunSpec, Judged), Verdict> {
         match self.verdict.decision {
             Decision::Refuse => Err(self.verdict),
             _ => Ok((self.spec, judged(&self.verdict))),

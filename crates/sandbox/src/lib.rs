@@ -1,7 +1,7 @@
 //! Plans, starts, supervises and reports on sandboxed programs.
 //!
 //! ```text
-//! Wish ──resolve──▶ Request ─┐
+//! RunSpec ──resolve──▶ Request ─┐
 //!                            ├─plan──▶ Plan ──run──▶ Report
 //!                  HostFacts ┘
 //! ```
@@ -53,13 +53,13 @@ pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
     Secret, Stdio, Unshown,
 };
-pub use crate::core::wish::{Identity, Wish};
+pub use crate::core::run_spec::{Identity, RunSpec};
 pub use agent::prepare_run_command;
 #[cfg(target_os = "linux")]
 pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
 #[cfg(target_os = "linux")]
 pub use linux::step::{Stage, Step};
-pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
+pub use mcp_net::broker::{NetworkUse, RefusedDestination, Traffic};
 pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
 #[doc(hidden)]
 pub use protected::git_config;
@@ -67,6 +67,6 @@ pub use sandbox::{Outcome, Output, Running, Sandbox};
 
 // The old paths, while branches that use them are merged.
 use crate::core::{
-    control, error, glob_set, host, notices, plan, report, request, termination, variables, wish,
+    control, error, glob_set, host, notices, plan, report, request, termination, variables,
 };
 use host_files::{id as file_id, names as file_names};

@@ -8,11 +8,11 @@ use mcp_policy::{
     Defaults, EnvName, Fallback, Layer, LayerBuilder, LayerKind, LayerLimits, Policy, Tools,
 };
 
+use crate::core::run_spec::{Identity, RunSpec};
 use crate::error::Error;
 use crate::platform;
 use crate::report::Judged;
 use crate::request::Secret;
-use crate::wish::{Identity, Wish};
 
 mod limits;
 pub(crate) mod order;
@@ -111,8 +111,8 @@ impl Stream {
 
 impl Sandbox {
     /// A sandbox for what is asked for here. What the other methods say is added to its policy.
-    pub(crate) fn from_spec(spec: Wish) -> Sandbox {
-        let Wish { policy, command, cwd, home, programs, identity } = spec;
+    pub(crate) fn from_spec(spec: RunSpec) -> Sandbox {
+        let RunSpec { policy, command, cwd, home, programs, identity } = spec;
         Sandbox { command, cwd, home, programs, identity, policy: Some(policy), ..Sandbox::new("") }
     }
 
@@ -291,7 +291,7 @@ impl Sandbox {
             home.canonicalize().map_err(|e| refuse(why(e)))
         });
         Ok(Order::new(Received {
-            wish: Wish {
+            spec: RunSpec {
                 policy: self.effective_policy().map_err(|error| Error::Input {
                     what: "policy".to_owned(),
                     why: error.to_string(),

@@ -20,7 +20,7 @@ mod windows {
     use std::os::windows::io::AsRawHandle;
 
     use mcp_policy::{Defaults, Layer, Policy};
-    use mcp_sandbox::{Ending, Error, Identity, Notices, Report, Wish, platform};
+    use mcp_sandbox::{Ending, Error, Identity, Notices, Report, RunSpec, platform};
 
     const RUNS: u32 = 200;
     const THREADS: u32 = 4;
@@ -57,17 +57,17 @@ mod windows {
         assert!(handles() <= before + SLACK, "{before} {}", handles());
     }
 
-    fn wish(policy: Policy, command: Vec<OsString>) -> Wish {
+    fn spec(policy: Policy, command: Vec<OsString>) -> RunSpec {
         let (cwd, home) = (None, None);
-        Wish { policy, command, cwd, home, programs: Vec::new(), identity: Identity::Nobody }
+        RunSpec { policy, command, cwd, home, programs: Vec::new(), identity: Identity::Nobody }
     }
 
     fn start(policy: Policy, command: Vec<OsString>) -> Result<Report, Error> {
-        let request = platform::resolve(wish(policy, command)).unwrap();
+        let request = platform::resolve(spec(policy, command)).unwrap();
         let mut facts = platform::assume_host().unwrap();
-        let claim = platform::claim(&request, &mut facts);
+        let reservation = platform::reserve(&request, &mut facts);
         let plan = mcp_sandbox::plan(&request, &facts);
-        platform::run(&plan, &request, claim, Notices::Silent, None)
+        platform::run(&plan, &request, reservation, Notices::Silent, None)
     }
 
     fn start_under(policy: Policy, code: &str) -> Result<Report, Error> {

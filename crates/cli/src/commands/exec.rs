@@ -8,7 +8,7 @@ use std::path::Path;
 use mcp_guard::{Confined, Context, Decision, Rules, Shell, Strictness, Verdict};
 use mcp_policy::{Fallback, GuardMode, Policy};
 use mcp_sandbox::agent::{self, Project};
-use mcp_sandbox::{Judged, Report, Wish};
+use mcp_sandbox::{Judged, Report, RunSpec};
 
 use super::{check, run};
 use crate::args::exec::{Exec, ExecShell};
@@ -90,7 +90,7 @@ fn guarded(
     shell: Shell,
     (policy, said): (Policy, Option<GuardMode>),
     report: &mut Option<Report>,
-) -> Result<(Wish, Judged), Failure> {
+) -> Result<(RunSpec, Judged), Failure> {
     let strictness = match args.guard.or(said).unwrap_or_default() {
         GuardMode::Usual => Strictness::Confined,
         GuardMode::Strict => Strictness::Strict,

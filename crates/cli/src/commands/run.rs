@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use mcp_policy::{Bytes, Defaults, Fallback, Policy};
 use mcp_sandbox::session::{Options, Scene, Session};
 use mcp_sandbox::{
-    Describe, Ending, Identity, Intent, Judged, Notices, Plan, Report, Request, Wish, macos,
+    Describe, Ending, Identity, Intent, Judged, Notices, Plan, Report, Request, RunSpec, macos,
     windows,
 };
 use serde::Serialize;
@@ -107,7 +107,7 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
             log.what.digest = Some(package.identity.digest);
         }
     }
-    let wish = Wish {
+    let spec = RunSpec {
         policy,
         command,
         cwd: args.cwd.clone(),
@@ -121,10 +121,10 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         judged: None,
         package: package.as_ref(),
     };
-    launch(wish, how, log, report)
+    launch(spec, how, log, report)
 }
 
-/// How a wish is to be started.
+/// How a spec is to be started.
 pub struct How<'a> {
     pub starting: &'a Starting,
     pub fallback: Fallback,
@@ -133,9 +133,9 @@ pub struct How<'a> {
     pub package: Option<&'a package::Prepared>,
 }
 
-/// From a wish to the end of the run. Leaves a report, once there is a plan.
+/// From a spec to the end of the run. Leaves a report, once there is a plan.
 pub fn launch(
-    wish: Wish,
+    spec: RunSpec,
     how: How<'_>,
     log: &mut Option<Log>,
     report: &mut Option<Report>,
@@ -149,10 +149,10 @@ pub fn launch(
     };
     if starting.explain {
         return match starting.platform {
-            Some(Platform::Macos) => print_plan(&macos::explain(wish)?, starting.json),
-            Some(Platform::Windows) => print_plan(&windows::explain(wish)?, starting.json),
+            Some(Platform::Macos) => print_plan(&macos::explain(spec)?, starting.json),
+            Some(Platform::Windows) => print_plan(&windows::explain(spec)?, starting.json),
             None => {
-                print_plan(&Session::explain(wish, &plain).map_err(telling)?.plan, starting.json)
+                print_plan(&Session::explain(spec, &plain).map_err(telling)?.plan, starting.json)
             }
         };
     }
@@ -171,7 +171,7 @@ pub fn launch(
     options.judged = judged;
     options.check = if plain.is_empty() { None } else { Some(&look) };
     options.plain = plain;
-    let session = Session::prepare(wish, options).map_err(telling)?;
+    let session = Session::prepare(spec, options).map_err(telling)?;
     if let Some(package) = package {
         runtime::check(&package.needs, &session.request().program)?;
     }

@@ -251,7 +251,7 @@ impl Evaluator<'_> {
             let mut words = arguments[at..].to_vec();
             words[0] = without_version(&words[0]);
             match runner.side {
-                Side::Here if matches!(words[0].value.known(), None) => {}
+                Side::Here if words[0].value.known().is_none() => {}
                 Side::Here => {
                     self.call(&words, &inner, &mut state.clone());
                 }

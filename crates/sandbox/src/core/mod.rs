@@ -16,7 +16,7 @@ pub mod report;
 pub mod request;
 pub mod rlimit;
 pub mod run_record;
+pub mod run_spec;
 pub mod termination;
 pub mod variables;
 pub mod wire;
-pub mod wish;

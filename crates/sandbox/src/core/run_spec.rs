@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use mcp_policy::Policy;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wish {
+pub struct RunSpec {
     pub policy: Policy,
     pub command: Vec<OsString>,
     /// Where to start, instead of the current directory.

@@ -62,7 +62,7 @@ pub struct Watch<'a> {
 
 /// What a look came to.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Sighting {
     AsItWas,
     /// Something is not there: it may come back at once.
     Missing,
@@ -206,8 +206,8 @@ impl<'a> Watch<'a> {
     }
 
     /// Compares what is there with what is known.
-    pub fn look(&mut self) -> Found {
-        let mut found = Found::AsItWas;
+    pub fn look(&mut self) -> Sighting {
+        let mut found = Sighting::AsItWas;
         let mut is_new = false;
         for (path, known) in &mut self.known {
             match Now::at(path) {
@@ -215,7 +215,7 @@ impl<'a> Watch<'a> {
                     is_new |= !now.is_same(known);
                     *known = now;
                 }
-                Now::Gone if !self.seen.gone.contains(*path) => found = Found::Missing,
+                Now::Gone if !self.seen.gone.contains(*path) => found = Sighting::Missing,
                 Now::Gone | Now::Unknown => {}
             }
         }

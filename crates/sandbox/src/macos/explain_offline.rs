@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::Sourced;
 
+use crate::core::run_spec::RunSpec;
 use crate::error::Error;
 use crate::macos::deny::{SYSTEM_LINKS, resolved};
 use crate::macos::facts::MacFacts;
@@ -13,15 +14,14 @@ use crate::macos::plan::plan;
 use crate::macos::step::Step;
 use crate::plan::Plan;
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
-use crate::wish::Wish;
 
-pub fn explain(wish: Wish) -> Result<Plan<Step>, Error> {
-    Ok(plan(&request(wish)?, &MacFacts::usual()))
+pub fn explain(spec: RunSpec) -> Result<Plan<Step>, Error> {
+    Ok(plan(&request(spec)?, &MacFacts::usual()))
 }
 
-/// What a wish comes to where every grant is a directory that exists.
-fn request(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home, .. } = wish;
+/// What a spec comes to where every grant is a directory that exists.
+fn request(spec: RunSpec) -> Result<Request, Error> {
+    let RunSpec { policy, command, cwd, home, .. } = spec;
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let links: Vec<Link> =
         SYSTEM_LINKS.iter().map(|(at, to)| Link { at: at.into(), to: to.into() }).collect();

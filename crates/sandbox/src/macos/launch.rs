@@ -52,10 +52,10 @@ impl From<io::Error> for RunError {
 pub fn run(
     plan: &Plan<Step>,
     request: &Request,
-    claim: ProxyPort,
+    reservation: ProxyPort,
     notices: Notices,
 ) -> Result<Report, Error> {
-    let proxy_host = ProxyHost::prepare(request, claim, notices)?;
+    let proxy_host = ProxyHost::prepare(request, reservation, notices)?;
     let outcome = try_run(plan, request, proxy_host);
     // However it ended, unless the command was never started.
     let undone = match &outcome {

@@ -107,7 +107,7 @@ impl ProxyHost {
     /// In a thread of its own: nothing may be forked after this.
     pub fn start(self) -> io::Result<Handle> {
         let mut broker = Broker::new(self.setup, Box::new(NoInside), descriptors())?;
-        broker.add_front(self.listener, Callers::Holders(self.login))?;
+        broker.add_frontend(self.listener, Callers::Holders(self.login))?;
         broker.start()
     }
 }

@@ -1,4 +1,4 @@
-//! What the caller sends to the helper: a wish, and values that must not be in a policy.
+//! What the caller sends to the helper: a spec, and values that must not be in a policy.
 //!
 //! A policy's own JSON is for people to read: durations are fractions there, and names that are
 //! not UTF-8 are shown, not kept. An order holds every value exactly.
@@ -12,11 +12,11 @@ use mcp_policy::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::core::run_spec::{Identity, RunSpec};
 use crate::core::wire;
 use crate::error::Error;
 use crate::report::Judged;
 use crate::request::Secret;
-use crate::wish::{Identity, Wish};
 
 mod said;
 
@@ -51,7 +51,7 @@ pub struct Order {
 
 /// What the helper makes of an order.
 pub struct Received {
-    pub wish: Wish,
+    pub spec: RunSpec,
     pub secrets: Vec<(OsString, Secret)>,
     pub fallback: Fallback,
     pub strict: bool,
@@ -61,8 +61,8 @@ pub struct Received {
 
 impl Order {
     pub fn new(received: Received) -> Order {
-        let Received { wish, secrets, fallback, strict, judged } = received;
-        let Wish { policy, command, cwd, home, programs, identity } = wish;
+        let Received { spec, secrets, fallback, strict, judged } = received;
+        let RunSpec { policy, command, cwd, home, programs, identity } = spec;
         let reveal = |(name, value): (OsString, Secret)| (name, value.reveal().clone());
         Order {
             version: VERSION,
@@ -95,7 +95,7 @@ impl Order {
         let order: Order = serde_json::from_slice(bytes).map_err(|error| bad(&error))?;
         let secrets = order.secrets.into_iter();
         Ok(Received {
-            wish: Wish {
+            spec: RunSpec {
                 policy: order.policy.policy().map_err(|error| bad(&error))?,
                 command: order.command,
                 cwd: order.cwd.map(PathBuf::from),

@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::Sourced;
 
+use crate::core::run_spec::RunSpec;
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::request::{HOME, Home, Place, PlaceKind, Request};
 use crate::windows::facts::WindowsFacts;
 use crate::windows::plan::{local, plan};
 use crate::windows::step::Step;
-use crate::wish::Wish;
 
-pub fn explain(wish: Wish) -> Result<Plan<Step>, Error> {
+pub fn explain(spec: RunSpec) -> Result<Plan<Step>, Error> {
     let facts = WindowsFacts::usual()
         .map_err(|why| Error::Input { what: "usual facts".to_owned(), why: why.to_owned() })?;
-    Ok(plan(&request(wish)?, &facts))
+    Ok(plan(&request(spec)?, &facts))
 }
 
-/// What a wish comes to where every grant is a directory that exists.
-pub(super) fn request(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home, .. } = wish;
+/// What a spec comes to where every grant is a directory that exists.
+pub(super) fn request(spec: RunSpec) -> Result<Request, Error> {
+    let RunSpec { policy, command, cwd, home, .. } = spec;
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let places = |paths: &[Sourced<PathBuf>]| -> Vec<Place> {
         let place = |path: &Sourced<PathBuf>| Place {

@@ -16,7 +16,7 @@ use crate::windows::confinement::Confinement;
 use crate::windows::relay_main;
 use crate::windows::relay_process::Relay;
 use mcp_net::broker::Inside;
-use mcp_net::junction::{Door, Over};
+use mcp_net::mux_endpoint::{Door, Over};
 
 /// How long a connection on this machine may take.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,10 +1,10 @@
 //! Finds what is protected inside writable directories: once before a run, to be left read-only, and once after
 //! it, to remove what is new. The rules are those of the other systems: a git directory is known by what is in
 //! it, and what a `.git` file, git's settings or a link lead to is protected too, where it lies
-//! in a writable directory. No link or junction is followed on the way.
+//! in a writable directory. No link or mux endpoint is followed on the way.
 //!
 //! Leaves open: the time until the end, a launcher that is killed before, and another run that swaps a directory
-//! for a junction between the look at the way and the removal.
+//! for a mux endpoint between the look at the way and the removal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileType};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use mcp_policy::windows_path::Spelling;
 use mcp_policy::{Origin, Sourced, WindowsPath};
 
+use crate::core::run_spec::RunSpec;
 use crate::error::Error;
 use crate::identity::{self, Level};
 use crate::request::{HOME, Home, Place, PlaceKind, Request};
@@ -13,10 +14,9 @@ use crate::variables;
 use crate::windows::denials::Denials;
 use crate::windows::locate::{self, Located};
 use crate::windows::{protect, secrets, stdio};
-use crate::wish::Wish;
 
-pub fn resolve(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home, programs, identity } = wish;
+pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
+    let RunSpec { policy, command, cwd, home, programs, identity } = spec;
     let current = std::env::current_dir()
         .map_err(|source| Error::Io { doing: "find the current directory".to_owned(), source })?;
     let mut read = grants(&policy.filesystem.read, "read")?;

@@ -2,7 +2,7 @@
 
 use mcp_policy::{Bytes, Duration};
 use mcp_sandbox::macos::{self, Act, MacFacts, Stage, Step};
-use mcp_sandbox::{Caller, Control, Fact, Home, Intent, Plan, Request, Stdio, Wish};
+use mcp_sandbox::{Caller, Control, Fact, Home, Intent, Plan, Request, RunSpec, Stdio};
 
 use crate::support::{PROJECT, plan, policy, profile, request};
 
@@ -184,7 +184,7 @@ fn a_terminal_is_a_parameter_that_the_launcher_fills_in() {
 
 #[test]
 fn a_plan_can_be_made_without_a_mac() {
-    let wish = Wish {
+    let spec = RunSpec {
         policy: policy(|f| f.read("/tmp/x").deny("**/.env")),
         command: vec!["server".into()],
         cwd: None,
@@ -192,7 +192,7 @@ fn a_plan_can_be_made_without_a_mac() {
         programs: Vec::new(),
         identity: mcp_sandbox::Identity::Nobody,
     };
-    let plan = macos::explain(wish).unwrap();
+    let plan = macos::explain(spec).unwrap();
     let mac = crate::support::Mac::under(profile(&plan));
     assert!(mac.reads("/private/tmp/x/y") && !mac.reads("/private/tmp/x/.env"));
     let json = serde_json::to_string(&plan).unwrap();

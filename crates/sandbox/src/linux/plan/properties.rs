@@ -256,8 +256,8 @@ proptest! {
                 let mut of_step = answers.iter().filter(|(step, _)| *step == index).peekable();
                 let is_lacking = of_step.peek().is_none();
                 let is_less = of_step.any(|(_, answer)| matches!(answer, Answer::Less(_)));
-                let claim = status.is_enforced() && (is_lacking || is_less);
-                prop_assert!(!claim, "{control} without {}", planned.step);
+                let reservation = status.is_enforced() && (is_lacking || is_less);
+                prop_assert!(!reservation, "{control} without {}", planned.step);
             }
         }
     }

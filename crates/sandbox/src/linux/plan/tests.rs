@@ -213,7 +213,7 @@ fn the_plan_without_namespaces() {
         names(&plan),
         [
             "watch memory of the whole tree, limit 512 MiB",
-            "start a deputy as the caller",
+            "start a syscall proxy as the caller",
             "collect the orphans of the tree",
             "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
             "hide the init process",

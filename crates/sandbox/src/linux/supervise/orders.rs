@@ -9,7 +9,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::{LAST_RESORT_PLAIN, Supervisor};
 use crate::linux::channel::ToInit;
 use crate::linux::sys::{self, Arrived};
-use crate::linux::watch::{Found, Tree};
+use crate::linux::watch::{Tree, TreeMemory};
 use crate::report::Ending;
 use crate::termination::Due;
 use crate::unix::terminal::UserTerminal;
@@ -134,8 +134,8 @@ impl Supervisor<'_> {
             return;
         };
         match watch.look() {
-            Found::Within { look_again } => self.look_at = Some(now + look_again),
-            Found::Over => {
+            TreeMemory::Within { look_again } => self.look_at = Some(now + look_again),
+            TreeMemory::Over => {
                 self.look_at = None;
                 self.end(Ending::MemoryLimit);
                 self.kill();

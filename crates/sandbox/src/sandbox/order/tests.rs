@@ -14,7 +14,7 @@ fn policy(toml: &str, kind: LayerKind) -> Policy {
 
 fn received(policy: Policy) -> Received {
     Received {
-        wish: Wish {
+        spec: RunSpec {
             policy,
             command: vec!["true".into()],
             cwd: None,
@@ -70,10 +70,10 @@ C = "cmd:pass"
 fn every_part_of_a_policy_arrives() {
     for kind in [LayerKind::UserConfig, LayerKind::PolicyFile, LayerKind::Manifest] {
         let policy = policy(EVERYTHING, kind);
-        assert_eq!(sent(received(policy.clone())).wish.policy, policy, "{kind:?}");
+        assert_eq!(sent(received(policy.clone())).spec.policy, policy, "{kind:?}");
     }
     let host = policy("network = 'host'", LayerKind::PolicyFile);
-    assert_eq!(sent(received(host.clone())).wish.policy, host);
+    assert_eq!(sent(received(host.clone())).spec.policy, host);
 }
 
 #[test]
@@ -108,13 +108,13 @@ proptest! {
     ) {
         use std::os::unix::ffi::OsStringExt;
         let mut before = received(policy("", LayerKind::PolicyFile));
-        before.wish.command = words.iter().cloned().map(OsString::from_vec).collect();
-        before.wish.cwd = words.first().cloned().map(|w| OsString::from_vec(w).into());
-        before.wish.home = words.last().cloned().map(|w| OsString::from_vec(w).into());
+        before.spec.command = words.iter().cloned().map(OsString::from_vec).collect();
+        before.spec.cwd = words.first().cloned().map(|w| OsString::from_vec(w).into());
+        before.spec.home = words.last().cloned().map(|w| OsString::from_vec(w).into());
         before.secrets = vec![("T".into(), Secret::new(OsString::from_vec(secret)))];
-        let (wish, secrets) = (before.wish.clone(), before.secrets.clone());
+        let (spec, secrets) = (before.spec.clone(), before.secrets.clone());
         let after = sent(before);
-        prop_assert_eq!(after.wish, wish);
+        prop_assert_eq!(after.spec, spec);
         prop_assert_eq!(after.secrets, secrets);
     }
 }

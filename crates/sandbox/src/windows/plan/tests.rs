@@ -2,9 +2,9 @@ use mcp_policy::{Defaults, Layer, LayerKind, LayerSource, Policy};
 use proptest::prelude::*;
 
 use super::*;
+use crate::core::run_spec::{Identity, RunSpec};
 use crate::request::{Denied, DeniedKind, Guarded, Protected};
 use crate::windows::explain_offline;
-use crate::wish::{Identity, Wish};
 
 fn request(text: &str) -> Request {
     let source = LayerSource {
@@ -15,7 +15,7 @@ fn request(text: &str) -> Request {
     };
     let policy =
         Policy::merge(&[Layer::from_toml(text, source).unwrap()], Defaults::run()).unwrap();
-    explain_offline::request(Wish {
+    explain_offline::request(RunSpec {
         policy,
         command: vec!["node".into()],
         cwd: None,
