@@ -1,5 +1,6 @@
 //! `cargo xtask`: chores of this workspace that are more than one cargo command.
 
+mod dist;
 mod launcher;
 mod modules;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -28,6 +29,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Verb {
     Modules(modules::Args),
+    Dist(dist::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Order(order::Args),
     Servers(servers::Args),
@@ -38,6 +40,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
         Verb::Modules(args) => modules::run(&args),
+        Verb::Dist(args) => dist::run(&args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Order(args) => order::run(&args),
         Verb::Servers(args) => servers::run(&args),

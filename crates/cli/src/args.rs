@@ -13,7 +13,10 @@ use mcp_policy::{
 
 pub mod exec;
 pub mod package;
+pub mod wire;
 mod words;
+
+pub use words::is_package;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -59,6 +62,8 @@ pub enum Command {
     Check(Check),
     /// Print completions for a shell, or write man pages
     Completions(Completions),
+    #[command(flatten)]
+    Wire(wire::Clients),
     #[command(flatten)]
     Package(package::Package),
 }

@@ -59,6 +59,12 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{} {}", prefix(), shown(text));
 }
 
+/// Lines on stderr that are no message of ours but what a person is to look at.
+pub fn tell(lines: &str) {
+    use std::io::Write;
+    let _ = write!(io::stderr(), "{}", shown(lines));
+}
+
 /// A word from outside: a name of a file, a host or a package, an error that quotes one.
 pub fn plain(word: &str) -> String {
     text::word(word)

@@ -10,11 +10,11 @@ use std::process::exit;
 
 use crate::core::exit_code;
 use crate::error::Error;
+use crate::order::reply::Reply;
+use crate::order::{Order, Received};
 use crate::platform::{self, HelperLink};
 use crate::report::Report;
-use crate::sandbox::order::{Order, Received};
 use crate::sandbox::ready;
-use crate::sandbox::wire::Reply;
 use crate::session::{Events, Options, Scene, Session};
 
 const NOT_SET_UP: i32 = exit_code::NOT_SET_UP as i32;

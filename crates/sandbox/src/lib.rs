@@ -30,6 +30,7 @@ mod identity;
 #[cfg(any(target_os = "linux", test))]
 mod linux;
 pub mod macos;
+mod order;
 pub mod platform;
 mod protected;
 pub mod runs;

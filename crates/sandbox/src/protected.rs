@@ -15,7 +15,9 @@ use crate::request::{DeniedKind, Guarded, Place, Protected, Request};
 pub mod git;
 pub mod git_config;
 pub mod git_leads;
+mod inner_links;
 mod undone;
+pub mod user_settings;
 mod way;
 
 pub const GIT_LINK: &str = "git takes its settings from where it leads";

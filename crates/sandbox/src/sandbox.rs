@@ -10,18 +10,16 @@ use mcp_policy::{
 
 use crate::core::run_spec::{Identity, RunSpec};
 use crate::error::Error;
+use crate::order::{Order, Received};
 use crate::platform;
 use crate::report::Judged;
 use crate::request::Secret;
 
 mod limits;
-pub(crate) mod order;
 mod permissions;
 pub mod ready;
 mod running;
-pub(crate) mod wire;
 
-use order::{Order, Received};
 pub use running::{Outcome, Output, Running};
 
 /// A command and what it is allowed; like [`std::process::Command`], but the command sees

@@ -67,6 +67,8 @@ mod protected_deep;
 #[cfg(target_os = "linux")]
 mod protected_git;
 #[cfg(target_os = "linux")]
+mod protected_links;
+#[cfg(target_os = "linux")]
 mod protected_meanwhile;
 #[cfg(target_os = "linux")]
 mod races;

@@ -174,11 +174,18 @@ impl Evaluator<'_> {
         let decodes = any(&["b64decode", "atob(", "decode_base64", "unhexlify", "'base64'"]);
         let connects = any(&["socket", "fsockopen", "TCPSocket", "net.connect"]);
         let spawns = any(&["dup2(", "pty.spawn", "/bin/sh", "/bin/bash", "exec(\"sh", "exec('sh"]);
+        let runs = any(&["'bash'", "\"bash\"", "'sh'", "\"sh\"", "os.system(", "child_process"]);
+        let forks = any(&["fork(", "fork while", "fork;", "fork }"]);
+        let repeats = any(&["while", "for ", "iter(", "loop"]);
+        let all_rows =
+            any(&[".delete_all", ".destroy_all", "objects.all().delete()", "::truncate("]);
         let everything =
             any(&["dict(os.environ", "JSON.stringify(process.env)", "ENV.to_h", "%ENV"]);
         for (rule, found) in [
-            ("delete-everything", deletes && any(HOMES)),
-            ("download-to-shell", evaluates && fetches),
+            ("delete-everything", (deletes || text.contains("unlink glob")) && any(HOMES)),
+            ("download-to-shell", (evaluates || runs) && fetches),
+            ("fork-bomb", forks && repeats && !text.contains("wait")),
+            ("drop-database", all_rows),
             ("decoded-to-shell", evaluates && decodes),
             ("reverse-shell", connects && spawns),
             ("send-environment-argument", fetches && everything),

@@ -28,7 +28,7 @@ mod wrappers;
 
 use crate::context::Context;
 use crate::language::Shell;
-use crate::rules::{Invocation, Unsure, Words};
+use crate::rules::{Group, Invocation, Unsure, Words};
 use crate::shell::ast::Span;
 use crate::shell::{Origin, parse};
 use crate::tri::Tri;
@@ -56,6 +56,8 @@ pub struct Evaluator<'c> {
     active: Vec<String>,
     heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
     prints: provenance::Prints,
+    /// The words of the command being called hold a key or a password of the environment.
+    holds_secret_variable: bool,
 }
 
 impl<'c> Evaluator<'c> {
@@ -68,6 +70,7 @@ impl<'c> Evaluator<'c> {
             active: Vec::new(),
             heredocs: std::rc::Rc::from([]),
             prints: provenance::Prints::default(),
+            holds_secret_variable: false,
         }
     }
 
@@ -163,12 +166,18 @@ impl<'c> Evaluator<'c> {
         });
     }
 
-    /// Drops findings that came after the first `known` and are no refusals.
-    pub(crate) fn keep_refusals(&mut self, known: usize) {
+    /// Drops findings that came after the first `known` and are neither refusals nor about destruction.
+    pub(crate) fn keep_destruction(&mut self, known: usize) {
+        let rules = &self.context.rules;
+        let destroys = |finding: &Finding| {
+            let rule = rules.get(&finding.rule);
+            finding.decision > Decision::Unknown
+                && rule.is_some_and(|rule| rule.group == Group::Catastrophic)
+        };
         let mut number = 0;
         self.findings.retain(|finding| {
             number += 1;
-            number <= known || finding.decision == Decision::Refuse
+            number <= known || finding.decision == Decision::Refuse || destroys(finding)
         });
     }
 

@@ -24,6 +24,8 @@ const CLIENTS: &[&str] = &[
     "wrangler",
     "snowsql",
     "bq",
+    "redis-cli",
+    "valkey-cli",
     "sqlplus",
     "isql",
     "cypher-shell",
@@ -69,6 +71,10 @@ impl Evaluator<'_> {
 fn destroys(text: &str) -> bool {
     let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     let text = text[..end.unwrap_or_default()].to_lowercase();
+    let redis = |word: &str| matches!(word, "flushall" | "flushdb");
+    if text.split_whitespace().any(redis) {
+        return true;
+    }
     let mongo = ["dropdatabase(", ".drop()", "deletemany({})", "remove({})", ".dropcollection("];
     mongo.iter().any(|call| text.contains(call)) || text.split(';').any(statement_destroys)
 }

@@ -1,4 +1,4 @@
-//! What a caller asks for, before the host was looked at.
+//! What a caller asks for, before anything was looked up on the host.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

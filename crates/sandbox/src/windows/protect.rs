@@ -18,8 +18,9 @@ use crate::error::Error;
 use crate::file_id;
 use crate::file_names::real;
 use crate::protected::git_leads::{
-    self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable, UserSettings,
+    self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable,
 };
+use crate::protected::user_settings::UserSettings;
 use crate::protected::{self, GIT_LINK, GIT_PLACE, UNREAD, Undoings, is_harmless, is_named_git};
 use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
 
@@ -333,13 +334,17 @@ impl Search {
         user: &UserSettings,
     ) -> Leads {
         let repositories = &self.repositories;
-        let (git_links, links) = (Vec::new(), Vec::new());
-        let mut found = Found { repositories, git_links, links, roots, allowed, believe };
+        let (git_links, links, directories) = (Vec::new(), Vec::new(), Vec::new());
+        let mut found =
+            Found { repositories, git_links, links, directories, roots, allowed, believe };
         for (path, (kind, guarded, why)) in &self.found {
             match kind {
                 _ if *guarded == Guarded::InPlace => {}
                 _ if *why == GIT_LINK && is_named_git(path) => found.git_links.push(path.clone()),
                 DeniedKind::Link if *why != ON_THE_WAY => found.links.push((path.clone(), *why)),
+                DeniedKind::Directory if *why != UNREAD => {
+                    found.directories.push((path.clone(), *why));
+                }
                 _ => {}
             }
         }

@@ -29,7 +29,7 @@ const LONGEST: usize = 3000;
 
 /// What is done about what is found.
 pub enum Mode<'a, 'r> {
-    /// Before a run: it is noted. Modes are the owner's wish: what cannot be listed is protected as a whole.
+    /// Before a run: it is noted. Modes are the owner's spec: what cannot be listed is protected as a whole.
     Find,
     /// After a run: what is new is removed where it is found. Modes may be a hiding place: directories are opened
     /// for the search, and closed again.

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::report::Judged;
 use crate::request::Secret;
 
+pub mod reply;
 mod said;
 
 use said::{Reference, Said};
