@@ -65,8 +65,8 @@ impl Error {
     /// Both digests are shown: one of them is what somebody trusted.
     pub fn digest(
         what: impl fmt::Display,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
+        expected: &dyn fmt::Display,
+        found: &dyn fmt::Display,
     ) -> Error {
         Error::new(
             Kind::Untrusted,

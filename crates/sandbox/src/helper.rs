@@ -8,12 +8,12 @@
 
 use std::process::exit;
 
+use crate::core::error::Error;
 use crate::core::exit_code;
-use crate::error::Error;
+use crate::core::report::Report;
 use crate::order::reply::Reply;
 use crate::order::{Order, Received};
 use crate::platform::{self, HelperLink};
-use crate::report::Report;
 use crate::sandbox::ready;
 use crate::session::{Events, Options, Scene, Session};
 

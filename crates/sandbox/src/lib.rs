@@ -65,9 +65,3 @@ pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
 #[doc(hidden)]
 pub use protected::git_config;
 pub use sandbox::{Outcome, Output, Running, Sandbox};
-
-// The old paths, while branches that use them are merged.
-use crate::core::{
-    control, error, glob_set, host, notices, plan, report, request, termination, variables,
-};
-use host_files::{id as file_id, names as file_names};

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use mcp_policy::Policy;
 
 pub use crate::core::check::Check;
+use crate::core::error::Error;
+use crate::core::notices::Notices;
+use crate::core::plan::Plan;
+use crate::core::report::Report;
+use crate::core::request::{Request, Unshown};
 use crate::core::run_record::Record;
 use crate::core::run_spec::RunSpec;
-use crate::error::Error;
-use crate::notices::Notices;
-use crate::plan::Plan;
-use crate::report::Report;
-use crate::request::{Request, Unshown};
 #[cfg(unix)]
 use crate::unix::writable::Writable;
 

@@ -8,12 +8,12 @@ use mcp_policy::{
     Defaults, EnvName, Fallback, Layer, LayerBuilder, LayerKind, LayerLimits, Policy, Tools,
 };
 
+use crate::core::error::Error;
+use crate::core::report::Judged;
+use crate::core::request::Secret;
 use crate::core::run_spec::{Identity, RunSpec};
-use crate::error::Error;
 use crate::order::{Order, Received};
 use crate::platform;
-use crate::report::Judged;
-use crate::request::Secret;
 
 mod limits;
 mod permissions;

@@ -16,6 +16,7 @@ use rustix::fs::Mode;
 use rustix::process;
 
 use self::exec_arguments::private_directories;
+use crate::core::request::Request;
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
 use crate::linux::failure::StepFailure;
 use crate::linux::mounts::{Root, Trees};
@@ -23,7 +24,6 @@ use crate::linux::open_files::Before;
 use crate::linux::sandbox_sockets::SocketFactory;
 use crate::linux::step::{Plan, Stage, Step};
 use crate::linux::{run_directory, sys};
-use crate::request::Request;
 use mcp_seccomp::Instruction;
 
 /// What the launcher made before init existed.

@@ -5,9 +5,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use crate::core::check::Check;
+use crate::core::error::{Error, SetupFailure};
 use crate::core::exit_code;
+use crate::core::notices::Notices;
+use crate::core::report::{Answer, Ending, Evidence, Report, Usage};
+use crate::core::request::{Request, Stdio};
 use crate::core::rlimit::Resource;
-use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
 use crate::linux::attempts::Attempts;
 use crate::linux::cgroup::bounds;
@@ -28,10 +31,7 @@ use crate::linux::syscall_proxy::{Mandate, SyscallProxy};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::watch::Tree;
 use crate::linux::{open_files, runs, sandbox_sockets, stdio, sys, terminal};
-use crate::notices::Notices;
 use crate::protected::Undoings;
-use crate::report::{Answer, Ending, Evidence, Report, Usage};
-use crate::request::{Request, Stdio};
 use crate::unix::protect::undo::{Seen, undo};
 use crate::unix::terminal::standard;
 

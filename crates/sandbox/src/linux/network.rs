@@ -10,8 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::core::error::Error;
 use crate::core::host::Ids;
-use crate::error::Error;
+use crate::core::notices::Notices;
+use crate::core::report::Answer;
+use crate::core::request::Request;
 use crate::linux::connect_proxy::ConnectProxy;
 use crate::linux::inside::RESOLVER;
 use crate::linux::plan::network;
@@ -21,9 +24,6 @@ use crate::linux::sandbox_sockets::Orders;
 use crate::linux::seccomp_notify::SeccompNotify;
 use crate::linux::step::{Plan, Step};
 use crate::linux::{open_files, own_networks};
-use crate::notices::Notices;
-use crate::report::Answer;
-use crate::request::Request;
 use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{
     Broker, Callers, Handle, Inside, Journal, Meter, NameServers, NetworkUse, NoInside, Setup, Tell,

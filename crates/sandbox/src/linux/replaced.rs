@@ -21,13 +21,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::CWD;
 
-use crate::file_id::{self, FileId};
+use crate::core::request::{Guarded, Protected, Request};
+use crate::host_files::id::{self as file_id, FileId};
 use crate::linux::attempts::Attempts;
 use crate::linux::closer::{self, Closed};
 use crate::linux::deny::{Mount, seen_at};
 use crate::linux::step::Plan;
 use crate::linux::sweeper::Sweeper;
-use crate::request::{Guarded, Protected, Request};
 use crate::unix::protect::undo::Seen;
 
 /// How often is looked where nothing tells.

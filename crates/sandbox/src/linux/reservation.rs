@@ -5,12 +5,12 @@ use std::io::Read;
 
 use rustix::process::getuid;
 
+use crate::core::request::Request;
 use crate::core::run_record::RunId;
 use crate::linux::cgroup::held::Held;
 use crate::linux::cgroup::{disks, limits, place};
 use crate::linux::facts::{CgroupFacts, HeldCgroup, LinuxFacts};
 use crate::linux::sys;
-use crate::request::Request;
 
 /// Given back when it is dropped, or by the run that it was made for.
 pub struct Reservation {

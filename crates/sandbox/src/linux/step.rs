@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::core::host::Ids;
 use crate::core::plan::{self, Describe};
+use crate::core::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
 use crate::core::rlimit::Resource;
 use crate::linux::facts::CgroupMeans;
 use crate::linux::landlock::{Ports, Rule};
 use crate::linux::sandbox_socket::SandboxSocket;
-use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
 use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 
 pub type Plan = plan::Plan<Step>;

@@ -11,6 +11,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, pidfd_send_signal};
 
+use crate::core::report::{Ending, Evidence, Usage};
+use crate::core::request::Stdio;
+use crate::core::termination::Termination;
 use crate::linux::cgroup::held::Held as HeldCgroup;
 use crate::linux::channel::{Channel, Failed, ToLauncher};
 use crate::linux::failure::LaunchFailure;
@@ -23,9 +26,6 @@ use crate::linux::syscall_proxy::SyscallProxy;
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{MemoryWatch, Tree};
-use crate::report::{Ending, Evidence, Usage};
-use crate::request::Stdio;
-use crate::termination::Termination;
 use crate::unix::protect::undo::Seen;
 use mcp_net::broker::NetworkUse;
 

@@ -21,12 +21,12 @@ use mcp_policy::{Origin, Sourced};
 use rustix::fs::{Access, CWD, FileType, access, lstat};
 use rustix::io::Errno;
 
-use crate::error::Error;
-use crate::glob_set::{GlobSet, Position};
-use crate::request::{Denied, DeniedKind, Place, PlaceKind};
+use crate::core::error::Error;
+use crate::core::glob_set::{GlobSet, Position};
+use crate::core::request::{Denied, DeniedKind, Place, PlaceKind};
+use crate::host_files::walk::walk;
 use crate::unix::glob::{self, Glob};
 use crate::unix::listing::{self, Lister};
-use crate::unix::walk::walk;
 
 /// Each is a mount inside; a rule that matches more of them means a directory.
 const MOST: usize = 4096;

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::core::error::Error;
 
 pub struct Located {
     pub program: PathBuf,

@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use mcp_policy::protect::{Spot, is_of_others, reason, reason_in};
 use mcp_policy::{Policy, Protect};
 
-use crate::error::Error;
-use crate::file_id;
-use crate::file_names::real;
+use crate::core::error::Error;
+use crate::core::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
+use crate::host_files::id as file_id;
+use crate::host_files::names::real;
 use crate::protected::git_leads::{
     self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable,
 };
 use crate::protected::user_settings::UserSettings;
 use crate::protected::{self, GIT_LINK, GIT_PLACE, UNREAD, Undoings, is_harmless, is_named_git};
-use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
 
 /// What a policy protects in the places that it gives for writing.
 pub fn find(

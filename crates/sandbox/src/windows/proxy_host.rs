@@ -11,11 +11,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use mcp_policy::Sourced;
 
-use crate::error::Error;
-use crate::notices::Notices;
-use crate::plan::Plan;
-use crate::report::{Answer, Evidence};
-use crate::request::Request;
+use crate::core::error::Error;
+use crate::core::notices::Notices;
+use crate::core::plan::Plan;
+use crate::core::report::{Answer, Evidence};
+use crate::core::request::Request;
 use crate::windows::confinement::Confinement;
 use crate::windows::failure::{RunError, at_step};
 use crate::windows::listen_relay::{self, ListenRelay, ListenTargets};

@@ -12,9 +12,9 @@ use rustix::mount::{MoveMountFlags, move_mount};
 
 use super::classic::Devices;
 use super::{Root, clone_tree, confirm_read_only};
+use crate::core::request::DeniedKind;
 use crate::linux::step::{Access, Mask};
 use crate::linux::sys;
-use crate::request::DeniedKind;
 
 /// What masks are copies of, in the root's own file system, until all are in place.
 const NO_FILE: &str = ".mcp-no-file";

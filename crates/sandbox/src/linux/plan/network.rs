@@ -11,12 +11,12 @@ use mcp_policy::{Host, NetRule, NetworkMode, Ports, Protocol, Sourced};
 
 use super::{filter_arch, proxied};
 use crate::core::host::Fact;
+use crate::core::plan::Intent;
+use crate::core::request::Request;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::inside::RESOLVER;
 use crate::linux::sandbox_socket::{Refused, SandboxSocket};
 use crate::linux::step::Step;
-use crate::plan::Intent;
-use crate::request::Request;
 use mcp_net::pool::{V4_RANGE, V6_RANGE};
 use mcp_seccomp::Connects;
 

@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{NetworkMode, Subprocess};
 
 use super::{Counted, Steps, filter, filter_arch, limits, proxied, rlimits, watches};
-use crate::control::Control;
+use crate::core::control::Control;
 use crate::core::host::{Fact, Ids};
+use crate::core::plan::Intent;
+use crate::core::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
 use crate::core::rlimit::Resource;
 use crate::linux::cgroup;
 use crate::linux::facts::{EntryKind, LinuxFacts};
 use crate::linux::landlock::{Allowed, Ports, Rule};
 use crate::linux::step::Step;
-use crate::plan::Intent;
-use crate::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
 use mcp_seccomp::{Ground, Sockets, SyscallProxy};
 
 /// Pieces of the system that a private root has texts of its own for.

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::*;
+use crate::core::report::{Answer, Ending, Evidence, Report, Status, Usage};
+use crate::core::request::{HOME, Home, Place};
 use crate::linux::landlock::Allowed;
 use crate::linux::plan::arbitrary;
 use crate::linux::step::{Access, Stage};
-use crate::report::{Answer, Ending, Evidence, Report, Status, Usage};
-use crate::request::{HOME, Home, Place};
 
 /// What stands at a path inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

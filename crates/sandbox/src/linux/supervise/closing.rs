@@ -4,9 +4,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::Supervisor;
+use crate::core::report::Ending;
 use crate::linux::channel::{ToInit, ToLauncher};
 use crate::linux::replaced::Sighting;
-use crate::report::Ending;
 
 /// How long something protected may be away before it is taken for gone.
 const RETURN: Duration = Duration::from_millis(100);

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::{LAST_RESORT_PLAIN, Supervisor};
+use crate::core::report::Ending;
+use crate::core::termination::Due;
 use crate::linux::channel::ToInit;
 use crate::linux::sys::{self, Arrived};
 use crate::linux::watch::{Tree, TreeMemory};
-use crate::report::Ending;
-use crate::termination::Due;
 use crate::unix::terminal::UserTerminal;
 
 /// How long init may take to kill and collect the tree before it is killed with it.

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
 
 use super::errno;
+use crate::core::request::PlaceKind;
 use crate::linux::landlock::{Allowed, Rule, enforce};
-use crate::request::PlaceKind;
 
 pub struct Places(Vec<Place>);
 
