@@ -83,7 +83,8 @@ pub enum Command {
 Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an
 address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private
 addresses have to be named. TLS to a name must ask for that name, and on port 443 a client must begin
-with TLS; with ,tls=off it may say and ask for anything.
+with TLS; with ,tls=off it may say and ask for anything. Addresses, and localhost, which means 127.0.0.1
+and ::1 of this machine, have no name that could be checked.
 
 Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set
 up; 126 not executable; 127 not found; 2 usage.")]

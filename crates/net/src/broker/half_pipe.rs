@@ -215,7 +215,8 @@ impl HalfPipe {
             let sent = would_block(to.write(&scratch[..count]))?.unwrap_or(0);
             from.read_exact(&mut scratch[..sent])?;
             self.bytes += sent as u64;
-            if sent < count {
+            // One that took a part is tried again: on Windows only one that takes nothing tells of room.
+            if sent == 0 {
                 self.waits_for_room = true;
                 return Ok(Turn::Waits);
             }
