@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_sandbox::net::hello::{Progress, Reader};
+use mcp_net::hello::{Progress, Reader};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((cut, bytes)) = bytes.split_first() else { return };
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
         last = reader.feed(piece);
     }
     assert_eq!(whole, last);
-    let is_ssl2 = matches!(bytes, [0x80.., _, 1, ..]);
+    let is_ssl2 = matches!(bytes, [0x80..=0xff, _, 1, ..]);
     if is_ssl2 || matches!(bytes, [20..=24, ..]) {
         assert_ne!(whole, Progress::NotTls);
     }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_sandbox::net::mux::{Frames, MOST, Mux, Side, WINDOW};
+use mcp_net::mux::{Frames, MOST, Mux, Side, WINDOW};
 
 fn heard(side: Side, bytes: &[u8], cut: usize) -> Vec<String> {
     let (mut frames, mut mux) = (Frames::default(), Mux::new(side));

@@ -2,6 +2,7 @@
 
 mod dist;
 mod launcher;
+mod modules;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod order;
 mod servers;
@@ -27,6 +28,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
+    Modules(modules::Args),
     Dist(dist::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Order(order::Args),
@@ -37,6 +39,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
+        Verb::Modules(args) => modules::run(&args),
         Verb::Dist(args) => dist::run(&args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Order(args) => order::run(&args),

@@ -5,12 +5,19 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mcp_policy::{Bytes, Cores, Duration, EnvName, EnvPattern, NetRule, Rate, ValueError, text};
+use mcp_policy::{
+    Bytes, Cores, Duration, EnvName, EnvPattern, Fallback, NetRule, Rate, ValueError, text,
+};
 
 pub mod exec;
 pub mod package;
+mod verbs;
+pub mod wire;
 mod words;
+
+pub use words::is_package;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -56,6 +63,8 @@ pub enum Command {
     Check(Check),
     /// Print completions for a shell, or write man pages
     Completions(Completions),
+    #[command(flatten)]
+    Wire(wire::Clients),
     #[command(flatten)]
     Package(package::Package),
 }
@@ -104,21 +113,24 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Starting {
     /// What to do when a boundary cannot be enforced here (deny)
-    #[arg(long, value_enum, help_heading = "Run")]
+    #[arg(long, value_name = "FALLBACK", value_parser = fallback(), help_heading = "Run")]
     pub fallback: Option<Fallback>,
     /// Refuse to start when anything, limits included, is less than asked for
     #[arg(long, help_heading = "Run")]
     pub strict: bool,
-    /// Print the plan and stop
+    /// Say what the command could read, write, reach and see, and stop
     #[arg(long, conflicts_with = "report", help_heading = "Output")]
     pub explain: bool,
+    /// With --explain: every step of the plan as well
+    #[arg(long, requires = "explain", help_heading = "Output")]
+    pub steps: bool,
     /// With --explain: the plan of another system, for paths taken as they are written
     #[arg(long, value_enum, value_name = "SYSTEM", requires = "explain", help_heading = "Output")]
     pub platform: Option<Platform>,
-    /// With --explain: as JSON
-    #[arg(long, requires = "explain", help_heading = "Output")]
+    /// With --explain, and of `mcp exec`: as JSON
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write what was enforced and used to FILE, as JSON
+    /// Write what was enforced and used to FILE, as JSON; `-` is standard error, for standard output is the server's
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
     /// Nothing of our own on stderr but errors
@@ -126,12 +138,6 @@ pub struct Starting {
     pub quiet: bool,
     #[command(flatten)]
     pub log: Logging,
-}
-
-impl Starting {
-    pub fn fallback(&self) -> Fallback {
-        self.fallback.unwrap_or(Fallback::Deny)
-    }
 }
 
 #[derive(Debug, Args)]
@@ -383,16 +389,6 @@ pub enum ShellFlag {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Fallback {
-    /// Do not start
-    Deny,
-    /// Ask on the terminal
-    Prompt,
-    /// Start with a warning
-    Warn,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Platform {
     /// The Seatbelt profile that a Mac would enforce
     Macos,
@@ -406,6 +402,22 @@ pub enum NetworkFlag {
     Host,
     /// Only what is allowed (the default)
     Isolated,
+}
+
+/// The words of a config file, each with its help.
+fn fallback() -> impl TypedValueParser<Value = Fallback> {
+    let help = |fallback| match fallback {
+        Fallback::Prompt => "Ask on the terminal",
+        Fallback::Warn => "Start with a warning",
+        _ => "Do not start",
+    };
+    // One word each: the config has a longer one for `warn` as well.
+    let words = &Fallback::WORDS[..3];
+    let values = words.iter().map(|(word, value)| PossibleValue::new(*word).help(help(*value)));
+    PossibleValuesParser::new(values).map(|said| {
+        let known = Fallback::WORDS.iter().find(|(word, _)| *word == said);
+        known.map_or(Fallback::Deny, |(_, value)| *value)
+    })
 }
 
 /// A limit that the word `none` takes away.
@@ -445,6 +457,10 @@ pub fn command_line() -> Cli {
 
 /// As clap does, but for words that a terminal would obey.
 fn refuse(error: &clap::Error) -> ! {
+    if let Some(told) = verbs::instead(error) {
+        crate::render::say(&text::lines(&told));
+        std::process::exit(2);
+    }
     let is_unseen = |word: OsString| word.to_string_lossy().chars().any(text::is_unseen);
     if !error.use_stderr() || !std::env::args_os().any(is_unseen) {
         error.exit();
@@ -462,6 +478,12 @@ fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
         *words = words::with_separator(&verb, words);
     }
     T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
+}
+
+/// The words of `mcp exec` with `--` where its command begins: to be started once more with other options.
+pub fn words_of_exec() -> Vec<OsString> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    words::with_separator(&exec::Exec::augment_args(clap::Command::new("mcp")), &words)
 }
 
 /// The value with a caret under what is wrong with it.
@@ -496,6 +518,9 @@ fn millicores(text: &str) -> Result<Limit<Cores>, String> {
 fn variable(text: &str) -> Result<Variable, String> {
     match text.split_once('=') {
         Some((name, value)) => Ok(Variable::Set(parse(name)?, value.to_owned())),
+        None if text.contains(char::is_whitespace) => {
+            Err("a name has no blanks; give --env once for each variable: -e A -e B".to_owned())
+        }
         None => Ok(Variable::Pass(parse(text)?)),
     }
 }

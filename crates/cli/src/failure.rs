@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mcp_sandbox::exit_code;
+
 use crate::render;
 
 #[derive(Debug)]
@@ -26,6 +28,10 @@ pub enum Failure {
         why: String,
     },
     Usage(String),
+    /// There is no such program: exit 127, as a shell answers.
+    NotFound(String),
+    /// A file of an MCP client was left alone: exit 1.
+    Client(String),
     /// A sandbox that was named does not run: exit 1.
     NoSuchRun(String),
 }
@@ -33,13 +39,16 @@ pub enum Failure {
 impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Policy(_) | Failure::Usage(_) | Failure::Input { .. } => 2,
+            Failure::Policy(_) | Failure::Usage(_) | Failure::Input { .. } => exit_code::USAGE,
             Failure::Sandbox(error) => error.exit_code(),
-            Failure::Package(error) if error.kind() == mcp_package::Kind::Usage => 2,
-            Failure::Package(_) => 125,
-            Failure::Refused(_) | Failure::File { .. } => 125,
-            Failure::Guarded(_) => 126,
-            Failure::NoSuchRun(_) => 1,
+            Failure::Package(error) if error.kind() == mcp_package::Kind::Usage => exit_code::USAGE,
+            Failure::Package(_) | Failure::Refused(_) | Failure::File { .. } => {
+                exit_code::NOT_SET_UP
+            }
+            Failure::Guarded(_) => exit_code::NOT_EXECUTABLE,
+            Failure::NoSuchRun(_) => exit_code::NO_SUCH_RUN,
+            Failure::Client(_) => 1,
+            Failure::NotFound(_) => 127,
         }
     }
 
@@ -55,6 +64,8 @@ impl Failure {
             Failure::File { .. } => "file",
             Failure::Input { .. } => "input",
             Failure::Usage(_) => "usage",
+            Failure::Client(_) => "client",
+            Failure::NotFound(_) => "not_found",
         }
     }
 
@@ -82,7 +93,9 @@ impl fmt::Display for Failure {
             Failure::Refused(why) | Failure::Guarded(why) | Failure::NoSuchRun(why) => {
                 f.write_str(&render::printable(why))
             }
-            Failure::Usage(why) => f.write_str(&render::plain(why)),
+            Failure::Usage(why) | Failure::Client(why) | Failure::NotFound(why) => {
+                f.write_str(&render::plain(why))
+            }
             Failure::File { path, why } | Failure::Input { path, why } => {
                 write!(f, "{}: {}", render::path(path), render::printable(why))
             }

@@ -7,6 +7,7 @@ mod commands;
 mod failure;
 mod layers;
 mod package_runner;
+mod packages;
 mod paths;
 mod progress;
 mod render;
@@ -38,6 +39,7 @@ fn run() -> u8 {
         args::Command::Policy(policy) => commands::policy::run(policy),
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Completions(completions) => commands::completions::run(&completions),
+        args::Command::Wire(verb) => commands::wire::run(verb),
         args::Command::Package(verb) => commands::package::run(verb),
     };
     match outcome {

@@ -30,6 +30,11 @@ pub fn store() -> Option<PathBuf> {
     Some(written("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("store"))
 }
 
+/// What `mcp wire` changed, and the files as they were.
+pub fn wire() -> Option<PathBuf> {
+    Some(written("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("wire"))
+}
+
 /// Credentials for registries.
 pub fn credentials() -> Option<PathBuf> {
     Some(written("XDG_CONFIG_HOME", ".config", "APPDATA")?.join("credentials.json"))

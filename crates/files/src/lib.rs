@@ -15,7 +15,9 @@ use std::path::Path;
 /// Whether a symlink at the end of a path is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
+    /// Open what it leads to.
     Follow,
+    /// Refuse it.
     Refuse,
 }
 

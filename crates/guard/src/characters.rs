@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use mcp_policy::text::is_invisible;
 
-use crate::context::Shell;
+use crate::language::Shell;
 
 /// Rules and the places they are about.
 pub fn suspicious(text: &str, shell: Shell) -> Vec<(&'static str, Range<usize>)> {

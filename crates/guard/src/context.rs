@@ -2,43 +2,17 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+use crate::language::{NetworkAccess, Strictness};
 use crate::rules::Rules;
 
-/// The language a text is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Shell {
-    /// POSIX shell, bash and near relatives.
-    Bash,
-    PowerShell,
-    Cmd,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NetworkAccess {
-    /// The policy gives no network: tools that need it are refused with a word why.
-    #[default]
-    None,
-    Given,
-}
-
-/// What stands behind the guard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Strictness {
-    /// Perhaps nothing: every rule counts.
-    #[default]
-    Strict,
-    /// A sandbox whose boundaries are whole. What it holds anyway (programs given as text,
-    /// background processes, tools aimed at the sandbox's own loopback) is allowed and noted.
-    Confined,
-}
-
+/// What the guard has to know beside the command.
 #[derive(Debug, Clone)]
 pub struct Context {
+    /// Whether the command has any network.
     pub network: NetworkAccess,
+    /// How much is refused that a sandbox holds anyway.
     pub strictness: Strictness,
+    /// The rules: the built-in ones, or those with your own.
     pub rules: Arc<Rules>,
 }
 

@@ -11,6 +11,7 @@ use crate::wildcard;
 
 use lists::{CREDENTIALS, HARMLESS, INJECTION, KEYS, Table, WORDS};
 
+/// Why a variable is not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Concern {
@@ -23,7 +24,9 @@ pub enum Concern {
 /// Why a variable is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Held {
+    /// Why it is not passed on.
     pub concern: Concern,
+    /// The same in words; never the value.
     pub reason: &'static str,
 }
 
@@ -67,6 +70,7 @@ fn speaks_of_secrets(name: &str) -> Option<Held> {
 /// An environment sorted.
 #[derive(Debug, Default)]
 pub struct Sanitized {
+    /// What is passed on.
     pub kept: Vec<(String, String)>,
     /// Names only: values are what must not be seen.
     pub held: Vec<(String, Held)>,

@@ -112,7 +112,21 @@ impl Place {
             (Base::Unknown, _) => suffix(&self.steps, wanted),
             (Base::Start { up: 0 }, Base::Start { up: 0 }) => steps(&self.steps, wanted),
             (a, b) if a == b && !matches!(a, Base::Start { .. }) => steps(&self.steps, wanted),
+            (Base::Root, Base::Home) if !wanted.names.is_empty() => match self.below_a_home() {
+                Some(below) => steps(below, wanted),
+                None => Tri::No,
+            },
             _ => Tri::No,
+        }
+    }
+
+    /// What comes after `/home/ann`, `/Users/ann` or `/root`: a home by another spelling.
+    fn below_a_home(&self) -> Option<&[Step]> {
+        let named = |step: &Step, name: &str| matches!(step, Step::Known(own) if own == name);
+        match &self.steps[..] {
+            [first, rest @ ..] if named(first, "root") => Some(rest),
+            [first, _, rest @ ..] if named(first, "home") || named(first, "Users") => Some(rest),
+            _ => None,
         }
     }
 
@@ -195,6 +209,14 @@ fn one(step: &Step, name: &str) -> Tri {
         Step::Known(own) => wildcard::matches(name, own).into(),
         // Whatever it is.
         Step::Name | Step::Glob(_) if name == "*" => Tri::Yes,
+        // `id_*` and `id_r*` are all of `id_*`.
+        Step::Glob(glob)
+            if name.strip_suffix('*').is_some_and(|start| {
+                !start.is_empty() && !start.contains(['*', '?']) && glob.starts_with(start)
+            }) =>
+        {
+            Tri::Yes
+        }
         // A pattern of the shell against a plain name; two patterns may meet.
         Step::Glob(_) if name.contains(['*', '?']) => Tri::Maybe,
         Step::Glob(glob) => glob_matches(glob, name).into(),

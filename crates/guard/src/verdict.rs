@@ -10,18 +10,22 @@ use serde::Serialize;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
+    /// Nothing is known against it.
     Allow,
     /// Some of it could not be read. Not safe: what it means is the caller's policy.
     Unknown,
     /// A person should say.
     Ask,
+    /// It must not run.
     Refuse,
 }
 
 /// One reason, and the text it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
+    /// The name of the rule.
     pub rule: String,
+    /// What the rule says.
     pub decision: Decision,
     /// Bytes of the judged text, on character boundaries.
     pub span: Range<usize>,
@@ -31,8 +35,10 @@ pub struct Finding {
     pub human: String,
 }
 
+/// What the guard says about a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
+    /// The heaviest of what its rules say.
     pub decision: Decision,
     /// The heaviest first; among equals as they stand in the text. Those that allow are notes.
     pub findings: Vec<Finding>,

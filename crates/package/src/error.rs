@@ -4,8 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use crate::digest::Digest;
-
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,
@@ -65,7 +63,11 @@ impl Error {
     }
 
     /// Both digests are shown: one of them is what somebody trusted.
-    pub fn digest(what: impl fmt::Display, expected: &Digest, found: &Digest) -> Error {
+    pub fn digest(
+        what: impl fmt::Display,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Error {
         Error::new(
             Kind::Untrusted,
             format!(

@@ -9,6 +9,7 @@ mod error;
 pub mod install;
 pub mod manifest;
 mod pack;
+mod public_hosts;
 mod reference;
 pub mod registry;
 #[cfg(test)]

@@ -20,18 +20,22 @@ const EXAMPLE: &str = "\"64 MiB\"";
 pub struct Bytes(pub u64);
 
 impl Bytes {
+    /// `n` KiB.
     pub const fn kib(n: u64) -> Self {
         Self(n.saturating_mul(1 << 10))
     }
 
+    /// `n` MiB.
     pub const fn mib(n: u64) -> Self {
         Self(n.saturating_mul(1 << 20))
     }
 
+    /// `n` GiB.
     pub const fn gib(n: u64) -> Self {
         Self(n.saturating_mul(1 << 30))
     }
 
+    /// The number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }

@@ -18,10 +18,12 @@ pub struct Cores {
 }
 
 impl Cores {
+    /// A share in thousandths of a processor.
     pub const fn from_millicores(millicores: u32) -> Self {
         Self { millicores }
     }
 
+    /// The share in thousandths of a processor.
     pub const fn millicores(self) -> u32 {
         self.millicores
     }

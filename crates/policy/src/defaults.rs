@@ -6,8 +6,11 @@ use crate::{Bytes, Duration, EnvPattern, Origin, Protect};
 /// The lowest layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defaults {
+    /// Limits that hold without a word.
     pub limits: Limits,
+    /// Variables that are passed without a word.
     pub env_allow: Vec<EnvPattern>,
+    /// Whether settings that other programs act on are protected.
     pub protect: Protect,
 }
 

@@ -22,10 +22,12 @@ pub struct Duration {
 }
 
 impl Duration {
+    /// `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self { millis }
     }
 
+    /// `seconds` seconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Self { millis: seconds.saturating_mul(SECOND) }
     }
@@ -36,14 +38,17 @@ impl Duration {
         Self { millis: u64::try_from(millis).unwrap_or(u64::MAX) }
     }
 
+    /// The same as a [`std::time::Duration`].
     pub const fn as_std(self) -> std::time::Duration {
         std::time::Duration::from_millis(self.millis)
     }
 
+    /// The number of milliseconds.
     pub const fn as_millis(self) -> u64 {
         self.millis
     }
 
+    /// Whether it is no time at all.
     pub const fn is_zero(self) -> bool {
         self.millis == 0
     }

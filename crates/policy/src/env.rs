@@ -96,6 +96,7 @@ macro_rules! text {
         }
 
         impl $type {
+            /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct Glob {
     /// Absolute; `..` and symlinks in it are for the host to resolve.
     pub head: PathBuf,
+    /// What follows the plain directory, part by part.
     pub tail: Vec<Part>,
     /// Written without a directory, so it means every place.
     pub floating: bool,
@@ -20,25 +21,39 @@ pub struct Glob {
 /// What one name must be; `AnyDepth` stands for any number of names and is never the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
+    /// `**`: any number of directories.
     AnyDepth,
+    /// A name as it is written.
     Name(Vec<u8>),
+    /// A name with wildcards.
     Shape(Shape),
 }
 
 /// A name with wildcards in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
+    /// The pieces, in order.
     pub tokens: Vec<Token>,
     /// What every match ends with: most names are turned away by it.
     suffix: Vec<u8>,
 }
 
+/// A piece of a name with wildcards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
+    /// This character.
     One(u32),
+    /// `?`: any one character.
     AnyOne,
+    /// `*`: any number of characters.
     AnyRun,
-    Class { negated: bool, ranges: Vec<(u32, u32)> },
+    /// `[a-z]`, `[!a-z]`: one character of a set.
+    Class {
+        /// Whether it is one that is not in the set.
+        negated: bool,
+        /// The set: first and last characters, both included.
+        ranges: Vec<(u32, u32)>,
+    },
 }
 
 /// More than anybody writes; groups multiply.
@@ -93,6 +108,7 @@ fn file_name(name: &[u8]) -> String {
 }
 
 impl Part {
+    /// Whether a name has this shape.
     pub fn matches(&self, name: &[u8]) -> bool {
         match self {
             Part::AnyDepth => true,

@@ -13,6 +13,7 @@ pub struct HostName(String);
 /// Whether a name stands for itself or for everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wildcard {
+    /// The name alone.
     Exact,
     /// `*.name`: any number of labels more, but not the name itself.
     AnySubdomain,
@@ -21,23 +22,31 @@ pub enum Wildcard {
 /// What a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
+    /// A name, or all names below it.
     Name {
+        /// The name.
         name: HostName,
+        /// Whether names below it are meant.
         wildcard: Wildcard,
     },
+    /// One address.
     Address(IpAddr),
     /// All host bits of `ip` are zero, and `prefix` is shorter than an address.
     Network {
+        /// Its first address.
         ip: IpAddr,
+        /// How many bits all its addresses share.
         prefix: u8,
     },
 }
 
 impl HostName {
+    /// The name, in lower case and without a dot at the end.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// The parts between the dots.
     pub fn labels(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('.')
     }

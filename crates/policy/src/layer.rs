@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Position};
+use crate::error::Error;
 use crate::policy::{Env, Filesystem, NetworkMode, Sourced, Subprocess, Trust};
 use crate::text;
-use crate::{Bytes, Cores, Duration, LayerBuilder, NetRule, Origin, Protect, Rate, Tools, parse};
+use crate::{Bytes, Cores, Duration, NetRule, Origin, Protect, Rate, Tools};
 
 /// The largest policy file that is read. A thousand rules are a hundredth of it.
 pub const MAX_POLICY_FILE: usize = 1 << 20;
@@ -15,14 +15,18 @@ pub const MAX_POLICY_FILE: usize = 1 << 20;
 pub enum LayerKind {
     /// What the server's package asks for. It can only ask: see [`crate::Policy::merge`].
     Manifest,
+    /// The user's own config.
     UserConfig,
+    /// A file named with `--policy`.
     PolicyFile,
+    /// Flags, or a program that uses the library.
     CommandLine,
 }
 
 /// Where a layer's text came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerSource {
+    /// Which kind of layer the file makes.
     pub kind: LayerKind,
     /// Named in messages and origins.
     pub path: PathBuf,
@@ -35,33 +39,56 @@ pub struct LayerSource {
 /// What one source says. Nothing said is `None` or an empty list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
+    /// Where it comes from, which decides what it may say.
     pub kind: LayerKind,
+    /// Grants and denials of files.
     pub filesystem: Filesystem,
+    /// Whether settings that other programs act on are protected.
     pub protect: Option<Sourced<Protect>>,
+    /// An own network, or the host's.
     pub network_mode: Option<Sourced<NetworkMode>>,
+    /// Hosts that may be reached.
     pub allow: Vec<Sourced<NetRule>>,
+    /// Unix sockets of the host that may be used.
     pub unix: Vec<Sourced<PathBuf>>,
+    /// Ports of the command that the host may reach.
     pub listen: Vec<Sourced<u16>>,
+    /// Whether the certificate service of macOS may be used.
     pub trust: Option<Sourced<Trust>>,
+    /// Whether the command may start others.
     pub subprocess: Option<Sourced<Subprocess>>,
+    /// Limits.
     pub limits: LayerLimits,
+    /// Environment variables and secrets.
     pub env: Env,
+    /// What an agent's own tools may touch.
     pub tools: Tools,
 }
 
 /// The limits of [`crate::Limits`], each said or not said. `Some(None)` is the word `"none"`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerLimits {
+    /// Memory of all processes together.
     pub memory: Option<Sourced<Option<Bytes>>>,
+    /// Share of the processor.
     pub cpu: Option<Sourced<Option<Cores>>>,
+    /// Processor time of each process.
     pub cpu_time: Option<Sourced<Option<Duration>>>,
+    /// Bytes each second to and from disks.
     pub io: Option<Sourced<Option<Rate>>>,
+    /// Processes and threads.
     pub processes: Option<Sourced<Option<u32>>>,
+    /// Open files of each process.
     pub open_files: Option<Sourced<Option<u32>>>,
+    /// Size of each file that is written.
     pub file_size: Option<Sourced<Option<Bytes>>>,
+    /// Temporary space.
     pub tmp_size: Option<Sourced<Bytes>>,
+    /// Address space of each process.
     pub address_space: Option<Sourced<Option<Bytes>>>,
+    /// Time until the command is ended.
     pub timeout: Option<Sourced<Option<Duration>>>,
+    /// Time between the request to end and the kill.
     pub grace: Option<Sourced<Duration>>,
 }
 
@@ -82,59 +109,14 @@ impl Layer {
             tools: Tools::default(),
         }
     }
+}
 
-    /// Reads a policy file's text.
-    pub fn from_toml(text: &str, source: LayerSource) -> Result<Self, Error> {
-        Self::from_toml_beside(text, source, &[])
-    }
-
-    /// Reads a policy out of a file that has other top-level keys, too; `others` are left to
-    /// whoever knows them.
-    pub fn from_toml_beside(
-        text: &str,
-        source: LayerSource,
-        others: &[&str],
-    ) -> Result<Self, Error> {
-        if text.len() > MAX_POLICY_FILE {
-            return Err(source.too_large());
-        }
-        parse::layer(text.strip_prefix('\u{FEFF}').unwrap_or(text), source, others)
-    }
-
-    /// Reads a policy file as it is on disk.
-    pub fn from_bytes(bytes: &[u8], source: LayerSource) -> Result<Self, Error> {
-        if bytes.len() > MAX_POLICY_FILE {
-            return Err(source.too_large());
-        }
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Self::from_toml(text, source),
-            Err(error) => {
-                let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-                let line = valid.matches('\n').count() + 1;
-                let column = valid.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-                Err(Error::in_file(
-                    source.shown_path(),
-                    "this is not UTF-8 text",
-                    "save the file as UTF-8",
-                )
-                .at(Position { line, column }, None))
-            }
-        }
-    }
-
-    /// A layer of flags. `cwd` is absolute; relative paths are resolved against it.
-    pub fn command_line(cwd: impl Into<PathBuf>, home: Option<PathBuf>) -> LayerBuilder {
-        LayerBuilder::command_line(cwd.into(), home)
-    }
-
-    /// A layer of what a package asks for, when that is not written in policy syntax.
-    /// `place` says where, such as `manifest.json`.
-    pub fn manifest(
-        place: impl Into<String>,
-        base: impl Into<PathBuf>,
-        home: Option<PathBuf>,
-    ) -> LayerBuilder {
-        LayerBuilder::manifest(place.into(), base.into(), home)
+impl Layer {
+    /// The layer as it counts for commands of agents.
+    pub fn for_commands(mut self) -> Layer {
+        self.filesystem.write.append(&mut self.tools.allowed_roots);
+        self.filesystem.deny.append(&mut self.tools.denied_patterns);
+        self
     }
 }
 
@@ -160,7 +142,7 @@ impl LayerSource {
         }
     }
 
-    fn too_large(&self) -> Error {
+    pub(crate) fn too_large(&self) -> Error {
         let most = Bytes(MAX_POLICY_FILE as u64);
         let message = format!("this file has more than {most}, too much for a policy");
         Error::in_file(self.shown_path(), message, "split it, or name directories instead of files")

@@ -24,6 +24,23 @@ pub struct LayerBuilder {
     error: Option<Error>,
 }
 
+impl Layer {
+    /// A layer of flags. `cwd` is absolute; relative paths are resolved against it.
+    pub fn command_line(cwd: impl Into<PathBuf>, home: Option<PathBuf>) -> LayerBuilder {
+        LayerBuilder::command_line(cwd.into(), home)
+    }
+
+    /// A layer of what a package asks for, when that is not written in policy syntax.
+    /// `place` says where, such as `manifest.json`.
+    pub fn manifest(
+        place: impl Into<String>,
+        base: impl Into<PathBuf>,
+        home: Option<PathBuf>,
+    ) -> LayerBuilder {
+        LayerBuilder::manifest(place.into(), base.into(), home)
+    }
+}
+
 impl LayerBuilder {
     pub(crate) fn command_line(base: PathBuf, home: Option<PathBuf>) -> Self {
         let layer = Layer::empty(LayerKind::CommandLine);
@@ -73,12 +90,14 @@ impl LayerBuilder {
         }
     }
 
+    /// Shows a file or directory, read-only.
     pub fn read(&mut self, path: impl Into<PathBuf>) -> &mut Self {
         let path = self.path(path.into(), "--read");
         self.layer.filesystem.read.extend(path);
         self
     }
 
+    /// Shows a file or directory that may be written.
     pub fn write(&mut self, path: impl Into<PathBuf>) -> &mut Self {
         let path = self.path(path.into(), "--write");
         self.layer.filesystem.write.extend(path);
@@ -104,23 +123,27 @@ impl LayerBuilder {
         self
     }
 
+    /// Protects settings that other programs act on, or not.
     pub fn protect(&mut self, protect: Protect) -> &mut Self {
         self.layer.protect = Some(self.said(protect, "--protect"));
         self
     }
 
+    /// Opens the way to a host.
     pub fn allow_net(&mut self, rule: NetRule) -> &mut Self {
         let rule = self.said(rule, "--allow-net");
         self.layer.allow.push(rule);
         self
     }
 
+    /// Lets the command use a unix socket of the host.
     pub fn allow_unix(&mut self, path: impl Into<PathBuf>) -> &mut Self {
         let path = self.path(path.into(), "--allow-unix");
         self.layer.unix.extend(path);
         self
     }
 
+    /// Lets the host reach a port of the command.
     pub fn listen(&mut self, port: u16) -> &mut Self {
         if port == 0 {
             let error = ValueError::new(0..0, "port 0 cannot be listened on", "name a port");
@@ -132,11 +155,13 @@ impl LayerBuilder {
         self
     }
 
+    /// Lets programs on macOS use the system's certificate service.
     pub fn system_trust(&mut self) -> &mut Self {
         self.layer.trust = Some(self.said(Trust::System, "--system-trust"));
         self
     }
 
+    /// Gives the command the host's own network, unrestricted.
     pub fn network_host(&mut self) -> &mut Self {
         self.layer.network_mode = Some(self.said(NetworkMode::Host, "--network host"));
         self
@@ -148,6 +173,7 @@ impl LayerBuilder {
         self
     }
 
+    /// Refuses new processes and programs; threads work.
     pub fn no_subprocess(&mut self) -> &mut Self {
         self.layer.subprocess = Some(self.said(Subprocess::Refused, "--no-subprocess"));
         self
@@ -159,67 +185,80 @@ impl LayerBuilder {
         self
     }
 
+    /// Limits the memory of all processes together; `None` takes the limit away, here and below.
     pub fn memory(&mut self, limit: Option<Bytes>) -> &mut Self {
         self.layer.limits.memory = self.limit(Limit::Memory, limit);
         self
     }
 
+    /// Limits the share of the processor.
     pub fn cpu(&mut self, limit: Option<Cores>) -> &mut Self {
         self.layer.limits.cpu = self.limit(Limit::Cpu, limit);
         self
     }
 
+    /// Limits the processor time of each process.
     pub fn cpu_time(&mut self, limit: Option<Duration>) -> &mut Self {
         self.layer.limits.cpu_time = self.limit(Limit::CpuTime, limit);
         self
     }
 
+    /// Limits the bytes each second to and from disks.
     pub fn io(&mut self, limit: Option<Rate>) -> &mut Self {
         self.layer.limits.io = self.limit(Limit::Io, limit);
         self
     }
 
+    /// Limits processes and threads.
     pub fn processes(&mut self, limit: Option<u32>) -> &mut Self {
         self.layer.limits.processes = self.limit(Limit::Processes, limit);
         self
     }
 
+    /// Limits the open files of each process.
     pub fn open_files(&mut self, limit: Option<u32>) -> &mut Self {
         self.layer.limits.open_files = self.limit(Limit::OpenFiles, limit);
         self
     }
 
+    /// Limits the size of each file that is written.
     pub fn file_size(&mut self, limit: Option<Bytes>) -> &mut Self {
         self.layer.limits.file_size = self.limit(Limit::FileSize, limit);
         self
     }
 
+    /// Limits temporary space.
     pub fn tmp_size(&mut self, limit: Bytes) -> &mut Self {
         self.layer.limits.tmp_size = self.limit(Limit::TmpSize, limit);
         self
     }
 
+    /// Limits the address space of each process.
     pub fn address_space(&mut self, limit: Option<Bytes>) -> &mut Self {
         self.layer.limits.address_space = self.limit(Limit::AddressSpace, limit);
         self
     }
 
+    /// Ends the command after this time.
     pub fn timeout(&mut self, limit: Option<Duration>) -> &mut Self {
         self.layer.limits.timeout = self.limit(Limit::Timeout, limit);
         self
     }
 
+    /// Gives the command this time between the request to end and the kill.
     pub fn grace(&mut self, limit: Duration) -> &mut Self {
         self.layer.limits.grace = self.limit(Limit::Grace, limit);
         self
     }
 
+    /// Passes the variables on that a pattern names.
     pub fn env_allow(&mut self, pattern: EnvPattern) -> &mut Self {
         let pattern = self.said(pattern, "--env");
         self.layer.env.allow.push(pattern);
         self
     }
 
+    /// Sets a variable.
     pub fn env_set(&mut self, name: EnvName, value: impl Into<String>) -> &mut Self {
         let value = value.into();
         if let Err(error) = parse::check_env_value(&value) {
@@ -231,6 +270,7 @@ impl LayerBuilder {
         self
     }
 
+    /// Sets a variable from a secret, fetched when the run starts.
     pub fn secret(&mut self, name: EnvName, reference: SecretRef) -> &mut Self {
         let reference = match reference {
             SecretRef::File(path) => match self.path(path, "--secret") {

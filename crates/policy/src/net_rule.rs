@@ -19,9 +19,13 @@ use crate::host::{Host, HostName};
 /// What a program may connect to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NetRule {
+    /// TCP or UDP.
     pub protocol: Protocol,
+    /// The host.
     pub host: Host,
+    /// Its ports.
     pub ports: Ports,
+    /// Whether TLS is checked.
     pub tls: Tls,
 }
 
@@ -35,23 +39,31 @@ pub enum Tls {
     Off,
 }
 
+/// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
+    /// TCP.
     Tcp,
+    /// UDP.
     Udp,
 }
 
+/// Ports of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ports {
     /// None was written: the web's, [`Ports::WEB`].
     Default,
+    /// One port.
     One(u16),
+    /// All ports.
     Any,
 }
 
 impl Ports {
+    /// The ports of a rule that names none.
     pub const WEB: [u16; 2] = [443, 80];
 
+    /// Whether a port is among them.
     pub fn contains(self, port: u16) -> bool {
         match self {
             Self::Default => Self::WEB.contains(&port),
@@ -90,6 +102,7 @@ impl NetRule {
         self.host.contains(ip)
     }
 
+    /// Whether the rule is about a port.
     pub fn matches_port(&self, port: u16) -> bool {
         self.ports.contains(port)
     }
@@ -118,6 +131,14 @@ impl FromStr for NetRule {
                 _ => return Err(url_instead_of_rule(value, end)),
             },
         };
+        if let Some(word) = EVERYTHING.iter().find(|word| value[at..].eq_ignore_ascii_case(word)) {
+            return Err(ValueError::new(
+                at..value.len(),
+                format!("{word:?} is no host; a rule names the hosts that are meant"),
+                "write one rule for each host, *.example.com for all names below one, or open everything with --network host \
+                 (network = \"host\")",
+            ));
+        }
         let (rule, tls) = option(&value[at..]).map_err(|error| error.shifted(at))?;
         let (host, ports) = host_and_ports(rule).map_err(|error| error.shifted(at))?;
         if protocol == Protocol::Udp && ports == Ports::Default {
@@ -150,6 +171,10 @@ fn option(rule: &str) -> Result<(&str, Tls), ValueError> {
         )),
     }
 }
+
+/// Words for no host in particular: as names they would allow nothing, and look as if they allowed everything.
+const EVERYTHING: [&str; 7] =
+    ["all", "any", "everything", "everywhere", "internet", "none", "public"];
 
 const RULE_HINT: &str = "write a host and port such as api.example.com:443";
 

@@ -8,18 +8,26 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
+    /// The value that holds without a word.
     Default,
     /// `place` is `path:line`.
     UserConfig {
+        /// File, line and column.
         place: String,
     },
+    /// A policy file.
     PolicyFile {
+        /// File, line and column.
         place: String,
     },
+    /// The manifest of a package.
     Manifest {
+        /// File, line and column.
         place: String,
     },
+    /// The command line.
     CommandLine {
+        /// The flag.
         flag: String,
     },
 }

@@ -12,11 +12,14 @@ use crate::{
 /// A value and the layer that set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sourced<T> {
+    /// The value.
     pub value: T,
+    /// Where it comes from.
     pub origin: Origin,
 }
 
 impl<T> Sourced<T> {
+    /// A value and where it comes from.
     pub fn new(value: T, origin: Origin) -> Self {
         Self { value, origin }
     }
@@ -25,12 +28,17 @@ impl<T> Sourced<T> {
 /// What a run is asked to be. No operating-system words in here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Policy {
+    /// Files.
     pub filesystem: Filesystem,
     /// Whether the usual places that other programs act on stay as they are inside `write`.
     pub protect: Sourced<Protect>,
+    /// Network.
     pub network: Network,
+    /// Processes.
     pub process: Process,
+    /// Limits.
     pub limits: Limits,
+    /// Environment variables and secrets.
     pub env: Env,
 }
 
@@ -39,8 +47,10 @@ pub struct Policy {
 /// to exist: that needs the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Filesystem {
+    /// What is shown, read-only.
     #[serde(serialize_with = "lossy")]
     pub read: Vec<Sourced<PathBuf>>,
+    /// What is shown and may be written.
     #[serde(serialize_with = "lossy")]
     pub write: Vec<Sourced<PathBuf>>,
     /// Paths or globs; win over `read` and `write`. A glob that starts with `**/` matches
@@ -52,13 +62,19 @@ pub struct Filesystem {
     pub allow_write: Vec<Sourced<PathBuf>>,
 }
 
+/// What the command may reach, and who may reach it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Network {
+    /// An own network, or the host's.
     pub mode: Sourced<NetworkMode>,
+    /// Hosts that may be reached.
     pub allow: Vec<Sourced<NetRule>>,
+    /// Unix sockets of the host that may be used.
     #[serde(serialize_with = "lossy")]
     pub unix: Vec<Sourced<PathBuf>>,
+    /// Ports of the command that the host may reach.
     pub listen: Vec<Sourced<u16>>,
+    /// Whether the certificate service of macOS may be used.
     #[serde(rename = "system_trust")]
     pub trust: Sourced<Trust>,
 }
@@ -68,7 +84,9 @@ pub struct Network {
 /// own choice: a way to the network, so only for who has an allowlist, and asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
+    /// It may not be used.
     Closed,
+    /// It may be used.
     System,
 }
 
@@ -78,6 +96,7 @@ impl Serialize for Trust {
     }
 }
 
+/// Whose network the command has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkMode {
@@ -87,39 +106,56 @@ pub enum NetworkMode {
     Host,
 }
 
+/// What the command may start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Process {
+    /// Whether the command may start others.
     pub subprocess: Sourced<Subprocess>,
 }
 
+/// Whether new processes and programs are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subprocess {
+    /// They are.
     Allowed,
+    /// They are not; threads are.
     Refused,
 }
 
 /// `None` is the user's word `"none"`: no limit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limits {
+    /// Memory of all processes together.
     pub memory: Sourced<Option<Bytes>>,
+    /// Share of the processor.
     pub cpu: Sourced<Option<Cores>>,
+    /// Processor time of each process.
     pub cpu_time: Sourced<Option<Duration>>,
     /// Of each disk, reading and writing apart.
     pub io: Sourced<Option<Rate>>,
+    /// Processes and threads.
     pub processes: Sourced<Option<u32>>,
+    /// Open files of each process.
     pub open_files: Sourced<Option<u32>>,
+    /// Size of each file that is written.
     pub file_size: Sourced<Option<Bytes>>,
+    /// Temporary space.
     pub tmp_size: Sourced<Bytes>,
+    /// Address space of each process.
     pub address_space: Sourced<Option<Bytes>>,
+    /// Time until the command is ended.
     pub timeout: Sourced<Option<Duration>>,
+    /// Time between the request to end and the kill.
     pub grace: Sourced<Duration>,
 }
 
+/// Environment variables and secrets of the command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Env {
     /// Names or globs taken from the host environment.
     pub allow: Vec<Sourced<EnvPattern>>,
+    /// Variables that are set.
     pub set: BTreeMap<EnvName, Sourced<String>>,
     /// By reference only: the value is fetched by the launcher and never printed.
     pub secrets: BTreeMap<EnvName, Sourced<SecretRef>>,

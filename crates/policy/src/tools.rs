@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::layer::Layer;
 use crate::policy::Sourced;
 
+/// `[tools.sandbox]` of the user's config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tools {
     /// Directories that may be written, besides the project.
@@ -16,7 +16,9 @@ pub struct Tools {
     pub denied_patterns: Vec<Sourced<PathBuf>>,
     /// Whether file tools take absolute paths outside of the roots.
     pub allow_absolute: Option<Sourced<bool>>,
+    /// What to do when a boundary cannot be enforced.
     pub fallback: Option<Sourced<Fallback>>,
+    /// How much the guard refuses.
     pub guard: Option<Sourced<GuardMode>>,
 }
 
@@ -58,13 +60,4 @@ impl Fallback {
         ("warn", Fallback::Warn),
         ("allow_with_warning", Fallback::Warn),
     ];
-}
-
-impl Layer {
-    /// The layer as it counts for commands of agents.
-    pub fn for_commands(mut self) -> Layer {
-        self.filesystem.write.append(&mut self.tools.allowed_roots);
-        self.filesystem.deny.append(&mut self.tools.denied_patterns);
-        self
-    }
 }

@@ -82,6 +82,7 @@ impl WindowsPath {
         self.names.is_empty()
     }
 
+    /// The directory above; none above a drive or share.
     pub fn parent(&self) -> Option<WindowsPath> {
         let (_, above) = self.names.split_last()?;
         Some(WindowsPath { drive: self.drive, names: above.to_vec() })
@@ -115,6 +116,7 @@ impl WindowsPath {
         format!(r"\\?\{self}")
     }
 
+    /// The last part; none of a drive or share.
     pub fn file_name(&self) -> Option<&str> {
         self.names.last().map(String::as_str)
     }

@@ -14,6 +14,7 @@ mod act;
 mod acts;
 mod errno;
 mod outcome;
+mod spec;
 #[cfg_attr(windows, path = "sys/windows.rs")]
 mod sys;
 

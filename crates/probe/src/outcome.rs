@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::act::USAGE;
+use crate::spec::USAGE;
 
 /// The answer of the system to one act.
 #[derive(Debug, Clone, PartialEq, Eq)]

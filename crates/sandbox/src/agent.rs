@@ -37,8 +37,8 @@ use mcp_policy::{Defaults, Layer, NetworkMode, Policy};
 use crate::error::Error;
 use crate::file_names;
 use crate::report::Judged;
+use crate::run_spec::{Identity, RunSpec};
 use crate::sandbox::Sandbox;
-use crate::wish::Identity;
 
 mod parser;
 mod shells;
@@ -56,14 +56,15 @@ const USUAL_PROGRAMS: [&str; 34] = [
 /// More words than this are looked for in vain.
 const MOST_WORDS: usize = 64;
 
-/// What the guard said, and the sandbox that the command would run in.
+/// What the guard said, and what the command would run as.
 #[derive(Debug)]
+#[must_use = "a prepared command does nothing until its sandbox is started"]
 pub struct Prepared {
     verdict: Verdict,
-    sandbox: Sandbox,
+    spec: RunSpec,
 }
 
-/// Judges a command and makes its sandbox; nothing runs yet.
+/// Judges a command and makes its sandbox; nothing runs yet. `mcp exec` is this, with a policy from flags and config.
 ///
 /// The policy says what may be written, usually [`project_policy`]. Programs that the command names, and those
 /// that builds usually need, are shown where the user has them.
@@ -77,29 +78,40 @@ pub fn prepare_run_command(command: &str, shell: Shell, policy: Policy) -> Prepa
 pub fn prepare_with(command: &str, shell: Shell, policy: Policy, context: &Context) -> Prepared {
     let context = Context { network: network(&policy), ..context.clone() };
     let verdict = judge(command, shell, &context);
-    let words = words(command, shell);
-    let mut sandbox = Sandbox::new(&words[0]);
-    sandbox.args(&words[1..]).policy(policy).programs(programs(command)).identity(Identity::User);
-    Prepared { verdict, sandbox }
+    Prepared { verdict, spec: spec(command, shell, policy) }
+}
+
+/// What a command runs as, whatever the guard would say.
+#[must_use]
+pub fn spec(command: &str, shell: Shell, policy: Policy) -> RunSpec {
+    RunSpec {
+        policy,
+        command: words(command, shell),
+        cwd: None,
+        home: None,
+        programs: programs(command),
+        identity: Identity::User,
+    }
 }
 
 impl Prepared {
+    /// What the guard said, whatever it was.
+    #[must_use]
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
     /// The sandbox to start, unless the guard refuses the command or wants a person to be asked.
-    /// What it could not read may run: the kernel's boundaries do not depend on it. (Do not
-    /// weaken them with [`Fallback::Warn`](crate::Fallback) then.)
+    ///
+    /// What it could not read, or allows because the sandbox holds it, may run: the kernel's boundaries do not depend
+    /// on the guard. Where a boundary is missing on this host, such a command does not start, whatever the
+    /// [`Fallback`](crate::Fallback) says.
     ///
     /// # Errors
     ///
     /// The verdict, with sentences for the model and for the person.
     pub fn sandbox(self) -> Result<Sandbox, Verdict> {
-        match self.verdict.decision {
-            Decision::Allow | Decision::Unknown => Ok(self.sandbox),
-            Decision::Ask | Decision::Refuse => Err(self.verdict),
-        }
+        self.spec().map(|(spec, judged)| Sandbox::from_spec(spec).judged(judged))
     }
 
     /// As [`sandbox`](Self::sandbox), after a person was asked and said yes.
@@ -108,9 +120,30 @@ impl Prepared {
     ///
     /// The verdict, where the guard refuses.
     pub fn sandbox_after_yes(self) -> Result<Sandbox, Verdict> {
+        self.spec_after_yes().map(|(spec, judged)| Sandbox::from_spec(spec).judged(judged))
+    }
+
+    /// As [`sandbox`](Self::sandbox), for a [`Session`](crate::session::Session) of this process.
+    ///
+    /// # Errors
+    ///
+    /// The verdict, with sentences for the model and for the person.
+    pub fn spec(self) -> Result<(RunSpec, Judged), Verdict> {
+        match self.verdict.decision {
+            Decision::Ask => Err(self.verdict),
+            _ => self.spec_after_yes(),
+        }
+    }
+
+    /// As [`sandbox_after_yes`](Self::sandbox_after_yes), for a [`Session`](crate::session::Session) of this process.
+    ///
+    /// # Errors
+    ///
+    /// The verdict, where the guard refuses.
+    pub fn spec_after_yes(self) -> Result<(RunSpec, Judged), Verdict> {
         match self.verdict.decision {
             Decision::Refuse => Err(self.verdict),
-            _ => Ok(self.sandbox),
+            _ => Ok((self.spec, judged(&self.verdict))),
         }
     }
 }
@@ -203,6 +236,22 @@ impl Project {
         let git = crate::protected::git_elsewhere(&root);
         Ok(Project { root, git })
     }
+
+    /// The policy of `mcp exec` for this project, on top of what people said.
+    ///
+    /// # Errors
+    ///
+    /// Where the layers contradict each other.
+    pub fn policy(&self, layers: Vec<Layer>) -> Result<Policy, mcp_policy::Error> {
+        let mut own = Layer::command_line(self.root.clone(), None);
+        own.write(&self.root);
+        self.git.iter().for_each(|git| {
+            own.write(git);
+        });
+        let mut layers: Vec<Layer> = layers.into_iter().map(Layer::for_commands).collect();
+        layers.push(own.build()?);
+        Policy::merge(&layers, Defaults::exec())
+    }
 }
 
 /// The default policy of `mcp exec`: the project can be written but for what other programs act on, there is no
@@ -221,19 +270,9 @@ pub fn project_policy(directory: &Path) -> Result<Policy, Error> {
 ///
 /// As [`Project::at`], and where the layers contradict each other.
 pub fn policy_with(directory: &Path, layers: Vec<Layer>) -> Result<Policy, Error> {
-    let project = Project::at(directory)?;
-    let mut own = Layer::command_line(project.root.clone(), None);
-    own.write(&project.root);
-    project.git.iter().for_each(|git| {
-        own.write(git);
-    });
-    let wrong = |error: mcp_policy::Error| Error::Input {
-        what: "policy".to_owned(),
-        why: error.to_string(),
-    };
-    let mut layers: Vec<Layer> = layers.into_iter().map(Layer::for_commands).collect();
-    layers.push(own.build().map_err(wrong)?);
-    Policy::merge(&layers, Defaults::exec()).map_err(wrong)
+    Project::at(directory)?
+        .policy(layers)
+        .map_err(|error| Error::Input { what: "policy".to_owned(), why: error.to_string() })
 }
 
 /// A gate for an agent's file tools, made from the same policy as its commands: what may be written are its

@@ -6,24 +6,18 @@
 //! launcher before it does anything else. Policy, secrets and report cross on a socket; nothing
 //! of them is on the helper's command line or in its environment.
 
-use std::ffi::OsString;
 use std::process::exit;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::core::exit_code;
 use crate::error::Error;
-use crate::notices::Notices;
-use crate::plan::{Intent, Plan};
-use crate::platform::{self, Claim, Line, Step};
+use crate::order::reply::Reply;
+use crate::order::{Order, Received};
+use crate::platform::{self, Line};
 use crate::report::Report;
-use crate::request::{Request, Secret};
-use crate::sandbox::Fallback;
-use crate::sandbox::order::{Order, Received};
-use crate::sandbox::wire::Reply;
+use crate::sandbox::ready;
+use crate::session::{Events, Options, Scene, Session};
 
-/// The exit code of `mcp` for a sandbox that could not be set up.
-const NOT_SET_UP: i32 = 125;
-
-static IS_READY: AtomicBool = AtomicBool::new(false);
+const NOT_SET_UP: i32 = exit_code::NOT_SET_UP as i32;
 
 /// Has to be the first thing in `main` of a program that starts sandboxes without naming a
 /// [helper](crate::Sandbox::helper). Returns at once, except where the program was started as a
@@ -40,7 +34,7 @@ static IS_READY: AtomicBool = AtomicBool::new(false);
 /// ```
 pub fn dispatch() {
     match platform::caller() {
-        None => IS_READY.store(true, Ordering::Relaxed),
+        None => ready::set(),
         Some(Ok(line)) => serve(line),
         Some(Err(why)) => {
             eprintln!("mcp-sandbox-helper: {}", mcp_policy::text::word(&why));
@@ -49,21 +43,15 @@ pub fn dispatch() {
     }
 }
 
-/// Whether this program would become a launcher when started as a helper.
-pub(crate) fn is_ready() -> bool {
-    IS_READY.load(Ordering::Relaxed)
-}
-
 fn serve(mut line: Line) -> ! {
     let order = match line.receive() {
         Ok(Some(order)) => order,
         // Nobody is there to be told.
         Ok(None) | Err(_) => exit(NOT_SET_UP),
     };
-    let outcome = Order::from_bytes(&order).and_then(prepare).and_then(|prepared| {
+    let outcome = Order::from_bytes(&order).and_then(|received| {
         drop(order);
-        reply(&line, &Reply::Accepted);
-        launch(prepared)
+        launch(received, &line)
     });
     let (answer, code) = match outcome {
         Ok(report) => {
@@ -89,33 +77,18 @@ fn reply(line: &Line, reply: &Reply) {
     }
 }
 
-struct Prepared {
-    plan: Plan<Step>,
-    request: Request,
-    claim: Claim,
-    fallback: Fallback,
-    strict: bool,
-}
+/// The caller's end of the line. Its stderr is the command's, so nothing is told there: the report has it.
+struct Caller<'a>(&'a Line);
 
-/// Where this host refuses what was planned, once more with what it allows.
-fn launch(prepared: Prepared) -> Result<Report, Error> {
-    let Prepared { plan, request, claim, fallback, strict } = prepared;
-    // Its stderr is the command's; the report has what there is to tell.
-    let error = match platform::run(&plan, &request, claim, Notices::Silent, None) {
-        Err(error) => error,
-        ended => return ended,
-    };
-    match crate::plan_again(&request, &plan, &error)? {
-        None => Err(error),
-        Some(again) => {
-            refuse_gaps(&again.plan, fallback, strict)?;
-            platform::run(&again.plan, &request, again.claim, Notices::Silent, None)
-        }
+impl Events for Caller<'_> {
+    fn starting(&mut self, _: Scene<'_>) -> Result<(), Error> {
+        reply(self.0, &Reply::Accepted);
+        Ok(())
     }
 }
 
-fn prepare(received: Received) -> Result<Prepared, Error> {
-    let Received { wish, secrets, fallback, strict } = received;
+fn launch(received: Received, line: &Line) -> Result<Report, Error> {
+    let Received { spec, secrets, fallback, strict, judged } = received;
     if !platform::is_single_threaded() {
         return Err(Error::Input {
             what: "helper".to_owned(),
@@ -124,77 +97,10 @@ fn prepare(received: Received) -> Result<Prepared, Error> {
                 .to_owned(),
         });
     }
-    let mut request = platform::resolve(wish)?;
-    add_secrets(&mut request, secrets);
-    let mut facts = platform::assume_host()?;
-    let claim = platform::claim(&request, &mut facts);
-    let plan = crate::plan(&request, &facts);
-    refuse_gaps(&plan, fallback, strict)?;
-    Ok(Prepared { plan, request, claim, fallback, strict })
-}
-
-/// A secret replaces whatever else has its name.
-fn add_secrets(request: &mut Request, secrets: Vec<(OsString, Secret)>) {
-    let is_given = |name: &OsString| secrets.iter().any(|(given, _)| given == name);
-    request.env.retain(|(name, _)| !is_given(name));
-    request.secrets.retain(|(name, _)| !is_given(name));
-    request.secrets.extend(secrets);
-}
-
-/// As `mcp run` does it, but for warnings: stderr belongs to the command, and the report has them.
-fn refuse_gaps<S>(plan: &Plan<S>, fallback: Fallback, strict: bool) -> Result<(), Error> {
-    let gaps: Vec<String> = match (strict, fallback) {
-        (true, _) => plan.gaps().map(sentence).collect(),
-        (false, Fallback::Deny) => plan.boundary_gaps().map(sentence).collect(),
-        (false, Fallback::Warn) => return Ok(()),
-    };
-    if gaps.is_empty() {
-        return Ok(());
-    }
-    Err(Error::Unsupported(format!("not started: {}", gaps.join("; "))))
-}
-
-fn sentence((control, intent): (crate::Control, &Intent)) -> String {
-    match intent {
-        Intent::Unavailable { why, remedy } => {
-            format!("{control} cannot be enforced: {why}; {remedy}")
-        }
-        Intent::Partial { by, missing, .. } => {
-            format!("{control} is only partly enforced by {by}: {missing}")
-        }
-        Intent::Enforce { .. } | Intent::NotRequested => control.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use crate::Control;
-
-    #[test]
-    fn gaps_stop_what_they_should() {
-        let plan = |control, intent| Plan::<Step> {
-            controls: BTreeMap::from([(control, intent)]),
-            steps: Vec::new(),
-        };
-        let boundary = plan(Control::Network, Intent::unavailable("no", "do"));
-        let limit = plan(Control::Cpu, Intent::partial("x", "y"));
-        let whole = plan(Control::Network, Intent::enforce("x"));
-        for (plan, fallback, strict, is_refused) in [
-            (&boundary, Fallback::Deny, false, true),
-            (&boundary, Fallback::Warn, false, false),
-            (&boundary, Fallback::Warn, true, true),
-            (&limit, Fallback::Deny, false, false),
-            (&limit, Fallback::Deny, true, true),
-            (&whole, Fallback::Deny, true, false),
-        ] {
-            let refused = refuse_gaps(plan, fallback, strict);
-            assert_eq!(refused.is_err(), is_refused, "{plan:?} {fallback:?} {strict}");
-            if let Err(error) = refused {
-                assert_eq!(error.exit_code(), 125);
-            }
-        }
+    let options = Options { fallback, strict, judged, secrets, ..Options::default() };
+    let session = Session::prepare(spec, options)?;
+    match session.run(&mut Caller(line)) {
+        Ok(ended) => Ok(ended.report),
+        Err(not_started) => Err(not_started.error),
     }
 }

@@ -10,13 +10,17 @@ use std::path::{Path, PathBuf};
 
 use crate::protected::git;
 use crate::request::{HOME, Home, Request};
-use crate::wish::Identity;
+use crate::run_spec::Identity;
 
 const SETTINGS: &str = ".gitconfig";
 
 /// Which of the settings that git looks for inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
+    #[cfg_attr(
+        windows,
+        allow(dead_code, reason = "git for Windows has settings of the system that it needs")
+    )]
     System,
     Home,
 }

@@ -1,18 +1,16 @@
-//! Plans, starts, supervises and reports on sandboxed programs.
+//! Runs programs that are not trusted: each sees its own files, its own network and its own processes, within limits,
+//! and leaves a report of what the kernel enforced.
 //!
-//! ```text
-//! Wish ──resolve──▶ Request ─┐
-//!                            ├─plan──▶ Plan ──run──▶ Report
-//!                  HostFacts ┘
-//! ```
+//! # Run a program
 //!
-//! [`plan`] is pure; [`platform`] holds what touches the system. Programs that just want to run
-//! a command use [`Sandbox`], which is all of this behind a builder:
+//! [`Sandbox`] is a builder like [`std::process::Command`]. Without a word the program has no network, none of the
+//! user's files, a clean environment, 512 MiB of memory and 128 processes.
 //!
 //! ```standalone_crate
 //! use mcp_sandbox::Sandbox;
 //!
 //! fn main() -> Result<(), mcp_sandbox::Error> {
+//!     // First in main: the program is its own launcher.
 //!     mcp_sandbox::helper::dispatch();
 //! #   if !cfg!(target_os = "linux") { return Ok(()); }
 //!     let output = Sandbox::new("echo").arg("hello").output()?;
@@ -20,93 +18,115 @@
 //!     Ok(())
 //! }
 //! ```
-
-// Much that is portable has its only user in the launcher of Linux.
-#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
+//!
+//! # Run a command that an agent wrote
+//!
+//! [`prepare_run_command`] is `mcp exec`: the guard judges the command, and its project is all that it may write. See
+//! [`agent`] for the gate of file tools as well.
+//!
+//! ```standalone_crate
+//! use mcp_sandbox::agent::{Shell, project_policy};
+//! use mcp_sandbox::prepare_run_command;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     mcp_sandbox::helper::dispatch();
+//! #   if !cfg!(target_os = "linux") { return Ok(()); }
+//!     let project = std::env::temp_dir().join(format!("agent-{}", std::process::id()));
+//!     std::fs::create_dir(&project)?;
+//!     let policy = project_policy(&project)?;
+//!     match prepare_run_command("echo done > made", Shell::Bash, policy).sandbox() {
+//!         Ok(mut sandbox) => assert!(sandbox.current_dir(&project).status()?.success()),
+//!         Err(verdict) => println!("refused: {:?}", verdict.reason()),
+//!     }
+//!     assert_eq!(std::fs::read_to_string(project.join("made"))?, "done\n");
+//! #   std::fs::remove_dir_all(&project)?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Read the report
+//!
+//! Every run that came to an end has a [`Report`]: for each [`Control`] a [`Status`] with what the kernel answered,
+//! the [`Ending`], the [`Usage`], refused connections, and what became of protected files. It is never filled from what was
+//! only planned, and it is the JSON that `mcp run --report` writes.
+//!
+//! ```standalone_crate
+//! use mcp_sandbox::{Control, Sandbox, Status};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     mcp_sandbox::helper::dispatch();
+//! #   if !cfg!(target_os = "linux") { return Ok(()); }
+//!     let outcome = Sandbox::new("true").status()?;
+//!     let report = outcome.report.ok_or("the launcher was killed")?;
+//!     assert!(report.controls[&Control::Network].is_enforced());
+//!     for (control, status) in &report.controls {
+//!         if let Status::Partial { missing, .. } = status {
+//!             println!("{control}: {missing}");
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # What else there is
+//!
+//! [`runs`] lists, measures and kills sandboxes that other programs started. [`session`] is what all of this and `mcp` itself
+//! go through, for a program that is a launcher of its own. [`exit_code`] has the exit codes of `mcp`. What this crate
+//! exports and does not show on this page is for `mcp` alone, and changes without notice.
 
 pub mod agent;
-mod control;
-mod error;
-mod file_id;
-mod file_names;
-mod glob_set;
+mod core;
 pub mod helper;
-mod host;
+mod host_files;
 mod identity;
+// Its planner is pure, and its tests run on every system.
+#[doc(hidden)]
+#[cfg(any(target_os = "linux", test))]
 mod linux;
+#[doc(hidden)]
 pub mod macos;
-pub mod net;
-mod notices;
-mod plan;
+mod order;
+#[doc(hidden)]
 pub mod platform;
+#[doc(hidden)]
 mod protected;
-mod report;
-mod request;
 pub mod runs;
 mod sandbox;
-mod termination;
+pub mod session;
 #[cfg(unix)]
 mod unix;
-mod variables;
-// What its launcher alone uses is compiled and tested here all the same.
-#[cfg_attr(not(windows), allow(dead_code))]
-pub mod windows;
-mod wish;
-
-pub use agent::prepare_run_command;
-pub use control::Control;
-pub use error::{Error, SetupFailure};
-pub use file_id::FileId;
-pub use host::{
-    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, Rootless,
-    SystemEntry,
-};
-pub use linux::step::{Stage, Step};
-pub use mcp_policy::{Bytes, Cores, Policy, Protect, Rate, SecretRef};
-pub use net::broker::{NetworkUse, Refusal, Traffic};
-pub use notices::Notices;
-pub use plan::{Describe, Intent, Plan, Planned};
 #[doc(hidden)]
-pub use protected::git_config;
-pub use report::{Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage};
-pub use request::{
+pub mod windows;
+
+pub use crate::core::control::Control;
+pub use crate::core::error::{Error, SetupFailure};
+pub use crate::core::exit_code;
+pub use crate::core::file_id::FileId;
+pub use crate::core::host::{Caller, Fact, Ids, Rootless};
+pub use crate::core::notices::Notices;
+pub use crate::core::plan::{Describe, Intent, Plan, Planned};
+pub use crate::core::report::{
+    Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage,
+};
+pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
     Secret, Stdio, Unshown,
 };
-pub use sandbox::{Fallback, Outcome, Output, Running, Sandbox};
-pub use wish::{Identity, Wish};
+pub use crate::core::run_spec::{Identity, RunSpec};
+pub use agent::prepare_run_command;
+#[cfg(target_os = "linux")]
+pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
+#[cfg(target_os = "linux")]
+pub use linux::step::{Stage, Step};
+pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
+pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
+#[doc(hidden)]
+pub use protected::git_config;
+pub use sandbox::{Outcome, Output, Running, Sandbox};
 
-/// What will be done for a request on a host with these facts.
-pub fn plan(request: &Request, facts: &platform::Facts) -> Plan<platform::Step> {
-    platform::plan(request, facts)
-}
-
-/// What [`plan_again`] found.
-pub struct Again {
-    pub facts: platform::Facts,
-    pub plan: Plan<platform::Step>,
-    pub claim: platform::Claim,
-}
-
-/// Another plan for a request whose set-up failed, made from what is found by trying. `None` where the
-/// failure is not the host's, and the same would only fail again. Nothing has run yet.
-pub fn plan_again(
-    request: &Request,
-    failed: &Plan<platform::Step>,
-    error: &Error,
-) -> Result<Option<Again>, Error> {
-    match error {
-        Error::Setup(failure) if !failure.is_shortage() => {}
-        _ => return Ok(None),
-    }
-    let mut facts = platform::probe_host()?;
-    let claim = platform::claim(request, &mut facts);
-    let plan = plan(request, &facts);
-    let differs = !platform::same_walls(&plan, failed);
-    Ok(differs.then_some(Again { facts, plan, claim }))
-}
-
-/// Whether a host path can be reached inside, at the same place.
-pub fn is_visible(path: &std::path::Path, request: &Request, facts: &platform::Facts) -> bool {
-    platform::is_visible(path, request, facts)
-}
+// The old paths, while branches that use them are merged.
+use crate::core::{
+    control, error, glob_set, host, notices, plan, report, request, run_spec, termination,
+    variables,
+};
+use host_files::{id as file_id, names as file_names};

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::Policy;
 
+pub use crate::core::check::Check;
+use crate::core::run_record::Record;
 use crate::error::Error;
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::request::{Request, Unshown};
+use crate::run_spec::RunSpec;
 #[cfg(unix)]
 use crate::unix::writable::Writable;
-use crate::wish::Wish;
 
 #[cfg(target_os = "linux")]
 pub use linux::*;
@@ -22,9 +24,6 @@ pub use macos::*;
 
 #[cfg(windows)]
 pub use windows::*;
-
-/// Whether what is to be run is still what it was. Asked before the command starts: on Linux while the sandbox is made.
-pub type Check<'a> = &'a dyn Fn() -> bool;
 
 #[cfg(not(target_os = "linux"))]
 fn pass(check: Option<Check<'_>>) -> Result<(), Error> {
@@ -60,20 +59,19 @@ pub fn is_writable(_: &Policy, _: &Path) -> bool {
 
 /// Only Linux has to look through directories before a run.
 #[cfg(not(target_os = "linux"))]
-pub fn resolve_knowing(wish: Wish, _: &[PathBuf]) -> Result<Request, Error> {
-    resolve(wish)
+pub fn resolve_knowing(spec: RunSpec, _: &[PathBuf]) -> Result<Request, Error> {
+    resolve(spec)
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
     use super::*;
-    pub use crate::host::HostFacts as Facts;
+    pub use crate::linux::facts::LinuxFacts as Facts;
     pub(crate) use crate::linux::line::{
         Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::linux::plan::plan;
     pub use crate::linux::step::Step;
-    pub(crate) use crate::linux::terminal::reopen as reopen_terminal;
     pub use crate::linux::view::is_visible;
 
     pub fn assume_host() -> Result<Facts, Error> {
@@ -84,13 +82,13 @@ mod linux {
         Ok(crate::linux::probe::probe())
     }
 
-    pub fn resolve(wish: Wish) -> Result<Request, Error> {
-        resolve_knowing(wish, &[])
+    pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
+        resolve_knowing(spec, &[])
     }
 
     /// The same, where it is known of directories that they hold files, directories and links only.
-    pub fn resolve_knowing(wish: Wish, plain: &[PathBuf]) -> Result<Request, Error> {
-        let mut request = crate::unix::resolve::resolve(wish, crate::linux::stdio::inspect()?)?;
+    pub fn resolve_knowing(spec: RunSpec, plain: &[PathBuf]) -> Result<Request, Error> {
+        let mut request = crate::unix::resolve::resolve(spec, crate::linux::stdio::inspect()?)?;
         crate::linux::landlock::find_strays(&mut request, plain);
         Ok(request)
     }
@@ -113,12 +111,9 @@ mod linux {
         crate::linux::launch::run(plan, request, claim, notices, check)
     }
 
-    /// Whether two plans differ in nothing that matters, so that the second would fail as well.
-    pub(crate) fn same_walls(plan: &Plan<Step>, other: &Plan<Step>) -> bool {
-        plan.same_walls(other)
-    }
+    pub(crate) use crate::linux::plan::same_walls;
 
-    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+    pub(crate) fn list_runs() -> Result<Vec<(Record, RunHandle)>, Error> {
         Ok(crate::linux::runs::list())
     }
 
@@ -136,13 +131,12 @@ mod linux {
 mod macos {
     use super::*;
     pub use crate::macos::facts::MacFacts as Facts;
-    pub(crate) use crate::macos::line::{
-        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    pub(crate) use crate::macos::helper_link::{
+        HelperLink as Line, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::macos::plan::plan;
     pub use crate::macos::profile::is_visible;
     pub use crate::macos::step::Step;
-    pub(crate) use crate::macos::terminal::reopen as reopen_terminal;
 
     pub fn assume_host() -> Result<Facts, Error> {
         crate::macos::probe::assume()
@@ -152,17 +146,17 @@ mod macos {
         crate::macos::probe::probe()
     }
 
-    pub fn resolve(wish: Wish) -> Result<Request, Error> {
-        let request = crate::unix::resolve::resolve(wish, crate::macos::stdio::inspect()?)?;
-        Ok(crate::macos::stored::as_stored(request))
+    pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
+        let request = crate::unix::resolve::resolve(spec, crate::macos::stdio::inspect()?)?;
+        Ok(crate::macos::on_disk_case::as_stored(request))
     }
 
-    pub use crate::macos::carrier::Claim;
+    pub use crate::macos::proxy_host::ProxyPort as Claim;
     pub use crate::macos::runs::RunHandle;
 
     /// Takes the port of the run's proxy, which its profile names.
     pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
-        crate::macos::carrier::claim(request, facts)
+        crate::macos::proxy_host::reserve_port(request, facts)
     }
 
     pub fn run(
@@ -181,7 +175,7 @@ mod macos {
         plan.controls == other.controls
     }
 
-    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+    pub(crate) fn list_runs() -> Result<Vec<(Record, RunHandle)>, Error> {
         crate::macos::runs::list()
     }
 
@@ -199,8 +193,8 @@ mod macos {
 mod windows {
     use super::*;
     pub use crate::windows::facts::WindowsFacts as Facts;
-    pub(crate) use crate::windows::line::{
-        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    pub(crate) use crate::windows::helper_link::{
+        HelperLink as Line, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::windows::plan::{is_visible, plan};
     pub use crate::windows::runs::RunHandle;
@@ -214,8 +208,8 @@ mod windows {
         crate::windows::probe::probe()
     }
 
-    pub fn resolve(wish: Wish) -> Result<Request, Error> {
-        crate::windows::resolve::resolve(wish)
+    pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
+        crate::windows::resolve::resolve(spec)
     }
 
     pub struct Claim;
@@ -241,13 +235,8 @@ mod windows {
         plan.controls == other.controls
     }
 
-    pub(crate) fn list_runs() -> Result<Vec<crate::runs::Run>, Error> {
+    pub(crate) fn list_runs() -> Result<Vec<(Record, RunHandle)>, Error> {
         crate::windows::runs::list()
-    }
-
-    /// Whom this machine asks for names; elsewhere a file says it.
-    pub(crate) fn name_servers() -> Vec<crate::net::resolv::Server> {
-        crate::windows::carrier::name_servers()
     }
 
     pub(crate) fn start_launcher(

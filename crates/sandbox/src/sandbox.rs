@@ -4,21 +4,22 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use mcp_policy::{Defaults, EnvName, Layer, LayerBuilder, LayerKind, LayerLimits, Policy, Tools};
-use serde::{Deserialize, Serialize};
+use mcp_policy::{
+    Defaults, EnvName, Fallback, Layer, LayerBuilder, LayerKind, LayerLimits, Policy, Tools,
+};
 
 use crate::error::Error;
+use crate::order::{Order, Received};
+use crate::platform;
+use crate::report::Judged;
 use crate::request::Secret;
-use crate::wish::{Identity, Wish};
-use crate::{helper, platform};
+use crate::run_spec::{Identity, RunSpec};
 
 mod limits;
-pub(crate) mod order;
 mod permissions;
+pub mod ready;
 mod running;
-pub(crate) mod wire;
 
-use order::{Order, Received};
 pub use running::{Outcome, Output, Running};
 
 /// A command and what it is allowed; like [`std::process::Command`], but the command sees
@@ -75,20 +76,11 @@ pub struct Sandbox {
     secrets: Vec<(OsString, Secret)>,
     fallback: Fallback,
     strict: bool,
+    judged: Option<Judged>,
     helper: Option<PathBuf>,
     stdio: [Stream; 3],
     /// The first thing that was wrong, told at the start.
     wrong: Option<(String, String)>,
-}
-
-/// What to do when a boundary cannot be enforced on this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Fallback {
-    /// Do not start.
-    #[default]
-    Deny,
-    /// Start anyway; the report says what is missing.
-    Warn,
 }
 
 /// One of the standard descriptors. A [`Stdio`] cannot be copied, so it serves one start.
@@ -116,6 +108,19 @@ impl Stream {
 }
 
 impl Sandbox {
+    /// A sandbox for what is asked for here. What the other methods say is added to its policy.
+    pub(crate) fn from_spec(spec: RunSpec) -> Sandbox {
+        let RunSpec { policy, command, cwd, home, programs, identity } = spec;
+        Sandbox { command, cwd, home, programs, identity, policy: Some(policy), ..Sandbox::new("") }
+    }
+
+    /// What the guard said: for the report, and for the rule that nothing that the guard left to the sandbox runs
+    /// without a whole one.
+    pub(crate) fn judged(mut self, judged: Judged) -> Sandbox {
+        self.judged = Some(judged);
+        self
+    }
+
     /// A sandbox for this program, a path or a name to be found on `PATH`.
     pub fn new(program: impl AsRef<OsStr>) -> Sandbox {
         let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
@@ -133,6 +138,7 @@ impl Sandbox {
             secrets: Vec::new(),
             fallback: Fallback::Deny,
             strict: false,
+            judged: None,
             helper: None,
             stdio: [Stream::Unsaid, Stream::Unsaid, Stream::Unsaid],
             wrong: None,
@@ -201,7 +207,8 @@ impl Sandbox {
         self
     }
 
-    /// What to do when a boundary cannot be enforced here. Limits always degrade, in the open.
+    /// What to do when a boundary cannot be enforced here. Limits always degrade, in the open. There is no terminal
+    /// to ask on, so [`Fallback::Prompt`] does not start.
     pub fn fallback(&mut self, fallback: Fallback) -> &mut Sandbox {
         self.fallback = fallback;
         self
@@ -255,7 +262,7 @@ impl Sandbox {
     fn start(&mut self, unsaid: [fn() -> Stdio; 3]) -> Result<Running, Error> {
         let order = self.order()?.to_bytes()?;
         // The program would run its main once more, and take that for a launcher.
-        if self.helper.is_none() && !helper::is_ready() {
+        if self.helper.is_none() && !ready::is_set() {
             return Err(Error::Input {
                 what: "helper".to_owned(),
                 why: "mcp_sandbox::helper::dispatch() was not called; call it first in main, or \
@@ -282,7 +289,7 @@ impl Sandbox {
             home.canonicalize().map_err(|e| refuse(why(e)))
         });
         Ok(Order::new(Received {
-            wish: Wish {
+            spec: RunSpec {
                 policy: self.effective_policy().map_err(|error| Error::Input {
                     what: "policy".to_owned(),
                     why: error.to_string(),
@@ -296,6 +303,7 @@ impl Sandbox {
             secrets: self.secrets.clone(),
             fallback: self.fallback,
             strict: self.strict,
+            judged: self.judged.clone(),
         }))
     }
 

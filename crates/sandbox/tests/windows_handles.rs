@@ -20,7 +20,7 @@ mod windows {
     use std::os::windows::io::AsRawHandle;
 
     use mcp_policy::{Defaults, Layer, Policy};
-    use mcp_sandbox::{Ending, Error, Identity, Notices, Report, Wish, platform};
+    use mcp_sandbox::{Ending, Error, Identity, Notices, Report, RunSpec, platform};
 
     const RUNS: u32 = 200;
     const THREADS: u32 = 4;
@@ -57,13 +57,13 @@ mod windows {
         assert!(handles() <= before + SLACK, "{before} {}", handles());
     }
 
-    fn wish(policy: Policy, command: Vec<OsString>) -> Wish {
+    fn spec(policy: Policy, command: Vec<OsString>) -> RunSpec {
         let (cwd, home) = (None, None);
-        Wish { policy, command, cwd, home, programs: Vec::new(), identity: Identity::Nobody }
+        RunSpec { policy, command, cwd, home, programs: Vec::new(), identity: Identity::Nobody }
     }
 
     fn start(policy: Policy, command: Vec<OsString>) -> Result<Report, Error> {
-        let request = platform::resolve(wish(policy, command)).unwrap();
+        let request = platform::resolve(spec(policy, command)).unwrap();
         let mut facts = platform::assume_host().unwrap();
         let claim = platform::claim(&request, &mut facts);
         let plan = mcp_sandbox::plan(&request, &facts);
@@ -87,14 +87,14 @@ mod windows {
             flags.allow_net("127.0.0.1:9".parse().unwrap()).listen(port);
             let policy = Policy::merge(&[flags.build().unwrap()], Defaults::run()).unwrap();
             match start_under(policy, code) {
-                Err(e) if e.to_string().contains("cannot be had") => {}
+                Err(e) if e.to_string().contains("cannot listen on") => {}
                 other => {
                     assert_eq!(other.unwrap().ending, Ending::Exited(code.parse().unwrap()));
                     return;
                 }
             }
         }
-        panic!("ten ports that were free cannot be had");
+        panic!("ten free ports were taken before the run could listen on them");
     }
 
     /// A start that fails half-way must not leave anything open either.

@@ -26,7 +26,7 @@ mod windows {
     fn fallback() -> Fallback {
         static KNOWN: std::sync::OnceLock<Fallback> = std::sync::OnceLock::new();
         *KNOWN.get_or_init(|| match Sandbox::new("cmd").args(["/c", "exit 0"]).status() {
-            Err(error @ Error::Unsupported(_)) => {
+            Err(error @ Error::NotEnforced { .. }) => {
                 println!("NOT VERIFIED: the library behind an AppContainer: {error}");
                 assert!(error.to_string().contains("AppContainer"), "{error}");
                 Fallback::Warn

@@ -10,8 +10,10 @@ use crate::Result;
 pub const STAGED: [&str; 3] = ["escape", "exec", "packages"];
 
 /// Tests that have the edit in them, and are built with it.
-const BUILT: [(&str, Built); 6] = [
+const BUILT: [(&str, Built); 8] = [
     ("lib", Built { package: "mcp-sandbox", part: "--lib" }),
+    ("net", Built { package: "mcp-net", part: "--lib" }),
+    ("seccomp", Built { package: "mcp-seccomp", part: "--lib" }),
     ("policy", Built { package: "mcp-policy", part: "--lib" }),
     ("guard", Built { package: "mcp-guard", part: "--tests" }),
     ("package", Built { package: "mcp-package", part: "--lib" }),

@@ -5,19 +5,26 @@ use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
-use mcp_guard::{Confined, Context, Decision, NetworkAccess, Rules, Shell, Strictness, Verdict};
-use mcp_policy::{Defaults, GuardMode, Layer, Policy};
+use mcp_guard::{Confined, Context, Decision, Rules, Shell, Strictness, Verdict};
+use mcp_policy::{Fallback, GuardMode, Policy};
 use mcp_sandbox::agent::{self, Project};
-use mcp_sandbox::{Identity, Judged, Report, Wish};
+use mcp_sandbox::{Judged, Report, RunSpec};
 
 use super::{check, run};
-use crate::args::Fallback;
 use crate::args::exec::{Exec, ExecShell};
 use crate::audit::{Log, What};
 use crate::failure::Failure;
 use crate::{layers, render};
 
+mod result;
+
 pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
+    if args.starting.json && !args.starting.explain {
+        return result::run(&args);
+    }
+    if args.captured {
+        result::end_with_parent();
+    }
     if let Some(directory) = &args.directory {
         std::env::set_current_dir(directory).map_err(|e| Failure::input(directory, &e))?;
     }
@@ -33,35 +40,30 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         Some(ExecShell::Bash | ExecShell::Sh) => Shell::Bash,
     };
     let text = text(&args.command, shell)?;
-    let (mut policy, tools) = policy(args)?;
-    if args.starting.explain {
-        policy.env.secrets.clear();
-    }
-    let judged = if args.no_guard {
-        None
+    let (policy, tools) = policy(args)?;
+    let (mut spec, judged) = if args.no_guard {
+        (agent::spec(&text, shell, policy), None)
     } else {
-        Some(guard(args, &text, shell, (&policy, tools.guard), report)?)
+        let (spec, judged) = guarded(args, &text, shell, (policy, tools.guard), report)?;
+        (spec, Some(judged))
     };
     if let Some(log) = log {
-        log.what.policy(&policy);
+        log.what.policy(&spec.policy);
     }
     let explain = args.starting.explain;
-    let home = args.home.as_deref().map(|name| run::kept_home(name, explain)).transpose()?;
-    let mut command = agent::words(&text, shell);
+    spec.home = args.home.as_deref().map(|name| run::kept_home(name, explain)).transpose()?;
     if args.shell == Some(ExecShell::Sh) {
-        command[0] = "sh".into();
+        spec.command[0] = "sh".into();
     }
-    let wish = Wish {
-        policy,
-        command,
-        cwd: None,
-        home,
-        programs: agent::programs(&text),
-        identity: Identity::User,
+    let fallback = args.starting.fallback.or(tools.fallback).unwrap_or_default();
+    let how = run::How {
+        starting: &args.starting,
+        fallback,
+        judged,
+        runs: run::hints::Runs::Agent,
+        package: None,
     };
-    let fallback = args.starting.fallback.or(tools.fallback).unwrap_or(Fallback::Deny);
-    let how = run::How { starting: &args.starting, fallback, judged, package: None };
-    run::launch(wish, &how, log, report)
+    run::launch(spec, how, log, report)
 }
 
 /// One text is the shell's; several words are words.
@@ -84,60 +86,46 @@ struct Tools {
 
 /// What people said, with the project and the config's `[tools.sandbox]`.
 fn policy(args: &Exec) -> Result<(Policy, Tools), Failure> {
-    let project = Project::at(Path::new("."))?;
     let mut people = layers::of_people(&args.permissions)?;
     let layers = std::mem::take(&mut people.layers);
-    let said = layers.iter().filter_map(|layer| layer.tools.fallback.as_ref()).next_back();
-    let fallback = said.map(|said| match said.value {
-        mcp_policy::Fallback::Deny => Fallback::Deny,
-        mcp_policy::Fallback::Prompt => Fallback::Prompt,
-        mcp_policy::Fallback::Warn => Fallback::Warn,
-    });
+    let fallback = layers.iter().filter_map(|layer| layer.tools.fallback.as_ref()).next_back();
     let guard = layers.iter().filter_map(|layer| layer.tools.guard.as_ref()).next_back();
-    let tools = Tools { fallback, guard: guard.map(|said| said.value) };
-    let mut own = Layer::command_line(project.root.clone(), None);
-    own.write(&project.root);
-    for git in &project.git {
-        own.write(git);
-    }
-    let layers: Vec<Layer> =
-        [own.build()?].into_iter().chain(layers.into_iter().map(Layer::for_commands)).collect();
-    let policy = Policy::merge(&layers, Defaults::exec())?;
+    let tools =
+        Tools { fallback: fallback.map(|said| said.value), guard: guard.map(|said| said.value) };
+    let policy = Project::at(Path::new("."))?.policy(layers)?;
     people.check(&policy)?;
     Ok((policy, tools))
 }
 
-/// What the guard says, where that lets the command run.
-fn guard(
+/// The command as it runs, and what the guard says about it, where that lets it run.
+fn guarded(
     args: &Exec,
     text: &str,
     shell: Shell,
-    (policy, said): (&Policy, Option<GuardMode>),
+    (policy, said): (Policy, Option<GuardMode>),
     report: &mut Option<Report>,
-) -> Result<Judged, Failure> {
-    let network: NetworkAccess = agent::network(policy);
+) -> Result<(RunSpec, Judged), Failure> {
     let strictness = match args.guard.or(said).unwrap_or_default() {
         GuardMode::Usual => Strictness::Confined,
         GuardMode::Strict => Strictness::Strict,
     };
-    let context = Context { network, strictness, rules: check::rules(args.rules.as_deref())? };
-    let verdict = agent::judge(text, shell, &context);
-    let judged = agent::judged(&verdict);
-    let outcome = match verdict.decision {
-        Decision::Allow | Decision::Unknown => Ok(()),
-        Decision::Refuse => Err(refused(text, &verdict, "")),
-        Decision::Ask if args.yes || args.starting.explain => Ok(()),
-        Decision::Ask => ask(text, &verdict),
+    let rules = check::rules(args.rules.as_deref())?;
+    let context = Context { strictness, rules, ..Context::default() };
+    let prepared = agent::prepare_with(text, shell, policy, &context);
+    let verdict = prepared.verdict().clone();
+    let may_run = match verdict.decision {
+        Decision::Ask if !args.yes && !args.starting.explain => ask(text, &verdict),
+        _ => Ok(()),
     };
-    match outcome {
-        Ok(()) => Ok(judged),
-        Err(failure) => {
-            let unplanned =
-                Report::unplanned(vec![text.to_owned()], failure.to_string(), failure.exit_code());
-            *report = Some(Report { guard: Some(judged), ..unplanned });
-            Err(failure)
-        }
+    let outcome = may_run
+        .and_then(|()| prepared.spec_after_yes().map_err(|verdict| refused(text, &verdict, "")));
+    if let Err(failure) = &outcome {
+        let mut unplanned =
+            Report::unplanned(vec![text.to_owned()], failure.to_string(), failure.exit_code());
+        unplanned.guard = Some(agent::judged(&verdict));
+        *report = Some(unplanned);
     }
+    outcome
 }
 
 fn refused(text: &str, verdict: &Verdict, more: &str) -> Failure {

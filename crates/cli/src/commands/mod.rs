@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod add;
 pub mod check;
 pub mod completions;
 pub mod demo;
@@ -12,3 +13,5 @@ pub mod policy;
 pub mod ps;
 pub mod run;
 pub mod stats;
+pub mod unwire;
+pub mod wire;

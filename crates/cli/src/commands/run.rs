@@ -2,36 +2,45 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::io::{BufRead, IsTerminal};
 
-use mcp_policy::{Bytes, Defaults, Origin, Policy};
-use mcp_sandbox::platform::Check;
-use mcp_sandbox::{
-    Control, Describe, Ending, Identity, Intent, Judged, Notices, Plan, Report, Request, Usage,
-    Wish, macos, platform, windows,
-};
-use serde::Serialize;
+use mcp_policy::{Bytes, Defaults, Fallback, Policy};
+use mcp_sandbox::session::{Options, Session};
+use mcp_sandbox::{Ending, Identity, Judged, Notices, Report, Request, RunSpec, macos, windows};
 
-use crate::args::{Fallback, Platform, Run, Starting};
+use crate::args::{Platform, Run, Starting};
 use crate::audit::{Event, Log, What, rules};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::render::{self, Paint};
+use crate::render;
 use crate::{layers, paths};
 
 /// Lines about what is not shown.
 const MOST_UNSHOWN: usize = 4;
 
+mod again;
+mod ending;
+mod explain;
 mod grant;
+pub mod hints;
 pub mod package;
 mod protection;
 mod report_file;
 mod runtime;
+mod terminal;
 mod typed;
 
+use hints::{Hints, Runs};
 use report_file::ReportFile;
+use terminal::Terminal;
 
 pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
+    if args.starting.json && !args.starting.explain {
+        return Err(Failure::Usage(
+            "--json goes with --explain here, for standard output is the server's; what a run did: --report FILE, or --report - \
+             for standard error"
+                .to_owned(),
+        ));
+    }
     typed::understand(&mut args)?;
     let what = What::new(args.reference.as_deref(), first(&args.command));
     recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
@@ -50,8 +59,9 @@ pub fn recorded(
     };
     // First of all: one that cannot be written must not be found out after an hour, and one of an
     // earlier run must not pass for this one's, however early this one fails.
-    let file = starting.report.as_deref().filter(|_| !starting.explain);
-    let file = file.map(ReportFile::create).transpose()?;
+    let wanted = starting.report.as_deref().filter(|_| !starting.explain);
+    let on_stderr = wanted.is_some_and(|path| path.as_os_str() == "-");
+    let file = wanted.filter(|_| !on_stderr).map(ReportFile::create).transpose()?;
     let mut report = None;
     let outcome = start(&mut log, &mut report);
     if let Some(log) = &log {
@@ -64,7 +74,11 @@ pub fn recorded(
             }),
         }
     }
-    if let (Some(file), Some(path)) = (file, &starting.report) {
+    if on_stderr {
+        // Standard output is the server's.
+        let told = report.take().unwrap_or_else(|| unplanned(command, outcome.as_ref().err()));
+        render::print_to_stderr(&(to_json(&told) + "\n"));
+    } else if let (Some(file), Some(path)) = (file, &starting.report) {
         let report = report.unwrap_or_else(|| unplanned(command, outcome.as_ref().err()));
         // What has run has run: its ending stays the answer.
         if let Err(error) = file.write(&to_json(&report)) {
@@ -81,7 +95,7 @@ pub fn first(command: &[OsString]) -> Option<&std::ffi::OsStr> {
 /// Leaves a report, once there is a plan.
 fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Result<u8, Failure> {
     let mut package = None;
-    let (mut policy, command) = match &args.reference {
+    let (policy, command) = match &args.reference {
         Some(word) => {
             let prepared = package::prepare(args, word)?;
             let (policy, command) = (prepared.policy.clone(), prepared.command.clone());
@@ -98,10 +112,6 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
     };
     let home =
         args.home.as_deref().map(|name| kept_home(name, args.starting.explain)).transpose()?;
-    if args.starting.explain {
-        // Fetching one may run a command, and nothing is to be run.
-        policy.env.secrets.clear();
-    }
     if let Some(log) = log {
         log.what.policy(&policy);
         if let Some(package) = &package {
@@ -109,7 +119,7 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
             log.what.digest = Some(package.identity.digest);
         }
     }
-    let wish = Wish {
+    let spec = RunSpec {
         policy,
         command,
         cwd: args.cwd.clone(),
@@ -119,78 +129,50 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
     };
     let how = How {
         starting: &args.starting,
-        fallback: args.starting.fallback(),
+        fallback: args.starting.fallback.unwrap_or_default(),
         judged: None,
+        runs: if package.is_some() { Runs::Package } else { Runs::Command },
         package: package.as_ref(),
     };
-    launch(wish, &how, log, report)
+    launch(spec, how, log, report)
 }
 
-/// How a wish is to be started.
+/// How a spec is to be started.
 pub struct How<'a> {
     pub starting: &'a Starting,
     pub fallback: Fallback,
     /// What the guard said, where it was asked.
     pub judged: Option<Judged>,
+    pub runs: Runs,
     pub package: Option<&'a package::Prepared>,
 }
 
-/// From a wish to the end of the run. Leaves a report, once there is a plan.
+/// From a spec to the end of the run. Leaves a report, once there is a plan.
 pub fn launch(
-    wish: Wish,
-    how: &How<'_>,
+    spec: RunSpec,
+    how: How<'_>,
     log: &mut Option<Log>,
     report: &mut Option<Report>,
 ) -> Result<u8, Failure> {
-    let starting = how.starting;
-    match starting.platform {
-        Some(Platform::Macos) => return print_plan(&macos::explain(wish)?, starting.json),
-        Some(Platform::Windows) => return print_plan(&windows::explain(wish)?, starting.json),
-        None => {}
-    }
+    let How { starting, fallback, judged, runs, package } = how;
     // What was compared with its bundle holds what an archive can hold.
-    let package = how.package;
     let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
-    let request = platform::resolve_knowing(wish, &plain).map_err(|error| match package {
+    let telling = |error: mcp_sandbox::Error| match package {
         Some(package) => package.telling(error.into()),
         None => error.into(),
-    })?;
-    if let Some(package) = package
-        && !starting.explain
-    {
-        runtime::check(&package.needs, &request.program)?;
-    }
-    let mut facts =
-        if starting.explain { platform::probe_host()? } else { platform::assume_host()? };
-    let claim = platform::claim(&request, &mut facts);
-    let mut plan = mcp_sandbox::plan(&request, &facts);
-    if starting.explain {
-        return print_plan(&plan, starting.json);
-    }
-    let mut not_started = |plan: &Plan<platform::Step>, failure: Failure| {
-        let told = not_started(plan, &request, failure.to_string(), failure.exit_code());
-        *report = Some(Report { guard: how.judged.clone(), ..told });
-        failure
     };
-    settle_gaps(&plan, &request.policy, how).map_err(|failure| not_started(&plan, failure))?;
-    if !starting.quiet {
-        warn_of_little_memory(&request.policy);
-        for held in &request.held_back {
-            let name = render::plain(&held.name);
-            render::say(&format!(
-                "{name} is not passed on ({}) — name it with --env {name}",
-                held.reason
-            ));
-        }
+    if starting.explain {
+        let told = explain::Told::of_spec(&spec);
+        return match starting.platform {
+            Some(Platform::Macos) => explain::print(&macos::explain(spec)?, &told, starting),
+            Some(Platform::Windows) => explain::print(&windows::explain(spec)?, &told, starting),
+            None => {
+                let explained = Session::explain(spec, &plain).map_err(telling)?;
+                let told = explain::Told::of(&explained.request, told);
+                explain::print(&explained.plan, &told, starting)
+            }
+        };
     }
-    if !starting.quiet {
-        tell_unshown(&request);
-    }
-    if let Some(log) = log {
-        log.hidden = hidden(&request);
-        log.start()?;
-    }
-    let notices = if starting.quiet { Notices::Silent } else { Notices::Stderr };
     let changed = Cell::new(None);
     let look = || match package.map_or(Ok(()), package::Prepared::check) {
         Ok(()) => true,
@@ -199,24 +181,37 @@ pub fn launch(
             false
         }
     };
-    let check: Option<Check<'_>> = if plain.is_empty() { None } else { Some(&look) };
-    let mut outcome = platform::run(&plan, &request, claim, notices, check);
-    if let Err(error) = &outcome
-        && let Some(again) = mcp_sandbox::plan_again(&request, &plan, error)?
-    {
-        (facts, plan) = (again.facts, again.plan);
-        settle_gaps(&plan, &request.policy, how).map_err(|failure| not_started(&plan, failure))?;
-        outcome = platform::run(&plan, &request, again.claim, notices, check);
+    let mut options = Options::default();
+    options.fallback = fallback;
+    options.strict = starting.strict;
+    options.notices = if starting.quiet { Notices::Silent } else { Notices::Stderr };
+    options.judged = judged;
+    options.check = if plain.is_empty() { None } else { Some(&look) };
+    options.plain = plain;
+    let session = Session::prepare(spec, options).map_err(telling)?;
+    if let Some(package) = package {
+        runtime::check(&package.needs, &session.request().program)?;
     }
-    let mut ended = outcome.map_err(|error| {
-        not_started(&plan, changed.take().unwrap_or_else(|| Failure::from(error)))
-    })?;
-    ended.guard = how.judged.clone();
-    protection::tell(&ended, starting.quiet);
-    if !starting.quiet {
-        tell_ending(&ended, &request, &facts);
+    let mut terminal = Terminal { starting, log, answer: None, hints: Hints::none(), runs };
+    match session.run(&mut terminal) {
+        Ok(ended) => {
+            protection::tell(&ended.report, starting.quiet);
+            if !starting.quiet {
+                ending::tell(&ended.report, &ended.scene().request.policy.limits);
+            }
+            terminal.hints.after(&ended.report);
+            Ok(report.insert(ended.report).exit_code)
+        }
+        Err(not_started) => {
+            let failure = changed.take().unwrap_or_else(|| terminal.failure(not_started.error));
+            *report = not_started.report.map(|mut told| {
+                told.ending = Ending::NotStarted(failure.to_string());
+                told.exit_code = failure.exit_code();
+                *told
+            });
+            Err(failure)
+        }
     }
-    Ok(report.insert(ended).exit_code)
 }
 
 /// What something in a writable place leads to, and is not shown: a few lines, for the command can make many.
@@ -257,16 +252,6 @@ fn warn_of_little_memory(policy: &Policy) {
     }
 }
 
-fn print_plan<S: Describe + Serialize>(plan: &Plan<S>, as_json: bool) -> Result<u8, Failure> {
-    render::print(&if as_json { to_json(plan) + "\n" } else { explain(plan) });
-    Ok(0)
-}
-
-fn not_started<S: Describe>(plan: &Plan<S>, request: &Request, why: String, code: u8) -> Report {
-    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-    Report::new(plan, &[], command, Ending::NotStarted(why), code, Usage::default())
-}
-
 pub fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failure> {
     let homes = paths::homes().ok_or_else(|| {
         Failure::Usage("--home needs a data directory: set HOME or XDG_DATA_HOME".to_owned())
@@ -279,170 +264,6 @@ pub fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, F
     paths::real(&home).map_err(|e| Failure::file(&home, &e))
 }
 
-/// Fail closed, degrade in the open: boundaries stop the run, limits are told.
-fn settle_gaps<S>(plan: &Plan<S>, policy: &Policy, how: &How<'_>) -> Result<(), Failure> {
-    let stopping: Vec<(Control, &Intent)> =
-        if how.starting.strict { plan.gaps().collect() } else { plan.boundary_gaps().collect() };
-    if !stopping.is_empty() {
-        let list =
-            stopping.iter().map(|(control, intent)| render::plain(&sentence(*control, intent)));
-        let list = list.collect::<Vec<_>>().join("\n     ");
-        match how.fallback {
-            _ if how.starting.strict => {
-                return Err(Failure::Refused(format!(
-                    "not started, because --strict was given:\n     {list}\n     \
-                     (take the limit away with `none`, or leave out --strict)"
-                )));
-            }
-            Fallback::Deny => {
-                return Err(Failure::Refused(format!(
-                    "not started: {list}\n     (--fallback warn starts without it)"
-                )));
-            }
-            Fallback::Warn => render::say(&format!("warning: {list}")),
-            Fallback::Prompt => ask(&list)?,
-        }
-        // Without whole boundaries, what the guard could not read, or let pass because of them, is not run.
-        if let Some(judged) = &how.judged
-            && (judged.decision == "unknown" || !judged.noted.is_empty())
-        {
-            return Err(Failure::Guarded(format!(
-                "not started: the guard leaves part of the command to the sandbox ({}), and the sandbox is not \
-                 whole here",
-                [&judged.rules[..], &judged.noted[..]].concat().join(", ")
-            )));
-        }
-    }
-    if how.starting.quiet {
-        return Ok(());
-    }
-    let told: Vec<_> = plan.told_gaps().map(|(control, _)| control.to_string()).collect();
-    if !told.is_empty() && stopping.is_empty() {
-        render::say(&format!(
-            "warning: only partly enforced on this host: {} (mcp run --explain says what is \
-             missing, --strict refuses to start)",
-            told.join(", ")
-        ));
-    }
-    for (control, intent) in plan.gaps().filter(|(control, _)| !control.is_boundary()) {
-        // A default that degrades is in the report; only what somebody asked for is worth a line.
-        let unavailable = matches!(intent, Intent::Unavailable { .. });
-        if unavailable && was_asked_for(control, policy) {
-            render::say(&render::plain(&format!("warning: {}", sentence(control, intent))));
-        }
-    }
-    Ok(())
-}
-
-fn was_asked_for(control: Control, policy: &Policy) -> bool {
-    let limits = &policy.limits;
-    let origin = match control {
-        Control::Memory => &limits.memory.origin,
-        Control::Cpu => &limits.cpu.origin,
-        Control::CpuTime => &limits.cpu_time.origin,
-        Control::Io => &limits.io.origin,
-        Control::Processes => &limits.processes.origin,
-        Control::OpenFiles => &limits.open_files.origin,
-        Control::FileSize => &limits.file_size.origin,
-        Control::TmpSize => &limits.tmp_size.origin,
-        Control::AddressSpace => &limits.address_space.origin,
-        Control::Timeout => &limits.timeout.origin,
-        _ => return true,
-    };
-    *origin != Origin::Default
-}
-
-fn sentence(control: Control, intent: &Intent) -> String {
-    match intent {
-        Intent::Unavailable { why, remedy } => {
-            format!("{control} cannot be enforced: {why}; {remedy}")
-        }
-        Intent::Partial { by, missing, .. } => {
-            format!("{control} is only partly enforced by {by}: {missing}")
-        }
-        Intent::Enforce { by } => format!("{control} is enforced by {by}"),
-        Intent::NotRequested => format!("{control} was not asked for"),
-    }
-}
-
-fn ask(list: &str) -> Result<(), Failure> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(Failure::Refused(format!(
-            "not started: {list}\n     (nobody to ask here; --fallback warn starts without it)"
-        )));
-    }
-    render::say(&format!("warning: {list}"));
-    eprint!("{} start anyway? [y/N] ", render::prefix());
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    match read {
-        Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(Failure::Refused("not started".to_owned())),
-    }
-}
-
-/// One line for an ending that was ours, or for the likeliest reason of one that was not.
-fn tell_ending(report: &Report, request: &Request, facts: &platform::Facts) {
-    let limits = &request.policy.limits;
-    match (&report.ending, &limits.memory.value, &limits.timeout.value) {
-        (Ending::MemoryLimit, Some(limit), _) => {
-            let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
-            let peak = render::rounded_bytes(peak);
-            render::say(&format!(
-                "killed: memory limit {limit} reached (peak {peak}) — raise with --max-memory"
-            ));
-        }
-        (Ending::Timeout, _, Some(limit)) => {
-            render::say(&format!("killed: timeout {limit} reached — raise with --timeout"));
-        }
-        (Ending::SandboxFailed(why), ..) => {
-            render::say(&format!(
-                "killed: the sandbox failed while the command ran: {}",
-                render::plain(why)
-            ));
-        }
-        (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(request, facts),
-        _ => {}
-    }
-    if let (Some(limit), 1..) = (limits.processes.value, report.usage.refused_processes) {
-        let count = report.usage.refused_processes;
-        render::say(&format!(
-            "process limit {limit} reached ({count} refused) — raise with --max-pids"
-        ));
-    }
-    if report.blocked_processes > 0 {
-        render::say("blocked a new process (subprocess is off)");
-    }
-}
-
-/// A failed command was perhaps given a path that it could not see.
-fn hint_at_hidden(request: &Request, facts: &platform::Facts) {
-    let Ok(cwd) = std::env::current_dir() else {
-        return;
-    };
-    for argument in request.argv.iter().skip(1) {
-        let path = cwd.join(argument);
-        let Ok(real) = paths::real(&path) else {
-            continue;
-        };
-        if argument.is_empty() {
-            continue;
-        }
-        if let Some(rule) = request.denying(&real) {
-            let rule = rule.value.to_string_lossy();
-            let argument = argument.to_string_lossy();
-            let told = format!("{argument} is denied to the command (by --deny {rule})");
-            render::say(&render::plain(&told));
-        } else if !mcp_sandbox::is_visible(&real, request, facts) {
-            render::say(&format!(
-                "{} is here, but not visible to the command (add --read {})",
-                render::plain(&argument.to_string_lossy()),
-                render::plain(&quoted(argument))
-            ));
-        }
-    }
-}
-
 /// As a shell would take it.
 pub fn quoted(argument: &std::ffi::OsStr) -> String {
     let text = argument.to_string_lossy();
@@ -452,32 +273,4 @@ pub fn quoted(argument: &std::ffi::OsStr) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
-}
-
-fn explain<S: Describe>(plan: &Plan<S>) -> String {
-    let paint = Paint::stdout();
-    let mut text = format!("{}\n", paint.strong("Controls"));
-    for (control, intent) in &plan.controls {
-        let name = format!("{control:<18}");
-        text += &match intent {
-            Intent::Enforce { by } => format!("  {} {name} {by}\n", paint.good("[✓]")),
-            Intent::Partial { by, missing, .. } => {
-                format!("  {} {name} {by}\n      {:<18} {missing}\n", paint.warn("[!]"), "")
-            }
-            Intent::Unavailable { why, remedy } => {
-                format!("  {} {name} {why}\n      {:<18} {remedy}\n", paint.bad("[⚠]"), "")
-            }
-            Intent::NotRequested => format!("  {} {name} not asked for\n", paint.faint("[ ]")),
-        };
-    }
-    text += &format!("{}\n", paint.strong("Steps"));
-    for (number, planned) in (1..).zip(&plan.steps) {
-        let stage = planned.step.stage();
-        let step = render::plain(&planned.step.to_string());
-        text += &format!("  {number:>3}  {stage:<9} {step}\n");
-    }
-    for (title, attachment) in plan.steps.iter().filter_map(|planned| planned.step.attachment()) {
-        text += &format!("{}\n{attachment}", paint.strong(title));
-    }
-    text
 }

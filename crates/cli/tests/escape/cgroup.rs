@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::require;
 use crate::support::{
-    ABSENT, Finished, Ground, Run, Scratch, allowed, blocked, eventually, heart_beats, heart_stops,
-    mcp_path, patience, probe_path, skip, sys,
+    ABSENT, Finished, Ground, Run, Scratch, allowed, blocked, eventually, heart_stops, mcp_path,
+    patience, probe_path, skip, sys,
 };
 
 /// What a machine that is emulated in software may take for a run.
@@ -103,12 +103,10 @@ fn the_whole_tree_goes_with_the_hog() {
     require!("userns", "cgroup");
     let scratch = Scratch::new();
     let beat = scratch.open_dir("grant").join("beat");
-    let script = r#""$0" loop-heartbeat "$1" 20 & sleep 1; "$0" alloc 209715200 30000; sleep 30"#;
+    let script = r#""$0" loop-heartbeat "$1" 20 & until [ -s "$1" ]; do sleep 0.02; done; "$0" alloc 209715200 30000; sleep 30"#;
     let probe = probe_path();
     let run = limited(&["--max-memory", "64M"]).read(&probe).write(beat.parent().unwrap());
-    let run = run.command(&["sh", "-c", script]).command(&[&probe, &beat]).spawn();
-    heart_beats(&beat);
-    run.wait().code_is(137);
+    run.command(&["sh", "-c", script]).command(&[&probe, &beat]).run().code_is(137);
     heart_stops(&beat);
 }
 
@@ -311,9 +309,11 @@ fn the_next_run_removes_what_a_killed_launcher_left() {
 #[test]
 fn a_run_beside_it_is_not_swept() {
     require!("userns", "cgroup");
-    let live = Run::new().limit(slow()).shell("echo ready; sleep 5; echo alive").spawn();
+    let mut live =
+        Run::new().limit(slow()).open_input().shell("echo ready; cat; echo alive").spawn();
     live.await_output("ready");
     Run::new().command(&["true"]).run().code_is(0);
+    drop(live.stdin());
     let finished = live.wait();
     finished.code_is(0);
     assert!(finished.text().contains("alive"), "{finished}");

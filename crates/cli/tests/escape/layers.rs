@@ -194,13 +194,13 @@ fn later_mounts_of_the_host_do_not_come_inside() {
     let below = scratch.dir("grant/below");
     let script = "set -e; mkfifo \"$1/go\"; \
                   (read -r word < \"$1/go\"; echo \"$word\") | \"$2\" run --quiet --read \"$1/grant\" -- \
-                      sh -c 'read -r word; echo inside: $(ls \"$0\")' \"$1/grant/below\" & \
-                  sleep 0.5; mount -t tmpfs later \"$1/grant/below\"; touch \"$1/grant/below/late\"; \
-                  echo outside: $(ls \"$1/grant/below\"); echo word > \"$1/go\"; wait";
+                      sh -c 'echo up; read -r word; echo inside: $(ls \"$0\")' \"$1/grant/below\" > \"$1/said\" & \
+                  until [ -s \"$1/said\" ]; do sleep 0.02; done; mount -t tmpfs later \"$1/grant/below\"; touch \"$1/grant/below/late\"; \
+                  echo outside: $(ls \"$1/grant/below\"); echo word > \"$1/go\"; wait; cat \"$1/said\"";
     let words = ["unshare", "--mount", "--propagation", "shared", "sh", "-c", script, "sh"];
     let run = Run::bare().command(&words).command(&[scratch.path(), &mcp_path()]);
     let finished = run.run();
-    assert_eq!(finished.text(), "outside: late\ninside:\n", "{finished}");
+    assert_eq!(finished.text(), "outside: late\nup\ninside:\n", "{finished}");
     assert_eq!(fs::read_dir(below).unwrap().count(), 0);
 }
 

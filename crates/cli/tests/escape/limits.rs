@@ -1,13 +1,18 @@
 //! Resource limits, by what the program sees and by what happens when it goes on.
 
-use crate::require;
+use crate::shared::limits::{killed_for_memory, limited};
 use crate::support::{Outcome, Preparation, Run, Scratch, allowed, blocked, has_program, skip};
+use crate::{require, shared_attacks};
+
+shared_attacks! { "userns", limits:
+    limits_cannot_be_raised;
+    open_files;
+    file_size;
+    processor_time;
+    memory_of_many_processes;
+}
 
 const MIB: u64 = 1 << 20;
-
-fn limited(flag: &str, value: &str) -> Run {
-    Run::new().flag(flag).arg(value)
-}
 
 fn rlimits(run: Run) -> Outcome {
     allowed(run.probe(&["rlimits"]))
@@ -36,15 +41,6 @@ fn limit_of_processes_is_seen_inside() {
 }
 
 #[test]
-fn limits_cannot_be_raised() {
-    require!("userns");
-    let run = || limited("--max-fds", "50");
-    run().shell("ulimit -n 40 && test $(ulimit -n) = 40").run().code_is(0);
-    let raised = run().shell("ulimit -n 60").run();
-    assert_ne!(raised.code, 0, "{raised}");
-}
-
-#[test]
 fn defaults_are_those_that_servers_live_with() {
     require!("userns");
     let bare = rlimits(Run::bare().prepare(Preparation::CoreFiles));
@@ -56,40 +52,6 @@ fn defaults_are_those_that_servers_live_with() {
     assert_eq!(soft(&limits, "nofile"), 1024);
     assert_eq!(soft(&limits, "as"), u64::MAX);
     allowed(Run::new().probe(&["fork", "100"]));
-}
-
-#[test]
-fn open_files() {
-    require!("userns");
-    let act = |run: Run| run.probe(&["open-files", "100"]);
-    allowed(act(Run::new()));
-    let finished = act(limited("--max-fds", "50")).run();
-    let outcome = finished.last("open-files");
-    assert_eq!(outcome.errno(), "EMFILE", "{finished}");
-    assert!(outcome.detail.parse::<u32>().unwrap() < 50, "{finished}");
-}
-
-#[test]
-fn file_size() {
-    require!("userns");
-    let scratch = Scratch::new();
-    let file = scratch.dir("grant").join("file");
-    let act = |run: Run| {
-        let run = run.write(file.parent().unwrap());
-        run.probe(&["write-big".as_ref(), file.as_os_str(), "2097152".as_ref()])
-    };
-    allowed(act(Run::new()));
-    let finished = act(limited("--max-file-size", "1M")).run();
-    let outcome = finished.last("write-big");
-    assert_eq!((outcome.errno(), outcome.detail.as_str()), ("EFBIG", "1048576"), "{finished}");
-}
-
-#[test]
-fn processor_time() {
-    require!("userns");
-    allowed(limited("--max-cpu-time", "5s").probe(&["spin", "0.1"]));
-    let finished = limited("--max-cpu-time", "1s").probe(&["spin", "30"]).run();
-    assert!([128 + libc::SIGXCPU, 137].contains(&finished.code), "{finished}");
 }
 
 #[test]
@@ -145,15 +107,6 @@ fn fork_bomb_ends() {
     allowed(Run::new().probe(&["fork", "5"]));
 }
 
-/// Asserts that the run was killed for its memory and that we said so.
-#[track_caller]
-fn killed_for_memory(run: Run) {
-    let finished = run.run();
-    assert_eq!(finished.code, 137, "{finished}");
-    let said = finished.stderr.lines().any(|line| line.starts_with("mcp: killed: memory limit"));
-    assert!(said, "{finished}");
-}
-
 #[test]
 fn private_memory() {
     require!("userns");
@@ -186,16 +139,6 @@ fn page_tables() {
     allowed(act("64M", "4194304", "500"));
     allowed(act("1G", "268435456", "500"));
     killed_for_memory(act("64M", "268435456", "30000"));
-}
-
-#[test]
-fn memory_of_many_processes() {
-    require!("userns");
-    let act = |limit: &str, hold: &str| {
-        limited("--max-memory", limit).probe(&["fork-alloc", "8", "20971520", hold])
-    };
-    allowed(act("512M", "500"));
-    killed_for_memory(act("64M", "30000"));
 }
 
 /// Counted once for each process it would be far over the limit; and counting precisely takes
@@ -248,19 +191,19 @@ fn no_other_place_holds_more() {
 #[test]
 fn memory_of_a_process_with_an_odd_name() {
     require!("userns");
-    let hog = "import ctypes, mmap, time\n\
+    let hog = "import ctypes, mmap, sys, time\n\
                ctypes.CDLL(None).prctl(15, b'\\xff\\xfe', 0, 0, 0)\n\
                m = mmap.mmap(-1, 256 << 20)\n\
                any(m.write(b'x' * (1 << 20)) < 0 for _ in range(256))\n\
-               time.sleep(3)";
-    let run = |limit: &str| {
-        Run::new().flag("--max-memory").arg(limit).command(&["python3", "-c", hog]).run()
+               time.sleep(int(sys.argv[1]))";
+    let run = |limit: &str, hold: &str| {
+        Run::new().flag("--max-memory").arg(limit).command(&["python3", "-c", hog, hold]).run()
     };
     if !has_program("python3") {
         return;
     }
-    run("1G").code_is(0);
-    run("128M").code_is(137);
+    run("1G", "1").code_is(0);
+    run("128M", "50").code_is(137);
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! `MCP_BIN` and `MCP_PROBE_BIN` choose other binaries; `MCP_REQUIRE=userns,cgroup` turns skips into
 //! failures.
 //!
-//! On a Mac the same attacks have the same names; where they are made in another way, or the promise is
-//! another, they are in `macos/`. Attacks on what only Linux has are not tried there.
+//! On a Mac the same attacks have the same names. Those that are identical are in `shared/`; where the attack or the
+//! promise differs, it is in `macos/`. Attacks on what only Linux has are not tried there.
 #![cfg(any(target_os = "linux", target_os = "macos"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -67,6 +67,8 @@ mod protected_deep;
 #[cfg(target_os = "linux")]
 mod protected_git;
 #[cfg(target_os = "linux")]
+mod protected_links;
+#[cfg(target_os = "linux")]
 mod protected_meanwhile;
 #[cfg(target_os = "linux")]
 mod races;
@@ -78,6 +80,7 @@ mod report;
 mod rootless;
 #[cfg(target_os = "linux")]
 mod runs;
+mod shared;
 #[cfg(target_os = "linux")]
 mod shut_directories;
 #[cfg(target_os = "linux")]

@@ -6,17 +6,13 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::time::Duration;
 
-use crate::require;
-use crate::support::{ABSENT, Run, Scratch, UNREACHABLE, allowed, blocked, refused};
+use crate::support::{Run, UNREACHABLE, allowed, blocked, refused};
+use crate::{require, shared_attacks};
 
-#[test]
-fn host_tcp_port_is_out_of_reach() {
-    require!("userns");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let words = ["connect", &address];
-    refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
-    allowed(Run::new().flag("--network").arg("host").probe(&words));
+shared_attacks! { "userns", network:
+    host_tcp_port_is_out_of_reach;
+    host_tcp_port_is_out_of_reach_over_ipv6 needs "ipv6";
+    host_unix_socket_is_not_there;
 }
 
 #[test]
@@ -30,15 +26,6 @@ fn host_tcp_port_is_out_of_reach_by_fast_open() {
     );
     listener.set_nonblocking(true).unwrap();
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
-}
-
-#[test]
-fn host_tcp_port_is_out_of_reach_over_ipv6() {
-    require!("userns", "ipv6");
-    let listener = TcpListener::bind("[::1]:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let words = ["connect6", &address];
-    refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
 }
 
 #[test]
@@ -111,16 +98,6 @@ fn host_abstract_sockets_are_out_of_reach() {
     {
         refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
     }
-}
-
-#[test]
-fn host_unix_socket_is_not_there() {
-    require!("userns");
-    let scratch = Scratch::new();
-    let path = scratch.join("socket");
-    let _listener = UnixListener::bind(&path).unwrap();
-    let words = ["unix-connect", path.to_str().unwrap()];
-    refused(Run::new().probe(&words), Run::bare().probe(&words), ABSENT);
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! Other processes: the host's are not there, and init is beyond reach.
 
-use crate::require;
 use crate::support::{
     FORBIDDEN, Live, NO_PROCESS, Run, allowed, blocked, eventually, patience, refused,
 };
+use crate::{require, shared_attacks};
+
+shared_attacks! { "userns", processes:
+    programs_may_have_children;
+}
 
 /// A process on the host, started by the test.
 fn victim() -> (Live, String) {
@@ -102,20 +106,9 @@ fn orphans_are_reaped() {
     let finished = Run::new()
         .probe(&["daemonize", "0.05"])
         .probe(&["daemonize", "0.05"])
-        .probe(&["sleep", "1"])
-        .probe(&["proc-list"])
+        .probe(&["await-processes", "3"])
         .run();
-    let left = finished.last("proc-list").lines().len();
-    assert!(left <= 3, "zombies stay: {finished}");
-}
-
-#[test]
-fn programs_may_have_children() {
-    require!("userns");
-    assert_eq!(allowed(Run::new().probe(&["fork", "5"])).detail, "5");
-    let finished = Run::new().shell("echo one | cat; (sleep 0.1; echo two) & wait").run();
-    finished.code_is(0);
-    assert_eq!(finished.text(), "one\ntwo\n");
+    assert!(finished.last("await-processes").ok, "zombies stay: {finished}");
 }
 
 /// Its limits, priority and processors are its own: with fewer open files it would give up, and the run with it.

@@ -9,16 +9,16 @@ use crate::require;
 use crate::support::{Finished, Run, Scratch, has_program};
 
 /// What a command tries with a project that the user set up, and what the user does afterwards.
-struct Case {
-    name: &'static str,
+pub struct Case {
+    pub name: &'static str,
     /// In an empty directory that is also HOME. Makes `project`.
-    made: &'static str,
+    pub made: &'static str,
     /// In the project. `plant FILE` writes a hook.
-    act: &'static str,
+    pub act: &'static str,
     /// Below HOME: what `act` plants. It may be there before, and harmless; `None` where it cannot.
-    planted: Option<&'static str>,
+    pub planted: Option<&'static str>,
     /// In HOME.
-    after: &'static str,
+    pub after: &'static str,
 }
 
 const MADE: &str = "set -e
@@ -30,7 +30,7 @@ const ACT: &str = "plant() {
         mkdir -p \"$(dirname \"$1\")\"; printf '#!/bin/sh\\n: > \"$RAN\"\\n' > \"$1\"; chmod 755 \"$1\"
     }\n";
 
-const COMMIT: &str = "cd project && git commit -q --allow-empty -m second";
+pub const COMMIT: &str = "cd project && git commit -q --allow-empty -m second";
 
 const fn hooks(name: &'static str, made: &'static str) -> Case {
     Case {
@@ -260,11 +260,15 @@ fn runs(case: &Case, flags: &[&str], was_there: bool) -> (bool, String) {
 #[test]
 fn no_hook_runs_that_a_command_planted() {
     require!("userns");
+    none_runs(CASES);
+}
+
+pub fn none_runs(cases: &[Case]) {
     if !has_program("git") {
         return;
     }
     let mut failed = Vec::new();
-    for case in CASES {
+    for case in cases {
         let ways: &[bool] = if case.planted.is_some() { &[false, true] } else { &[false] };
         for &was_there in ways {
             let (ran, told) = runs(case, &[], was_there);

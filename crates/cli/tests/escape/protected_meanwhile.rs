@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::require;
-use crate::support::{Finished, Live, Run, Scratch, eventually, soon};
+use crate::support::{Finished, Live, Run, Scratch, eventually, patience, soon};
 
 const CONFIG: &str = "[core]\n\tbare = false\n";
 
@@ -23,6 +23,20 @@ fn project() -> (Scratch, PathBuf) {
     (scratch, project)
 }
 
+/// What is mounted below the project, as the command sees it.
+fn mounted(project: &Path, live: &Live) -> Vec<String> {
+    let seen_by = |process: u32| {
+        let table = fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default();
+        let places = table.lines().filter_map(|line| line.split(' ').nth(4));
+        let below = places.filter(|place| Path::new(place).starts_with(project));
+        let mut below: Vec<_> = below.map(str::to_owned).collect();
+        below.sort();
+        below
+    };
+    // One that has just ended sees nothing.
+    live.descendants().into_iter().map(seen_by).max_by_key(Vec::len).unwrap_or_default()
+}
+
 /// Says that it is there, waits for `go`, and does something.
 fn waiting(project: &Path, flag: &str, act: &str) -> Live {
     let script = format!("echo up; while [ ! -e go ]; do sleep 0.02; done; {act}; echo over");
@@ -31,9 +45,42 @@ fn waiting(project: &Path, flag: &str, act: &str) -> Live {
     live
 }
 
-/// Lets it go on once the replacement has had the time to be noticed. Where it is not, waiting does not help.
+/// Lets it go on once everything that was closed is closed again. The kernel takes a mount away together with the name below
+/// it, so there is no moment at which this holds too early.
+fn go_when_closed(project: &Path, live: Live, closed: &[String]) -> Finished {
+    // A mount that was moved away with its file is one more.
+    let is_closed = || {
+        let now = mounted(project, &live);
+        closed.iter().all(|place| now.contains(place))
+    };
+    assert!(eventually(patience(), is_closed), "{closed:?}\n{:?}", mounted(project, &live));
+    go(project, live)
+}
+
+/// Waits until the launcher has dealt with what happened: it neither runs nor waits for a processor, and no longer
+/// looks again and again, as it does for a while when there was something.
+fn rest(live: &Live) {
+    let launcher = format!("/proc/{}/status", live.pid());
+    let mut looks: Vec<u64> = Vec::new();
+    let is_quiet = || {
+        let status = fs::read_to_string(&launcher).unwrap();
+        let sleeps =
+            |line: &str| line.strip_prefix("voluntary_ctxt_switches:\t")?.parse::<u64>().ok();
+        match status.contains("State:\tS") {
+            true => looks.extend(status.lines().find_map(sleeps)),
+            false => looks.clear(),
+        }
+        looks.len() > 20 && looks[looks.len() - 1] - looks[looks.len() - 20] < 5
+    };
+    assert!(eventually(patience(), is_quiet), "the launcher does not come to rest");
+}
+
+fn go_when_noticed(project: &Path, live: Live) -> Finished {
+    rest(&live);
+    go(project, live)
+}
+
 fn go(project: &Path, live: Live) -> Finished {
-    std::thread::sleep(std::time::Duration::from_secs(1));
     fs::write(project.join("go"), "").unwrap();
     live.await_output("over");
     live.wait()
@@ -59,8 +106,9 @@ fn a_replaced_file_is_closed_again() {
     for times in [1, 5] {
         let (_scratch, project) = project();
         let live = waiting(&project, "--protect", ATTACK);
+        let closed = mounted(&project, &live);
         (0..times).for_each(|_| replace(&project.join(".git/config"), saved));
-        let finished = go(&project, live);
+        let finished = go_when_closed(&project, live, &closed);
         assert!(!finished.text().contains("written"), "{finished}");
         assert_eq!(text(project.join(".git/config")), saved, "{finished}");
         // It was compared, and it is not what it was.
@@ -82,6 +130,7 @@ fn a_replaced_directory_is_closed_again() {
                   echo evil > .git/hooks/post-commit && echo written; \
                   mv .git old && echo moved";
     let live = waiting(&project, "--protect", attack);
+    let closed = mounted(&project, &live);
     for name in [".vscode", ".git"] {
         let away = project.join("away");
         fs::rename(project.join(name), &away).unwrap();
@@ -92,7 +141,7 @@ fn a_replaced_directory_is_closed_again() {
         }
         fs::remove_dir(&away).unwrap();
     }
-    let finished = go(&project, live);
+    let finished = go_when_closed(&project, live, &closed);
     assert!(!finished.text().contains("written"), "{finished}");
     assert!(!finished.text().contains("moved"), "{finished}");
     // By whom it was replaced nobody can say.
@@ -111,9 +160,10 @@ fn a_file_that_was_moved_away_and_written_anew_is_closed_again() {
     require!("userns");
     let (_scratch, project) = project();
     let live = waiting(&project, "--protect", "echo evil > .mcp.json && echo written");
+    let closed = mounted(&project, &live);
     fs::rename(project.join(".mcp.json"), project.join(".mcp.json~")).unwrap();
     fs::write(project.join(".mcp.json"), "saved").unwrap();
-    let finished = go(&project, live);
+    let finished = go_when_closed(&project, live, &closed);
     assert!(!finished.text().contains("written"), "{finished}");
     assert_eq!(text(project.join(".mcp.json")), "saved", "{finished}");
     assert!(finished.stderr.contains(".mcp.json was replaced"), "{finished}");
@@ -127,8 +177,9 @@ fn a_closed_directory_is_not_taken_for_gone() {
     let script = "chmod 0 .git; echo up; while [ ! -e go ]; do sleep 0.02; done; echo over";
     let live = Run::new().flag("--protect").write(&project).cwd(&project).shell(script).spawn();
     live.await_output("up");
+    let closed = mounted(&project, &live);
     replace(&project.join(".mcp.json"), "saved");
-    let finished = go(&project, live);
+    let finished = go_when_closed(&project, live, &closed);
     fs::set_permissions(project.join(".git"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(text(project.join(".git/hooks/pre-commit")), "#!/bin/sh\n", "{finished}");
     assert_eq!(text(project.join(".git/config")), CONFIG, "{finished}");
@@ -144,7 +195,7 @@ fn a_place_that_went_is_not_left_to_the_command() {
         let (_scratch, project) = project();
         let live = waiting(&project, flag, plant);
         fs::remove_dir_all(project.join(".vscode")).unwrap();
-        let finished = go(&project, live);
+        let finished = go_when_noticed(&project, live);
         assert!(finished.text().contains("written"), "{finished}");
         assert_eq!(project.join(".vscode").exists(), is_left, "{finished}");
         // It could have been the user's: nothing is lost.
@@ -170,7 +221,7 @@ fn two_runs_do_not_hide_each_others_plants() {
     first.await_output("over");
     first.wait();
     assert!(!project.join(".zed").exists());
-    let finished = go(&project, second);
+    let finished = go_when_noticed(&project, second);
     assert!(!project.join(".zed").exists(), "{finished}");
     assert!(finished.stderr.contains(".zed"), "{finished}");
 }
@@ -183,6 +234,7 @@ fn a_killed_launcher_leaves_no_replacement_behind() {
     let plant = "mkdir -p .vscode; echo evil > .vscode/tasks.json; echo x > planted; sleep 60";
     let live = waiting(&project, "--protect", plant);
     fs::remove_dir_all(project.join(".vscode")).unwrap();
+    rest(&live);
     fs::write(project.join("go"), "").unwrap();
     assert!(eventually(soon(), || project.join("planted").exists()));
     live.signal(libc::SIGKILL);

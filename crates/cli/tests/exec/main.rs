@@ -7,5 +7,6 @@ mod support;
 
 mod config;
 mod guarded;
+mod same_as_library;
 mod seed_plan;
 mod tools;

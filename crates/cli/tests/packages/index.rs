@@ -50,6 +50,16 @@ impl Index {
 
     /// On an address of this machine's, with files on another (`http://ADDRESS:PORT`).
     pub fn at(user: &User, host: &'static str, files: Option<String>) -> Option<Index> {
+        Index::doing(user, host, files, || {})
+    }
+
+    /// The same, and does something at every request before it answers.
+    pub fn doing(
+        user: &User,
+        host: &'static str,
+        files: Option<String>,
+        act: impl Fn() + Send + Sync + 'static,
+    ) -> Option<Index> {
         if Command::new("node").arg("--version").output().is_err() {
             println!("SKIP: node: is not installed");
             return None;
@@ -59,6 +69,7 @@ impl Index {
         let place = files.clone().unwrap_or_else(|| format!("http://{host}:{port}"));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                act();
                 let place = place.clone();
                 std::thread::spawn(move || {
                     let mut reader = BufReader::new(&stream);

@@ -1,9 +1,11 @@
 //! Installations, with an npm that only pretends: what it is given, and what it is not.
 
 use std::fs;
+use std::process::Command;
 
 use crate::index::Index;
 use crate::require;
+use crate::support::mcp_path;
 use crate::user::{Said, User};
 
 #[test]
@@ -45,6 +47,29 @@ fn without_the_flag_no_script_is_run_and_the_second_start_needs_nobody() {
     for reference in ["npm:quick", "npm:quick@1.2.3"] {
         user.mcp(&["run", reference, "--", "again"]).ok().says(r#"["again"]"#);
     }
+}
+
+/// An installation takes long enough for an update of `mcp` itself.
+#[test]
+fn a_first_run_goes_on_after_mcp_was_replaced() {
+    require!("userns");
+    let user = User::new();
+    let own = user.path("mcp");
+    fs::copy(mcp_path(), &own).unwrap();
+    let replaced = own.clone();
+    let replace = move || {
+        let _ = fs::remove_file(&replaced);
+        fs::write(&replaced, "not even a program").unwrap();
+    };
+    let Some(index) = Index::doing(&user, "127.0.0.1", None, replace) else { return };
+    let run = ["run", "npm:quick", "--", "one"];
+    let given = index.command(&user, &run);
+    let mut command = user.place(Command::new(&own));
+    command.args(run).envs(given.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said: Said = command.output().unwrap().into();
+    said.ok().says(r#"["one"]"#);
+    // The control: it was replaced before it could start again.
+    assert_eq!(fs::read_to_string(&own).unwrap(), "not even a program");
 }
 
 /// What only this machine can reach is not for metadata to name; the index that a person configured is.

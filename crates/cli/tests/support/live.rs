@@ -81,6 +81,34 @@ impl Live {
         sys::kill(self.pid(), signal);
     }
 
+    /// Waits until the launcher has taken the signal, and for as long as it takes a second one for the same.
+    #[cfg(target_os = "linux")]
+    #[track_caller]
+    pub fn await_taken(&self, signal: i32) {
+        let status = format!("/proc/{}/status", self.pid());
+        let is_taken = || {
+            let status = std::fs::read_to_string(&status).unwrap();
+            let waiting = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap();
+            u64::from_str_radix(waiting.trim(), 16).unwrap() & (1 << (signal - 1)) == 0
+        };
+        assert!(eventually(self.limit, is_taken), "the launcher does not take signal {signal}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+
+    /// The processes below the launcher, the nearest first.
+    #[cfg(target_os = "linux")]
+    pub fn descendants(&self) -> Vec<u32> {
+        let mut found = vec![self.pid()];
+        let mut at = 0;
+        while let Some(pid) = found.get(at) {
+            let list = format!("/proc/{pid}/task/{pid}/children");
+            let children = std::fs::read_to_string(list).unwrap_or_default();
+            found.extend(children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap()));
+            at += 1;
+        }
+        found.split_off(1)
+    }
+
     /// Signals the processes that the run's own process started.
     pub fn signal_children(&self, signal: i32) {
         let list = format!("/proc/{0}/task/{0}/children", self.pid());

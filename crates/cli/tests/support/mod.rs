@@ -118,6 +118,28 @@ pub fn heart_beats(path: &Path) {
     assert!(eventually(patience(), || size(path) > before + 2), "no heartbeat in {path:?}");
 }
 
+/// Runs with a timeout that is short, and longer where the machine was too slow for what is looked for to begin before it.
+#[track_caller]
+pub fn timed_out(run: impl Fn(&str) -> Run, has_begun: impl Fn(&Finished) -> bool) -> Finished {
+    let mut last = None;
+    for timeout in ["700ms", "3s", "12s", "48s"] {
+        let finished = run(timeout).run();
+        finished.code_is(124);
+        if has_begun(&finished) {
+            return finished;
+        }
+        last = Some(finished);
+    }
+    panic!("never began: {}", last.unwrap());
+}
+
+/// Asserts that a timeout ends the run whose heart beats in this file.
+#[track_caller]
+pub fn heart_stops_in_time(path: &Path, run: impl Fn(&str) -> Run) {
+    timed_out(run, |_| size(path) > 0);
+    heart_stops(path);
+}
+
 /// Asserts that a heartbeat file, which has grown, stops growing.
 #[track_caller]
 pub fn heart_stops(path: &Path) {

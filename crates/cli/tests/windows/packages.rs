@@ -1,5 +1,7 @@
 //! Packages: packed, kept, looked at, run, and found out where somebody has changed them.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,19 +16,17 @@ impl User {
         User { home: Scratch::new() }
     }
 
-    fn mcp(&self, words: &[&str]) -> Finished {
+    fn command(&self) -> Command {
         let mut command = Command::new(mcp());
         for name in ["USERPROFILE", "APPDATA", "LOCALAPPDATA"] {
             command.env(name, self.home.dir(name));
         }
-        command.current_dir(self.home.dir("cwd")).args(words).stdin(Stdio::null());
-        let output = command.output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Finished {
-            code: output.status.code().unwrap(),
-            stdout: text(&output.stdout),
-            stderr: text(&output.stderr),
-        }
+        command.current_dir(self.home.dir("cwd")).stdin(Stdio::null());
+        command
+    }
+
+    fn mcp(&self, words: &[&str]) -> Finished {
+        finished(self.command().args(words))
     }
 
     /// A package whose server is the probe.
@@ -39,14 +39,28 @@ impl User {
         self.home.join("source")
     }
 
-    fn run(&self, reference: &str, act: &[&str]) -> Finished {
+    fn words<'a>(&self, reference: &'a str, act: &[&'a str]) -> Vec<&'a str> {
         let mut words = vec!["run", "--no-log"];
         if missing("container").is_some() {
             words.extend(["--fallback", "warn"]);
         }
         words.extend([reference, "--"]);
         words.extend(act);
-        self.mcp(&words)
+        words
+    }
+
+    fn run(&self, reference: &str, act: &[&str]) -> Finished {
+        self.mcp(&self.words(reference, act))
+    }
+}
+
+fn finished(command: &mut Command) -> Finished {
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Finished {
+        code: output.status.code().unwrap(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
     }
 }
 
@@ -83,4 +97,50 @@ fn a_package_is_packed_kept_run_and_removed() {
     user.mcp(&["remove", "acme/test@1.0.0"]).code_is(0);
     let finished = user.run("acme/test@1.0.0", &["exit", "7"]);
     finished.code_is(125);
+}
+
+/// The public registry on loopback, with one server: this bundle.
+fn public_registry(bundle: Vec<u8>, sha256: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let entry = format!(
+        r#"{{"server": {{"name": "io.example/test", "description": "", "version": "1.0.0", "packages":
+        [{{"registryType": "mcpb", "identifier": "{base}/test.mcpb", "fileSha256": "{sha256}",
+        "transport": {{"type": "stdio"}}}}]}}}}"#
+    );
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(&stream);
+            let mut request = String::new();
+            reader.read_line(&mut request).unwrap();
+            let mut line = String::new();
+            while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                line.clear();
+            }
+            let body = if request.contains(".mcpb") { &bundle[..] } else { entry.as_bytes() };
+            let head = format!("content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _ = (&stream).write_all(format!("HTTP/1.1 200 OK\r\n{head}").as_bytes());
+            let _ = (&stream).write_all(body);
+        }
+    });
+    base
+}
+
+/// Not "run it again": the run that fetches a package runs it.
+#[test]
+fn the_first_run_of_a_package_runs() {
+    let user = User::new();
+    let source = user.package();
+    let packed = user.mcp(&["pack", text(&source), "--json"]);
+    packed.code_is(0);
+    let packed: serde_json::Value = serde_json::from_str(&packed.stdout).unwrap();
+    let sha256 = packed["digest"].as_str().unwrap().trim_start_matches("sha256:");
+    let bundle = std::fs::read(user.home.join(r"cwd\test-1.0.0.mcpb")).unwrap();
+    let base = public_registry(bundle, sha256);
+    for _ in ["fetched", "from the store"] {
+        let mut command = user.command();
+        command.env("MCP_PUBLIC_REGISTRY", &base);
+        command.args(user.words("io.example/test@1.0.0", &["exit", "7"]));
+        finished(&mut command).code_is(7);
+    }
 }

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Run, Scratch, allowed, blocked, heart_beats, heart_stops, mcp, probe, refused,
+    Run, Scratch, allowed, blocked, heart_beats, heart_stops, heart_stops_in_time, mcp, probe,
+    refused,
 };
 
 fn timed(timeout: &str) -> Run {
@@ -113,13 +114,14 @@ fn timeout_closes_the_input_first() {
 fn breaks_arrive() -> bool {
     const CREATE_NO_WINDOW: u32 = 0x0800_0000;
     const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+    let heart = Heart::new();
     let mut sleeper = Command::new(probe())
-        .args(["sleep", "30"])
+        .args(["loop-heartbeat", heart.text(), "20"])
         .creation_flags(CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(1));
+    heart_beats(&heart.path);
     let sent = Command::new(mcp()).arg("mcp-sandbox-break").arg(sleeper.id().to_string()).status();
     let is_sent = sent.unwrap().success();
     if !is_sent {
@@ -184,8 +186,9 @@ fn an_interrupt_asks_the_command_and_then_ends_the_tree() {
 #[test]
 fn those_who_ignore_breaks_die() {
     let heart = Heart::new();
-    heart.in_run(timed("700ms")).probe(&["ignore-term", "60", heart.text()]).run().code_is(124);
-    heart_stops(&heart.path);
+    heart_stops_in_time(&heart.path, |timeout| {
+        heart.in_run(timed(timeout)).probe(&["ignore-term", "60", heart.text()])
+    });
 }
 
 /// Three generations, the last of which shows that it lives.
@@ -195,17 +198,14 @@ fn a_tree_of_three_dies_with_the_timeout() {
     let own = probe();
     let own = own.to_str().unwrap();
     let words = ["exec", own, "exec", own, "loop-heartbeat", heart.text(), "20"];
-    let live = heart.in_run(timed("4s")).probe(&words).spawn();
-    heart_beats(&heart.path);
-    live.wait().code_is(124);
-    heart_stops(&heart.path);
+    heart_stops_in_time(&heart.path, |timeout| heart.in_run(timed(timeout)).probe(&words));
 }
 
 #[test]
 fn daemons_die_with_the_run() {
     let heart = Heart::new();
     let run = heart.in_run(Run::new()).probe(&["daemonize", "60", heart.text()]);
-    run.probe(&["sleep", "1.5"]).run().code_is(0);
+    run.probe(&["await-file", heart.text()]).run().code_is(0);
     heart_stops(&heart.path);
 }
 

@@ -6,8 +6,9 @@ use super::Evaluator;
 use super::files;
 use super::flow::Assign;
 use super::name::{self, Name};
+use super::provenance::{Prints, SECRET_VARIABLE, STRANGER};
 use super::state::State;
-use crate::context::Shell;
+use crate::language::Shell;
 use crate::rules::Invocation;
 use crate::shell::ast::{Assignment, Command, Item, Kind, List, Pipeline, Span, Word};
 use crate::value::{Field, Output, Piece, Value};
@@ -33,15 +34,7 @@ impl Evaluator<'_> {
         input: Option<&Output>,
     ) -> Output {
         let assigned = self.assigned(assignments, state);
-        self.prints_environment = false;
-        let fields = self.expand(words, state);
-        if std::mem::take(&mut self.prints_environment)
-            && let Some(tool) = fields
-                .iter()
-                .find(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)))
-        {
-            self.raise("send-environment-argument", tool.span.start..command.span.end);
-        }
+        let fields = self.words(command, words, state);
         let streams = self.redirects(&command.redirects, state);
         let names: Vec<String> = assigned.iter().map(|(name, _)| name.clone()).collect();
         for (name, value) in &assigned {
@@ -73,9 +66,49 @@ impl Evaluator<'_> {
                 _ => Output::nothing(),
             };
         }
-        let output = self.call(&fields, &call, state);
+        let secret = std::mem::take(&mut self.holds_secret_variable);
+        let prints = fields[0].known().is_some_and(|name| name == "echo" || name == "printf");
+        if secret && prints && !self.captured && command.redirects.is_empty() {
+            self.raise("print-secret-variable", command.span.clone());
+        }
+        let mut output = self.call(&fields, &call, state);
+        if secret {
+            output.passed([SECRET_VARIABLE.to_owned()]);
+        }
         self.keep_files(&streams.writes, &output, state);
         output
+    }
+
+    /// The words of a command, and what the substitutions among them give away.
+    fn words(&mut self, command: &Command, words: &[Word], state: &mut State) -> Vec<Field> {
+        self.prints = Prints::default();
+        let (name, rest) = words.split_at(words.len().min(1));
+        let mut fields = self.expand(name, state);
+        if std::mem::take(&mut self.prints).decoded {
+            // The program itself comes out of an encoding.
+            self.raise("decoded-to-shell", command.span.clone());
+        }
+        let (mut prints, mut secrets) = (Prints::default(), Vec::new());
+        for word in rest {
+            fields.extend(self.expand(std::slice::from_ref(word), state));
+            let own = std::mem::take(&mut self.prints);
+            if own.secret_variable {
+                secrets.push(fields.len().saturating_sub(1));
+            }
+            prints.merge(own);
+        }
+        self.sends_secret_variable(&fields, &secrets, command.span.clone());
+        self.holds_secret_variable = !secrets.is_empty();
+        let sender = fields
+            .iter()
+            .find(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)));
+        if let Some(tool) = sender.filter(|_| prints.environment) {
+            self.raise("send-environment-argument", tool.span.start..command.span.end);
+        }
+        if prints.all_containers {
+            self.removes_listed(&fields, command.span.clone());
+        }
+        fields
     }
 
     /// Files opened without a program: `> file`, or after a compound command.
@@ -186,12 +219,21 @@ impl Evaluator<'_> {
         self.show_plain(name, arguments, call, state, span);
         if super::shells::is_fetcher(name) {
             // What it saves came from the network.
-            self.keep_files(&files.writes, &Output::unknown(name), state);
+            let mut saved = Output::unknown(name);
+            if self.names_stranger(arguments) {
+                saved.passed([STRANGER.to_owned()]);
+            }
+            self.keep_files(&files.writes, &saved, state);
         }
         self.look_alike_hosts(arguments);
         self.commands_in_options(name, arguments, call, state);
         self.subscripts(name, arguments, state);
         self.foreign_text(name, arguments, call, state);
+        self.sql(name, arguments, call);
+        self.lookup_of_data(name, arguments);
+        self.strange_tree(name, first, arguments, state);
+        self.acts_on_list(name, arguments, call, state);
+        self.deletes_listed_branches(name, arguments, call.span.clone());
         self.runs_fetched_file(name, first, arguments, state);
         if let Some(script) = first.known().and_then(|path| state.file(&path)) {
             // A script that the same text wrote.
@@ -202,7 +244,8 @@ impl Evaluator<'_> {
         }
         self.builtin(name, arguments, state);
         let mut output = self.output_of(name, arguments, call.input, state);
-        if arguments.iter().chain(call.reads).any(holds_secrets) {
+        let secret = |field: &Field| holds_secrets(field) || self.is_secret_file(field, state);
+        if arguments.iter().chain(call.reads).any(secret) {
             output.passed([SECRETS.to_owned()]);
         }
         output
@@ -286,7 +329,7 @@ impl Evaluator<'_> {
 pub const SECRETS: &str = "(secrets)";
 
 /// Files that people keep keys and passwords in, by their names.
-fn holds_secrets(field: &Field) -> bool {
+pub fn holds_secrets(field: &Field) -> bool {
     let text = field.value.without_unknown();
     let name = text.rsplit('/').next().unwrap_or_default();
     let env = name == ".env"
@@ -300,6 +343,7 @@ fn holds_secrets(field: &Field) -> bool {
         ".git-credentials",
         "credentials.json",
         "shadow",
+        "passwd",
     ];
     env || key
         || known.contains(&name)

@@ -250,15 +250,14 @@ impl Evaluator<'_> {
             Part::Variable(variable, quoting) => (self.variable(variable, state), *quoting),
             Part::Substitution(list, quoting) => {
                 let mut own = state.clone();
+                let captured = std::mem::replace(&mut self.captured, true);
                 let output = if self.spend(state.weight()) {
                     self.list(list, &mut own, None)
                 } else {
                     Output::default()
                 };
-                self.prints_environment |= output
-                    .from
-                    .iter()
-                    .any(|from| matches!(from.as_str(), "env" | "printenv" | super::call::SECRETS));
+                self.captured = captured;
+                self.prints.add(&output);
                 let open = match super::shells::is_fetched(&output) {
                     true => Piece::Fetched,
                     false => Piece::Many,

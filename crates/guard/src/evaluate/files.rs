@@ -195,6 +195,21 @@ fn saved_by_name(name: &str, arguments: &[Field]) -> Vec<Field> {
     if !saves {
         return Vec::new();
     }
+    let directory = arguments.iter().enumerate().find_map(|(at, field)| {
+        let text = field.known()?;
+        match text.as_ref() {
+            "-P" | "--directory-prefix" | "--output-dir" | "-d" | "--dir"
+                if name != "curl" || text != "-d" =>
+            {
+                arguments.get(at + 1).cloned()
+            }
+            text => ["--directory-prefix=", "--output-dir=", "--dir=", "-P"]
+                .iter()
+                .find_map(|option| text.strip_prefix(option))
+                .filter(|rest| !rest.is_empty())
+                .map(|rest| rest_of(field, rest)),
+        }
+    });
     let file = |field: &Field| {
         let text = field.known()?;
         if text.starts_with('-') || !(text.contains("://") || text.contains('/')) {
@@ -202,7 +217,14 @@ fn saved_by_name(name: &str, arguments: &[Field]) -> Vec<Field> {
         }
         let path = text.split(['?', '#']).next().unwrap_or_default();
         let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let value = Value::text(last);
+        let mut value = match &directory {
+            Some(directory) => directory.value.clone(),
+            None => Value::default(),
+        };
+        if !value.pieces.is_empty() {
+            value.push_text("/");
+        }
+        value.push_text(last);
         (!last.is_empty()).then(|| Field::new(value, field.span.clone()))
     };
     arguments.iter().filter_map(file).collect()

@@ -18,13 +18,17 @@ mod named_programs;
 mod options;
 mod output;
 mod parameter;
+mod provenance;
+mod runners;
 mod shells;
+mod sql;
 mod state;
 mod subscripts;
 mod wrappers;
 
-use crate::context::{Context, Shell};
-use crate::rules::{Invocation, Unsure, Words};
+use crate::context::Context;
+use crate::language::Shell;
+use crate::rules::{Confined, Group, Invocation, Unsure, Words};
 use crate::shell::ast::Span;
 use crate::shell::{Origin, parse};
 use crate::tri::Tri;
@@ -32,7 +36,6 @@ use crate::value::Output;
 use crate::verdict::{Decision, Finding};
 
 pub use call::quote;
-pub use options::takes_next;
 use state::State;
 
 /// Commands and words walked in all, whatever loops and functions multiply.
@@ -52,8 +55,13 @@ pub struct Evaluator<'c> {
     /// Functions being walked: a call of one of them from within is not followed.
     active: Vec<String>,
     heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
-    /// A substitution in the words being expanded prints the environment.
-    prints_environment: bool,
+    prints: provenance::Prints,
+    /// The words of the command being called hold a key or a password of the environment.
+    holds_secret_variable: bool,
+    /// What is printed goes to another program or into a value, not to whoever reads along.
+    captured: bool,
+    /// xargs, find and their like start the shell, for a text that is read.
+    within_list: bool,
 }
 
 impl<'c> Evaluator<'c> {
@@ -65,7 +73,10 @@ impl<'c> Evaluator<'c> {
             depth: 0,
             active: Vec::new(),
             heredocs: std::rc::Rc::from([]),
-            prints_environment: false,
+            prints: provenance::Prints::default(),
+            holds_secret_variable: false,
+            captured: false,
+            within_list: false,
         }
     }
 
@@ -161,6 +172,27 @@ impl<'c> Evaluator<'c> {
         });
     }
 
+    /// Drops findings that came after the first `known` and do not matter on another machine: what is neither
+    /// refused there too nor about destruction.
+    pub(crate) fn keep_destruction(&mut self, known: usize) {
+        let rules = &self.context.rules;
+        let counts = |finding: &Finding| {
+            let Some(rule) = rules.get(&finding.rule) else {
+                return true;
+            };
+            match finding.decision {
+                Decision::Refuse => rule.confined != Confined::Note,
+                Decision::Ask => rule.group == Group::Catastrophic,
+                _ => false,
+            }
+        };
+        let mut number = 0;
+        self.findings.retain(|finding| {
+            number += 1;
+            number <= known || counts(finding)
+        });
+    }
+
     fn report(&mut self, finding: Finding) {
         if self.findings.contains(&finding) {
             return;
@@ -181,7 +213,7 @@ impl<'c> Evaluator<'c> {
         let context = self.context;
         let words = Words::new(call);
         for rule in context.rules.about(call.name, call.shell) {
-            let Some(found) = rule.test(&words, context) else {
+            let Some(found) = rule.test(&words, &context.rules, context.network) else {
                 continue;
             };
             let decision = match found.sure {

@@ -76,7 +76,6 @@ pub const WRAPPERS: &[Wrapper] = &[
     plain("catchsegv", ""),
     plain("chronic", ""),
     plain("ltrace", "aeloprsu"),
-    plain("hyperfine", "wrmMNL"),
     with("nice", "n", &["--adjustment"]),
     with("ionice", "cnpPu", &["--class", "--classdata", "--pid"]),
     with("time", "fo", &["--format", "--output"]),
@@ -149,22 +148,8 @@ impl Wrapper {
         if option.starts_with("--") {
             return self.long.contains(&option);
         }
-        takes_next(option, self.short)
+        crate::options::takes_next(option, self.short)
     }
-}
-
-/// Whether a cluster such as `-xu` ends in an option whose value is the next word.
-pub fn takes_next(option: &str, with_value: &str) -> bool {
-    let Some(cluster) = option.strip_prefix('-') else {
-        return false;
-    };
-    let mut letters = cluster.chars();
-    while let Some(letter) = letters.next() {
-        if with_value.contains(letter) {
-            return letters.next().is_none();
-        }
-    }
-    false
 }
 
 pub fn is_assignment(text: &str) -> bool {

@@ -1,6 +1,7 @@
 //! What well-known programs print, as far as the text tells.
 
 use super::Evaluator;
+use super::provenance;
 use super::state::State;
 use crate::decode;
 use crate::value::{Field, Output, Piece, Value};
@@ -94,6 +95,11 @@ impl Evaluator<'_> {
                 if has(&["completion", "completions"]) =>
             {
                 known(Value::default())
+            }
+            "docker" | "podman" | "nerdctl" if provenance::lists_all_containers(arguments) => {
+                let mut output = Output::unknown(name);
+                output.passed([provenance::ALL_CONTAINERS.to_owned()]);
+                output
             }
             "git" if has(&["--show-toplevel"]) => known(Value::text(".")),
             "git" if has(&["rev-parse", "describe", "rev-list"]) => known(Value::of(Piece::Name)),

@@ -2,8 +2,8 @@
 
 use super::Evaluator;
 use super::call::Call;
-use super::options::takes_next;
 use super::state::State;
+use crate::options::takes_next;
 use crate::shell::Origin;
 use crate::shell::ast::Span;
 use crate::value::{Field, Output, Piece, Value};
@@ -37,6 +37,12 @@ pub fn is_fetcher(name: &str) -> bool {
 /// Whether it came from the network.
 pub fn is_fetched(output: &Output) -> bool {
     output.from.iter().any(|from| DOWNLOADERS.contains(&from.as_str()))
+}
+
+/// Whether a text was hidden in an encoding before.
+pub fn is_decoded(output: &Output) -> bool {
+    let decoders = ["base64", "base32", "basenc", "xxd", "rev", "uudecode", "openssl"];
+    output.from.iter().any(|from| decoders.contains(&from.as_str()))
 }
 
 pub fn is_shell(name: &str) -> bool {
@@ -118,9 +124,13 @@ impl Evaluator<'_> {
         call: &Call<'_>,
         state: &mut State,
     ) -> Output {
+        let within_list = std::mem::take(&mut self.within_list);
         if name == "pwsh" {
             // Another language; what it is given is not read here.
             self.raise("other-shell", first.span.clone());
+            if !arguments.is_empty() {
+                self.raise("shell-pivot", first.span.clone());
+            }
             return Output::unknown(name);
         }
         if matches!(name, "fish" | "csh" | "tcsh") && !arguments.is_empty() {
@@ -145,6 +155,9 @@ impl Evaluator<'_> {
             reads |= short && word.contains('s');
             let value = takes_next(&word, "oO") || word == "--rcfile" || word == "--init-file";
             at += 1 + usize::from(value);
+        }
+        if text && !within_list {
+            self.raise("shell-pivot", first.span.start..call.span.end.max(first.span.end));
         }
         let mut own = state.clone();
         own.aliases.clear();
@@ -252,6 +265,17 @@ impl Evaluator<'_> {
         };
         if let Some(span) = program.into_iter().chain(script).find_map(fetched) {
             self.raise("download-to-shell", span);
+        }
+        let installs = ["dpkg", "rpm", "apt", "pip", "pip3", "kubectl", "crontab", "make", "vim"];
+        if super::foreign::is_interpreter(name) || installs.contains(&name) {
+            // `lua -e "$(curl …)"`, `tclsh <(wget …)`.
+            let given = |field: &&Field| {
+                field.value.pieces.contains(&Piece::Fetched)
+                    || field.feed.as_ref().is_some_and(is_fetched)
+            };
+            if let Some(field) = arguments.iter().find(given) {
+                self.raise("download-to-shell", field.span.clone());
+            }
         }
     }
 

@@ -37,6 +37,8 @@ pub struct State {
     pub stops_on_failure: bool,
     /// Something ran that may have set any variable.
     pub opaque: bool,
+    /// A repository or an archive from an address that is not well known was put here.
+    pub strange_tree: bool,
 }
 
 impl State {
@@ -53,6 +55,7 @@ impl State {
             cwd: Place::start(),
             stops_on_failure: false,
             opaque: false,
+            strange_tree: false,
         }
     }
 
@@ -166,5 +169,6 @@ impl State {
             self.cwd.doubt(&other.cwd);
         }
         self.opaque |= other.opaque;
+        self.strange_tree |= other.strange_tree;
     }
 }

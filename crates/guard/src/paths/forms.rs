@@ -8,11 +8,14 @@ use mcp_policy::text::is_invisible;
 /// Whose rules a path is spelt by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
+    /// Parts between `/`.
     Unix,
+    /// Parts between `\` or `/`, drives, shares and streams.
     Windows,
 }
 
 impl Style {
+    /// That of the system this program runs on.
     pub const fn native() -> Style {
         if cfg!(windows) { Style::Windows } else { Style::Unix }
     }

@@ -8,6 +8,7 @@ use super::forms::{self, Style};
 use super::platform::{self, Directory};
 use super::refusal::{Refusal, Why};
 
+/// What a file is to be opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// Read a file.
@@ -32,6 +33,7 @@ pub enum Absolute {
     Anywhere,
 }
 
+/// Makes a [`Gate`].
 #[derive(Debug, Clone)]
 pub struct GateBuilder {
     roots: Vec<PathBuf>,
@@ -58,17 +60,20 @@ pub(super) struct Root {
 /// An open file, and where it is.
 #[derive(Debug)]
 pub struct Opened {
+    /// The file, open.
     pub file: File,
     /// Without links.
     pub path: PathBuf,
 }
 
 impl GateBuilder {
+    /// Closes what a glob matches, in every root.
     pub fn deny(mut self, pattern: impl Into<String>) -> GateBuilder {
         self.deny.push(pattern.into());
         self
     }
 
+    /// Opens one more directory.
     pub fn root(mut self, root: impl Into<PathBuf>) -> GateBuilder {
         self.roots.push(root.into());
         self
@@ -80,6 +85,7 @@ impl GateBuilder {
         self
     }
 
+    /// Whether absolute paths are taken.
     pub fn absolute(mut self, absolute: Absolute) -> GateBuilder {
         self.absolute = absolute;
         self

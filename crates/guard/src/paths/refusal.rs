@@ -3,13 +3,16 @@
 use std::fmt;
 use std::io;
 
+/// A path that is not opened, with the reason.
 #[derive(Debug)]
 pub struct Refusal {
     /// As it was given, for a message; escaped when shown.
     pub path: String,
+    /// The reason.
     pub why: Why,
 }
 
+/// Why a path is not opened.
 #[derive(Debug)]
 pub enum Why {
     /// The spelling itself is refused.
@@ -17,7 +20,10 @@ pub enum Why {
     /// It, or a link on the way, leads out of the roots.
     Outside,
     /// A deny rule matches it or a directory above it.
-    Denied { rule: String },
+    Denied {
+        /// The rule.
+        rule: String,
+    },
     /// More links than a kernel follows.
     TooManyLinks,
     /// Neither a file nor a directory.

@@ -1,20 +1,25 @@
 //! Reads rule files and tries their examples.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use serde::Deserialize;
 
 use super::{Group, Rule, Rules, class_name};
-use crate::context::Context;
-use crate::verdict::Finding;
 
+/// A file of rules that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
+    /// It is no TOML, or has another shape.
     #[error("rules: {0}")]
     Syntax(#[from] toml::de::Error),
+    /// One rule makes no sense.
     #[error("rule {id}: {what}")]
-    Rule { id: String, what: String },
+    Rule {
+        /// The rule's name.
+        id: String,
+        /// What is wrong with it.
+        what: String,
+    },
 }
 
 #[derive(Debug, Deserialize)]
@@ -39,7 +44,7 @@ pub fn parse(text: &str) -> Result<Rules, RulesError> {
     Ok(Rules::new(file.rule, file.classes))
 }
 
-pub fn extend(base: &Rules, text: &str) -> Result<Rules, RulesError> {
+pub fn extend(base: &Rules, text: &str) -> Result<(Rules, Vec<Rule>), RulesError> {
     let file: File = toml::from_str(text)?;
     for id in &file.disable {
         match base.get(id) {
@@ -71,9 +76,7 @@ pub fn extend(base: &Rules, text: &str) -> Result<Rules, RulesError> {
     let own = file.rule.clone();
     all.extend(file.rule);
     check(&all, &classes)?;
-    let rules = Rules::new(all, classes);
-    verify(&rules, &own)?;
-    Ok(rules)
+    Ok((Rules::new(all, classes), own))
 }
 
 fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), RulesError> {
@@ -93,6 +96,7 @@ fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), R
             &rule.reads,
             &rule.assign,
             &rule.fed_by,
+            &rule.cwd,
         ];
         if conditions.iter().all(|list| list.is_empty()) && !rule.raised_by_code {
             return Err(error(&rule.id, "it has no condition and would match everything"));
@@ -105,8 +109,10 @@ fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), R
             &rule.redirect,
             &rule.reads,
             &rule.command,
+            &rule.not_command,
             &rule.fed_by,
             &rule.assign,
+            &rule.cwd,
         ];
         for pattern in patterns.into_iter().flatten() {
             match class_name(pattern) {
@@ -120,35 +126,6 @@ fn check(rules: &[Rule], classes: &HashMap<String, Vec<String>>) -> Result<(), R
     Ok(())
 }
 
-/// Tries the examples of some of the rules against all of them.
-pub fn verify(rules: &Rules, tried: &[Rule]) -> Result<(), RulesError> {
-    tried.iter().flat_map(|rule| failing(rules, rule)).next().map_or(Ok(()), Err)
-}
-
-/// What is wrong with a rule's examples.
-pub fn failing(rules: &Rules, rule: &Rule) -> Vec<RulesError> {
-    let Some(shell) = rule.shell.first() else {
-        return vec![error(&rule.id, "it is for no shell")];
-    };
-    let context = Context { rules: Arc::new(rules.clone()), ..Context::default() };
-    let found = |example: &&String| {
-        let verdict = crate::judge(example, *shell, &context);
-        let own = |finding: &Finding| finding.rule == rule.id && finding.decision == rule.decision;
-        verdict.findings.iter().any(own)
-    };
-    let missed = rule
-        .matches
-        .iter()
-        .filter(|example| !found(example))
-        .map(|example| error(&rule.id, format!("it does not match its example: {example}")));
-    let caught = rule
-        .passes
-        .iter()
-        .filter(found)
-        .map(|example| error(&rule.id, format!("it matches what it should not: {example}")));
-    missed.chain(caught).collect()
-}
-
-fn error(id: &str, what: impl Into<String>) -> RulesError {
+pub fn error(id: &str, what: impl Into<String>) -> RulesError {
     RulesError::Rule { id: id.to_owned(), what: what.into() }
 }

@@ -93,7 +93,7 @@ impl Words<'_> {
                 continue;
             }
             if text.starts_with('-') && text.len() > 1 {
-                skip = crate::evaluate::takes_next(&text, short);
+                skip = crate::options::takes_next(&text, short);
                 continue;
             }
             let is_port = addresses > 0
@@ -134,7 +134,7 @@ fn start_of(field: &Field) -> Option<String> {
 }
 
 /// `http://localhost:3000/x`, `127.0.0.1:80`, `[::1]`, `:8000/path`.
-fn is_loopback(address: &str) -> bool {
+pub(super) fn is_loopback(address: &str) -> bool {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     // `http://localhost@evil.example` goes to evil.example.

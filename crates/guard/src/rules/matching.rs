@@ -1,13 +1,13 @@
 //! Whether a rule is about a command.
 
 use super::{Entry, Rule, Rules, Unsure, When, is_place};
-use crate::context::{Context, NetworkAccess, Shell};
+use crate::language::{NetworkAccess, Shell};
 use crate::place::Place;
 use crate::shell::ast::Span;
 use crate::tri::Tri;
 use crate::value::{Field, Output, Piece, Value};
 use crate::wildcard::{Weigh, matches, matches_value};
-use crate::windows;
+use crate::windows_place::place_is;
 
 /// A program about to be started, its words expanded as far as the text tells.
 #[derive(Debug)]
@@ -34,20 +34,28 @@ pub struct Match {
 }
 
 impl Rule {
-    pub(crate) fn test(&self, words: &Words<'_>, context: &Context) -> Option<Match> {
+    pub(crate) fn test(
+        &self,
+        words: &Words<'_>,
+        rules: &Rules,
+        network: NetworkAccess,
+    ) -> Option<Match> {
         let call = words.call;
         // What is quick to see comes first.
-        if (self.when == When::NoNetwork && context.network == NetworkAccess::Given)
+        if (self.when == When::NoNetwork && network == NetworkAccess::Given)
             || (!self.redirect.is_empty() && call.writes.is_empty())
             || (!self.reads.is_empty() && call.reads.is_empty())
             || (self.at_loopback && !words.aims_at_loopback())
             || (self.elsewhere && words.aims_at_loopback())
             || (!self.assign.is_empty() && call.assigns.is_empty())
+            || self.not_command.iter().any(|name| name_matches(rules, name, call.name))
+            || (self.foreign_address && !words.foreign_address(rules))
+            || (self.password_in_address && !words.password_in_address())
+            || (!self.cwd.is_empty() && !words.runs_in(rules, &self.cwd))
             || (!self.fed_by.is_empty() && call.input.is_none())
         {
             return None;
         }
-        let rules = &context.rules;
         let mut sure = Tri::Yes;
         let mut spans = Vec::new();
         let (flags, spent) = self.test_flags(words);
@@ -74,7 +82,8 @@ impl Rule {
             if patterns.is_empty() {
                 continue;
             }
-            let (found, span) = words.find(rules, patterns, among, spent, weigh);
+            let weighed = Weighed { weigh, case: self.ignore_case.into() };
+            let (found, span) = words.find(rules, patterns, among, spent, weighed);
             sure = sure.and(found);
             if sure == Tri::No {
                 return None;
@@ -138,6 +147,25 @@ fn name_matches(rules: &Rules, pattern: &str, name: &str) -> bool {
 enum Spent {
     None,
     One,
+}
+
+/// How patterns are compared.
+#[derive(Clone, Copy)]
+struct Weighed {
+    weigh: Weigh,
+    case: Case,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Case {
+    Exact,
+    Any,
+}
+
+impl From<bool> for Case {
+    fn from(ignored: bool) -> Case {
+        if ignored { Case::Any } else { Case::Exact }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -226,7 +254,7 @@ impl<'a> Words<'a> {
         patterns: &[String],
         among: Among,
         spent: Spent,
-        weigh: Weigh,
+        weigh: Weighed,
     ) -> (Tri, Option<Span>) {
         let all: Vec<&Field> = match among {
             Among::Operands => self.operands.clone(),
@@ -258,7 +286,7 @@ impl<'a> Words<'a> {
         best
     }
 
-    fn one(&self, rules: &Rules, pattern: &str, value: &Value, weigh: Weigh) -> Tri {
+    fn one(&self, rules: &Rules, pattern: &str, value: &Value, weigh: Weighed) -> Tri {
         if let Some(class) = rules.class(pattern) {
             return self.in_class(class, value, weigh);
         }
@@ -268,22 +296,38 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn in_class(&self, class: &[Entry], value: &Value, weigh: Weigh) -> Tri {
+    fn in_class(&self, class: &[Entry], value: &Value, weigh: Weighed) -> Tri {
         if self.call.shell != Shell::Bash {
-            let all = class.iter().map(|entry| windows::place_is(value, &entry.text));
+            let all = class.iter().map(|entry| place_is(value, &entry.text));
             return Tri::any(all);
         }
         let place = self.call.cwd.join(value);
-        Tri::any(class.iter().map(|entry| match &entry.place {
+        let is = |entry: &Entry| match &entry.place {
             Some(wanted) => place.is(wanted),
             None => self.pattern(&entry.text, value, weigh),
-        }))
+        };
+        let (except, of): (Vec<&Entry>, Vec<&Entry>) = class.iter().partition(|entry| entry.except);
+        if except.into_iter().any(|entry| is(entry) == Tri::Yes) {
+            return Tri::No;
+        }
+        Tri::any(of.into_iter().map(is))
+    }
+
+    /// Whether the command runs in one of these places.
+    fn runs_in(&self, rules: &Rules, places: &[String]) -> bool {
+        let is = |entry: &Entry| {
+            entry.place.as_ref().is_some_and(|wanted| self.call.cwd.is(wanted) == Tri::Yes)
+        };
+        places.iter().any(|place| match rules.class(place) {
+            Some(class) => class.iter().any(is),
+            None => is(&Entry::new(place)),
+        })
     }
 
     /// Windows does not tell letters by case.
-    fn pattern(&self, pattern: &str, value: &Value, weigh: Weigh) -> Tri {
-        if self.call.shell == Shell::Bash {
-            return matches_value(pattern, value, weigh);
+    fn pattern(&self, pattern: &str, value: &Value, weigh: Weighed) -> Tri {
+        if self.call.shell == Shell::Bash && weigh.case == Case::Exact {
+            return matches_value(pattern, value, weigh.weigh);
         }
         let mut lower = value.clone();
         for piece in &mut lower.pieces {
@@ -291,7 +335,7 @@ impl<'a> Words<'a> {
                 *text = text.to_lowercase();
             }
         }
-        matches_value(&pattern.to_lowercase(), &lower, weigh)
+        matches_value(&pattern.to_lowercase(), &lower, weigh.weigh)
     }
 
     /// It is given no file and no text, so it runs what it reads.
@@ -315,6 +359,7 @@ fn options_with_value(name: &str) -> &'static [&'static str] {
         "git" => &["-C", "-c", "--git-dir", "--work-tree", "--namespace"],
         "docker" | "podman" => &["-H", "--host", "--context", "-c", "--log-level"],
         "kubectl" | "helm" => &["-n", "--namespace", "--context", "--kubeconfig", "-f"],
+        "ssh" | "scp" | "sftp" => &["-i", "-F", "-P", "-p", "-o", "-c", "-l", "-J"],
         "aws" => &["--profile", "--region", "--endpoint-url", "--output"],
         "terraform" | "tofu" => &[],
         _ => &[],

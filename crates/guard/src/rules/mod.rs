@@ -4,6 +4,7 @@
 //! examples that it must and must not match: those of users' files are tried when the file is read,
 //! the built-in ones by the tests.
 
+pub(crate) mod address;
 mod load;
 mod loopback;
 mod matching;
@@ -13,12 +14,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 pub use load::RulesError;
+pub(crate) use load::{error, extend};
 pub use matching::{Invocation, Words};
 pub use rule::{Confined, Group, Rule, Unsure, When};
 
-use crate::context::Shell;
+use crate::language::Shell;
 use crate::place::Pattern;
 
+/// Rules of the guard: the built-in ones, and those that were added.
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub(crate) all: Vec<Rule>,
@@ -36,11 +39,24 @@ pub struct Rules {
 pub(crate) struct Entry {
     pub text: String,
     pub place: Option<Pattern>,
+    /// Written `!entry`: what it names is not of the class.
+    pub except: bool,
 }
 
 impl Entry {
     pub fn new(text: &str) -> Entry {
-        Entry { text: text.to_owned(), place: is_place(text).then(|| Pattern::parse(text)) }
+        let (text, except) = match text.strip_prefix('!') {
+            Some(text) if is_place(text) => (text, true),
+            _ => (text, false),
+        };
+        let place = is_place(text).then(|| Pattern::parse(text));
+        Entry { text: text.to_owned(), place, except }
+    }
+}
+
+impl Entry {
+    fn written(&self) -> String {
+        format!("{}{}", if self.except { "!" } else { "" }, self.text)
     }
 }
 
@@ -56,20 +72,12 @@ impl Rules {
         rules.clone()
     }
 
-    /// These rules and those of a user's file, which may also switch off some of them.
-    pub fn with(&self, text: &str) -> Result<Rules, RulesError> {
-        load::extend(self, text)
-    }
-
-    /// Tries all examples of all rules.
-    pub fn verify(&self) -> Result<(), RulesError> {
-        load::verify(self, &self.all)
-    }
-
+    /// Every rule.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.all.iter()
     }
 
+    /// The rule of this name.
     pub fn get(&self, id: &str) -> Option<&Rule> {
         self.all.iter().find(|rule| rule.id == id)
     }
@@ -138,7 +146,7 @@ impl Rules {
     }
 
     fn class_texts(&self) -> HashMap<String, Vec<String>> {
-        let texts = |all: &Vec<Entry>| all.iter().map(|entry| entry.text.clone()).collect();
+        let texts = |all: &Vec<Entry>| all.iter().map(Entry::written).collect();
         self.classes.iter().map(|(name, all)| (name.clone(), texts(all))).collect()
     }
 }
@@ -156,7 +164,14 @@ fn is_place(pattern: &str) -> bool {
     starts && !pattern.contains(':') || matches!(pattern, "." | "..")
 }
 
-const BUILT_IN: &str = include_str!("builtin.toml");
+/// One file per concern; the classes are in the first.
+const BUILT_IN: &str = concat!(
+    include_str!("builtin.toml"),
+    include_str!("sources.toml"),
+    include_str!("credentials.toml"),
+    include_str!("services.toml"),
+    include_str!("persistence.toml"),
+);
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::context::{Shell, Strictness};
+use crate::language::{Shell, Strictness};
 use crate::verdict::Decision;
 
 /// What a rule is about, so that a policy can switch off all of a kind.
@@ -19,6 +19,7 @@ pub enum Group {
     Escape,
     /// Stays after the command has ended.
     Persistence,
+    /// Network tools.
     Network,
     /// Reads what only the user should.
     Secrets,
@@ -61,15 +62,21 @@ pub enum Confined {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
+    /// Its name, as reports have it.
     pub id: String,
+    /// What it is about.
     #[serde(default = "own")]
     pub group: Group,
+    /// What it says where it matches.
     #[serde(default = "refuse")]
     pub decision: Decision,
+    /// The shells it is for; POSIX shells where it names none.
     #[serde(default = "posix")]
     pub shell: Vec<Shell>,
+    /// Where it matters.
     #[serde(default)]
     pub when: When,
+    /// What it says where it cannot tell whether it matches.
     #[serde(default)]
     pub unsure: Unsure,
     /// What it says where the sandbox holds everything the rule is about: `note` allows it.
@@ -81,6 +88,12 @@ pub struct Rule {
     /// Names of programs, `*` and `?` allowed.
     #[serde(default)]
     pub command: Vec<String>,
+    /// Programs that the rule is not about, where `command` is empty.
+    #[serde(default)]
+    pub not_command: Vec<String>,
+    /// Letters of patterns match whatever their case.
+    #[serde(default)]
+    pub ignore_case: bool,
     /// Each entry must be there; `-r|-R|--recursive` are alternatives.
     #[serde(default)]
     pub flags: Vec<String>,
@@ -114,6 +127,15 @@ pub struct Rule {
     /// Only a network tool with another address than that.
     #[serde(default)]
     pub elsewhere: bool,
+    /// Only with an address of a machine that is not among the well-known hosts, or unencrypted.
+    #[serde(default)]
+    pub foreign_address: bool,
+    /// Only with an address that holds a password or a token.
+    #[serde(default)]
+    pub password_in_address: bool,
+    /// Where it runs.
+    #[serde(default)]
+    pub cwd: Vec<String>,
     /// A variable set for the command.
     #[serde(default)]
     pub assign: Vec<String>,
@@ -123,10 +145,14 @@ pub struct Rule {
     /// It is given no file to run, so it runs what it reads.
     #[serde(default)]
     pub reads_program: bool,
+    /// The reason, for a language model.
     pub model: String,
+    /// The reason, for a person.
     pub human: String,
+    /// Commands that it has to match.
     #[serde(default)]
     pub matches: Vec<String>,
+    /// Commands that it has to let pass.
     #[serde(default)]
     pub passes: Vec<String>,
 }
@@ -162,6 +188,8 @@ impl Rule {
             unsure: Unsure::Unknown,
             raised_by_code: false,
             command: Vec::new(),
+            not_command: Vec::new(),
+            ignore_case: false,
             flags: Vec::new(),
             without: Vec::new(),
             first: Vec::new(),
@@ -173,6 +201,9 @@ impl Rule {
             reads: Vec::new(),
             at_loopback: false,
             elsewhere: false,
+            foreign_address: false,
+            password_in_address: false,
+            cwd: Vec::new(),
             confined: Confined::Same,
             assign: Vec::new(),
             fed_by: Vec::new(),

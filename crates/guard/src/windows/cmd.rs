@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::known;
-use crate::context::Shell;
 use crate::evaluate::Evaluator;
+use crate::language::Shell;
 use crate::place::Place;
 use crate::rules::Invocation;
 use crate::shell::Origin;
 use crate::value::{Field, Output, Piece, Value};
+use crate::windows_place as known;
 
 /// Commands whose switches may stand right behind the name.
 const GLUED: &[&str] =

@@ -4,10 +4,8 @@
 mod aliases;
 mod cmd;
 mod handed;
-mod known;
 mod parsed;
 mod powershell;
 mod tokens;
 
-pub use known::place_is;
 pub use parsed::{PARSE_SCRIPT, Parsed, may_be_parsed};

@@ -82,6 +82,7 @@ impl Parsed {
         (parsed.mcp == VERSION).then_some(parsed)
     }
 
+    /// Whether PowerShell could read it.
     pub fn is_well_formed(&self) -> bool {
         self.errors.is_empty()
     }

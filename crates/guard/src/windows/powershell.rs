@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::aliases::canonical;
 use super::tokens::{Reader, Token, environment, fill};
-use crate::context::Shell;
 use crate::evaluate::Evaluator;
+use crate::language::Shell;
 use crate::place::Place;
 use crate::rules::Invocation;
 use crate::shell::Origin;

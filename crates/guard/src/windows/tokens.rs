@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::value::{Piece, Value};
 
-use super::known;
+use crate::windows_place as known;
 
 /// Nested blocks; beyond it a text is not read.
 const DEEPEST: usize = 32;

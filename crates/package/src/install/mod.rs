@@ -1,16 +1,15 @@
 //! What npm, pip and uv were configured with, what they locked, and how what they installed is started.
 //! Pure: running them, in a sandbox, is up to the caller.
 
-mod hosts;
 mod index;
 mod npm;
 mod pypi;
 mod uv;
 mod uv_bundle;
 
-pub use hosts::{IsPublic, may_be_named};
+pub use crate::public_hosts::{IsPublic, may_be_named};
 pub use index::{Index, hosts_in_simple_page, rule};
 pub use npm::{check_lock, npm_index, npm_manifest, npm_programs, npm_tarball_host, split_scope};
-pub use pypi::{pypi_index, pypi_launcher, pypi_manifest, requirements};
+pub use pypi::{pypi_index, pypi_launchers, pypi_manifest, requirements};
 pub use uv::{uv_index, uv_requirements};
 pub use uv_bundle::{UvBundle, is_uv, uv_bundle};

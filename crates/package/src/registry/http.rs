@@ -15,7 +15,7 @@ use super::names::{Lookup, Names};
 use super::roots;
 use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Kind, Result};
-use crate::install::{IsPublic, may_be_named};
+use crate::public_hosts::{IsPublic, may_be_named};
 
 /// How often, and how long after one another.
 #[derive(Debug, Clone, Copy)]

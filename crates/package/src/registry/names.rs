@@ -1,4 +1,4 @@
-//! Who finds the addresses of hosts: not the C library, see `mcp_sandbox::net::lookup`.
+//! Who finds the addresses of hosts: not the C library, see `mcp_net::lookup`.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-use crate::install::IsPublic;
+use crate::public_hosts::IsPublic;
 
 /// Addresses of a host, in the order to be tried.
 pub type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;

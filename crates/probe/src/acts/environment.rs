@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::act::{Args, Said};
+use crate::spec::{Args, Said};
 
 /// The names of the variables, sorted, one per line; never their values.
 pub(crate) fn names(_: Args<'_>) -> Said {

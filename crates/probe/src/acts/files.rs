@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 
 /// Enough to recognise a file by, without flooding the report.
 const SHOWN: u64 = 4096;

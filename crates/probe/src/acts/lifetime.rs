@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::act::{Args, Said};
+use crate::spec::{Args, Failure, Said};
 
 const BEAT: Duration = Duration::from_millis(20);
 
@@ -21,6 +21,24 @@ pub(crate) fn heartbeat(args: Args<'_>) -> Said {
         file.write_all(b".")?;
         std::thread::sleep(args.millis_or(1, 20)?);
     }
+}
+
+/// Waits until a file holds something: what writes to it has begun.
+pub(crate) fn await_file(args: Args<'_>) -> Said {
+    let holds = || std::fs::metadata(args.path(0)).is_ok_and(|metadata| metadata.len() > 0);
+    await_event(holds, "the file stays empty")
+}
+
+/// For as long as a slow machine may need, and not for ever.
+pub(crate) fn await_event(mut has_come: impl FnMut() -> bool, otherwise: &str) -> Said {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !has_come() {
+        if Instant::now() > end {
+            return Err(Failure::after(&io::Error::from(io::ErrorKind::TimedOut), otherwise));
+        }
+        std::thread::sleep(BEAT);
+    }
+    Ok("came".into())
 }
 
 /// Sleeps, and shows it is alive if there is a file to show it in.
@@ -41,8 +59,8 @@ pub(crate) fn live_for(duration: Duration, heartbeat: Option<&Path>) -> io::Resu
 }
 
 pub(crate) fn exit(args: Args<'_>) -> Said {
-    let status = u8::try_from(args.number(0)?)
-        .map_err(|_| crate::act::Failure::usage("a status is below 256"))?;
+    let status =
+        u8::try_from(args.number(0)?).map_err(|_| Failure::usage("a status is below 256"))?;
     std::process::exit(i32::from(status))
 }
 

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::act::{Args, Failure, Said};
 use crate::acts::lifetime::live_for;
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{self, Change, Pages, Sharing};
 
 pub(crate) fn chmod(args: Args<'_>) -> Said {

@@ -16,7 +16,7 @@ mod talk;
 #[cfg(windows)]
 mod windows;
 
-use crate::act::{Args, Said, Spec};
+use crate::spec::{Args, Said, Spec};
 
 /// Names an act that needs Linux; elsewhere the path is never looked at.
 macro_rules! linux {
@@ -174,6 +174,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("proc-root", "PID", linux!(processes::root)),
     act("proc-cwd", "PID", linux!(processes::cwd)),
     act("proc-list", "", linux!(processes::list)),
+    act("await-processes", "AT-MOST", linux!(processes::await_processes)),
     act("caps", "", linux!(identity::caps)),
     act("nnp", "", linux!(identity::no_new_privileges)),
     act("status-field", "NAME", linux!(identity::status_field)),
@@ -203,6 +204,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("open-files", "N", resources::open_files),
     act("spin", "CPU-SECONDS", resources::spin),
     act("sleep", "SECONDS", lifetime::sleep),
+    act("await-file", "FILE", lifetime::await_file),
     act("loop-heartbeat", "FILE MS", lifetime::heartbeat),
     act("exit", "N", lifetime::exit),
     act("exec", "PATH ARGS…", lifetime::exec),

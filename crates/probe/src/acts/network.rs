@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 
 /// Packets that are dropped in silence must not hang the probe.
 const PATIENCE: Duration = Duration::from_secs(3);

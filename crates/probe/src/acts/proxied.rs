@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use super::talk::{connect, hear, words};
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 
 /// What `HTTP_PROXY` says: `http://name:password@host:port`.
 struct Proxy {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 
 const PAGE: usize = 4096;
 

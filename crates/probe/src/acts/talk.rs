@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 
 use super::network::look_up;
 

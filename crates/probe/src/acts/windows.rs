@@ -4,10 +4,10 @@ use std::io;
 use std::os::windows::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use crate::act::{Args, Failure, Said};
 use crate::acts::lifetime::live_for;
 pub(crate) use crate::acts::proxied::kill as kill_proxy;
 use crate::acts::resources;
+use crate::spec::{Args, Failure, Said};
 use crate::sys;
 
 const DETACHED_PROCESS: u32 = 0x8;

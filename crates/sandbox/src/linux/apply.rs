@@ -3,30 +3,28 @@
 //! Both are copies of the single-threaded launcher. Whatever fails is sent to the launcher with
 //! the number of its step, and the process ends: nothing half-made ever runs the command.
 
+mod init;
 mod rlimits;
 mod steps;
 mod target;
 mod words;
 
 use std::ffi::CString;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 
 use rustix::fs::Mode;
 use rustix::process;
 
-pub use self::steps::drop_privileges;
 use self::words::private_directories;
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
+use crate::linux::failure::StepFailure;
 use crate::linux::mounts::{Root, Trees};
 use crate::linux::open_files::Before;
 use crate::linux::outlets::Workshop;
-use crate::linux::seccomp::Instruction;
-use crate::linux::step::{Stage, Step};
-use crate::linux::{init, run_directory, sys};
-use crate::plan::Plan;
+use crate::linux::step::{Plan, Stage, Step};
+use crate::linux::{run_directory, sys};
 use crate::request::Request;
+use mcp_seccomp::Instruction;
 
 /// What the launcher made before init existed.
 pub struct Prepared {
@@ -58,34 +56,10 @@ pub struct Sandbox<'a> {
     seen: Vec<(usize, Seen)>,
     argv: Vec<CString>,
     env: Vec<CString>,
-    /// Every process is stopped for a moment, by the launcher's wish.
+    /// Every process is stopped for a moment, by the launcher's spec.
     pub is_frozen: bool,
     /// The caller's, for the command; init makes files with the modes it names.
     umask: Mode,
-}
-
-/// A failure inside a step that has several parts.
-pub struct Trouble {
-    pub part: String,
-    pub error: io::Error,
-}
-
-impl Trouble {
-    fn at(path: &Path, error: io::Error) -> Trouble {
-        Trouble { part: path.display().to_string(), error }
-    }
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble { part: String::new(), error }
-    }
-}
-
-impl From<rustix::io::Errno> for Trouble {
-    fn from(error: rustix::io::Errno) -> Trouble {
-        Trouble::from(io::Error::from(error))
-    }
 }
 
 /// The life of init. Never returns: the memory of this process is a copy of the launcher's, and
@@ -119,7 +93,7 @@ pub fn init(
         Err(error) => {
             sandbox.clear_away();
             let execute = plan.steps.len().saturating_sub(1);
-            fail(&sandbox.channel, execute, Trouble { part: "fork".to_owned(), error })
+            fail(&sandbox.channel, execute, StepFailure { part: "fork".to_owned(), error })
         }
     }
 }
@@ -201,7 +175,7 @@ fn tell(channel: &Channel, message: &ToLauncher) {
     }
 }
 
-fn fail(channel: &Channel, step: usize, Trouble { mut part, error }: Trouble) -> ! {
+fn fail(channel: &Channel, step: usize, StepFailure { mut part, error }: StepFailure) -> ! {
     cut(&mut part);
     let errno = error.raw_os_error().unwrap_or(libc::EIO);
     tell(channel, &ToLauncher::Failed(Failed { step, errno, part }));

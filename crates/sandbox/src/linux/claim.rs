@@ -5,12 +5,12 @@ use std::io::Read;
 
 use rustix::process::getuid;
 
-use crate::host::{CgroupFacts, HeldCgroup, HostFacts};
+use crate::core::run_record::RunId;
 use crate::linux::cgroup::held::Held;
 use crate::linux::cgroup::{disks, limits, place};
+use crate::linux::facts::{CgroupFacts, HeldCgroup, LinuxFacts};
 use crate::linux::sys;
 use crate::request::Request;
-use crate::runs::RunId;
 
 /// Given back when it is dropped, or by the run that it was made for.
 pub struct Claim {
@@ -19,7 +19,7 @@ pub struct Claim {
 }
 
 /// Takes what the request needs, and writes down in the facts what was to be had.
-pub fn claim(request: &Request, facts: &mut HostFacts) -> Claim {
+pub fn claim(request: &Request, facts: &mut LinuxFacts) -> Claim {
     let asked = &request.policy.limits;
     let id = RunId::random();
     let wanted = limits::wanted(asked);

@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::linux::mounts::{Again, Root};
-use crate::linux::step::Step;
+use crate::linux::step::{Plan, Step};
 use crate::linux::sys;
-use crate::plan::Plan;
 
 /// How long a replacement may take.
 const SETTLED: Duration = Duration::from_secs(2);

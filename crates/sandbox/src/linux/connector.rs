@@ -11,17 +11,16 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, getsockname, socket_with};
 
-use crate::host::Ids;
+use crate::core::host::Ids;
 use crate::linux::deputy::{Memory, Use};
-use crate::linux::gate::destination;
-use crate::linux::plan::proxied::PROXY;
+use crate::linux::inside::PROXY;
 use crate::linux::sys::{self, Asked, Cloexec, Verdict};
-use crate::net::broker::{Wanted, Watched};
+use mcp_net::broker::{Wanted, Watched};
 
 /// So many of the last sockets are known to be connected already.
 const REMEMBERED: usize = 4096;
@@ -141,4 +140,16 @@ impl Theirs {
 
 fn errno(number: i32) -> io::Error {
     io::Error::from_raw_os_error(number)
+}
+
+/// The internet address in what a call to connect was given.
+pub fn destination(bytes: &[u8]) -> Option<SocketAddr> {
+    let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
+    let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
+    let ip = match i32::from(family) {
+        libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(bytes.get(4..8)?).ok()?),
+        libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(bytes.get(8..24)?).ok()?),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip.to_canonical(), port))
 }

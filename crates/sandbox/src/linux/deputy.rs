@@ -29,11 +29,11 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::{Signal, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::host::Ids;
+use crate::core::host::Ids;
 use crate::linux::channel::Channel;
 use crate::linux::landlock::Rule;
-use crate::linux::seccomp::Arch;
 use crate::linux::sys::{self, Asked, Verdict};
+use mcp_seccomp::Arch;
 
 pub use memory::{Memory, Use};
 

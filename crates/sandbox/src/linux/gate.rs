@@ -10,7 +10,7 @@
 //! for itself.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,10 +19,10 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::linux::connector::Connector;
+use crate::linux::connector::{Connector, destination};
 use crate::linux::deputy::{Deputy, State};
 use crate::linux::sys::{self, Asked, Verdict};
-use crate::net::broker::{Keep, Watched, Watcher};
+use mcp_net::broker::{Keep, Watched, Watcher};
 
 const MOST_AT_ONCE: usize = 64;
 
@@ -191,16 +191,4 @@ fn announced(asked: &Asked) -> Option<SocketAddr> {
     let length = usize::try_from(length as u32).ok()?.min(bytes.len());
     let read = sys::read_memory(asked.thread, address, &mut bytes[..length]).ok()?;
     destination(bytes.get(..read)?)
-}
-
-/// The internet address in what a call to connect was given.
-pub fn destination(bytes: &[u8]) -> Option<SocketAddr> {
-    let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
-    let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
-    let ip = match i32::from(family) {
-        libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(bytes.get(4..8)?).ok()?),
-        libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(bytes.get(8..24)?).ok()?),
-        _ => return None,
-    };
-    Some(SocketAddr::new(ip.to_canonical(), port))
 }

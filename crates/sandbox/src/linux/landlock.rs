@@ -17,13 +17,11 @@
 //! Where there are no mounts (`plan/plain.rs`), it is the wall itself: from version 1 on, with a rule
 //! for each place that may be seen and none for `/`, and every TCP port closed behind the filter that
 //! refuses sockets.
-#![cfg_attr(not(any(target_os = "linux", test)), allow(dead_code))]
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::linux::step::{Access, Step};
 use crate::request::{PlaceKind, lossy};
 
 /// Version 1 has no right to move a file to another directory and refuses it always. Programs
@@ -166,41 +164,6 @@ impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.allowed.name(), self.path.display())
     }
-}
-
-/// The step behind the mounts that these steps make, where this version of Landlock is of use.
-pub fn step<'a>(abi: u32, steps: impl IntoIterator<Item = &'a Step>) -> Option<Step> {
-    (abi >= USABLE_FROM).then(|| Step::Landlock { abi, rules: rules(steps), ports: Ports::Open })
-}
-
-/// One rule lets everything beneath the new root be read: nothing is there that the plan did not
-/// put there, and nothing can be mounted there once Landlock is on. A rule for each
-/// read-only place would say the same of the host's own inodes, also where they are reached by
-/// another way.
-fn rules<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<Rule> {
-    let mut rules: Vec<Rule> = Vec::new();
-    let mut add = |rule: Rule| {
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    };
-    for step in steps {
-        match step {
-            Step::NewRoot { .. } => add(Rule::beneath("/", Allowed::Read)),
-            Step::Devices => add(Rule::beneath("/dev", Allowed::Devices)),
-            Step::Scratch { places } => {
-                places.iter().for_each(|(at, _)| add(Rule::beneath(at, Allowed::Write)));
-            }
-            Step::Bind { at, kind: PlaceKind::Socket, .. } => {
-                add(Rule { path: at.clone(), kind: PlaceKind::Socket, allowed: Allowed::Socket })
-            }
-            Step::Bind { at, kind, access: Access::ReadWrite, .. } => {
-                add(Rule { path: at.clone(), kind: *kind, allowed: Allowed::Write });
-            }
-            _ => {}
-        }
-    }
-    rules
 }
 
 /// The version from which on unix sockets of the host are refused wherever they lie.

@@ -4,6 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
+use crate::core::check::Check;
+use crate::core::exit_code;
+use crate::core::rlimit::Resource;
 use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
 use crate::linux::attempts::Attempts;
@@ -12,21 +15,20 @@ use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
 use crate::linux::claim::Claim;
 use crate::linux::deputy::{Deputy, Mandate};
+use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::mounts::{Trees, host_tree};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
 use crate::linux::relay::{Pipe, Relay, is_same_file, set_nonblocking};
 use crate::linux::replaced::Watch;
 use crate::linux::run_directory::RunDirectory;
-use crate::linux::step::{Access, NetworkNamespace, Owner, Resource, Step};
-use crate::linux::supervise::{self, Init, Limits, Supervisor, Trouble};
+use crate::linux::step::{Access, NetworkNamespace, Owner, Plan, Step};
+use crate::linux::supervise::{self, Init, Limits, Supervisor};
 use crate::linux::sweeper::Sweeper;
 use crate::linux::terminal::UserTerminal;
 use crate::linux::watch::Tree;
-use crate::linux::{open_files, outlets, runs, seccomp, stdio, sys, terminal};
+use crate::linux::{open_files, outlets, runs, stdio, sys, terminal};
 use crate::notices::Notices;
-use crate::plan::Plan;
-use crate::platform::Check;
 use crate::protected::Undoings;
 use crate::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::request::{Request, Stdio};
@@ -55,13 +57,13 @@ pub fn run(
     let outcome = try_run(plan, request, claim, outside, check, beside);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
-        Err(Trouble::Step(_) | Trouble::Changed) => Undoings::default(),
-        Err(Trouble::Io(_) | Trouble::Lost(_)) => undo(request, &Seen::default()),
+        Err(LaunchFailure::Step(_) | LaunchFailure::Changed) => Undoings::default(),
+        Err(LaunchFailure::Io(_) | LaunchFailure::Lost(_)) => undo(request, &Seen::default()),
         Ok((_, seen)) => undo(request, seen),
     };
     sweeper.into_iter().for_each(Sweeper::dismiss);
     let outcome = match outcome {
-        Err(Trouble::Lost(error)) => Ok((lost(plan, request, &error), Seen::default())),
+        Err(LaunchFailure::Lost(error)) => Ok((lost(plan, request, &error), Seen::default())),
         other => other,
     };
     match outcome {
@@ -70,9 +72,9 @@ pub fn run(
             report.kept = attempts.seen();
             Ok(report)
         }
-        Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
-        Err(Trouble::Changed) => Err(Error::Changed),
-        Err(Trouble::Io(source)) if source.raw_os_error() == Some(libc::EMFILE) => {
+        Err(LaunchFailure::Step(failed)) => Err(explain(plan, failed)),
+        Err(LaunchFailure::Changed) => Err(Error::Changed),
+        Err(LaunchFailure::Io(source)) if source.raw_os_error() == Some(libc::EMFILE) => {
             Err(Error::Setup(SetupFailure {
                 step: "open files".to_owned(),
                 target: String::new(),
@@ -80,7 +82,7 @@ pub fn run(
                 hint: FEW_FILES.to_owned(),
             }))
         }
-        Err(Trouble::Io(source) | Trouble::Lost(source)) => {
+        Err(LaunchFailure::Io(source) | LaunchFailure::Lost(source)) => {
             Err(Error::Io { doing: "run the sandbox".to_owned(), source })
         }
     }
@@ -99,7 +101,7 @@ fn try_run(
     outside: Outside,
     check: Option<Check<'_>>,
     Beside { sweeper, attempts }: Beside<'_>,
-) -> Result<(Report, Seen), Trouble> {
+) -> Result<(Report, Seen), LaunchFailure> {
     let Claim { id, cgroup } = claim;
     let carried = outside.evidence();
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
@@ -161,7 +163,7 @@ fn try_run(
     if let Some(check) = check {
         if !check() {
             init.end();
-            return Err(Trouble::Changed);
+            return Err(LaunchFailure::Changed);
         }
         // One that has failed meanwhile has said why.
         let _ = init.channel.send(&ToInit::Checked);
@@ -181,19 +183,20 @@ fn try_run(
     drop(listed);
     evidence.extend(set.into_iter().chain(entered).chain(became));
     evidence.extend(own_evidence(plan, &ended.usage, &carried));
-    let code = exit_code(&ended.ending);
+    let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
     report.network = Some(ended.network).filter(|network| !network.is_empty());
     report.stopped = ended.stopped;
+    report.lost = ended.lost;
     Ok((report, ended.seen))
 }
 
 /// A failure of the launcher's while nobody has listened to init yet, which may have started the command.
-fn unheard(init: Init, error: io::Error) -> Trouble {
+fn unheard(init: Init, error: io::Error) -> LaunchFailure {
     match init.end_unheard() {
-        true => Trouble::Lost(error),
-        false => Trouble::Io(error),
+        true => LaunchFailure::Lost(error),
+        false => LaunchFailure::Io(error),
     }
 }
 
@@ -201,18 +204,8 @@ fn unheard(init: Init, error: io::Error) -> Trouble {
 fn lost(plan: &Plan, request: &Request, error: &io::Error) -> Report {
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let ending = Ending::SandboxFailed(error.to_string());
-    let code = exit_code(&ending);
+    let code = exit_code::of(&ending);
     Report::new(plan, &[], command, ending, code, Usage::default())
-}
-
-fn exit_code(ending: &Ending) -> u8 {
-    match ending {
-        Ending::Exited(code) => *code as u8,
-        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
-        Ending::Timeout => 124,
-        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
-        Ending::NotStarted(_) => 125,
-    }
 }
 
 fn namespaces(plan: &Plan) -> (u64, usize) {
@@ -244,7 +237,7 @@ fn private_directories(plan: &Plan) -> Option<RunDirectory> {
 }
 
 /// Answers the calls that a filter without namespaces leaves to the launcher. With it comes what it has become.
-fn start_deputy(plan: &Plan) -> Result<Option<(Deputy, Evidence)>, Trouble> {
+fn start_deputy(plan: &Plan) -> Result<Option<(Deputy, Evidence)>, LaunchFailure> {
     let (mut step, mut arch, mut largest_file, mut rules) = (None, None, None, Vec::new());
     for (index, planned) in plan.steps.iter().enumerate() {
         match &planned.step {
@@ -263,10 +256,10 @@ fn start_deputy(plan: &Plan) -> Result<Option<(Deputy, Evidence)>, Trouble> {
     Ok(Some((deputy, Evidence { step, answer: Answer::Confirmed(became) })))
 }
 
-fn filter(plan: &Plan) -> Vec<seccomp::Instruction> {
+fn filter(plan: &Plan) -> Vec<mcp_seccomp::Instruction> {
     let step = plan.steps.iter().find_map(|planned| match planned.step {
         Step::Filter { arch, processes, connects, sockets, ground } => {
-            Some(seccomp::program(arch, processes, connects, sockets, ground))
+            Some(mcp_seccomp::program(arch, processes, connects, sockets, ground))
         }
         _ => None,
     });
@@ -316,7 +309,7 @@ fn prepare_stdio(
     request: &Request,
     map: Option<&OwnerMap>,
     namespaces: usize,
-) -> Result<PreparedStdio, Trouble> {
+) -> Result<PreparedStdio, LaunchFailure> {
     let mut ends: [Option<OwnedFd>; 3] = [None, None, None];
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     let most = request.policy.limits.file_size.value.map(|size| size.0);
@@ -367,7 +360,7 @@ fn prepare_trees(
     plan: &Plan,
     map: Option<&OwnerMap>,
     namespaces: usize,
-) -> Result<(Trees, Vec<PathBuf>), Trouble> {
+) -> Result<(Trees, Vec<PathBuf>), LaunchFailure> {
     let (mut trees, mut unmapped) = (Trees::new(), Vec::new());
     let Some(map) = map else {
         return Ok((trees, unmapped));
@@ -407,11 +400,6 @@ fn mapped_tree(
         }
         Err(e) => Err(e),
     }
-}
-
-pub fn at_step(step: usize, error: &io::Error) -> Trouble {
-    let errno = error.raw_os_error().unwrap_or(libc::EIO);
-    Trouble::Step(Failed { step, errno, part: String::new() })
 }
 
 /// The failed step in the user's words.

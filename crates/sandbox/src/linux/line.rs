@@ -17,7 +17,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal};
 
-use crate::sandbox::wire::Heard;
+use crate::core::wire::Heard;
 
 mod sys;
 

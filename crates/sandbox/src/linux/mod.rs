@@ -1,14 +1,15 @@
 //! Linux: user namespaces, a root of its own, Landlock, limits, a system call filter. `deny`,
-//! `landlock`, `plan`, `protect`, `seccomp`, `step` and `view` are pure and compile everywhere; the rest talks
+//! `landlock`, `plan`, `protect`, `step` and `view` are pure and compile everywhere; the rest talks
 //! to the kernel.
 
 pub mod cgroup;
 pub mod deny;
+pub mod facts;
+pub mod inside;
 pub mod landlock;
 pub mod outlet;
 pub mod plan;
 pub mod protect;
-pub mod seccomp;
 pub mod step;
 pub mod view;
 
@@ -30,11 +31,13 @@ mod connector;
 #[cfg(target_os = "linux")]
 mod deputy;
 #[cfg(target_os = "linux")]
+mod failure;
+#[cfg(target_os = "linux")]
 mod gate;
 #[cfg(target_os = "linux")]
-mod init;
-#[cfg(target_os = "linux")]
 pub mod launch;
+#[cfg(target_os = "linux")]
+mod leftovers;
 #[cfg(target_os = "linux")]
 pub mod line;
 #[cfg(target_os = "linux")]
@@ -51,6 +54,8 @@ mod outlets;
 mod own_networks;
 #[cfg(target_os = "linux")]
 mod owner_map;
+#[cfg(target_os = "linux")]
+mod privileges;
 #[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]

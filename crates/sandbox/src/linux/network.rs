@@ -10,26 +10,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::core::host::Ids;
 use crate::error::Error;
-use crate::host::Ids;
 use crate::linux::connector::Connector;
 use crate::linux::gate::Gate;
+use crate::linux::inside::RESOLVER;
 use crate::linux::outlet::{Outlet, Refused};
 use crate::linux::outlets::Orders;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
-use crate::linux::seccomp::Connects;
-use crate::linux::step::Step;
+use crate::linux::step::{Plan, Step};
 use crate::linux::{open_files, own_networks};
-use crate::net::allowlist::Allowlist;
-use crate::net::broker::{
-    Broker, Callers, Handle, Inside, Journal, Meter, NetworkUse, NoInside, Setup, Tell,
-};
-use crate::net::upstream::Upstream;
 use crate::notices::Notices;
-use crate::plan::Plan;
 use crate::report::Answer;
 use crate::request::Request;
+use mcp_net::allowlist::Allowlist;
+use mcp_net::broker::{
+    Broker, Callers, Handle, Inside, Journal, Meter, NameServers, NetworkUse, NoInside, Setup, Tell,
+};
+use mcp_net::upstream::Upstream;
+use mcp_seccomp::Connects;
 
 pub struct Network {
     setup: Option<Setup>,
@@ -75,6 +75,7 @@ impl Network {
             rules,
             listeners,
             own: Box::new(own_networks::own_networks),
+            name_servers: NameServers::ResolvConf,
             upstream,
             journal: Journal::new(tell).metered(meter),
             memory: request.policy.limits.memory.value.map(|limit| limit.0),
@@ -152,10 +153,10 @@ impl Network {
         };
         for (outlet, socket) in sockets {
             match outlet {
-                Outlet::Datagrams(at) if at == network::RESOLVER => {
+                Outlet::Datagrams(at) if at == RESOLVER => {
                     broker.add_resolver(UdpSocket::from(socket))?;
                 }
-                Outlet::Listener(at) if at == network::RESOLVER => {
+                Outlet::Listener(at) if at == RESOLVER => {
                     broker.add_resolver_listener(TcpListener::from(socket))?;
                 }
                 Outlet::Listener(at) => broker.add_listener(at, socket.into())?,

@@ -1,6 +1,5 @@
 //! The sockets of the sandbox's network that the launcher holds: init makes them inside and hands
 //! them out. Pure; `outlets` makes them.
-#![cfg_attr(not(any(target_os = "linux", test)), allow(dead_code))]
 
 use std::fmt;
 use std::net::SocketAddr;

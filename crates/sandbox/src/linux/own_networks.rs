@@ -11,7 +11,7 @@ use rustix::net::{
 };
 
 use super::netlink::{IFA_ADDRESS, IFA_LOCAL, NLMSG_ERROR, REQUEST, RTM_NEWADDR, message};
-use crate::net::address::Networks;
+use mcp_net::address::Networks;
 
 const DUMP: u16 = 0x300;
 const RTM_GETADDR: u16 = 22;

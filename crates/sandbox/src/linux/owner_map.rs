@@ -14,11 +14,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Gid, Uid};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::host::Ids;
-use crate::linux::plan::ROOT_BECOMES_OUTSIDE;
-use crate::linux::step::Step;
+use crate::core::host::Ids;
+use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
+use crate::linux::step::{Plan, Step};
 use crate::linux::sys;
-use crate::plan::Plan;
 
 /// The ids of the sandbox, and whose files are shown as theirs.
 pub struct OwnerMap {

@@ -3,6 +3,7 @@
 //! Pure: no system call in here. This is the plan with user namespaces and a root of its own; a
 //! host that refuses them gets the one of `plain`.
 
+mod landlock;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -11,19 +12,31 @@ use std::path::Path;
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
-use crate::host::{Caller, Fact, HostFacts};
-use crate::linux::seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
-use crate::linux::step::{NetworkNamespace, ProcView, Resource, Step};
-use crate::linux::{deny, landlock, protect, view};
-use crate::plan::{Intent, Plan, Planned};
+use crate::core::host::{Caller, Fact};
+use crate::core::plan::Intent;
+use crate::core::rlimit::Resource;
+use crate::linux::facts::LinuxFacts;
+use crate::linux::inside::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
+use crate::linux::step::{NetworkNamespace, Plan, Planned, ProcView, Step};
+use crate::linux::{deny, protect, view};
 use crate::request::{HOME, Home, Request, Stdio};
+use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 
-/// Inside, a run that root started is this ordinary user …
-pub const ROOT_BECOMES: u32 = 1000;
-/// … and outside it is an id that no account and no container range uses.
-pub const ROOT_BECOMES_OUTSIDE: u32 = 0x7000_6d63;
+/// Whether two plans differ in nothing that matters, so that the second would fail as well: in the cgroup, whose
+/// name is new each time.
+#[cfg(target_os = "linux")]
+pub fn same_walls(plan: &Plan, other: &Plan) -> bool {
+    let walls = |plan: &Plan| {
+        let of_cgroup = |step: &Step| {
+            matches!(step, Step::SetCgroup { .. } | Step::EnterCgroup { .. } | Step::CgroupRoot)
+        };
+        let steps = plan.steps.iter().map(|planned| &planned.step);
+        steps.filter(|step| !of_cgroup(step)).cloned().collect::<Vec<_>>()
+    };
+    walls(plan) == walls(other)
+}
 
-pub fn plan(request: &Request, facts: &HostFacts) -> Plan {
+pub fn plan(request: &Request, facts: &LinuxFacts) -> Plan {
     let mut steps = Steps::default();
     let controls = controls(request, facts);
     if plain::reason(facts).is_some() {
@@ -165,7 +178,7 @@ fn watches(request: &Request, steps: &mut Steps) {
 
 fn filter(
     request: &Request,
-    facts: &HostFacts,
+    facts: &LinuxFacts,
     sockets: Sockets,
     ground: Ground,
     steps: &mut Steps,
@@ -197,7 +210,7 @@ fn filter(
 }
 
 /// The machine a filter is made for, or why there can be none.
-fn filter_arch(facts: &HostFacts) -> Result<Arch, String> {
+fn filter_arch(facts: &LinuxFacts) -> Result<Arch, String> {
     if let Fact::Fails { why } = &facts.seccomp {
         return Err(format!("this host refuses system call filters ({why})"));
     }
@@ -229,11 +242,11 @@ fn whole_seconds(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
-fn controls(request: &Request, facts: &HostFacts) -> BTreeMap<Control, Intent> {
+fn controls(request: &Request, facts: &LinuxFacts) -> BTreeMap<Control, Intent> {
     Control::ALL.into_iter().map(|control| (control, intent(control, request, facts))).collect()
 }
 
-fn intent(control: Control, request: &Request, facts: &HostFacts) -> Intent {
+fn intent(control: Control, request: &Request, facts: &LinuxFacts) -> Intent {
     if let Some(why) = plain::reason(facts)
         && let Some(intent) = plain::intent(control, request, facts, &why)
     {
@@ -312,7 +325,7 @@ fn asked<T>(limit: Option<T>, by: &str) -> Intent {
 
 /// Where a /proc of the sandbox's own cannot be mounted (a container masks parts of it), the host's
 /// is shown if Landlock closes what is inside other processes, and none at all otherwise.
-fn process_isolation(facts: &HostFacts) -> Intent {
+fn process_isolation(facts: &LinuxFacts) -> Intent {
     let by = "pid and ipc namespaces";
     match (&facts.own_proc, view::proc_view(facts)) {
         (Fact::Fails { why }, ProcView::Host) => Intent::partial(

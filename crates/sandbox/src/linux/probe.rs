@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{getgid, getuid};
 
-use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, Rootless, SystemEntry};
+use crate::core::host::{Caller, Fact, Ids, Rootless};
+use crate::linux::facts::{CgroupFacts, EntryKind, LinuxFacts, SystemEntry};
+use crate::linux::inside::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
-use crate::linux::plan::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::step::{Access, ProcView};
 use crate::linux::{plan, run_directory, sys};
 
@@ -36,10 +37,10 @@ const ETC: [&str; 12] = [
 ];
 
 /// The facts a run starts from: cheap ones looked up, the rest left for the run to find out.
-pub fn assume() -> HostFacts {
+pub fn assume() -> LinuxFacts {
     let name = rustix::system::uname();
     let caller = caller();
-    HostFacts {
+    LinuxFacts {
         system: "Linux".to_owned(),
         kernel: name.release().to_string_lossy().into_owned(),
         architecture: name.machine().to_string_lossy().into_owned(),
@@ -62,7 +63,7 @@ pub fn assume() -> HostFacts {
 }
 
 /// The facts that `mcp doctor` and `--explain` show: each mechanism tried.
-pub fn probe() -> HostFacts {
+pub fn probe() -> LinuxFacts {
     let mut facts = assume();
     let most = (libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS

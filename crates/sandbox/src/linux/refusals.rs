@@ -12,7 +12,7 @@ use mio::{Interest, Registry, Token};
 use rustix::net::{RecvFlags, recvfrom};
 
 use crate::linux::outlet::Refused;
-use crate::net::broker::{Keep, Watched, Watcher};
+use mcp_net::broker::{Keep, Watched, Watcher};
 
 /// The command can make as many as it likes, and the rest has to be served too.
 const MOST_AT_ONCE: usize = 32;

@@ -25,8 +25,8 @@ use crate::file_id::{self, FileId};
 use crate::linux::attempts::Attempts;
 use crate::linux::closer::{self, Closed};
 use crate::linux::deny::{Mount, seen_at};
+use crate::linux::step::Plan;
 use crate::linux::sweeper::Sweeper;
-use crate::plan::Plan;
 use crate::request::{Guarded, Protected, Request};
 use crate::unix::protect::undo::Seen;
 

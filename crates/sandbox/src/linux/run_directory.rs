@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use crate::host::Ids;
+use crate::core::host::Ids;
 
 /// A name below the host's temporary directory that nobody can guess.
 pub fn name() -> PathBuf {

@@ -15,9 +15,9 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::net::broker::Meter;
-use crate::runs::{NetworkTotals, Record, Run, RunId, Stats};
+use crate::core::run_record::{NetworkTotals, Record, RunId, Stats};
 use directory::Directory;
+use mcp_net::broker::Meter;
 
 /// A larger file is none of ours.
 const LARGEST: usize = 1 << 20;
@@ -109,14 +109,14 @@ impl Drop for Listed {
     }
 }
 
-pub fn list() -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+pub fn list() -> Vec<(Record, RunHandle)> {
+    let mut runs = Vec::new();
     for directory in Directory::all() {
         for name in directory.names(usize::MAX) {
             if let Some((record, file)) = open(&directory, &name)
                 && file_name(&record.id) == name
             {
-                runs.push(Run::new(record, RunHandle { file }));
+                runs.push((record, RunHandle { file }));
             }
         }
     }

@@ -14,7 +14,9 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::linux::cgroup::held::Held as HeldCgroup;
 use crate::linux::channel::{Channel, Failed, ToLauncher};
 use crate::linux::deputy::Deputy;
+use crate::linux::failure::LaunchFailure;
 use crate::linux::gate::{Askers, Gate};
+use crate::linux::leftovers::Leftovers;
 use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::replaced::Watch;
@@ -22,11 +24,11 @@ use crate::linux::sys::{self, Change, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{MemoryWatch, Tree};
-use crate::net::broker::NetworkUse;
 use crate::report::{Ending, Evidence, Usage};
 use crate::request::Stdio;
 use crate::termination::Termination;
 use crate::unix::protect::undo::Seen;
+use mcp_net::broker::NetworkUse;
 
 mod closing;
 mod orders;
@@ -116,6 +118,8 @@ pub struct Ended {
     pub seen: Seen,
     /// Why the command was ended, where it was no limit.
     pub stopped: Option<String>,
+    /// What was in a HOME that is gone.
+    pub lost: Vec<String>,
 }
 
 pub struct Supervisor<'a> {
@@ -154,6 +158,7 @@ pub struct Supervisor<'a> {
     termination: Termination,
     killed: Option<Instant>,
     stopping: bool,
+    left: Leftovers,
     ending: Option<Ending>,
 }
 
@@ -193,13 +198,14 @@ impl<'a> Supervisor<'a> {
             termination: Termination::new(limits.timeout, limits.grace),
             killed: None,
             stopping: false,
+            left: Leftovers::default(),
             ending: None,
         }
     }
 
     /// Runs until the sandbox is gone. Where it cannot go on although the command was started, that is an ending as
     /// well: what has run is never called not started.
-    pub fn run(mut self) -> Result<Ended, Trouble> {
+    pub fn run(mut self) -> Result<Ended, LaunchFailure> {
         let begun = Instant::now();
         let end = loop {
             match self.turn() {
@@ -214,7 +220,7 @@ impl<'a> Supervisor<'a> {
             user.release();
         }
         let waited = match (end, waited) {
-            (End::Failed(failed), _) => return Err(Trouble::Step(failed)),
+            (End::Failed(failed), _) => return Err(LaunchFailure::Step(failed)),
             // Before the command was there, it can be said why it was not started; after that, never again.
             (End::Broken(trouble), _) if self.started.is_none() => return Err(trouble.into()),
             (End::Broken(trouble), waited) => {
@@ -240,7 +246,9 @@ impl<'a> Supervisor<'a> {
         }
         let mut usage = Usage {
             wall_seconds: begun.elapsed().as_secs_f64(),
+            temporary_bytes: self.left.temporary,
             max_tree_memory_bytes: self.watch.as_ref().filter(|w| w.looks > 0).map(|w| w.peak),
+            seen_processes: self.watch.as_ref().filter(|w| w.looks > 0).map(|w| w.most_tasks),
             ..Usage::default()
         };
         let change = waited.as_ref().map(|waited| waited.change);
@@ -260,7 +268,7 @@ impl<'a> Supervisor<'a> {
             if used.oom_kills > 0 && ending == Ending::Signaled(libc::SIGKILL) {
                 ending = Ending::MemoryLimit;
             }
-            usage.count(&used, self.seen_memory);
+            used.add_to(&mut usage, self.seen_memory);
         }
         Ok(self.ended(ending, usage))
     }
@@ -274,6 +282,7 @@ impl<'a> Supervisor<'a> {
             network: self.network.as_mut().map(Network::finish).unwrap_or_default(),
             seen: self.protected.take().map(Watch::into_seen).unwrap_or_default(),
             stopped: self.stopped.take(),
+            lost: std::mem::take(&mut self.left.lost),
         }
     }
 
@@ -456,6 +465,7 @@ impl<'a> Supervisor<'a> {
                 self.protected.iter_mut().for_each(Watch::started);
             }
             ToLauncher::Stopped => self.stop(),
+            ToLauncher::Left(left) => self.left = left,
             ToLauncher::Exited(code) => self.end(Ending::Exited(code)),
             ToLauncher::Signaled(signal) => self.end(Ending::Signaled(signal)),
         }
@@ -534,20 +544,4 @@ enum End {
     Failed(Failed),
     /// The launcher cannot go on.
     Broken(io::Error),
-}
-
-/// Why a run came to no end of its own.
-pub enum Trouble {
-    Step(Failed),
-    /// What was to be run.
-    Changed,
-    Io(io::Error),
-    /// The command was started, and is dead.
-    Lost(io::Error),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Io(error)
-    }
 }

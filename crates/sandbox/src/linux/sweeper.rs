@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::linux::channel::Channel;
 use crate::linux::closer::{self, Closed};
+use crate::linux::step::Plan;
 use crate::linux::sys::{self, Change};
-use crate::plan::Plan;
 use crate::request::Request;
 use crate::unix::protect::undo::{Seen, undo};
 

@@ -15,7 +15,7 @@ use std::ptr;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::host::Ids;
+use crate::core::host::Ids;
 
 pub use confine::*;
 pub use footprint::forget_code;

@@ -1,12 +1,12 @@
-//! The sandbox's own pseudo-terminal, on its own devpts, and the user's opened once more.
+//! The sandbox's own pseudo-terminal, on its own devpts.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, unlockpt};
 
-pub use crate::unix::terminal::{UserTerminal, copy_settings};
+pub use crate::unix::terminal::{UserTerminal, copy_settings, reopen};
 
 /// Both sides of a pseudo-terminal of the sandbox.
 pub struct Pair {
@@ -28,19 +28,5 @@ impl Pair {
         )?;
         rustix::process::ioctl_tiocsctty(&slave)?;
         Ok(Pair { master, slave })
-    }
-}
-
-/// The same terminal with a description of its own, non-blocking.
-pub fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    use std::os::fd::AsRawFd;
-    let path = format!("/proc/self/fd/{}", terminal.as_fd().as_raw_fd());
-    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    match rustix::fs::open(&path, flags, Mode::empty()) {
-        // A terminal of another user (su, sudo): what was inherited may be used, not opened.
-        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => {
-            Ok(rustix::io::fcntl_dupfd_cloexec(terminal, 3)?)
-        }
-        other => Ok(other?),
     }
 }

@@ -6,9 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use mcp_policy::NetworkMode;
 
-use crate::host::{EntryKind, HostFacts, Rootless, SystemEntry};
+use crate::core::host::Rootless;
+use crate::linux::facts::{EntryKind, LinuxFacts, SystemEntry};
+use crate::linux::inside::RESOLVER;
 use crate::linux::landlock;
-use crate::linux::plan::network::RESOLVER;
 use crate::linux::step::{Access, Owner, ProcView, Step};
 use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
@@ -37,7 +38,7 @@ pub const HOSTNAME: &str = "mcp";
 const VAR_TMP: &str = "/var/tmp";
 
 /// The steps that fill a new root, parents before children.
-pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<Step> {
+pub fn steps(request: &Request, facts: &LinuxFacts, uid: u32, gid: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for entry in &facts.entries {
         steps.push(match &entry.kind {
@@ -98,7 +99,7 @@ pub fn steps(request: &Request, facts: &HostFacts, uid: u32, gid: u32) -> Vec<St
     steps
 }
 
-pub fn proc_view(facts: &HostFacts) -> ProcView {
+pub fn proc_view(facts: &LinuxFacts) -> ProcView {
     match facts.own_proc.usable() {
         true if facts.caller.is_rootless() => ProcView::OwnTraceable,
         true => ProcView::Own,
@@ -107,15 +108,19 @@ pub fn proc_view(facts: &HostFacts) -> ProcView {
     }
 }
 
-/// Whether `path` can be reached inside, at the same place as outside.
-pub fn is_visible(path: &Path, request: &Request, facts: &HostFacts) -> bool {
+/// Whether `path` can be reached inside, at the same place as outside, or the sandbox has something of its own there.
+pub fn is_visible(path: &Path, request: &Request, facts: &LinuxFacts) -> bool {
+    let own = ["/dev", "/proc", HOME].iter().any(|own| path.starts_with(own))
+        || ["/", "/tmp", VAR_TMP, "/run", "/home"].iter().any(|own| path == Path::new(own))
+        || texts(0, 0).iter().any(|(at, _)| path == Path::new(at))
+        || request.texts.iter().any(|(at, _)| path == at);
     let system = facts.entries.iter().any(|entry| path.starts_with(&entry.path));
-    system || binds(request, facts).keys().any(|bind| path.starts_with(bind))
+    own || system || binds(request, facts).keys().any(|bind| path.starts_with(bind))
 }
 
 /// Grants and shown pieces as binds. Write wins over read, and what an ancestor already gives
 /// is left out: a further grant must never take something away.
-fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, Access)> {
+fn binds(request: &Request, facts: &LinuxFacts) -> BTreeMap<PathBuf, (PlaceKind, Access)> {
     let in_system = |place: &&Place| {
         let shows = |entry: &SystemEntry| !matches!(entry.kind, EntryKind::Symlink(_));
         facts.entries.iter().any(|entry| shows(entry) && place.path.starts_with(&entry.path))
@@ -144,7 +149,7 @@ fn binds(request: &Request, facts: &HostFacts) -> BTreeMap<PathBuf, (PlaceKind, 
 /// The links on the way to shown places, where nothing shown holds them already.
 fn links(
     request: &Request,
-    facts: &HostFacts,
+    facts: &LinuxFacts,
     binds: &BTreeMap<PathBuf, (PlaceKind, Access)>,
     scratch: &[(PathBuf, u32)],
 ) -> BTreeSet<Link> {

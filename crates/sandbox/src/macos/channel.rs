@@ -1,6 +1,6 @@
 //! Between the launcher and its helper inside the sandbox: a stream socket, each message after its
-//! length. (Packets of a unix socket have no order on macOS.) Its end without a word is the
-//! helper's exec.
+//! length. (Packets of a unix socket have no order on macOS.) The end of the stream without a message means that the
+//! helper has executed the command.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -54,7 +54,7 @@ pub struct Failed {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Word {
+pub enum Reply {
     /// All is done but the exec, which waits for [`Go`].
     Ready(Vec<(usize, Seen)>),
     Failed(Failed),

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::exit;
 
-use crate::macos::scratch;
+use crate::macos::run_directory;
 use crate::macos::supervise::SIGNALS;
 use crate::macos::sys::{self, Forked, Membership, Signals};
 use crate::macos::tree::Tree;
@@ -29,9 +29,9 @@ impl Guardian {
             Forked::Child => {
                 drop(line);
                 Signals::ignore(&SIGNALS);
-                // Out of the terminal's reach, and of whoever waits for an end of our outputs.
+                // The terminal must not signal it, and readers of our outputs must see their end.
                 let _ = rustix::process::setsid();
-                crate::macos::line::let_go_of_stdio();
+                crate::macos::helper_link::let_go_of_stdio();
                 let _ = sys::close_others(reader.as_fd().as_raw_fd());
                 guard(&reader, place, membership);
                 exit(0)
@@ -70,5 +70,5 @@ fn guard(reader: &OwnedFd, place: &Path, membership: Option<Membership>) {
     if let Some(mut tree) = tree {
         tree.kill();
     }
-    scratch::remove(place);
+    run_directory::remove(place);
 }

@@ -8,42 +8,43 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 
+use crate::core::exit_code;
+use crate::core::rlimit::Resource;
 use crate::error::{Error, SetupFailure};
-use crate::linux::step::Resource;
-use crate::macos::apply::MARK;
-use crate::macos::carrier::{Carrier, Claim};
-use crate::macos::channel::{Channel, Failed, Go, Order, Task, Word};
+use crate::macos::channel::{Channel, Failed, Go, Order, Reply, Task};
 use crate::macos::guardian::Guardian;
+use crate::macos::helper_main::MARK;
 use crate::macos::profile::{Profile, TERMINAL};
-use crate::macos::scratch::Scratch;
+use crate::macos::proxy_host::{ProxyHost, ProxyPort};
+use crate::macos::run_directory::RunDirectory;
 use crate::macos::step::Step;
 use crate::macos::supervise::{self, Ended, Limits, Supervisor};
 use crate::macos::sys::{self, Membership, Signals};
 use crate::macos::terminal::{self, Pair};
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
-use crate::net::broker::{Handle, NetworkUse};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::protected::Undoings;
-use crate::report::{Answer, Ending, Evidence, Report};
+use crate::report::{Answer, Evidence, Report};
 use crate::request::{Request, Stdio};
 use crate::unix::protect::undo::{Seen, undo};
 use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
 use crate::unix::terminal::{copy_settings, standard};
+use mcp_net::broker::{Handle, NetworkUse};
 
 /// Never looked for on PATH.
 pub const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
 /// Why a run came to no end of its own.
-enum Trouble {
+enum RunError {
     Step(Failed),
     Io(io::Error),
 }
 
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Io(error)
+impl From<io::Error> for RunError {
+    fn from(error: io::Error) -> RunError {
+        RunError::Io(error)
     }
 }
 
@@ -51,33 +52,33 @@ impl From<io::Error> for Trouble {
 pub fn run(
     plan: &Plan<Step>,
     request: &Request,
-    claim: Claim,
+    claim: ProxyPort,
     notices: Notices,
 ) -> Result<Report, Error> {
-    let carrier = Carrier::prepare(request, claim, notices)?;
-    let outcome = try_run(plan, request, carrier);
+    let proxy_host = ProxyHost::prepare(request, claim, notices)?;
+    let outcome = try_run(plan, request, proxy_host);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
-        Err(Trouble::Step(_)) => Undoings::default(),
+        Err(RunError::Step(_)) => Undoings::default(),
         _ => undo(request, &Seen::default()),
     };
     match outcome {
         Ok(report) => Ok(report.with_undone(undone)),
-        Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
-        Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
+        Err(RunError::Step(failed)) => Err(explain(plan, failed)),
+        Err(RunError::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
 
 fn try_run(
     plan: &Plan<Step>,
     request: &Request,
-    carrier: Option<Carrier>,
-) -> Result<Report, Trouble> {
-    let carried = carrier.as_ref().map(Carrier::evidence);
+    proxy_host: Option<ProxyHost>,
+) -> Result<Report, RunError> {
+    let carried = proxy_host.as_ref().map(ProxyHost::evidence);
     let signals = Signals::take(&supervise::SIGNALS)?;
     let parts = Parts::of(plan);
     let (index, place) = parts.place;
-    let scratch = Scratch::make(place).map_err(|e| at_step(index, &e))?;
+    let scratch = RunDirectory::make(place).map_err(|e| at_step(index, &e))?;
     for (index, planned) in plan.steps.iter().enumerate() {
         if let Step::Text { at, text } = &planned.step {
             std::fs::write(at, text).map_err(|e| at_step(index, &e))?;
@@ -86,13 +87,14 @@ fn try_run(
     let membership = parts.service.and_then(|(_, service)| Membership::new(service));
     let guardian =
         Guardian::start(place, membership.clone()).map_err(|e| at_step(parts.guardian, &e))?;
-    let outcome = start_and_watch(plan, request, &parts, membership, &guardian, signals, carrier);
+    let outcome =
+        start_and_watch(plan, request, &parts, membership, &guardian, signals, proxy_host);
     guardian.dismiss();
     drop(scratch);
     let (mut evidence, ended, network) = outcome?;
     evidence.extend(own_evidence(plan, &ended, carried.as_ref()));
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-    let code = exit_code(&ended.ending);
+    let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.network = Some(network).filter(|network| !network.is_empty());
     Ok(report)
@@ -105,8 +107,8 @@ fn start_and_watch(
     membership: Option<Membership>,
     guardian: &Guardian,
     signals: Signals,
-    carrier: Option<Carrier>,
-) -> Result<(Vec<Evidence>, Ended, NetworkUse), Trouble> {
+    proxy_host: Option<ProxyHost>,
+) -> Result<(Vec<Evidence>, Ended, NetworkUse), RunError> {
     // Outside it can be connected to; inside that has to fail.
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let (mut ours, theirs) = Channel::pair()?;
@@ -119,7 +121,7 @@ fn start_and_watch(
         .map_err(|e| at_step(parts.seatbelt.map_or(parts.guardian, |(index, _)| index), &e))?;
     drop(theirs);
     let root = child.id().cast_signed();
-    let variables = carrier.as_ref().map(Carrier::variables).unwrap_or_default();
+    let variables = proxy_host.as_ref().map(ProxyHost::variables).unwrap_or_default();
     let order = order(plan, request, listener.local_addr()?.port(), &variables);
     let prepared = prepare(parts, &mut ours, &order, &membership, root);
     let (evidence, tree) = match prepared.and_then(|prepared| {
@@ -132,10 +134,10 @@ fn start_and_watch(
             return Err(trouble);
         }
     };
-    let broker = carrier.map(Carrier::start).transpose()?;
+    let broker = proxy_host.map(ProxyHost::start).transpose()?;
     if let Some(failed) = begin(&mut ours)? {
         give_up(&mut child);
-        return Err(Trouble::Step(failed));
+        return Err(RunError::Step(failed));
     }
     let master = terminal.map(|pair| pair.master);
     let relays = (streams.inputs, streams.outputs);
@@ -172,7 +174,7 @@ impl<'a> Parts<'a> {
             Parts { place: (0, Path::new("")), guardian: 0, seatbelt: None, service: None };
         for (index, planned) in plan.steps.iter().enumerate() {
             match &planned.step {
-                Step::Scratch { at } => parts.place = (index, at),
+                Step::RunDirectory { at } => parts.place = (index, at),
                 Step::Guardian => parts.guardian = index,
                 Step::Seatbelt { profile } => parts.seatbelt = Some((index, profile)),
                 Step::Membership { nonce } => parts.service = Some((index, nonce)),
@@ -216,25 +218,29 @@ fn spawn(
     command.spawn()
 }
 
-/// Sends the order and hears what the helper found.
+/// Sends the order and receives what the helper found.
 fn prepare(
     parts: &Parts<'_>,
     channel: &mut Channel,
     order: &Order,
     membership: &Option<Membership>,
     root: i32,
-) -> Result<(Vec<Evidence>, Tree), Trouble> {
+) -> Result<(Vec<Evidence>, Tree), RunError> {
     channel.send(order)?;
-    let mut evidence: Vec<Evidence> = match channel.receive::<Word>()? {
-        Some(Word::Ready(seen)) => seen.into_iter().map(Evidence::from).collect(),
-        Some(Word::Failed(failed)) => return Err(Trouble::Step(failed)),
+    let mut evidence: Vec<Evidence> = match channel.receive::<Reply>()? {
+        Some(Reply::Ready(seen)) => seen.into_iter().map(Evidence::from).collect(),
+        Some(Reply::Failed(failed)) => return Err(RunError::Step(failed)),
         None => {
             let (step, why) = match parts.seatbelt {
-                Some((step, _)) => (step, "sandbox-exec ended before our helper was there"),
+                Some((step, _)) => (
+                    step,
+                    "sandbox-exec did not start our helper, or the helper ended before its report (libsandbox \
+                     refused the profile, or the profile let it execute another program)",
+                ),
                 None => (parts.guardian, "the helper ended"),
             };
             let why = why.to_owned();
-            return Err(Trouble::Step(Failed { step, errno: libc::EPERM, why }));
+            return Err(RunError::Step(Failed { step, errno: libc::EPERM, why }));
         }
     };
     let mut own = membership.clone();
@@ -245,7 +251,7 @@ fn prepare(
             Some(_) => Answer::Confirmed("the system knows the helper by it".to_owned()),
             None => {
                 own = None;
-                let missing = "this macOS does not tell who is in a sandbox: a process that leaves its \
+                let missing = "this macOS does not say which processes are in a sandbox: a process that leaves its \
                                session, group and parent between two looks is missed";
                 Answer::Less(missing.to_owned())
             }
@@ -259,9 +265,9 @@ fn prepare(
 /// Lets the helper go on; what keeps it from becoming the command.
 fn begin(channel: &mut Channel) -> io::Result<Option<Failed>> {
     channel.send(&Go)?;
-    match channel.receive::<Word>()? {
-        Some(Word::Failed(failed)) => Ok(Some(failed)),
-        Some(Word::Ready(_)) | None => Ok(None),
+    match channel.receive::<Reply>()? {
+        Some(Reply::Failed(failed)) => Ok(Some(failed)),
+        Some(Reply::Ready(_)) | None => Ok(None),
     }
 }
 
@@ -428,7 +434,7 @@ fn own_evidence(plan: &Plan<Step>, ended: &Ended, carried: Option<&Answer>) -> V
             Step::Guardian if !ended.is_tree_dead => {
                 Answer::Less("some processes could not be ended".to_owned())
             }
-            Step::Scratch { .. }
+            Step::RunDirectory { .. }
             | Step::Guardian
             | Step::Seatbelt { .. }
             | Step::Execute { .. } => Answer::Confirmed(String::new()),
@@ -439,19 +445,9 @@ fn own_evidence(plan: &Plan<Step>, ended: &Ended, carried: Option<&Answer>) -> V
     evidence
 }
 
-fn exit_code(ending: &Ending) -> u8 {
-    match ending {
-        Ending::Exited(code) => *code as u8,
-        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
-        Ending::Timeout => 124,
-        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
-        Ending::NotStarted(_) => 125,
-    }
-}
-
-fn at_step(step: usize, error: &io::Error) -> Trouble {
+fn at_step(step: usize, error: &io::Error) -> RunError {
     let errno = error.raw_os_error().unwrap_or(libc::EIO);
-    Trouble::Step(Failed { step, errno, why: String::new() })
+    RunError::Step(Failed { step, errno, why: String::new() })
 }
 
 /// The failed step in the user's words.

@@ -1,8 +1,9 @@
 //! macOS: a Seatbelt profile for `/usr/bin/sandbox-exec`, limits set by a helper inside it, a
-//! watch over the process tree. `deny`, `facts`, `network`, `pattern`, `plan`, `profile`, `step` and
-//! `unseen` are pure and compile everywhere; the rest talks to the system.
+//! watch over the process tree. `deny`, `explain_offline`, `facts`, `network`, `pattern`, `plan`, `profile` and
+//! `step` are pure and compile everywhere; the rest talks to the system.
 
 pub(crate) mod deny;
+pub(crate) mod explain_offline;
 pub(crate) mod facts;
 pub(crate) mod network;
 pub(crate) mod pattern;
@@ -10,30 +11,29 @@ pub(crate) mod plan;
 pub(crate) mod profile;
 pub(crate) mod protect;
 pub(crate) mod step;
-pub(crate) mod unseen;
 
-#[cfg(target_os = "macos")]
-mod apply;
-#[cfg(target_os = "macos")]
-pub(crate) mod carrier;
 #[cfg(target_os = "macos")]
 mod channel;
 #[cfg(target_os = "macos")]
 mod guardian;
 #[cfg(target_os = "macos")]
+pub(crate) mod helper_link;
+#[cfg(target_os = "macos")]
+mod helper_main;
+#[cfg(target_os = "macos")]
 pub(crate) mod launch;
 #[cfg(target_os = "macos")]
-pub(crate) mod line;
+pub(crate) mod on_disk_case;
 #[cfg(target_os = "macos")]
 pub(crate) mod probe;
 #[cfg(target_os = "macos")]
+pub(crate) mod proxy_host;
+#[cfg(target_os = "macos")]
+mod run_directory;
+#[cfg(target_os = "macos")]
 pub(crate) mod runs;
 #[cfg(target_os = "macos")]
-mod scratch;
-#[cfg(target_os = "macos")]
 pub(crate) mod stdio;
-#[cfg(target_os = "macos")]
-pub(crate) mod stored;
 #[cfg(target_os = "macos")]
 mod supervise;
 #[cfg(target_os = "macos")]
@@ -45,8 +45,8 @@ mod tree;
 #[cfg(target_os = "macos")]
 mod watch;
 
+pub use explain_offline::explain;
 pub use facts::MacFacts;
 pub use plan::{plan, profile_with};
 pub use profile::{Parameter, Profile, is_visible};
 pub use step::{Act, Stage, Step};
-pub use unseen::explain;

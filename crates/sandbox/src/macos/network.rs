@@ -47,7 +47,7 @@ pub fn intent(request: &Request, proxy: &Proxy) -> Intent {
         return Intent::enforce(by);
     }
     if wants_proxy(request) && proxy.ports.is_empty() {
-        return Intent::unavailable("no port of the loopback could be had for the proxy", OVERRIDE);
+        return Intent::unavailable("the proxy could not listen on a port of 127.0.0.1", OVERRIDE);
     }
     if network.allow.iter().any(|rule| rule.value.protocol == Protocol::Udp) {
         let missing = format!("udp cannot be proxied ({OVERRIDE})");

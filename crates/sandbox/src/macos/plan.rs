@@ -1,6 +1,6 @@
 //! Request and facts → the steps of a macOS run and what each control rests on.
 //!
-//! Pure: no system call in here. Where Seatbelt cannot be had (`sandbox-exec` is gone, or another
+//! Pure: no system call in here. Where Seatbelt is not available (`sandbox-exec` is gone, or another
 //! sandbox is around us already) the boundaries are unavailable, and a run that is started all the
 //! same (`--fallback warn`) has its limits and its watch and nothing more.
 
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::control::Control;
+use crate::core::rlimit::Resource;
 use crate::host::Fact;
 use crate::identity;
-use crate::linux::step::Resource;
 use crate::macos::facts::MacFacts;
 use crate::macos::network::{self, Proxy};
 use crate::macos::profile::{home, profile, service};
@@ -24,7 +24,7 @@ use crate::request::{HOME, Request};
 pub fn plan(request: &Request, facts: &MacFacts) -> Plan<Step> {
     let proxy = Proxy::of(request, facts);
     let mut steps = Steps::default();
-    steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
+    steps.push(Step::RunDirectory { at: facts.scratch.clone() }, &[Control::Filesystem]);
     for (path, text) in identity::home_texts(request) {
         let (at, text) = (facts.home().join(path), text.to_owned());
         steps.push(Step::Text { at, text }, &[]);
@@ -107,7 +107,7 @@ fn watches(request: &Request, steps: &mut Steps) {
 fn checks(request: &Request, facts: &MacFacts, steps: &mut Steps) {
     let mut check = |act: Act, control: Control| steps.push(Step::Refused { act }, &[control]);
     check(Act::Read { path: facts.canary() }, Control::Filesystem);
-    check(Act::Create { path: facts.scratch.join("created") }, Control::Filesystem);
+    check(Act::Create { path: facts.created() }, Control::Filesystem);
     if request.policy.network.mode.value == NetworkMode::Isolated {
         check(Act::Connect, Control::Network);
     }
@@ -115,6 +115,7 @@ fn checks(request: &Request, facts: &MacFacts, steps: &mut Steps) {
     check(Act::Inspect, Control::ProcessIsolation);
     if request.policy.process.subprocess.value == Subprocess::Refused {
         check(Act::Fork, Control::Subprocess);
+        check(Act::Exec, Control::Subprocess);
     }
     check(Act::SetUserId { path: facts.temporary().join(".set-uid") }, Control::Privileges);
 }
@@ -169,7 +170,7 @@ fn environment(request: &Request, facts: &MacFacts) -> Vec<(String, String)> {
     }
     set.push(("PWD".to_owned(), text(&start_directory(request, facts))));
     if !given("TMPDIR") || value("TMPDIR").is_some() {
-        set.push(("TMPDIR".to_owned(), text(&facts.temporary())));
+        set.push(("TMPDIR".to_owned(), short(&text(&facts.temporary()))));
     }
     let own = facts.rustup.iter().map(|(_, stand_ins)| stand_ins.clone());
     let added = own.chain(facts.toolchains.iter().map(|prefix| prefix.join("bin")));
@@ -187,7 +188,20 @@ fn environment(request: &Request, facts: &MacFacts) -> Vec<(String, String)> {
     if let (Some(developer), false) = (&facts.developer, given("DEVELOPER_DIR")) {
         set.push(("DEVELOPER_DIR".to_owned(), text(developer)));
     }
+    // xcrun's cache of paths lies in a directory of the user's that is closed here.
+    if !given("xcrun_nocache") {
+        set.push(("xcrun_nocache".to_owned(), "1".to_owned()));
+    }
     set
+}
+
+/// The same directory by its shorter name: the path of a unix socket has 103 bytes at most, and Python puts
+/// `pymp-xxxxxxxx/listener-xxxxxxxx` into TMPDIR.
+fn short(path: &str) -> String {
+    let behind = path
+        .strip_prefix("/private")
+        .filter(|rest| rest.starts_with("/var/") || rest.starts_with("/tmp/"));
+    behind.unwrap_or(path).to_owned()
 }
 
 /// A request means by HOME and by the temporary directories those of the command.
@@ -249,7 +263,7 @@ fn wanted(control: Control, request: &Request, facts: &MacFacts, proxy: &Proxy) 
             Intent::enforce("Seatbelt: no signals to others, nothing told about them")
         }
         Control::Privileges if facts.caller.is_root() => Intent::unavailable(
-            "started as root, and a Mac has no way to be somebody else with root's files",
+            "mcp was started as root, and macOS cannot run the command as another user with root's files",
             "start mcp as an ordinary user",
         ),
         Control::Privileges => Intent::enforce(
@@ -328,7 +342,7 @@ fn tree_kill(request: &Request, facts: &MacFacts) -> Intent {
         _ => Intent::partial(
             by,
             "a process that leaves its session, group and parent between two looks is missed: \
-             this macOS does not tell who is in a sandbox",
+             this macOS does not say which processes are in a sandbox",
         ),
     }
 }
@@ -351,7 +365,7 @@ fn asked<T>(limit: Option<T>, by: &str) -> Intent {
     }
 }
 
-/// The profile of a request with a proxy on these ports, for whoever wants to read or test it.
+/// The profile of a request with a proxy on these ports, for readers and tests.
 pub fn profile_with(request: &Request, facts: &MacFacts, ports: Vec<u16>) -> seatbelt::Profile {
     profile(request, facts, &Proxy { ports })
 }

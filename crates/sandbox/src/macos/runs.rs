@@ -2,8 +2,8 @@
 
 use std::io;
 
+use crate::core::run_record::{Record, Stats};
 use crate::error::Error;
-use crate::runs::{Record, Run, Stats};
 
 pub enum RunHandle {}
 
@@ -17,6 +17,6 @@ impl RunHandle {
     }
 }
 
-pub fn list() -> Result<Vec<Run>, Error> {
+pub fn list() -> Result<Vec<(Record, RunHandle)>, Error> {
     Err(Error::Unsupported("listing runs is not built for macOS yet".to_owned()))
 }

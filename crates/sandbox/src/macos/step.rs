@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
-use crate::linux::step::Resource;
+use crate::core::rlimit::Resource;
 use crate::macos::profile::Profile;
 use crate::plan::Describe;
 use crate::request::{Stdio, lossy};
@@ -42,6 +42,8 @@ pub enum Act {
     Inspect,
     /// Make a process.
     Fork,
+    /// Become another program of the system.
+    Exec,
     /// Give a file of the command's own the set-uid bit.
     SetUserId {
         #[serde(serialize_with = "lossy")]
@@ -53,7 +55,7 @@ pub enum Act {
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Step {
     /// Directories of mode 0700 that are removed after the run.
-    Scratch {
+    RunDirectory {
         #[serde(serialize_with = "lossy")]
         at: PathBuf,
     },
@@ -116,7 +118,7 @@ pub enum Step {
 impl Step {
     pub fn stage(&self) -> Stage {
         match self {
-            Step::Scratch { .. }
+            Step::RunDirectory { .. }
             | Step::Text { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
@@ -137,7 +139,7 @@ impl Step {
     /// The step as a failure names it: a verb, without its operand.
     pub fn verb(&self) -> &'static str {
         match self {
-            Step::Scratch { .. } => "make private directories",
+            Step::RunDirectory { .. } => "make private directories",
             Step::Text { .. } => "write",
             Step::Timeout { .. } => "arm the timeout",
             Step::WatchMemory { .. } => "watch memory",
@@ -157,7 +159,7 @@ impl Step {
 
     pub fn operand(&self) -> String {
         match self {
-            Step::Scratch { at } | Step::Text { at, .. } => at.display().to_string(),
+            Step::RunDirectory { at } | Step::Text { at, .. } => at.display().to_string(),
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
             Step::WatchProcesses { limit } => format!("of the whole tree, at most {limit}"),
@@ -212,6 +214,7 @@ impl fmt::Display for Act {
             Act::Signal => f.write_str("signal the launcher"),
             Act::Inspect => f.write_str("ask about the launcher"),
             Act::Fork => f.write_str("make a process"),
+            Act::Exec => f.write_str("execute another program"),
             Act::SetUserId { path } => write!(f, "make {} set-uid", path.display()),
         }
     }

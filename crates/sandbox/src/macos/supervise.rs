@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::macos::line;
+use crate::macos::helper_link;
 use crate::macos::sys::{self, Change, Events, Signals, Waited};
 use crate::macos::tree::Tree;
-use crate::macos::watch::{Found, Watch};
+use crate::macos::watch::{MemoryUse, Watch};
 use crate::report::{Ending, Usage};
 use crate::request::Stdio;
 use crate::termination::{Due, Termination};
@@ -146,7 +146,7 @@ impl Supervisor {
         while let Some(signal) = self.signals.next() {
             self.signal(signal);
         }
-        // A fork: whoever it was has to be known before it can leave.
+        // A fork: the tree has to know the child before it can leave.
         if self.events.take() {
             self.look_at = Instant::now();
         }
@@ -163,7 +163,7 @@ impl Supervisor {
             self.waited = Some(waited);
             return Ok(());
         }
-        if line::is_caller_gone() {
+        if helper_link::is_caller_gone() {
             self.end(Ending::Signaled(libc::SIGKILL));
             self.tree.kill();
             return Ok(());
@@ -186,7 +186,7 @@ impl Supervisor {
             PollFd::new(&self.events, PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
         ];
-        if let Some(leash) = line::leash() {
+        if let Some(leash) = helper_link::leash() {
             fds.push(PollFd::from_borrowed_fd(leash, PollFlags::IN));
         }
         let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
@@ -221,8 +221,8 @@ impl Supervisor {
             self.events.watch(process.pid);
         }
         match self.watch.look(&members) {
-            Found::Within { look_again } => self.look_at = now + look_again.min(LOOK),
-            Found::OverMemory => {
+            MemoryUse::Within { look_again } => self.look_at = now + look_again.min(LOOK),
+            MemoryUse::OverMemory => {
                 self.end(Ending::MemoryLimit);
                 self.tree.kill();
             }
@@ -282,7 +282,7 @@ impl Supervisor {
         let _ = sys::send_signal(to, signal);
     }
 
-    /// The command has stopped itself. Only somebody at a terminal can have meant the whole job;
+    /// The command has stopped itself. Only a user at a terminal can have meant the whole job;
     /// otherwise a server would stop its own timeout, and one that was asked to end its end.
     fn stop(&mut self) {
         if !self.termination.is_asked() && self.user.as_ref().is_some_and(UserTerminal::is_engaged)

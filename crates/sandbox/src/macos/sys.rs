@@ -42,6 +42,16 @@ pub fn execute(program: &CStr, argv: &[CString], env: &[CString]) -> io::Error {
     io::Error::last_os_error()
 }
 
+/// The path of an open regular file.
+pub fn path_of_regular_file(fd: BorrowedFd<'_>) -> Option<PathBuf> {
+    let found = rustix::fs::fstat(fd).ok()?;
+    if rustix::fs::FileType::from_raw_mode(found.st_mode) != rustix::fs::FileType::RegularFile {
+        return None;
+    }
+    let path = rustix::fs::getpath(fd).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
+}
+
 /// Lets a child keep this descriptor when it executes; it stays close-on-exec in this process.
 pub fn keep_open(command: &mut Command, descriptors: &[BorrowedFd<'_>]) {
     let numbers: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
@@ -60,7 +70,7 @@ pub fn keep_open(command: &mut Command, descriptors: &[BorrowedFd<'_>]) {
 pub fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: F_SETFD has no memory arguments, and fails where nothing is open.
     check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    // SAFETY: it is open, and who left it open for us named it to nobody else.
+    // SAFETY: it is open, and the process that left it open for this one named it to no other.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
@@ -68,7 +78,7 @@ pub fn adopt(number: RawFd) -> io::Result<OwnedFd> {
 pub fn close_others(kept: RawFd) -> io::Result<()> {
     for number in open_descriptors()? {
         if number > 2 && number != kept {
-            // SAFETY: by contract nobody uses it afterwards; an error means it is closed already.
+            // SAFETY: by contract it is not used afterwards; an error means it is closed already.
             unsafe { libc::close(number) };
         }
     }
@@ -119,7 +129,7 @@ pub fn as_stored(path: &Path) -> io::Result<PathBuf> {
     stored_path(std::os::fd::AsFd::as_fd(&fd))
 }
 
-/// The user's own temporary directory, which nobody else can look into.
+/// The user's own temporary directory, which other users cannot read.
 pub fn user_temporary_directory() -> Option<PathBuf> {
     let mut buffer = vec![0u8; libc::PATH_MAX as usize];
     // SAFETY: the buffer is as long as is said, and outlives the call.
@@ -163,7 +173,7 @@ pub fn thread_count() -> Option<i32> {
     (filled == size).then_some(info.pti_threadnum)
 }
 
-/// Whether this program runs with rights that whoever started it does not have.
+/// Whether this program runs with rights that its caller does not have (set-uid, set-gid).
 pub fn is_privileged_start() -> bool {
     // SAFETY: issetugid has no arguments and no errors.
     unsafe { libc::issetugid() != 0 }

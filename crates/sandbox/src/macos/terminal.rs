@@ -1,13 +1,15 @@
-//! The sandbox's own pseudo-terminal, and the user's opened once more.
+//! The sandbox's own pseudo-terminal.
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+pub use crate::unix::terminal::reopen;
 
 /// Both sides of a pseudo-terminal, and its name.
 pub struct Pair {
@@ -27,17 +29,5 @@ impl Pair {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let slave = rustix::fs::open(&name, flags, Mode::empty())?;
         Ok(Pair { master, slave, name })
-    }
-}
-
-/// The same terminal with a description of its own, non-blocking.
-pub fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let opened = rustix::termios::ttyname(terminal, Vec::new())
-        .and_then(|name| rustix::fs::open(name.as_c_str(), flags, Mode::empty()));
-    match opened {
-        // A terminal of another user (su, sudo): what was inherited may be used, not opened.
-        Err(_) => Ok(rustix::io::fcntl_dupfd_cloexec(terminal, 3)?),
-        Ok(fd) => Ok(fd),
     }
 }

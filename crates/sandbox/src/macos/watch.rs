@@ -22,13 +22,13 @@ pub struct Watch {
     pub ended: u64,
 }
 
-pub enum Found {
+pub enum MemoryUse {
     Within { look_again: Duration },
     OverMemory,
 }
 
 impl Watch {
-    pub fn look(&mut self, members: &[Process]) -> Found {
+    pub fn look(&mut self, members: &[Process]) -> MemoryUse {
         self.looks += 1;
         self.peak_processes = self.peak_processes.max(members.len());
         if let Some(most) = self.processes {
@@ -41,13 +41,13 @@ impl Watch {
         let bytes: u64 = members.iter().filter_map(|process| sys::footprint(process.pid)).sum();
         self.peak_memory = self.peak_memory.max(bytes);
         match self.memory {
-            Some(limit) if bytes > limit => Found::OverMemory,
+            Some(limit) if bytes > limit => MemoryUse::OverMemory,
             Some(limit) => {
                 let rest = (limit - bytes) as f64 / BYTES_PER_SECOND as f64;
                 let look_again = Duration::from_secs_f64(rest).clamp(SHORTEST, LONGEST);
-                Found::Within { look_again }
+                MemoryUse::Within { look_again }
             }
-            None => Found::Within { look_again: LONGEST },
+            None => MemoryUse::Within { look_again: LONGEST },
         }
     }
 }

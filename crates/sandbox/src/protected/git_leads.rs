@@ -11,17 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::git;
-use super::git_config::pathname::{Homes, Pathname, expand, path, places};
+use super::git_config::pathname::{Pathname, expand, path, places};
 use super::git_config::programs::{self, HOOKS, Names};
 use super::git_config::source::Settings;
+use super::user_settings::UserSettings;
 use super::way::way;
-use super::{GIT_LINK, is_named_git};
+use super::{GIT_LINK, inner_links, is_named_git};
 
 const RUNS: &str = "git runs what it holds";
 const READS: &str = "git runs programs that it names";
 const COPIES: &str = "git copies hooks from it into new repositories";
 /// A link that leads to something protected: it is closed itself, not all that it leads to.
-pub const ON_THE_WAY: &str = "git follows it to what it runs";
+pub const ON_THE_WAY: &str = "it leads to something that is protected";
 
 /// Somewhere that git goes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +69,8 @@ pub struct Found<'a> {
     pub git_links: Vec<PathBuf>,
     /// Other protected links, and why they are.
     pub links: Vec<(PathBuf, &'static str)>,
+    /// Directories that are closed with all that is in them, and why they are: links in them are followed.
+    pub directories: Vec<(PathBuf, &'static str)>,
     /// What may be written.
     pub roots: &'a [&'a Path],
     /// What may be changed although it is on the list.
@@ -101,58 +104,6 @@ impl Unreadable {
     }
 }
 
-/// The settings that hold for every repository of the user's.
-pub struct UserSettings {
-    homes: Homes,
-    files: Vec<PathBuf>,
-}
-
-impl UserSettings {
-    /// By the variables that git itself looks at.
-    pub fn of_the_caller() -> UserSettings {
-        let homes = Homes::of_the_caller();
-        let variable = |name: &str| {
-            let value = std::env::var_os(name).filter(|value| !value.is_empty());
-            value.map(PathBuf::from).filter(|path| path.is_absolute())
-        };
-        let mut files = variable("GIT_CONFIG_SYSTEM").map_or_else(system_files, |file| vec![file]);
-        files.extend(variable("GIT_CONFIG_GLOBAL"));
-        // Also where a variable says otherwise here: it need not in another terminal.
-        files.extend(variable("XDG_CONFIG_HOME").map(|at| at.join("git/config")));
-        for home in homes.own() {
-            files.push(home.join(".config/git/config"));
-            files.push(home.join(".gitconfig"));
-        }
-        UserSettings { homes, files }
-    }
-}
-
-#[cfg(all(test, unix))]
-impl UserSettings {
-    pub fn of_home(home: &Path) -> UserSettings {
-        let files = vec![home.join(".config/git/config"), home.join(".gitconfig")];
-        UserSettings { homes: Homes::at(home), files }
-    }
-}
-
-/// Where the versions of git look that people have: a system's, one built by hand, Homebrew's, Git for Windows.
-fn system_files() -> Vec<PathBuf> {
-    let of_unix = ["/etc", "/usr/local/etc", "/opt/homebrew/etc"];
-    match cfg!(windows) {
-        false => of_unix.iter().map(|at| Path::new(at).join("gitconfig")).collect(),
-        true => {
-            let below =
-                |name: &str, file: &str| Some(PathBuf::from(std::env::var_os(name)?).join(file));
-            let files = [
-                below("PROGRAMDATA", "Git\\config"),
-                below("ProgramFiles", "Git\\etc\\gitconfig"),
-                below("LOCALAPPDATA", "Programs\\Git\\etc\\gitconfig"),
-            ];
-            files.into_iter().flatten().collect()
-        }
-    }
-}
-
 /// Follows all of it, as far as it can be followed without another search.
 pub fn follow(found: &Found<'_>, user: &UserSettings) -> Leads {
     let mut follower = Follower {
@@ -160,10 +111,12 @@ pub fn follow(found: &Found<'_>, user: &UserSettings) -> Leads {
         user,
         trees: BTreeMap::new(),
         read: BTreeMap::new(),
+        closed: Vec::new(),
         leads: Leads::default(),
     };
     follower.gather();
     follower.settings();
+    follower.links_inside();
     follower.leads
 }
 
@@ -173,6 +126,8 @@ struct Follower<'a> {
     /// Git directories, here and elsewhere, with their work trees.
     trees: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     read: BTreeMap<PathBuf, Settings>,
+    /// What counts with all that is in it, and may hold links.
+    closed: Vec<(PathBuf, &'static str)>,
     leads: Leads,
 }
 
@@ -377,6 +332,30 @@ impl Follower<'_> {
         }
     }
 
+    /// A link in a directory that is closed is closed with it, and what it leads to is not: that may be anywhere in what may
+    /// be written, or be made there. What it leads to may hold links in turn.
+    fn links_inside(&mut self) {
+        self.closed.extend(self.found.directories.iter().cloned());
+        let mut walked: BTreeSet<PathBuf> = BTreeSet::new();
+        while let Some((directory, why)) = self.closed.pop() {
+            let is_root = self.found.roots.iter().any(|root| root.starts_with(&directory));
+            let is_allowed = is_within(&directory, self.found.allowed);
+            // What the command has made leads nowhere: it is removed.
+            if is_root || is_allowed || !self.may_read(&directory) {
+                continue;
+            }
+            let reach = match self.is_writable(&directory) {
+                true => inner_links::Reach::All,
+                false => inner_links::Reach::Near,
+            };
+            if walked.insert(directory.clone()) {
+                for link in inner_links::of(&directory, reach) {
+                    self.lead(&link, Role::Whole, why);
+                }
+            }
+        }
+    }
+
     /// Notes a place and the links on the way to it; the place without links, if the command could not choose it.
     fn lead(&mut self, path: &Path, role: Role, why: &'static str) -> Option<PathBuf> {
         let way = way(path);
@@ -391,6 +370,9 @@ impl Follower<'_> {
             }
         }
         self.note(way.end.clone(), role, why);
+        if role == Role::Whole {
+            self.closed.push((way.end.clone(), why));
+        }
         Some(way.end)
     }
 

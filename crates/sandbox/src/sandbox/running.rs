@@ -6,9 +6,9 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
+use crate::order::reply::{Heard, Reply};
 use crate::platform::{self, Launcher};
 use crate::report::{Ending, Report};
-use crate::sandbox::wire::{Heard, Reply};
 
 /// A command in its sandbox, made by [`Sandbox::spawn`](crate::Sandbox::spawn).
 ///

@@ -1,5 +1,6 @@
 //! What Linux and macOS share: finding the program and resolving a policy against the host.
 
+pub(crate) use crate::host_files::walk;
 pub(crate) use mcp_policy::glob;
 
 pub mod denials;
@@ -18,5 +19,4 @@ pub mod resolve;
 pub mod shim;
 pub mod sockets;
 pub mod terminal;
-pub mod walk;
 pub mod writable;

@@ -13,6 +13,7 @@ use mcp_policy::{
 use crate::error::Error;
 use crate::identity::{self, Level};
 use crate::request::{HOME, Home, Link, Place, Request, Secret, Stdio, Unshown};
+use crate::run_spec::RunSpec;
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::grants::{self, forbidden, place};
@@ -21,7 +22,6 @@ use crate::unix::walk::walk;
 use crate::unix::writable::Writable;
 use crate::unix::{protect, sockets};
 use crate::variables;
-use crate::wish::Wish;
 
 /// Always on PATH inside.
 const SYSTEM_PATH: [&str; 6] =
@@ -30,8 +30,8 @@ const SYSTEM_PATH: [&str; 6] =
 /// Only Linux has a root of its own.
 const GIT_SETTINGS: Level = if cfg!(target_os = "linux") { Level::System } else { Level::Home };
 
-pub fn resolve(wish: Wish, stdio: [Stdio; 3]) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home, programs, identity } = wish;
+pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
+    let RunSpec { policy, command, cwd, home, programs, identity } = spec;
     let host_home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let current = match std::env::current_dir() {
         Ok(current) => current,

@@ -7,11 +7,11 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::termios::{
     OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, tcsetwinsize,
 };
 
-use crate::platform::reopen_terminal as reopen;
 use crate::request::Stdio;
 
 /// One of the descriptors 0 to 2, which are open as long as the process lives: Rust's runtime
@@ -21,6 +21,34 @@ pub fn standard(fd: i32) -> BorrowedFd<'static> {
         0 => rustix::stdio::stdin(),
         1 => rustix::stdio::stdout(),
         _ => rustix::stdio::stderr(),
+    }
+}
+
+/// The same terminal with a description of its own, non-blocking.
+#[cfg(target_os = "linux")]
+pub fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    use std::os::fd::AsRawFd;
+    let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match rustix::fs::open(&path, flags, Mode::empty()) {
+        // A terminal of another user (su, sudo): what was inherited may be used, not opened.
+        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => {
+            Ok(rustix::io::fcntl_dupfd_cloexec(terminal, 3)?)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// The same terminal with a description of its own, non-blocking.
+#[cfg(not(target_os = "linux"))]
+pub fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let opened = rustix::termios::ttyname(terminal, Vec::new())
+        .and_then(|name| rustix::fs::open(name.as_c_str(), flags, Mode::empty()));
+    match opened {
+        // A terminal of another user (su, sudo): what was inherited may be used, not opened.
+        Err(_) => Ok(rustix::io::fcntl_dupfd_cloexec(terminal, 3)?),
+        Ok(fd) => Ok(fd),
     }
 }
 

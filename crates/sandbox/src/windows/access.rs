@@ -1,38 +1,46 @@
-//! What a container is let at: entries for its own SID, one for each grant, and the least there is on the
-//! directories above. Pure.
+//! The DACL entries that a container gets: one for each grant, and one for attributes on each directory above. Pure.
 //!
-//! A process in an AppContainer gets at a file only where an entry names its SID (or all containers, as
-//! Windows and Program Files do). Entries are inherited by what is below. The SID is new with each run, so
-//! runs at the same time do not withdraw each other's entries.
+//! A process in an AppContainer can open a file only if the file's DACL has an entry for the container's SID, or for
+//! ALL APPLICATION PACKAGES (S-1-15-2-1), which Windows and Program Files have. Files below inherit the entry. Each
+//! run has a new SID, so that runs at the same time do not remove each other's entries.
 
 use std::fmt;
 
 use mcp_policy::WindowsPath;
 use serde::Serialize;
 
+use crate::windows::win32::{
+    DELETE, FILE_APPEND_DATA, FILE_DELETE_CHILD, FILE_EXECUTE, FILE_READ_ATTRIBUTES,
+    FILE_READ_DATA, FILE_READ_EA, FILE_WRITE_ATTRIBUTES, FILE_WRITE_DATA, FILE_WRITE_EA,
+    READ_CONTROL, SYNCHRONIZE,
+};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// Only that a directory is there, and what kind of thing it is: Node asks that of every directory
-    /// above its script. Not inherited.
+    /// FILE_READ_ATTRIBUTES, not inherited: Node calls `lstat` on every directory above its script.
     Attributes,
     Read,
     Write,
 }
 
 impl Access {
-    /// The rights of the entry. Nothing that changes entries or owners.
+    /// The access mask of the entry. It never includes WRITE_DAC or WRITE_OWNER.
     pub fn mask(self) -> u32 {
-        const SYNCHRONIZE: u32 = 0x10_0000;
-        const READ_CONTROL: u32 = 0x2_0000;
-        const DELETE: u32 = 0x1_0000;
-        const READ_ATTRIBUTES: u32 = 0x80;
-        // Data, extended attributes, traversal.
-        const READ: u32 = 0x1 | 0x8 | 0x20 | READ_ATTRIBUTES | READ_CONTROL | SYNCHRONIZE;
-        // Data, appending, extended attributes, children, attributes.
-        const WRITE: u32 = 0x2 | 0x4 | 0x10 | 0x40 | 0x100 | DELETE;
+        const READ: u32 = FILE_READ_DATA
+            | FILE_READ_EA
+            | FILE_EXECUTE
+            | FILE_READ_ATTRIBUTES
+            | READ_CONTROL
+            | SYNCHRONIZE;
+        const WRITE: u32 = FILE_WRITE_DATA
+            | FILE_APPEND_DATA
+            | FILE_WRITE_EA
+            | FILE_DELETE_CHILD
+            | FILE_WRITE_ATTRIBUTES
+            | DELETE;
         match self {
-            Access::Attributes => READ_ATTRIBUTES | SYNCHRONIZE,
+            Access::Attributes => FILE_READ_ATTRIBUTES | SYNCHRONIZE,
             Access::Read => READ,
             Access::Write => READ | WRITE,
         }
@@ -46,7 +54,7 @@ impl Access {
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Access::Attributes => "see that there is",
+            Access::Attributes => "read attributes of",
             Access::Read => "read",
             Access::Write => "read and write",
         })
@@ -59,8 +67,8 @@ pub struct Grant {
     pub access: Access,
 }
 
-/// The entries for these paths: without those that another one covers, and with those above.
-pub fn entries(wanted: Vec<Grant>, readable: &[WindowsPath]) -> Vec<Grant> {
+/// The grants that need an entry: without those that another one covers, and with the directories above.
+pub fn needed(wanted: Vec<Grant>, readable: &[WindowsPath]) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
     for grant in wanted {
         let is_covered =
@@ -90,6 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::windows::win32::{WRITE_DAC, WRITE_OWNER};
 
     fn path(text: &str) -> WindowsPath {
         WindowsPath::parse(text, Spelling::Resolved).unwrap()
@@ -104,21 +113,21 @@ mod tests {
     }
 
     #[test]
-    fn directories_above_are_seen_and_no_more() {
+    fn directories_above_get_attributes_only() {
         let wanted = vec![grant(Access::Read, r"C:\a\b"), grant(Access::Write, r"C:\a\c\d")];
         assert_eq!(
-            shown(&entries(wanted, &[])),
+            shown(&needed(wanted, &[])),
             [
                 r"read C:\a\b",
                 r"read and write C:\a\c\d",
-                r"see that there is C:\a",
-                r"see that there is C:\a\c"
+                r"read attributes of C:\a",
+                r"read attributes of C:\a\c"
             ]
         );
     }
 
     #[test]
-    fn what_is_covered_needs_no_entry() {
+    fn a_covered_path_needs_no_entry() {
         let wanted = vec![
             grant(Access::Read, r"C:\a\b"),
             grant(Access::Write, r"C:\A"),
@@ -128,11 +137,11 @@ mod tests {
         ];
         let windows = [path(r"C:\Windows")];
         assert_eq!(
-            shown(&entries(wanted, &windows)),
+            shown(&needed(wanted, &windows)),
             [
                 r"read and write C:\A",
                 r"read and write C:\Windows\Temp",
-                r"see that there is C:\Windows"
+                r"read attributes of C:\Windows"
             ]
         );
     }
@@ -140,13 +149,11 @@ mod tests {
     #[test]
     fn a_write_below_a_read_stays() {
         let wanted = vec![grant(Access::Read, r"C:\a"), grant(Access::Write, r"C:\a\b")];
-        assert_eq!(shown(&entries(wanted, &[])), [r"read C:\a", r"read and write C:\a\b"]);
+        assert_eq!(shown(&needed(wanted, &[])), [r"read C:\a", r"read and write C:\a\b"]);
     }
 
     #[test]
-    fn no_entry_hands_out_entries_or_owners() {
-        const WRITE_DAC: u32 = 0x4_0000;
-        const WRITE_OWNER: u32 = 0x8_0000;
+    fn no_mask_changes_the_dacl_or_the_owner() {
         for access in [Access::Attributes, Access::Read, Access::Write] {
             assert_eq!(access.mask() & (WRITE_DAC | WRITE_OWNER), 0, "{access:?}");
         }
@@ -156,8 +163,7 @@ mod tests {
     }
 
     proptest! {
-        /// Everything wanted is covered by an entry at least as strong; nothing stronger is granted than
-        /// was wanted of that very path.
+        /// An entry at least as strong covers everything wanted; no path gets more than was wanted for it.
         #[test]
         fn entries_are_what_was_wanted(wanted in prop::collection::vec(
             (prop::collection::vec("[a-cA-C]", 0..5), any::<bool>()), 0..8)) {
@@ -165,7 +171,7 @@ mod tests {
                 path: path(&format!(r"C:\{}", names.join("\\"))),
                 access: if is_write { Access::Write } else { Access::Read },
             }).collect();
-            let made = entries(wanted.clone(), &[]);
+            let made = needed(wanted.clone(), &[]);
             for grant in &wanted {
                 prop_assert!(made.iter().any(|e| grant.path.is_within(&e.path) && e.access >= grant.access));
             }

@@ -1,4 +1,4 @@
-//! What launcher and helper say to each other: one order in, one answer out, as JSON on the helper's own pipes.
+//! The messages between launcher and helper: one order in, one reply out, as JSON on the helper's own pipes.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub enum Task {
     Allowed(String),
     /// The relay on this port leads to the launcher's proxy.
     Reached(u16),
-    /// The launcher says the marker to who listens on this port.
+    /// The launcher sends the marker to the server on this port.
     Served(u16),
     Identity,
 }
@@ -42,7 +42,7 @@ pub enum Attempt {
     Allocate(usize),
 }
 
-/// What something kept is opened for.
+/// What an excluded path is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     Anything,
@@ -50,11 +50,11 @@ pub enum Purpose {
     Moving,
 }
 
-/// Before its word, from a helper that is where servers will be.
+/// The helper sends this before its reply, once it listens where the command's servers will.
 pub const READY: &[u8] = b"\n";
 
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Word {
+pub enum Reply {
     /// What was seen, for each step.
     Ready(Vec<(usize, String)>),
     Failed(Failed),

@@ -7,10 +7,10 @@
 use std::ffi::{OsStr, OsString};
 
 /// Why an argument cannot be given.
-pub type Refusal = &'static str;
+pub type QuotingError = &'static str;
 
 /// For a program that is started itself.
-pub fn of_program(program: &OsStr, arguments: &[OsString]) -> Result<OsString, Refusal> {
+pub fn of_program(program: &OsStr, arguments: &[OsString]) -> Result<OsString, QuotingError> {
     let mut line = OsString::new();
     // Nothing is escaped in the first word: it ends at the next quote.
     let name = program.to_string_lossy();
@@ -28,7 +28,7 @@ pub fn of_program(program: &OsStr, arguments: &[OsString]) -> Result<OsString, R
 }
 
 /// For a batch file, run by cmd.exe: `cmd /d /s /c ""script" "argument""`.
-pub fn of_batch(script: &OsStr, arguments: &[OsString]) -> Result<OsString, Refusal> {
+pub fn of_batch(script: &OsStr, arguments: &[OsString]) -> Result<OsString, QuotingError> {
     let mut line = OsString::from("cmd.exe /d /v:off /s /c \"");
     for (number, word) in
         std::iter::once(script).chain(arguments.iter().map(OsString::as_os_str)).enumerate()
@@ -58,7 +58,7 @@ pub fn of_batch(script: &OsStr, arguments: &[OsString]) -> Result<OsString, Refu
 }
 
 /// The words of a text for cmd.exe, which takes it apart itself: `cmd /d /v:off /s /c "text"`. `None` for other words.
-pub fn of_shell(program: &OsStr, arguments: &[OsString]) -> Option<Result<OsString, Refusal>> {
+pub fn of_shell(program: &OsStr, arguments: &[OsString]) -> Option<Result<OsString, QuotingError>> {
     let [flags @ .., text] = arguments else { return None };
     let name = program.to_str()?.rsplit(['\\', '/']).next()?;
     let is_text = name.eq_ignore_ascii_case("cmd.exe") && flags == ["/d", "/v:off", "/s", "/c"];
@@ -74,7 +74,7 @@ pub fn of_shell(program: &OsStr, arguments: &[OsString]) -> Option<Result<OsStri
     })
 }
 
-fn append_quoted(line: &mut OsString, argument: &OsStr) -> Result<(), Refusal> {
+fn append_quoted(line: &mut OsString, argument: &OsStr) -> Result<(), QuotingError> {
     let bytes = argument.as_encoded_bytes();
     if bytes.contains(&0) {
         return Err("has a NUL in it");

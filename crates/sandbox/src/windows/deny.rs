@@ -15,13 +15,14 @@ use crate::error::Error;
 use crate::file_names::real;
 use crate::glob_set::{GlobSet, Position};
 use crate::request::{Denied, DeniedKind, Place};
+use crate::windows::win32::ERROR_INVALID_NAME;
 
 /// Each is looked at from inside; a rule that matches more of them means a directory.
 const MOST: usize = 4096;
 
 /// What the rules match in these places. Nothing in the answer lies below another.
 pub fn find(rules: &[Sourced<PathBuf>], places: &[&Place]) -> Result<Vec<Denied>, Error> {
-    let mut found = Found::default();
+    let mut found = Matches::default();
     let mut globs = Vec::new();
     for (rule, Sourced { value: entry, origin }) in rules.iter().enumerate() {
         let refuse = |why: String| Error::Grant { flag: flag(origin), path: entry.clone(), why };
@@ -96,9 +97,9 @@ fn key(path: &Path) -> PathBuf {
 
 /// What was found so far, by its path.
 #[derive(Default)]
-struct Found(BTreeMap<PathBuf, (DeniedKind, usize)>);
+struct Matches(BTreeMap<PathBuf, (DeniedKind, usize)>);
 
-impl Found {
+impl Matches {
     /// Denies the file or directory of exactly this path, if there is one.
     fn look_up(&mut self, path: &Path, rule: usize) -> io::Result<()> {
         let above = match (path.parent(), path.file_name()) {
@@ -158,7 +159,7 @@ impl Found {
             }
             let listed = match fs::read_dir(&directory) {
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                    // Nobody knows what it holds.
+                    // Its contents are unknown.
                     let rule = globs.a_rule(&position);
                     self.insert(directory.clone(), rule).map_err(|e| failed(&directory, e))?;
                     continue;
@@ -203,11 +204,10 @@ impl Found {
 
 /// Whether there is nothing at a path; a file has nothing in it either.
 fn is_nothing(error: &io::Error) -> bool {
-    const INVALID_NAME: i32 = 123;
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
-    ) || error.raw_os_error() == Some(INVALID_NAME)
+    ) || error.raw_os_error() == Some(ERROR_INVALID_NAME)
 }
 
 fn too_many() -> Error {

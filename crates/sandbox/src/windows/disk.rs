@@ -1,4 +1,4 @@
-//! The files of this machine, for [`spread`](crate::windows::spread).
+//! The files of this machine, for [`acl_apply`](crate::windows::acl_apply).
 
 use std::io;
 use std::path::Path;
@@ -6,19 +6,22 @@ use std::path::Path;
 use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
 
-use crate::windows::access_list::{Descriptor, List};
-use crate::windows::spread::{Look, Objects};
-use crate::windows::sys::acl::{Object, Purpose};
+use crate::windows::access::Access;
+use crate::windows::acl_apply::{ObjectInfo, Objects};
+use crate::windows::dacl::{self, Dacl, SecurityDescriptor};
+use crate::windows::sys::acl::{Object, Rights};
+use crate::windows::sys::container;
+use crate::windows::sys::sid::ALL_CONTAINERS;
 
 pub struct Disk;
 
 impl Objects for Disk {
     type Object = Object;
 
-    /// What was put in the place of a directory on the way, by whoever runs at the same time, is not opened.
+    /// Refuses a path whose directories another process has replaced by links meanwhile.
     fn open(&self, path: &WindowsPath) -> io::Result<Object> {
-        let object = Object::open(Path::new(&path.verbatim()), Purpose::Changing)?;
-        let place = object.place()?;
+        let object = Object::open(Path::new(&path.verbatim()), Rights::WriteDacl)?;
+        let place = object.final_path()?;
         let is_it =
             place.to_str().and_then(|place| WindowsPath::parse(place, Spelling::Resolved).ok());
         match is_it.is_some_and(|place| place == *path) {
@@ -27,67 +30,80 @@ impl Objects for Disk {
         }
     }
 
-    fn look(&self, object: &Object) -> io::Result<Look> {
-        object.look()
+    fn info(&self, object: &Object) -> io::Result<ObjectInfo> {
+        object.info()
     }
 
-    fn list(&self, object: &Object) -> io::Result<List> {
-        listed(&descriptor(object)?)
+    fn dacl(&self, object: &Object) -> io::Result<Dacl> {
+        dacl_of(&descriptor(object)?)
     }
 
-    fn write(&self, object: &Object, list: &List) -> io::Result<()> {
-        let bytes = descriptor(object)?.bytes_with(list);
-        object.set_descriptor(&bytes.ok_or_else(|| io::Error::other("its access list is full"))?)
+    fn set_dacl(&self, object: &Object, dacl: &Dacl) -> io::Result<()> {
+        let bytes = descriptor(object)?.bytes_with(dacl);
+        object.set_descriptor(
+            &bytes.ok_or_else(|| io::Error::other("its DACL has no room for another entry"))?,
+        )
     }
 
-    fn names(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
+    fn has_low_label(&self, object: &Object) -> bool {
+        object.label().is_ok_and(|bytes| dacl::has_low_label(&bytes))
+    }
+
+    fn clear_label(&self, path: &WindowsPath) -> io::Result<()> {
+        let object = Object::open(Path::new(&path.verbatim()), Rights::WriteLabel)?;
+        object.set_label(&dacl::without_label())
+    }
+
+    fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
         let entries = std::fs::read_dir(directory.verbatim())?;
         Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
     }
 }
 
-fn descriptor(object: &Object) -> io::Result<Descriptor> {
-    Descriptor::parse(&object.descriptor()?)
-        .ok_or_else(|| io::Error::other("its access list is odd"))
+fn descriptor(object: &Object) -> io::Result<SecurityDescriptor> {
+    SecurityDescriptor::parse(&object.descriptor()?)
+        .ok_or_else(|| io::Error::other("its security descriptor could not be parsed"))
 }
 
-fn listed(descriptor: &Descriptor) -> io::Result<List> {
-    descriptor.list.clone().ok_or_else(|| {
-        // Open to all; one entry of ours would close it to everybody else.
-        let why = "has no access list, which a container cannot be let through";
+fn dacl_of(descriptor: &SecurityDescriptor) -> io::Result<Dacl> {
+    descriptor.dacl.clone().ok_or_else(|| {
+        // Open to every user; a DACL with one entry for the container would close it to all others.
+        let why = "has no DACL, and adding one would close it to every other user";
         io::Error::new(io::ErrorKind::Unsupported, why)
     })
 }
 
-/// What a file or directory lets a SID do, whether or not it is ours to change.
-pub fn gives(path: &WindowsPath, sid: &[u8]) -> io::Result<u32> {
-    let object = Object::open(Path::new(&path.verbatim()), Purpose::Looking)?;
-    Ok(listed(&descriptor(&object)?)?.gives(sid))
+/// The access mask that a file or directory allows a SID; needs no right to change its DACL.
+pub fn granted_access(path: &WindowsPath, sid: &[u8]) -> io::Result<u32> {
+    let object = Object::open(Path::new(&path.verbatim()), Rights::ReadDacl)?;
+    Ok(dacl_of(&descriptor(&object)?)?.granted_access(sid))
 }
 
-/// How many names a file has.
-pub fn count_names(path: &Path) -> io::Result<u64> {
-    Ok(Object::open(path, Purpose::Looking)?.look()?.names.into())
-}
-
-/// Volume and number of a file; NTFS counts how often it gave a number.
-pub fn file_id(path: &Path) -> io::Result<(u64, u64)> {
-    Ok(Object::open(path, Purpose::Looking)?.look()?.id)
+/// Whether containers can list the root of a path's drive: cmd.exe opens it, and Node asks for its attributes. A system
+/// without containers has nothing to refuse it by.
+pub fn is_root_readable(path: &WindowsPath) -> bool {
+    if container::is_known().is_err() {
+        return true;
+    }
+    let Some(root) = path.ancestors().last() else { return false };
+    let Some(sid) = dacl::sid(ALL_CONTAINERS) else { return false };
+    let wanted = Access::Read.mask();
+    granted_access(&root, &sid).is_ok_and(|mask| mask & wanted == wanted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::windows::access::{Access, Grant};
-    use crate::windows::access_list::sid;
-    use crate::windows::keep::{Keep, Kept};
-    use crate::windows::spread::{let_in, shut_out};
+    use crate::windows::acl_apply::{add_aces, remove_aces};
+    use crate::windows::dacl::sid;
+    use crate::windows::exclusion::{Exclusion, ExclusionKind};
 
-    /// Nobody has this SID, so it opens nothing to anybody.
-    const NOBODY: &str = "S-1-15-2-11-22-33-44-55-66-77";
+    /// No container has this SID, so its entries give no process access.
+    const UNUSED_SID: &str = "S-1-15-2-11-22-33-44-55-66-77";
 
     #[test]
-    fn entries_are_set_around_what_is_kept_and_withdrawn() {
+    fn aces_are_added_but_on_exclusions_and_removed() {
         let at = std::env::temp_dir().join(format!("mcp-disk-{}", std::process::id()));
         std::fs::create_dir_all(at.join("src")).unwrap();
         for file in ["closed", r"src\open"] {
@@ -97,8 +113,8 @@ mod tests {
         let root = crate::windows::probe::resolved(&at).unwrap();
         let path =
             |name: &str| name.split('\\').fold(root.clone(), |at, name| at.join(name).unwrap());
-        let nobody = sid(NOBODY).unwrap();
-        let keeps = [Keep { path: path("closed"), kept: Kept::Closed }];
+        let sid_bytes = sid(UNUSED_SID).unwrap();
+        let exclusions = [Exclusion { path: path("closed"), kind: ExclusionKind::NoAccess }];
         let grant = Grant { path: root.clone(), access: Access::Write };
         let descriptor = |name: &str| {
             let path = if name.is_empty() { root.clone() } else { path(name) };
@@ -106,29 +122,32 @@ mod tests {
         };
         let all = ["", "closed", "src", r"src\open", r"src\alias"];
         let before: Vec<_> = all.map(descriptor).into();
-        match let_in(&Disk, &nobody, &grant, &keeps) {
+        match add_aces(&Disk, &sid_bytes, &grant, &exclusions) {
             Ok(()) => {
-                assert_eq!(gives(&path(r"src\open"), &nobody).unwrap(), Access::Write.mask());
+                assert_eq!(
+                    granted_access(&path(r"src\open"), &sid_bytes).unwrap(),
+                    Access::Write.mask()
+                );
                 for closed in ["closed", r"src\alias"] {
-                    assert_eq!(gives(&path(closed), &nobody).unwrap(), 0, "{closed}");
+                    assert_eq!(granted_access(&path(closed), &sid_bytes).unwrap(), 0, "{closed}");
                 }
             }
-            // The root was read back, and the entry is not there: such a run is never started.
+            // The DACL of the root was read back without the entry; a run stops there.
             Err(e) => println!("NOT VERIFIED: entries: {e}"),
         }
-        shut_out(&Disk, &nobody, &root).unwrap();
+        remove_aces(&Disk, &sid_bytes, &root).unwrap();
         assert_eq!(Vec::from(all.map(descriptor)), before);
         std::fs::remove_dir_all(&at).unwrap();
     }
 
     #[test]
-    fn what_is_reached_by_another_way_is_not_opened() {
+    fn a_path_that_is_gone_is_not_opened() {
         let at = std::env::temp_dir().join(format!("mcp-disk-way-{}", std::process::id()));
         std::fs::create_dir_all(&at).unwrap();
         let root = crate::windows::probe::resolved(&at).unwrap();
         assert!(Disk.open(&root).is_ok(), "the control");
-        let look = Disk.look(&Disk.open(&root).unwrap()).unwrap();
-        assert_eq!(look.kind, crate::windows::spread::Kind::Directory);
+        let info = Disk.info(&Disk.open(&root).unwrap()).unwrap();
+        assert_eq!(info.kind, crate::windows::acl_apply::Kind::Directory);
         std::fs::remove_dir_all(&at).unwrap();
         assert!(Disk.open(&root).is_err());
     }

@@ -5,7 +5,9 @@ use mcp_policy::windows_path::Spelling;
 use serde::Serialize;
 
 use crate::host::Fact;
-use crate::windows::journal::PROFILE;
+
+/// What the names of all profiles of runs begin with.
+pub const PROFILE: &str = "mcp.run.";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WindowsFacts {

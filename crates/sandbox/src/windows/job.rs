@@ -1,29 +1,29 @@
 //! The limits of a job object, in its own units. Pure.
 //!
-//! Since Windows 8 jobs nest, so one can be had inside another. A job bounds the tree as a whole and dies
-//! with its last handle. It bounds neither open handles nor the size of files, and its time is user time only.
+//! Since Windows 8 jobs nest, so a job can be created inside another. A job limits the whole process tree, and the
+//! system kills the tree with the job's last handle. A job limits neither open handles nor file sizes, and its time
+//! limit counts user time only.
 
 use mcp_policy::{Bytes, Cores, Duration, Policy, Subprocess};
 use serde::Serialize;
 
-/// What is set on the job before anything is in it.
+use crate::windows::win32::{
+    JOB_OBJECT_LIMIT_ACTIVE_PROCESS, JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION,
+    JOB_OBJECT_LIMIT_JOB_MEMORY, JOB_OBJECT_LIMIT_JOB_TIME, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+};
+
+/// Set on the job before a process is assigned to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct JobLimits {
-    /// JOB_MEMORY: committed bytes of the whole tree.
+    /// JOB_OBJECT_LIMIT_JOB_MEMORY: committed bytes of the whole tree.
     pub memory: Option<u64>,
-    /// ACTIVE_PROCESS.
+    /// JOB_OBJECT_LIMIT_ACTIVE_PROCESS.
     pub processes: Option<u32>,
-    /// JOB_TIME: user time of the whole tree, in units of 100 ns.
+    /// JOB_OBJECT_LIMIT_JOB_TIME: user time of the whole tree, in units of 100 ns.
     pub user_time: Option<i64>,
 }
 
 impl JobLimits {
-    pub const ACTIVE_PROCESS: u32 = 0x8;
-    pub const JOB_TIME: u32 = 0x4;
-    pub const JOB_MEMORY: u32 = 0x200;
-    pub const DIE_ON_UNHANDLED: u32 = 0x400;
-    pub const KILL_ON_CLOSE: u32 = 0x2000;
-
     pub fn of(policy: &Policy) -> JobLimits {
         let limits = &policy.limits;
         let processes = match policy.process.subprocess.value {
@@ -37,14 +37,14 @@ impl JobLimits {
         }
     }
 
-    /// No flag that lets a process leave the job is ever among them. A crash ends a process at once
-    /// instead of asking on a desktop.
+    /// Never a flag that lets a process break away. A process that crashes ends at once, without a dialog.
     pub fn flags(self) -> u32 {
-        let mut flags = Self::KILL_ON_CLOSE | Self::DIE_ON_UNHANDLED;
+        let mut flags =
+            JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION;
         for (is_set, flag) in [
-            (self.memory.is_some(), Self::JOB_MEMORY),
-            (self.processes.is_some(), Self::ACTIVE_PROCESS),
-            (self.user_time.is_some(), Self::JOB_TIME),
+            (self.memory.is_some(), JOB_OBJECT_LIMIT_JOB_MEMORY),
+            (self.processes.is_some(), JOB_OBJECT_LIMIT_ACTIVE_PROCESS),
+            (self.user_time.is_some(), JOB_OBJECT_LIMIT_JOB_TIME),
         ] {
             flags |= if is_set { flag } else { 0 };
         }
@@ -71,9 +71,16 @@ impl CpuRate {
     }
 }
 
-/// What programs in the job cannot do to the desktop they share: use handles of others' windows, the
-/// clipboard, system parameters, display settings, global atoms, other desktops, log off.
-pub const UI_RESTRICTIONS: u32 = 0xff;
+/// What programs in the job cannot do to the desktop that they share: read and write the clipboard, change system
+/// parameters and display settings, use other desktops, log off. Left out are JOB_OBJECT_UILIMIT_HANDLES and
+/// JOB_OBJECT_UILIMIT_GLOBALATOMS: with them PowerShell and Python end at their start (seen by microsoft/mxc). Windows of
+/// other programs have a higher integrity level, so that messages to them are refused all the same (UIPI).
+#[cfg(any(windows, test))]
+pub const UI_RESTRICTIONS: u32 = 0xff & !(UILIMIT_HANDLES | UILIMIT_GLOBALATOMS);
+#[cfg(any(windows, test))]
+const UILIMIT_HANDLES: u32 = 0x1;
+#[cfg(any(windows, test))]
+const UILIMIT_GLOBALATOMS: u32 = 0x20;
 
 #[cfg(test)]
 mod tests {
@@ -107,7 +114,15 @@ mod tests {
         let none = "[limits]\nmemory = 'none'\nprocesses = 'none'";
         let limits = JobLimits::of(&policy(none));
         assert_eq!(limits, JobLimits::default());
-        assert_eq!(limits.flags(), JobLimits::KILL_ON_CLOSE | JobLimits::DIE_ON_UNHANDLED);
+        assert_eq!(
+            limits.flags(),
+            JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION
+        );
+    }
+
+    #[test]
+    fn restrictions_leave_powershell_and_python_alone() {
+        assert_eq!(UI_RESTRICTIONS, 0xde);
     }
 
     #[test]
@@ -142,10 +157,11 @@ mod tests {
         #[test]
         fn no_flag_lets_anything_out(memory in any::<Option<u64>>(), processes in any::<Option<u32>>(),
                                      user_time in any::<Option<i64>>()) {
+            // JOB_OBJECT_LIMIT_BREAKAWAY_OK, JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK.
             const BREAKAWAY: u32 = 0x800 | 0x1000;
             let flags = JobLimits { memory, processes, user_time }.flags();
             prop_assert_eq!(flags & BREAKAWAY, 0);
-            prop_assert_ne!(flags & JobLimits::KILL_ON_CLOSE, 0);
+            prop_assert_ne!(flags & JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, 0);
         }
     }
 }

@@ -1,19 +1,19 @@
-//! What a run changes on the machine, written down before it is changed: the entries on granted paths, its
-//! container profile, its private directory. A launcher that was killed withdraws nothing; the next one reads
-//! this and does.
+//! What a run changes on the machine, written down before the change: DACL entries on granted paths, the AppContainer
+//! profile, the run's private directory. A launcher that was killed cannot undo them; the next launcher reads this and
+//! does.
 
 use serde::{Deserialize, Serialize};
 
-use crate::runs::RunId;
-
-/// What the names of all profiles of runs begin with.
-pub const PROFILE: &str = "mcp.run.";
+use crate::core::run_record::RunId;
+use crate::windows::facts::PROFILE;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "made", rename_all = "snake_case")]
-pub enum Made {
-    Scratch {
+pub enum Change {
+    /// Called `scratch` by version 0.1, whose journals may still be there.
+    #[serde(alias = "scratch")]
+    RunDirectory {
         at: String,
     },
     Profile {
@@ -26,14 +26,14 @@ pub enum Made {
     },
 }
 
-impl Made {
+impl Change {
     pub fn line(&self) -> Option<String> {
         serde_json::to_string(self).ok().map(|line| line + "\n")
     }
 }
 
-/// What a journal says was made. A line that was not finished was not acted on yet.
-pub fn read(text: &str) -> Vec<Made> {
+/// The changes in a journal. The change of an unfinished last line was not made yet.
+pub fn read(text: &str) -> Vec<Change> {
     text.split_inclusive('\n')
         .filter(|line| line.ends_with('\n'))
         .filter_map(|line| serde_json::from_str(line).ok())
@@ -52,8 +52,8 @@ pub fn is_own_profile(name: &str) -> bool {
     name.strip_prefix(PROFILE).is_some_and(|name| RunId::parse(name).is_some())
 }
 
-/// Whether a SID is one container's. There are others of all containers, which files name for good.
-pub fn is_of_one_container(sid: &str) -> bool {
+/// Whether a SID is that of a single AppContainer. Those of all containers (S-1-15-2-1) stay in DACLs for good.
+pub fn is_app_container_sid(sid: &str) -> bool {
     let is_number = |part: &str| part.parse::<u32>().is_ok();
     sid.strip_prefix("S-1-15-2-").is_some_and(|rest| {
         let parts: Vec<&str> = rest.split('-').collect();
@@ -61,8 +61,8 @@ pub fn is_of_one_container(sid: &str) -> bool {
     })
 }
 
-/// In the order in which it is taken back: entries while their SID is known, the profile after them.
-pub fn backwards(made: Vec<Made>) -> impl Iterator<Item = Made> {
+/// In the order of undoing: DACL entries first, while their SID is known, the profile after them.
+pub fn in_undo_order(made: Vec<Change>) -> impl Iterator<Item = Change> {
     made.into_iter().rev()
 }
 
@@ -70,17 +70,17 @@ pub fn backwards(made: Vec<Made>) -> impl Iterator<Item = Made> {
 mod tests {
     use super::*;
 
-    fn sample() -> Vec<Made> {
+    fn sample() -> Vec<Change> {
         vec![
-            Made::Scratch { at: r"C:\t\mcp-1".to_owned() },
-            Made::Profile { name: "mcp.run.1".to_owned() },
-            Made::Entry { sid: "S-1-15-2-1".to_owned(), path: "C:\\a \"b\"\\ü".to_owned() },
+            Change::RunDirectory { at: r"C:\t\mcp-1".to_owned() },
+            Change::Profile { name: "mcp.run.1".to_owned() },
+            Change::Entry { sid: "S-1-15-2-1".to_owned(), path: "C:\\a \"b\"\\ü".to_owned() },
         ]
     }
 
     #[test]
     fn reads_what_was_written_whatever_the_moment_of_death() {
-        let text: String = sample().iter().filter_map(Made::line).collect();
+        let text: String = sample().iter().filter_map(Change::line).collect();
         assert_eq!(read(&text), sample());
         for length in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
             let seen = read(&text[..length]);
@@ -110,14 +110,14 @@ mod tests {
         }
     }
 
-    /// A command that was let at the place of journals could write one.
+    /// A command with write access to the directory of journals could write one.
     #[test]
     fn only_containers_of_runs_are_taken_back() {
         assert!(is_own_profile("mcp.run.0123abcd"));
         for name in ["", "mcp.run.", "mcp.run.x", "Microsoft.WindowsStore_8wekyb3d8bbwe"] {
             assert!(!is_own_profile(name), "{name}");
         }
-        assert!(is_of_one_container("S-1-15-2-11-22-33-44-55-66-4294967295"));
+        assert!(is_app_container_sid("S-1-15-2-11-22-33-44-55-66-4294967295"));
         for sid in [
             "S-1-15-2-1",
             "S-1-15-2-2",
@@ -128,13 +128,16 @@ mod tests {
             "S-1-15-2-1-2-3-4-5-6-",
             "S-1-15-3-1-2-3-4-5-6-7",
         ] {
-            assert!(!is_of_one_container(sid), "{sid}");
+            assert!(!is_app_container_sid(sid), "{sid}");
         }
     }
 
     #[test]
     fn the_profile_goes_after_its_entries() {
-        let last: Vec<Made> = backwards(sample()).collect();
-        assert!(matches!(last[0], Made::Entry { .. }) && matches!(last[2], Made::Scratch { .. }));
+        let last: Vec<Change> = in_undo_order(sample()).collect();
+        assert!(
+            matches!(last[0], Change::Entry { .. })
+                && matches!(last[2], Change::RunDirectory { .. })
+        );
     }
 }

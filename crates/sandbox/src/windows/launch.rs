@@ -1,102 +1,76 @@
-//! From a plan to a running command: job, token, container and entries first, then the helper that looks at them
-//! from inside, then the command, suspended until it is in its job. Nothing of it is left in the end.
+//! From a plan to a running command: job, token, container and DACL entries first, then the self-test inside them, then
+//! the command, suspended until it is in its job. In the end everything is removed.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use crate::core::exit_code;
 use crate::error::{Error, SetupFailure};
 use crate::notices::Notices;
 use crate::plan::Plan;
 use crate::protected::Undoings;
-use crate::report::{Answer, Ending, Evidence, Report};
+use crate::report::{Answer, Evidence, Report};
 use crate::request::Request;
-use crate::windows::carrier::{Carried, Carrier};
 use crate::windows::channel::Failed;
+use crate::windows::confinement::Confinement;
+use crate::windows::failure::{RunError, at_step};
 use crate::windows::network::REMEDY;
+use crate::windows::proxy_host::{ProxyHost, RunningProxy};
 use crate::windows::runs::Listed;
+use crate::windows::stdio_pipes::Streams;
 use crate::windows::step::{Act, Step};
-use crate::windows::streams::Streams;
 use crate::windows::supervise::{Ended, Limits, Supervisor};
 use crate::windows::sys::console::Listening;
 use crate::windows::sys::process::Process;
 use crate::windows::sys::pty::PseudoConsole;
 use crate::windows::terminal::Terminal;
-use crate::windows::walls::Walls;
-use crate::windows::{command_line, environment, inside, protect};
-
-/// Why a run came to no end of its own.
-pub enum Trouble {
-    Step(Failed),
-    Io(io::Error),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Io(error)
-    }
-}
-
-/// Windows error numbers that are told apart.
-pub mod code {
-    pub const FILE_NOT_FOUND: i32 = 2;
-    pub const ACCESS_DENIED: i32 = 5;
-    pub const NOT_SUPPORTED: i32 = 50;
-    pub const BAD_EXE_FORMAT: i32 = 193;
-    pub const ELEVATION_REQUIRED: i32 = 740;
-}
-
-pub fn at_step(step: usize, error: &io::Error) -> Trouble {
-    let (errno, why) = match error.raw_os_error() {
-        Some(errno) => (errno, String::new()),
-        None => (code::NOT_SUPPORTED, error.to_string()),
-    };
-    Trouble::Step(Failed { step, errno, why })
-}
+use crate::windows::{command_line, environment, program_files, protect, self_test, win32};
 
 /// Runs the command to its end.
 pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Report, Error> {
-    let carrier = Carrier::prepare(plan, request, notices)?;
-    let outcome = try_run(plan, request, carrier);
+    let proxy_host = ProxyHost::prepare(plan, request, notices)?;
+    let outcome = try_run(plan, request, proxy_host);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
-        Err(Trouble::Step(_)) => Undoings::default(),
+        Err(RunError::Step(_)) => Undoings::default(),
         _ => protect::undo(request),
     };
     match outcome {
         Ok(report) => Ok(report.with_undone(undone)),
-        Err(Trouble::Step(failed)) => Err(explain(plan, failed)),
-        Err(Trouble::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
+        Err(RunError::Step(failed)) => Err(explain(plan, failed)),
+        Err(RunError::Io(source)) => Err(Error::Io { doing: "run the sandbox".to_owned(), source }),
     }
 }
 
-/// Sets everything up, looks at it from inside, and takes it down again: for `doctor`.
-pub fn rehearse(plan: &Plan<Step>, carrier: Option<Carrier>) -> Result<(), Trouble> {
-    let walls = Walls::build(plan)?;
-    let carried = carrier.map(|carrier| carrier.start(&walls)).transpose()?;
-    inside::look(plan, &walls, carried.as_ref()).map(drop)
+/// Sets everything up, runs the self-test, and removes everything again: for `doctor`.
+pub fn rehearse(plan: &Plan<Step>, proxy_host: Option<ProxyHost>) -> Result<(), RunError> {
+    let confinement = Confinement::build(plan)?;
+    let running_proxy = proxy_host.map(|proxy_host| proxy_host.start(&confinement)).transpose()?;
+    self_test::look(plan, &confinement, running_proxy.as_ref()).map(drop)
 }
 
 fn try_run(
     plan: &Plan<Step>,
     request: &Request,
-    carrier: Option<Carrier>,
-) -> Result<Report, Trouble> {
+    proxy_host: Option<ProxyHost>,
+) -> Result<Report, RunError> {
     let limits = limits(plan, request);
-    let walls = Walls::build(plan)?;
+    let confinement = Confinement::build(plan)?;
     let command: Vec<String> =
         request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-    let mut listed = Listed::begin(&walls.run, command.clone());
+    let mut listed = Listed::begin(&confinement.run, command.clone());
     let meter = listed.as_ref().and_then(Listed::meter);
-    let carried = carrier.map(|carrier| carrier.metered(meter).start(&walls)).transpose()?;
-    let mut evidence = walls.evidence.clone();
-    evidence.extend(inside::look(plan, &walls, carried.as_ref())?);
-    let _listening = Listening::to(&walls.port)?;
+    let running_proxy =
+        proxy_host.map(|proxy_host| proxy_host.metered(meter).start(&confinement)).transpose()?;
+    let mut evidence = confinement.evidence.clone();
+    evidence.extend(self_test::look(plan, &confinement, running_proxy.as_ref())?);
+    let _listening = Listening::to(&confinement.port)?;
     let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
-    let proxy = carried.as_ref().map(Carried::variables).unwrap_or_default();
-    let mut terminal = Terminal::open(&request.stdio, &walls);
+    let proxy = running_proxy.as_ref().map(RunningProxy::variables).unwrap_or_default();
+    let mut terminal = Terminal::open(&request.stdio, &confinement);
     let console = terminal.as_ref().and_then(Terminal::console);
-    let process = start(plan, request, (&walls, &proxy), (&streams, console), &mut evidence)?;
+    let process = start(plan, request, (&confinement, &proxy), (&streams, console), &mut evidence)?;
     if let Some(listed) = &mut listed {
         listed.started(process.id);
     }
@@ -107,16 +81,16 @@ fn try_run(
             streams.forget()
         }
     };
-    let supervisor = Supervisor::new(&walls.job, &walls.port, process, limits, input);
+    let supervisor = Supervisor::new(&confinement.job, &confinement.port, process, limits, input);
     let ended = supervisor.run();
     drop(terminal);
     let ended = ended?;
     outputs.finish();
     evidence.extend(own_evidence(plan, &ended));
-    let network = carried.map(|carried| carried.finish(&mut evidence));
-    drop(walls);
+    let network = running_proxy.map(|running_proxy| running_proxy.finish(&mut evidence));
+    drop(confinement);
     drop(listed);
-    let code = exit_code(&ended.ending);
+    let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.network = network.filter(|network| !network.is_empty());
     Ok(report)
@@ -125,14 +99,18 @@ fn try_run(
 fn start(
     plan: &Plan<Step>,
     request: &Request,
-    (walls, proxy): (&Walls, &[(&'static str, String)]),
+    (confinement, proxy): (&Confinement, &[(&'static str, String)]),
     (streams, console): (&Streams, Option<&PseudoConsole>),
     evidence: &mut Vec<Evidence>,
-) -> Result<Process, Trouble> {
+) -> Result<Process, RunError> {
     let last = plan.steps.len().saturating_sub(1);
     let fail = |e: &io::Error| at_step(last, e);
     let (program, line) = invocation(request).map_err(|why| {
-        Trouble::Step(Failed { step: last, errno: code::NOT_SUPPORTED, why: why.to_owned() })
+        RunError::Step(Failed {
+            step: last,
+            errno: win32::ERROR_NOT_SUPPORTED,
+            why: why.to_owned(),
+        })
     })?;
     let (mut variables, mut cwd) = (Vec::new(), OsString::new());
     for planned in &plan.steps {
@@ -149,7 +127,7 @@ fn start(
         environment::put(&mut variables, (*name).into(), value.into());
     }
     let block = environment::block(&variables);
-    let start = walls.start(&program, &line, &block, &cwd, &streams.inside);
+    let start = confinement.start(&program, &line, &block, &cwd, &streams.inside);
     let suspended = match console {
         None => start.suspended(),
         Some(console) => start.suspended_in(console),
@@ -162,11 +140,10 @@ fn start(
 }
 
 /// What is executed, and its command line.
-fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::Refusal> {
+fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::QuotingError> {
     let program = request.program.as_os_str();
     let arguments = request.argv.get(1..).unwrap_or_default();
-    let ending = Path::new(program).extension().map(|ending| ending.to_ascii_lowercase());
-    if ending.is_some_and(|ending| ending == "cmd" || ending == "bat") {
+    if program_files::is_batch(Path::new(program)) {
         let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
         let shell = Path::new(&root).join(r"System32\cmd.exe");
         return Ok((shell.into(), command_line::of_batch(program, arguments)?));
@@ -178,8 +155,11 @@ fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::R
 
 fn limits(plan: &Plan<Step>, request: &Request) -> Limits {
     let grace = request.policy.limits.grace.value.as_std();
-    let mut limits = Limits { timeout: None, grace };
+    let mut limits = Limits { timeout: None, grace, has_time_limit: false };
     for planned in &plan.steps {
+        if let Step::Job { limits: job } = &planned.step {
+            limits.has_time_limit = job.user_time.is_some();
+        }
         if let Step::Timeout { after, grace } = &planned.step {
             limits.timeout = Some(after.as_std());
             limits.grace = grace.as_std();
@@ -205,24 +185,6 @@ fn own_evidence(plan: &Plan<Step>, ended: &Ended) -> Vec<Evidence> {
     evidence
 }
 
-/// Codes of Windows are larger than what a shell is told. None of them may become a success.
-fn exit_code(ending: &Ending) -> u8 {
-    const CONTROL_C: u32 = 0xc000_013a;
-    const CRASHES: std::ops::RangeInclusive<u32> = 0xc000_0000..=0xcfff_ffff;
-    match ending {
-        Ending::Exited(code) => match code.cast_unsigned() {
-            small @ 0..=255 => small as u8,
-            CONTROL_C => 130,
-            crash if CRASHES.contains(&crash) => 139,
-            _ => 255,
-        },
-        Ending::Signaled(signal) => 128u8.wrapping_add(*signal as u8),
-        Ending::Timeout => 124,
-        Ending::MemoryLimit | Ending::SandboxFailed(_) => 137,
-        Ending::NotStarted(_) => 125,
-    }
-}
-
 /// The failed step in the user's words.
 fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
     let Some(planned) = plan.steps.get(failed.step) else {
@@ -232,10 +194,13 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
     if let Step::Execute { program, .. } = &planned.step {
         let why = match failed.errno {
             _ if !failed.why.is_empty() => failed.why,
-            code::FILE_NOT_FOUND => "is not there".to_owned(),
-            code::BAD_EXE_FORMAT => "not a program this machine can run".to_owned(),
-            code::ELEVATION_REQUIRED => "wants to be an administrator".to_owned(),
-            code::ACCESS_DENIED => {
+            win32::ERROR_FILE_NOT_FOUND => "does not exist".to_owned(),
+            win32::ERROR_BAD_EXE_FORMAT => "not a program this machine can run".to_owned(),
+            win32::ERROR_ELEVATION_REQUIRED => {
+                "its manifest requires an administrator, which a sandboxed program cannot be"
+                    .to_owned()
+            }
+            win32::ERROR_ACCESS_DENIED => {
                 "the system refuses it (add --read for the directory of the program)".to_owned()
             }
             errno => io::Error::from_raw_os_error(errno).to_string(),
@@ -243,14 +208,14 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
         return Error::NotExecutable { path: program.clone(), why };
     }
     let hint = match &planned.step {
-        Step::Grant { grant } if failed.errno == code::ACCESS_DENIED => format!(
-            "its access list is not yours to change (no WRITE_DAC): grant a directory of your own, or once, as \
+        Step::Grant { grant } if failed.errno == win32::ERROR_ACCESS_DENIED => format!(
+            "you cannot change its DACL (no WRITE_DAC): grant a directory of your own, or run once, as \
              administrator: icacls \"{}\" /grant *S-1-15-2-1:(OI)(CI)(RX)",
             grant.path
         ),
         Step::Reached => REMEDY.to_owned(),
-        // A port that somebody has is said already.
-        Step::Served { .. } if failed.errno == code::NOT_SUPPORTED => REMEDY.to_owned(),
+        // The reason names a port in use already.
+        Step::Served { .. } if failed.errno == win32::ERROR_NOT_SUPPORTED => REMEDY.to_owned(),
         Step::Refused { act: Act::Reach { .. } | Act::Change { .. } | Act::Move { .. } } => {
             "every container may have it already, by an entry for ALL APPLICATION PACKAGES"
                 .to_owned()
@@ -265,27 +230,4 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
         errno: failed.errno,
         hint: hint.join("; "),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_failure_becomes_a_success() {
-        for (code, expected) in [
-            (0u32, 0),
-            (7, 7),
-            (255, 255),
-            (256, 255),
-            (0x1_0000, 255),
-            (0xc000_0005, 139),
-            (0xc000_013a, 130),
-            (u32::MAX, 255),
-        ] {
-            assert_eq!(exit_code(&Ending::Exited(code.cast_signed())), expected, "{code:#x}");
-        }
-        assert_eq!(exit_code(&Ending::Timeout), 124);
-        assert_eq!(exit_code(&Ending::Signaled(2)), 130);
-    }
 }

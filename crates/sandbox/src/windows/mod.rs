@@ -1,53 +1,64 @@
 //! Windows: a job object around the tree, an AppContainer with a restricted token around its files and
-//! network. `access`, `access_list`, `command_line`, `environment`, `facts`, `job`, `journal`, `keep`, `kept`, `network`,
-//! `plan`, `spread`, `step` and `unseen` are pure; `deny` and `protect` look at files by the standard library alone. They
+//! network. `access`, `acl_apply`, `command_line`, `dacl`, `environment`, `exclusion`, `exclusion_plan`, `explain_offline`,
+//! `facts`, `job`, `journal`, `network`, `plan` and `step` are pure; `deny` and `protect` look at files by the standard library alone. They
 //! compile everywhere; the rest talks to the system.
 
 pub(crate) mod access;
-pub(crate) mod access_list;
+#[cfg(any(windows, test))]
+pub(crate) mod acl_apply;
+#[cfg(any(windows, test))]
 pub(crate) mod command_line;
+#[cfg(any(windows, test))]
+pub(crate) mod dacl;
+#[cfg(any(windows, test))]
 pub(crate) mod deny;
+#[cfg(any(windows, test))]
+pub(crate) mod effective_access;
 pub(crate) mod environment;
+pub(crate) mod exclusion;
+pub(crate) mod exclusion_plan;
+pub(crate) mod explain_offline;
 pub(crate) mod facts;
 pub(crate) mod job;
+#[cfg(any(windows, test))]
 pub(crate) mod journal;
-pub(crate) mod keep;
-pub(crate) mod kept;
 pub(crate) mod network;
 pub(crate) mod plan;
+#[cfg(any(windows, test))]
+pub(crate) mod program_files;
+#[cfg(any(windows, test))]
 pub(crate) mod protect;
-pub(crate) mod spread;
 pub(crate) mod step;
-pub(crate) mod unseen;
+pub(crate) mod win32;
 
 #[cfg(windows)]
-mod apply;
-#[cfg(windows)]
-pub(crate) mod carrier;
-#[cfg(windows)]
 mod channel;
+#[cfg(windows)]
+mod confinement;
 #[cfg(windows)]
 mod denials;
 #[cfg(windows)]
 mod disk;
 #[cfg(windows)]
-mod entrance;
+mod failure;
 #[cfg(windows)]
-mod inside;
+pub(crate) mod helper_link;
+#[cfg(windows)]
+mod helper_main;
 #[cfg(windows)]
 pub(crate) mod launch;
 #[cfg(windows)]
-pub(crate) mod line;
+mod listen_relay;
 #[cfg(windows)]
 mod locate;
-#[cfg(windows)]
-mod outlet;
 #[cfg(windows)]
 mod own_program;
 #[cfg(windows)]
 pub(crate) mod probe;
 #[cfg(windows)]
-mod relay;
+pub(crate) mod proxy_host;
+#[cfg(windows)]
+mod relay_main;
 #[cfg(windows)]
 mod relay_process;
 #[cfg(windows)]
@@ -57,9 +68,13 @@ pub(crate) mod runs;
 #[cfg(windows)]
 mod secrets;
 #[cfg(windows)]
+mod self_test;
+#[cfg(windows)]
 mod stdio;
 #[cfg(windows)]
-mod streams;
+mod stdio_copy;
+#[cfg(windows)]
+mod stdio_pipes;
 #[cfg(windows)]
 mod supervise;
 #[cfg(windows)]
@@ -67,16 +82,14 @@ mod sys;
 #[cfg(windows)]
 mod terminal;
 #[cfg(windows)]
-mod trail;
+mod tree_kill;
 #[cfg(windows)]
-mod walls;
+mod undo_log;
 
 pub use access::{Access, Grant};
-#[cfg(windows)]
-pub(crate) use disk::{count_names, file_id};
+pub use exclusion::{Exclusion, ExclusionKind};
+pub use explain_offline::explain;
 pub use facts::WindowsFacts;
 pub use job::{CpuRate, JobLimits};
-pub use keep::{Keep, Kept};
 pub use plan::{is_visible, plan};
 pub use step::{Act, Stage, Step};
-pub use unseen::explain;

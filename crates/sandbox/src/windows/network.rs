@@ -31,7 +31,7 @@ pub fn has_relay(request: &Request, facts: &WindowsFacts) -> bool {
 }
 
 /// The ports on which connections are carried into it, by a relay each.
-pub fn entrances(request: &Request, facts: &WindowsFacts) -> Vec<u16> {
+pub fn listen_relays(request: &Request, facts: &WindowsFacts) -> Vec<u16> {
     let network = &request.policy.network;
     match network.mode.value == NetworkMode::Isolated && facts.relay.usable() {
         true => network.listen.iter().map(|port| port.value).collect(),
@@ -68,7 +68,7 @@ pub fn intent(request: &Request, facts: &WindowsFacts) -> Intent {
     }
 }
 
-/// Nobody has seen it work, so nobody is promised it: an entry for the container on the socket's file would be
+/// This was never seen to work, so it is not offered: an entry for the container on the socket's file would be
 /// one of our grants, but the driver behind it has rules of its own for containers.
 const UNIX: &str = "--allow-unix is not built for Windows: the file of a socket could be granted like any other, but \
      whether Windows then lets a container connect to a server outside of it is not known";
@@ -77,7 +77,7 @@ const TCP_INSTEAD: &str = "have the server listen on a port of 127.0.0.1 as well
 
 /// What helps where two programs of one container cannot connect to each other. Not an exemption from the
 /// loopback rule (`CheckNetIsolation LoopbackExempt`): that would open every port of this machine to the command,
-/// for good, and the check of the walls would refuse to start.
+/// for good, and the self-test would refuse to start.
 pub const REMEDY: &str = "Windows lets programs of one container connect to each other, so a firewall or a policy \
      of this machine is in the way: as administrator, `netsh wfp show netevents` names the filter that dropped it; \
      allow connections from 127.0.0.1 to 127.0.0.1 for mcp.exe there, once";

@@ -1,12 +1,12 @@
-//! Our own program behind the walls: it tries them, and carries connections through them.
+//! Starts our own program in the confinement, as a helper or as a relay.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter};
 use std::path::PathBuf;
 
+use crate::windows::confinement::Confinement;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::process::Start;
-use crate::windows::walls::Walls;
 use crate::windows::{command_line, environment};
 
 pub struct OwnProgram {
@@ -27,8 +27,12 @@ impl OwnProgram {
     }
 
     /// As the command would be started.
-    pub fn start<'a>(&'a self, walls: &'a Walls, stdio: &'a [Inheritable; 3]) -> Start<'a> {
-        walls.start(self.path.as_os_str(), &self.line, &self.block, &self.directory, stdio)
+    pub fn start<'a>(
+        &'a self,
+        confinement: &'a Confinement,
+        stdio: &'a [Inheritable; 3],
+    ) -> Start<'a> {
+        confinement.start(self.path.as_os_str(), &self.line, &self.block, &self.directory, stdio)
     }
 }
 
@@ -49,7 +53,7 @@ impl Pipes {
     }
 }
 
-/// Nothing to read, and nobody who hears.
+/// Standard input at its end, and output that no process reads.
 pub fn nothing() -> io::Result<Inheritable> {
     Inheritable::of(&std::fs::OpenOptions::new().read(true).write(true).open("NUL")?)
 }

@@ -1,8 +1,8 @@
 //! Request and facts → the steps of a Windows run and what each control rests on.
 //!
-//! Pure: no system call in here. The walls around files, network and processes are those of an AppContainer
+//! Pure: no system call in here. An AppContainer is the boundary around files, network and processes
 //! (Windows 8 and later). Where there is none, the boundaries are unavailable, and a run that is started all the
-//! same (`--fallback warn`) has its job, its limits and nothing more: a restricted token keeps nobody from reading.
+//! same (`--fallback warn`) has its job, its limits and nothing more: a restricted token does not limit reading.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ use crate::host::Fact;
 use crate::identity;
 use crate::plan::{Intent, Plan, Planned};
 use crate::request::{HOME, Home, Request};
-use crate::windows::access::{Access, Grant, entries};
+use crate::windows::access::{Access, Grant, needed};
 use crate::windows::environment;
+use crate::windows::exclusion_plan;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::job::{CpuRate, JobLimits};
-use crate::windows::kept;
 use crate::windows::network;
 use crate::windows::step::{Act, ContainerNetwork, Integrity, Step};
 
 pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
     let mut steps = Steps::default();
     let limits = &request.policy.limits;
-    steps.push(Step::Scratch { at: facts.scratch.clone() }, &[Control::Filesystem]);
+    steps.push(Step::RunDirectory { at: facts.scratch.clone() }, &[Control::Filesystem]);
     for (path, text) in identity::home_texts(request) {
         if let Ok(at) = facts.home().join(&path.to_string_lossy()) {
             steps.push(Step::Text { at, text: text.to_owned() }, &[]);
@@ -48,12 +48,12 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
         container(request, facts, &mut steps);
     }
     let has_relay = network::has_relay(request, facts);
-    let entrances = network::entrances(request, facts);
+    let listen_relays = network::listen_relays(request, facts);
     if has_relay {
         steps.push(Step::Relay, &[Control::Network]);
     }
-    for port in &entrances {
-        steps.push(Step::Entrance { port: *port }, &[Control::Network]);
+    for port in &listen_relays {
+        steps.push(Step::ListenRelay { port: *port }, &[Control::Network]);
     }
     steps.push(Step::Mitigations, &[]);
     let stdio = request.stdio.clone();
@@ -62,7 +62,7 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
     if has_relay {
         steps.push(Step::Reached, &[Control::Network]);
     }
-    for port in entrances {
+    for port in listen_relays {
         steps.push(Step::Served { port }, &[Control::Network]);
     }
     let set = environment::variables(request, facts);
@@ -129,10 +129,10 @@ fn container(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
     };
     let profile = facts.profile();
     steps.push(Step::Container { profile, network }, &held_by_container(request));
-    for (keep, control) in kept::kept(request).0 {
-        steps.push(Step::Keep { keep }, &[control]);
+    for (exclusion, control) in exclusion_plan::exclusions(request).0 {
+        steps.push(Step::Exclusion { exclusion }, &[control]);
     }
-    for grant in entries(grants(request, facts).0, &facts.readable) {
+    for grant in needed(grants(request, facts).0, &facts.readable) {
         steps.push(Step::Grant { grant }, &[Control::Filesystem]);
     }
     if request.policy.process.subprocess.value == Subprocess::Refused {
@@ -170,7 +170,7 @@ fn parsed(path: &Path) -> Result<WindowsPath, &'static str> {
     WindowsPath::parse(text, Spelling::Resolved)
 }
 
-/// What the helper tries before the command is started. Walls that were accepted and do nothing are found
+/// What the helper tries before the command is started. Confinement that were accepted and do nothing are found
 /// out here.
 fn checks(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
     let mut check = |act: Act, control: Control| steps.push(Step::Refused { act }, &[control]);
@@ -188,8 +188,8 @@ fn checks(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
         check(Act::Connect, Control::Network);
     }
     check(Act::OpenLauncher, Control::ProcessIsolation);
-    for (keep, control) in kept::kept(request).0 {
-        check(kept::act(&keep), control);
+    for (exclusion, control) in exclusion_plan::exclusions(request).0 {
+        check(exclusion_plan::act(&exclusion), control);
     }
     if !may_spawn {
         check(Act::Spawn, Control::Subprocess);
@@ -233,8 +233,8 @@ fn wanted(control: Control, request: &Request, facts: &WindowsFacts) -> Intent {
     let limits = &request.policy.limits;
     match control {
         Control::Filesystem => filesystem(request, facts),
-        Control::Deny => kept::deny_intent(request),
-        Control::Protect => kept::protect_intent(request),
+        Control::Deny => exclusion_plan::deny_intent(request),
+        Control::Protect => exclusion_plan::protect_intent(request),
         Control::Network => network::intent(request, facts),
         Control::Subprocess => match request.policy.process.subprocess.value {
             Subprocess::Allowed => Intent::NotRequested,
@@ -327,7 +327,12 @@ fn process_isolation(facts: &WindowsFacts) -> Intent {
             by,
             format!("{names}; windows and clipboard are not restricted ({why})"),
         ),
-        _ => Intent::partial(format!("{by}; windows, clipboard and desktop restricted"), names),
+        _ => Intent::partial(
+            format!(
+                "{by}; clipboard, desktop and system parameters restricted, window handles and global atoms not"
+            ),
+            names,
+        ),
     }
 }
 

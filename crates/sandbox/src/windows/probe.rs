@@ -4,32 +4,30 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::OnceLock;
-use std::time::Duration;
 
 use mcp_policy::windows_path::Spelling;
 use mcp_policy::{Defaults, Origin, Policy, Sourced, WindowsPath};
 
+use crate::core::run_record::RunId;
 use crate::error::Error;
 use crate::host::Fact;
 use crate::notices::Notices;
 use crate::plan::{Plan, Planned};
 use crate::request::Request;
-use crate::runs::RunId;
-use crate::windows::carrier::Carrier;
-use crate::windows::channel::{Attempt, Order, Task, Word};
+use crate::windows::channel::{Attempt, Order, Reply, Task};
+use crate::windows::confinement::Confinement;
 use crate::windows::facts::WindowsFacts;
+use crate::windows::failure::RunError;
 use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
-use crate::windows::launch::{self, Trouble};
+use crate::windows::launch;
 use crate::windows::plan::plan;
+use crate::windows::proxy_host::ProxyHost;
+use crate::windows::self_test;
 use crate::windows::step::Step;
-use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::job::{Job, is_in_job};
-use crate::windows::sys::process::{Children, Start, Suspended};
 use crate::windows::sys::token::{self, Token};
 use crate::windows::sys::{container, version};
-use crate::windows::walls::Walls;
-use crate::windows::{command_line, inside};
+use crate::windows::tree_kill::{dies_with_its_job, start_in};
 
 /// The facts a run starts from.
 pub fn assume() -> Result<WindowsFacts, Error> {
@@ -148,46 +146,6 @@ fn diminish() -> Result<(), String> {
     }
 }
 
-/// Whether a process is gone when the last handle of its job is: tried with one that never runs.
-pub fn dies_with_its_job() -> io::Result<bool> {
-    let job = Job::new()?;
-    job.set_limits(JobLimits::default())?;
-    let suspended = start_in(&job)?;
-    drop(job);
-    suspended.is_ended(Duration::from_secs(5))
-}
-
-/// This program once more, in a job, suspended for ever.
-fn start_in(job: &Job) -> io::Result<Suspended> {
-    let own = std::env::current_exe()?;
-    let line = command_line::of_program(own.as_os_str(), &[]).map_err(io::Error::other)?;
-    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("NUL")?;
-    let stdio =
-        [Inheritable::of(&nothing)?, Inheritable::of(&nothing)?, Inheritable::of(&nothing)?];
-    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
-    let start = Start {
-        program: own.as_os_str(),
-        command_line: &line,
-        environment: &[],
-        directory: &root,
-        stdio: &stdio,
-        job,
-        token: None,
-        container: None,
-        children: Children::Refused,
-    };
-    start.suspended()
-}
-
-/// The same, tried once: a system does not change its mind while we run.
-pub fn jobs_kill() -> io::Result<bool> {
-    static DO: OnceLock<bool> = OnceLock::new();
-    match DO.get() {
-        Some(known) => Ok(*known),
-        None => dies_with_its_job().map(|found| *DO.get_or_init(|| found)),
-    }
-}
-
 /// The facts that `mcp doctor` and `--explain` show: everything tried.
 pub fn probe() -> Result<WindowsFacts, Error> {
     let mut facts = assume()?;
@@ -206,8 +164,8 @@ pub fn probe() -> Result<WindowsFacts, Error> {
                 confirm(&mut facts);
                 break;
             }
-            Err(Trouble::Step(failed)) => failed,
-            Err(Trouble::Io(source)) => {
+            Err(RunError::Step(failed)) => failed,
+            Err(RunError::Io(source)) => {
                 return Err(Error::Io { doing: "try the sandbox".to_owned(), source });
             }
         };
@@ -248,7 +206,7 @@ fn rename(facts: &mut WindowsFacts) {
     }
 }
 
-/// A relay behind whatever walls there are, and somebody inside who connects to it.
+/// Starts a relay in the confinement that this machine allows, and connects to it from inside.
 fn try_relay(request: &Request, facts: &WindowsFacts) -> Fact {
     let mut facts = facts.clone();
     rename(&mut facts);
@@ -256,17 +214,17 @@ fn try_relay(request: &Request, facts: &WindowsFacts) -> Fact {
     let Ok(rule) = "127.0.0.1:9".parse() else { return Fact::Assumed };
     request.policy.network.allow.push(Sourced::new(rule, Origin::Default));
     let plan = plan(&request, &facts);
-    let carrier = match Carrier::prepare(&plan, &request, Notices::Silent) {
-        Ok(carrier) => carrier,
+    let proxy_host = match ProxyHost::prepare(&plan, &request, Notices::Silent) {
+        Ok(proxy_host) => proxy_host,
         Err(e) => return Fact::Fails { why: e.to_string() },
     };
-    match launch::rehearse(&plan, carrier) {
+    match launch::rehearse(&plan, proxy_host) {
         Ok(()) => Fact::Works,
-        Err(Trouble::Step(failed)) if failed.why.is_empty() => {
+        Err(RunError::Step(failed)) if failed.why.is_empty() => {
             Fact::Fails { why: io::Error::from_raw_os_error(failed.errno).to_string() }
         }
-        Err(Trouble::Step(failed)) => Fact::Fails { why: failed.why },
-        Err(Trouble::Io(e)) => Fact::Fails { why: e.to_string() },
+        Err(RunError::Step(failed)) => Fact::Fails { why: failed.why },
+        Err(RunError::Io(e)) => Fact::Fails { why: e.to_string() },
     }
 }
 
@@ -310,13 +268,15 @@ fn try_limits(request: &Request, facts: &WindowsFacts) -> Fact {
         handle: 0,
         marker: String::new(),
     };
-    let asked = Walls::build(&plan).map_err(|trouble| match trouble {
-        Trouble::Step(failed) => failed.why,
-        Trouble::Io(e) => e.to_string(),
+    let asked = Confinement::build(&plan).map_err(|trouble| match trouble {
+        RunError::Step(failed) => failed.why,
+        RunError::Io(e) => e.to_string(),
     });
-    match asked.and_then(|walls| inside::ask(&walls, &order, |_| ()).map_err(|e| e.to_string())) {
-        Ok((Some(Word::Ready(_)), ..)) => Fact::Works,
-        Ok((Some(Word::Failed(failed)), ..)) => Fact::Fails { why: failed.why },
+    match asked.and_then(|confinement| {
+        self_test::ask(&confinement, &order, |_| ()).map_err(|e| e.to_string())
+    }) {
+        Ok((Some(Reply::Ready(_)), ..)) => Fact::Works,
+        Ok((Some(Reply::Failed(failed)), ..)) => Fact::Fails { why: failed.why },
         Ok((None, ..)) => Fact::Fails { why: "our own program gave no answer".to_owned() },
         Err(why) => Fact::Fails { why },
     }

@@ -11,16 +11,20 @@ use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::protect::{Spot, is_of_others, reason, reason_in};
+use mcp_policy::protect::{Spot, beyond, is_of_others, reason, reason_in};
 use mcp_policy::{Policy, Protect};
 
 use crate::error::Error;
 use crate::file_id;
 use crate::file_names::real;
 use crate::protected::git_leads::{
-    self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable, UserSettings,
+    self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable,
 };
-use crate::protected::{self, GIT_LINK, GIT_PLACE, UNREAD, Undoings, is_harmless, is_named_git};
+use crate::protected::user_settings::UserSettings;
+use crate::protected::{
+    self, GIT_LINK, GIT_PLACE, TO_SETTINGS, UNREAD, Undoings, is_harmless, is_named_git,
+    settings_beyond,
+};
 use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
 
 /// What a policy protects in the places that it gives for writing.
@@ -44,6 +48,7 @@ pub fn find(
 }
 
 /// What is not protected: it need not be there yet.
+#[cfg(windows)]
 pub fn exceptions(policy: &Policy, write: &[Place]) -> Result<Vec<PathBuf>, Error> {
     protected::exceptions(policy, write, real)
 }
@@ -108,7 +113,7 @@ fn is_same(old: &Protected) -> bool {
     }
 }
 
-/// Gives something a name that nobody acts on.
+/// Renames a path to a name that no program acts on.
 fn set_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
     // Another run that may write here could have put a link in the place of a directory on the way.
     if path.parent().is_none_or(|above| !real(above).is_ok_and(|real| real == above)) {
@@ -203,7 +208,7 @@ impl Search {
         }
     }
 
-    /// Nobody knows what such settings name.
+    /// What such settings name is unknown.
     fn refuse(&mut self, settings: Unreadable) {
         if let Some(directory) = settings.whole() {
             let whole = (DeniedKind::Directory, Guarded::ReadOnly, UNREAD);
@@ -246,7 +251,7 @@ impl Search {
         }
     }
 
-    /// Nobody knows what is in it: before a run it is protected as a whole.
+    /// Its contents are unknown: before a run it is protected as a whole.
     fn leave_out(&mut self, here: &Here, why: &str) {
         self.unread.push((here.path.clone(), why.to_owned()));
         if !here.is_top {
@@ -275,16 +280,19 @@ impl Search {
             self.repositories.entry(here.path.clone()).or_insert(top.map(Path::to_owned));
         }
         let is_top = here.is_top || has(".git");
-        let own = here.path.file_name().map(|name| name.as_encoded_bytes());
+        let own = protected::end_of(&here.path);
         for (name, kind) in names {
             let path = here.path.join(&name);
             let of_git = reason(Spot::GitDirectory, name.as_bytes()).filter(|_| is_git);
             let of_top = || reason(Spot::Top, name.as_bytes()).filter(|_| is_top);
             let counts = is_top || !here.is_of_others;
-            let of_any = || reason_in(Spot::Anywhere, own, name.as_bytes()).filter(|_| counts);
+            let of_any = || reason_in(Spot::Anywhere, &own, name.as_bytes()).filter(|_| counts);
             if let Some(why) = of_git.or_else(of_top).or_else(of_any) {
                 self.add(path, kind, Guarded::ReadOnly, why, allowed);
                 continue;
+            }
+            if kind.is_symlink() && counts && !beyond(&own, name.as_bytes()).is_empty() {
+                self.add(path.clone(), kind, Guarded::ReadOnly, TO_SETTINGS, allowed);
             }
             if is_named_git(&path) {
                 match kind.is_dir() {
@@ -332,13 +340,20 @@ impl Search {
         user: &UserSettings,
     ) -> Leads {
         let repositories = &self.repositories;
-        let (git_links, links) = (Vec::new(), Vec::new());
-        let mut found = Found { repositories, git_links, links, roots, allowed, believe };
+        let (git_links, links, directories) = (Vec::new(), Vec::new(), Vec::new());
+        let mut found =
+            Found { repositories, git_links, links, directories, roots, allowed, believe };
         for (path, (kind, guarded, why)) in &self.found {
             match kind {
                 _ if *guarded == Guarded::InPlace => {}
                 _ if *why == GIT_LINK && is_named_git(path) => found.git_links.push(path.clone()),
+                DeniedKind::Link if *why == TO_SETTINGS => {
+                    found.links.extend(settings_beyond(path))
+                }
                 DeniedKind::Link if *why != ON_THE_WAY => found.links.push((path.clone(), *why)),
+                DeniedKind::Directory if *why != UNREAD => {
+                    found.directories.push((path.clone(), *why));
+                }
                 _ => {}
             }
         }

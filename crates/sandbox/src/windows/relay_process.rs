@@ -1,20 +1,20 @@
-//! A relay as the launcher has it: our own program in the command's container, and the end of its pipes outside.
+//! The launcher's side of a relay: the relay's process in the command's container, and its pipes.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::net::junction::{Door, Ended, Farewell, Junction, Over};
-use crate::net::mux::{Frame, Frames};
+use crate::windows::confinement::Confinement;
 use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::process::Children;
-use crate::windows::walls::Walls;
+use mcp_net::junction::{Door, Ended, Farewell, Junction, Over};
+use mcp_net::mux::{Frame, Frames};
 
-/// A relay that says nothing for so long has hung.
+/// A relay that sends nothing for this long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the relay may take to say what is left after the command's end.
+/// How long the relay may take to send the rest after the command's end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// What the relay needs at most: its windows, twice, and itself.
 const MEMORY: u64 = 128 << 20;
@@ -22,16 +22,20 @@ const MEMORY: u64 = 128 << 20;
 /// A relay at work. It dies when this is dropped.
 pub struct Relay {
     job: Option<Job>,
-    /// What it has said that it serves.
+    /// The port that the relay said it serves.
     pub port: u16,
     farewell: Farewell,
     far_end: Receiver<io::Result<Ended>>,
 }
 
 impl Relay {
-    /// Starts it behind the walls, and joins its pipes to this door.
-    pub fn start(walls: &Walls, arguments: &[OsString], door: Door) -> io::Result<Relay> {
-        let Process { job, port, from, to } = Process::start(walls, arguments)?;
+    /// Starts it in the container, and connects its pipes to this door.
+    pub fn start(
+        confinement: &Confinement,
+        arguments: &[OsString],
+        door: Door,
+    ) -> io::Result<Relay> {
+        let Process { job, port, from, to } = Process::start(confinement, arguments)?;
         let junction = Junction::new(door, from, to)?;
         let farewell = junction.farewell();
         let (done, far_end) = channel();
@@ -41,7 +45,7 @@ impl Relay {
         Ok(Relay { job: Some(job), port, farewell, far_end })
     }
 
-    /// Ends it once it has said what is left. Why it is over, the first time.
+    /// Ends it after it has sent the rest. The first call returns why it is over.
     pub fn stop(&mut self) -> Option<Over> {
         let job = self.job.take()?;
         self.farewell.say();
@@ -62,7 +66,7 @@ impl Drop for Relay {
     }
 }
 
-/// One that has said what it serves.
+/// A relay that has said which port it serves.
 struct Process {
     job: Job,
     port: u16,
@@ -71,12 +75,12 @@ struct Process {
 }
 
 impl Process {
-    fn start(walls: &Walls, arguments: &[OsString]) -> io::Result<Process> {
-        // Its own: what it takes is not the command's, which may have one process only.
-        let job = walls.job_beside(MEMORY)?;
+    fn start(confinement: &Confinement, arguments: &[OsString]) -> io::Result<Process> {
+        // A job of its own: the relay must not count as one of the command's processes.
+        let job = confinement.job_beside(MEMORY)?;
         let own = OwnProgram::with(arguments)?;
         let Pipes { inside, to, from } = Pipes::make()?;
-        let mut start = own.start(walls, &inside);
+        let mut start = own.start(confinement, &inside);
         start.job = &job;
         start.children = Children::Refused;
         let process = start.suspended()?.resume()?;
@@ -84,13 +88,13 @@ impl Process {
         let greeting = greeting(from)?;
         let (port, from) = greeting.recv_timeout(PATIENCE).map_err(|_| {
             process.kill(1);
-            io::Error::other("the relay ended or hung inside, and did not say what it serves")
+            io::Error::other("the relay ended or hangs, and did not say which port it serves")
         })?;
         Ok(Process { job, port, from, to })
     }
 }
 
-/// Nothing comes of this where the relay ends, or says something else.
+/// Receives nothing when the relay ends, or sends something else first.
 fn greeting(mut from: PipeReader) -> io::Result<Receiver<(u16, PipeReader)>> {
     let (tell, told) = channel();
     let hear = move || {

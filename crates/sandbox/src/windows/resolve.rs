@@ -9,14 +9,14 @@ use mcp_policy::{Origin, Sourced, WindowsPath};
 use crate::error::Error;
 use crate::identity::{self, Level};
 use crate::request::{HOME, Home, Place, PlaceKind, Request};
+use crate::run_spec::RunSpec;
 use crate::variables;
 use crate::windows::denials::Denials;
 use crate::windows::locate::{self, Located};
 use crate::windows::{protect, secrets, stdio};
-use crate::wish::Wish;
 
-pub fn resolve(wish: Wish) -> Result<Request, Error> {
-    let Wish { policy, command, cwd, home, programs, identity } = wish;
+pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
+    let RunSpec { policy, command, cwd, home, programs, identity } = spec;
     let current = std::env::current_dir()
         .map_err(|source| Error::Io { doing: "find the current directory".to_owned(), source })?;
     let mut read = grants(&policy.filesystem.read, "read")?;
@@ -44,6 +44,10 @@ pub fn resolve(wish: Wish) -> Result<Request, Error> {
     let path = inner_path(&located, &visible);
     if !env.iter().any(|(name, _)| name.eq_ignore_ascii_case("PATH")) {
         env.push(("PATH".into(), path));
+    }
+    let mut command = command;
+    if let Some(script) = &located.script {
+        command.insert(1.min(command.len()), script.clone().into_os_string());
     }
     let texts = identity::texts(identity, git_home().as_deref(), Level::Home, &|_| true);
     Ok(Request {

@@ -9,11 +9,12 @@ use std::os::windows::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::core::run_record::{NetworkTotals, Record, RunId, Stats};
 use crate::error::Error;
-use crate::net::broker::Meter;
-use crate::runs::{NetworkTotals, Record, Run, RunId, Stats};
 use crate::windows::sys::job::Job;
-use crate::windows::trail;
+use crate::windows::undo_log;
+use crate::windows::win32::{DELETE, ERROR_SHARING_VIOLATION};
+use mcp_net::broker::Meter;
 
 /// A larger file is none of ours.
 const LARGEST: u64 = 1 << 20;
@@ -25,10 +26,12 @@ const KILLED: u32 = 137;
 /// What is written down later is not longer than this.
 const PADDING: usize = 16;
 
-const SHARE_READ: u32 = 1;
+const FILE_SHARE_READ: u32 = 1;
+/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
 const SHARE_ALL: u32 = 7;
-const DELETE_ON_CLOSE: u32 = 0x0400_0000;
-const READ_WRITE_DELETE: u32 = 0x8000_0000 | 0x4000_0000 | 0x0001_0000;
+const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
+const GENERIC_READ: u32 = 0x8000_0000;
+const GENERIC_WRITE: u32 = 0x4000_0000;
 
 /// A new job, and the name by which others of this user find it.
 pub fn new_job() -> io::Result<(RunId, Job)> {
@@ -51,7 +54,7 @@ fn job_name(id: &RunId) -> String {
 pub struct Listed {
     file: File,
     record: Record,
-    /// The record is always so long; behind it are the counters of the network.
+    /// The record always has this length; the counters of the network follow it.
     length: usize,
 }
 
@@ -59,7 +62,7 @@ impl Listed {
     /// Lists a run whose command is about to start. A machine without a place for records has a run that is not
     /// listed, and nothing else.
     pub fn begin(id: &RunId, command: Vec<String>) -> Option<Listed> {
-        let directory = trail::directory();
+        let directory = undo_log::directory();
         fs::create_dir_all(&directory).ok()?;
         let record = Record {
             id: id.clone(),
@@ -71,11 +74,11 @@ impl Listed {
             cgroup: None,
         };
         let file = OpenOptions::new()
-            .access_mode(READ_WRITE_DELETE)
+            .access_mode(GENERIC_READ | GENERIC_WRITE | DELETE)
             .create_new(true)
             .write(true)
-            .share_mode(SHARE_READ)
-            .custom_flags(DELETE_ON_CLOSE)
+            .share_mode(FILE_SHARE_READ)
+            .custom_flags(FILE_FLAG_DELETE_ON_CLOSE)
             .open(directory.join(format!("{id}.json")))
             .ok()?;
         let length = serde_json::to_vec(&record).ok()?.len() + PADDING;
@@ -95,7 +98,7 @@ impl Listed {
     /// The command is this process.
     pub fn started(&mut self, process: u32) {
         self.record.init = process;
-        // Half a record is not read by anybody.
+        // A reader refuses half a record.
         let _ = self.write();
     }
 
@@ -112,13 +115,13 @@ impl Listed {
     }
 }
 
-pub fn list() -> Result<Vec<Run>, Error> {
-    let Ok(entries) = fs::read_dir(trail::directory()) else { return Ok(Vec::new()) };
+pub fn list() -> Result<Vec<(Record, RunHandle)>, Error> {
+    let Ok(entries) = fs::read_dir(undo_log::directory()) else { return Ok(Vec::new()) };
     Ok(entries.flatten().filter_map(|entry| open(entry.path())).collect())
 }
 
 /// A record whose launcher lives. One that is stale is removed.
-fn open(path: PathBuf) -> Option<Run> {
+fn open(path: PathBuf) -> Option<(Record, RunHandle)> {
     let name = path.file_name()?.to_str()?;
     let id = RunId::parse(name.strip_suffix(".json")?)?;
     if !is_held(&path) {
@@ -127,7 +130,7 @@ fn open(path: PathBuf) -> Option<Run> {
     }
     let text = text(&path)?;
     let record: Record = serde_json::from_slice(text.split(|b| *b == b'\n').next()?).ok()?;
-    (record.id == id).then(|| Run::new(record, RunHandle { path }))
+    (record.id == id).then_some((record, RunHandle { path }))
 }
 
 fn text(path: &PathBuf) -> Option<Vec<u8>> {
@@ -137,11 +140,10 @@ fn text(path: &PathBuf) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Whether a launcher has it open, which lets nobody else write.
+/// Whether a launcher has it open: then no other process can open it for writing.
 fn is_held(path: &PathBuf) -> bool {
-    const SHARING_VIOLATION: i32 = 32;
     let opened = OpenOptions::new().write(true).share_mode(SHARE_ALL).open(path);
-    opened.is_err_and(|e| e.raw_os_error() == Some(SHARING_VIOLATION))
+    opened.is_err_and(|e| e.raw_os_error() == Some(ERROR_SHARING_VIOLATION))
 }
 
 /// The line behind the record, where the run has a meter.

@@ -1,5 +1,5 @@
-//! What stands on the three standard handles. A console is never handed over: whoever has it can type into it,
-//! for the shell that reads it next.
+//! The kinds of the three standard handles. The launcher never hands its console over: a program that has it can put
+//! keystrokes into its input, for the shell that reads it next.
 
 use crate::error::Error;
 use crate::request::Stdio;

@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::plan::Describe;
 use crate::request::{Stdio, lossy};
 use crate::windows::access::Grant;
+use crate::windows::exclusion::{Exclusion, ExclusionKind};
 use crate::windows::job::{CpuRate, JobLimits};
-use crate::windows::keep::{Keep, Kept};
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,21 +39,21 @@ pub enum Act {
     BreakAway,
     /// Start a process.
     Spawn,
-    /// Open what is denied, for anything.
+    /// Open a denied path, for anything.
     Reach { path: WindowsPath },
-    /// Open what is protected, for anything that changes it.
+    /// Open a protected path, for anything that changes it.
     Change { path: WindowsPath },
-    /// Open what is held in its place, to remove or to rename it.
+    /// Open a directory above a protected path, to remove or to rename it.
     Move { path: WindowsPath },
 }
 
-/// A privilege and group diet.
+/// The integrity level of the restricted token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrity {
-    /// As a container's is.
+    /// The level of every AppContainer.
     Low,
-    /// Without a container the command could not write where it was granted to.
+    /// Without a container, a process at low integrity could not write to granted paths.
     Unchanged,
 }
 
@@ -61,7 +61,7 @@ pub enum Integrity {
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Step {
     /// Directories that are removed after the run.
-    Scratch {
+    RunDirectory {
         at: WindowsPath,
     },
     /// A file of the command's own.
@@ -69,7 +69,7 @@ pub enum Step {
         at: WindowsPath,
         text: String,
     },
-    /// Made and filled before anything runs in it; read back.
+    /// Change and filled before anything runs in it; read back.
     Job {
         limits: JobLimits,
     },
@@ -90,10 +90,10 @@ pub enum Step {
         profile: String,
         network: ContainerNetwork,
     },
-    /// Not by an entry, but by there being none when the grants are made.
-    Keep {
+    /// Grants leave this path out: the container's SID gets no entry, or a smaller one, in its DACL.
+    Exclusion {
         #[serde(flatten)]
-        keep: Keep,
+        exclusion: Exclusion,
     },
     Grant {
         #[serde(flatten)]
@@ -104,17 +104,17 @@ pub enum Step {
     Relay,
     /// The same the other way round: the launcher takes connections on this port, and a relay inside brings them
     /// to the command's.
-    Entrance {
+    ListenRelay {
         port: u16,
     },
-    /// No process can be made by the command's, whatever it loads.
+    /// The child process policy: the command cannot start processes.
     NoChildren,
-    /// Settings of the process that every program stands.
+    /// Process mitigation policies that no known program breaks on.
     Mitigations,
     Handles {
         stdio: [Stdio; 3],
     },
-    /// Tried before the command starts; if it works, nothing is started.
+    /// Tried before the command starts; if the act succeeds, the command does not start.
     Refused {
         #[serde(flatten)]
         act: Act,
@@ -123,9 +123,9 @@ pub enum Step {
     Allowed {
         directory: WindowsPath,
     },
-    /// The relay answers who connects to it from inside, with words that the launcher said.
+    /// A connection from inside to the relay gets an answer of the launcher.
     Reached,
-    /// What the launcher says arrives inside on this port.
+    /// What the launcher sends arrives at a server inside, on this port.
     Served {
         port: u16,
     },
@@ -135,7 +135,7 @@ pub enum Step {
         #[serde(serialize_with = "shown")]
         set: Vec<(OsString, OsString)>,
     },
-    /// Suspended, looked at, and let go.
+    /// Started suspended, assigned to the job, resumed.
     Execute {
         #[serde(serialize_with = "lossy")]
         program: std::path::PathBuf,
@@ -172,7 +172,7 @@ impl Step {
     /// The step as a failure names it: a verb, without its operand.
     pub fn verb(&self) -> &'static str {
         match self {
-            Step::Scratch { .. } => "make private directories",
+            Step::RunDirectory { .. } => "make private directories",
             Step::Text { .. } => "write",
             Step::Job { .. } => "make a job object",
             Step::CpuRate { .. } => "cap the processor share",
@@ -180,13 +180,13 @@ impl Step {
             Step::Timeout { .. } => "arm the timeout",
             Step::Token { .. } => "restrict the token",
             Step::Container { .. } => "make a container",
-            Step::Keep { keep } => match keep.kept {
-                Kept::Closed => "leave closed",
-                Kept::ReadOnly => "leave read-only",
-                Kept::InPlace => "hold in its place",
+            Step::Exclusion { exclusion } => match exclusion.kind {
+                ExclusionKind::NoAccess => "give no access to",
+                ExclusionKind::ReadOnly => "give only read access to",
+                ExclusionKind::NoRename => "refuse removing and renaming of",
             },
             Step::Grant { .. } => "let the container",
-            Step::Relay | Step::Entrance { .. } => "start a relay inside",
+            Step::Relay | Step::ListenRelay { .. } => "start a relay inside",
             Step::NoChildren => "refuse new processes",
             Step::Mitigations => "set mitigations",
             Step::Handles { .. } => "hand over no handle",
@@ -201,7 +201,7 @@ impl Step {
 
     pub fn operand(&self) -> String {
         match self {
-            Step::Scratch { at } | Step::Text { at, .. } => at.to_string(),
+            Step::RunDirectory { at } | Step::Text { at, .. } => at.to_string(),
             Step::Job { limits } => job(*limits),
             Step::CpuRate { rate: CpuRate(rate) } => {
                 format!("{}.{:02} % of all processors", rate / 100, rate % 100)
@@ -219,7 +219,7 @@ impl Step {
             Step::Container { profile, network: ContainerNetwork::Host } => {
                 format!("{profile} with the network's capabilities")
             }
-            Step::Keep { keep } => keep.path.to_string(),
+            Step::Exclusion { exclusion } => exclusion.path.to_string(),
             Step::Grant { grant } => format!("{} {}", grant.access, grant.path),
             Step::Handles { .. } => "but the standard three".to_owned(),
             Step::Refused { act } => act.to_string(),
@@ -232,7 +232,7 @@ impl Step {
             Step::Relay => {
                 "for the launcher's proxy, which HTTP_PROXY and its like name".to_owned()
             }
-            Step::Entrance { port } => {
+            Step::ListenRelay { port } => {
                 format!(
                     "for connections from [::1]:{port} of this machine to 127.0.0.1:{port} inside"
                 )

@@ -38,7 +38,7 @@ fn own(handle: HANDLE) -> io::Result<OwnedHandle> {
     if handle.is_null() || handle == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the caller got it from a call that makes a new handle, and nobody else has it.
+    // SAFETY: the caller got it from a call that makes a new handle, and has no other owner.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
@@ -47,7 +47,7 @@ fn wide(text: impl AsRef<OsStr>) -> Vec<u16> {
     text.as_ref().encode_wide().chain([0]).collect()
 }
 
-/// Version and build; what programs without a manifest are told is made up.
+/// Version and build. GetVersionEx gives programs without a manifest an old version, RtlGetVersion does not.
 pub fn version() -> (u32, u32, u32) {
     let mut info = OSVERSIONINFOW {
         dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32,

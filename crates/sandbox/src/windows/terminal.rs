@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::request::Stdio;
-use crate::windows::apply::CONSOLE_MARK;
-use crate::windows::inside;
+use crate::windows::confinement::Confinement;
+use crate::windows::helper_main::CONSOLE_MARK;
 use crate::windows::own_program::{OwnProgram, nothing};
-use crate::windows::relay::{DRAIN, Output};
+use crate::windows::self_test;
+use crate::windows::stdio_copy::{DRAIN, Output};
 use crate::windows::sys::pty::{self, Modes, PseudoConsole};
-use crate::windows::walls::Walls;
 
 /// A look at how large the user's console is costs little.
 const LOOK: Duration = Duration::from_millis(200);
@@ -32,9 +32,11 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Where all three handles are consoles, and the system has pseudo consoles that work behind these walls.
-    pub fn open(stdio: &[Stdio; 3], walls: &Walls) -> Option<Terminal> {
-        if stdio.iter().any(|kind| *kind != Stdio::Terminal) || works(walls).ok() != Some(true) {
+    /// Where all three handles are consoles, and the system has pseudo consoles that work in this confinement.
+    pub fn open(stdio: &[Stdio; 3], confinement: &Confinement) -> Option<Terminal> {
+        if stdio.iter().any(|kind| *kind != Stdio::Terminal)
+            || works(confinement).ok() != Some(true)
+        {
             return None;
         }
         Terminal::join().ok()
@@ -66,14 +68,14 @@ impl Terminal {
     /// Begins to pass on what is typed, once the command is there to read it.
     pub fn listen(&mut self) {
         if let Some(keys) = self.keys.take() {
-            // Nobody can wake it while it waits for a key, so nobody waits for it.
+            // A thread that waits for a key cannot be woken, so this one is not joined.
             std::thread::spawn(move || pass_on(keys));
         }
     }
 }
 
 impl Drop for Terminal {
-    /// In this order: nobody resizes any more, the console is closed while its picture is still read, the last of
+    /// In this order: resizing stops, the console is closed while its picture is still read, the last of
     /// the picture is shown, and the user has the modes that were there before.
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
@@ -115,20 +117,20 @@ fn pass_on(mut keys: PipeWriter) {
     }
 }
 
-/// Whether a program in a pseudo console has that one, and not ours: tried with our own program, behind the walls of
+/// Whether a program in a pseudo console has that one, and not ours: tried with our own program, in the confinement of
 /// the run.
-fn works(walls: &Walls) -> io::Result<bool> {
+fn works(confinement: &Confinement) -> io::Result<bool> {
     let (console, keys, picture) = PseudoConsole::make((80, 25))?;
     let reader = std::thread::spawn(move || io::copy(&mut { picture }, &mut io::sink()));
     let launcher = std::process::id().to_string();
     let own = OwnProgram::with(&[CONSOLE_MARK.into(), launcher.into()])?;
     let stdio = [nothing()?, nothing()?, nothing()?];
-    let process = own.start(walls, &stdio).suspended_in(&console)?.resume()?;
+    let process = own.start(confinement, &stdio).suspended_in(&console)?.resume()?;
     let ended = process.ended(PATIENCE)?;
     if ended.is_none() {
         process.kill(1);
     }
-    inside::forget(walls);
+    self_test::forget(confinement);
     drop(console);
     drop(keys);
     let _ = reader.join();

@@ -245,7 +245,7 @@ fn gaps_are_refused() -> Outcome {
     let strict = Sandbox::new("true").cpu(half).strict().status();
     same(strict.is_ok(), is_whole)?;
     if let Err(error) = strict {
-        holds(matches!(error, Error::Unsupported(_)), || format!("{error:?}"))?;
+        holds(matches!(error, Error::NotEnforced { .. }), || format!("{error:?}"))?;
         same(error.exit_code(), 125)?;
     }
     let outcome = Sandbox::new("true").fallback(Fallback::Warn).status()?;

@@ -93,6 +93,13 @@ fn terminate_reaches_the_command() -> Outcome {
     same(&running.wait()?.ending, &Ending::Exited(9))
 }
 
+/// Whether no signal waits for the launcher; where the kernel does not tell, it has to be quick.
+fn is_taken(launcher: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{launcher}/status")).unwrap_or_default();
+    let waiting = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    waiting.is_none_or(|mask| mask.trim().chars().all(|digit| digit == '0'))
+}
+
 fn terminate_kills_what_does_not_end() -> Outcome {
     let scratch = Scratch::new()?;
     let beat = scratch.path().join("beat");
@@ -106,6 +113,7 @@ fn terminate_kills_what_does_not_end() -> Outcome {
             std::thread::sleep(Duration::from_millis(200));
             holds(within(LONG, || beats(scratch.path()) > before), || "no heart".to_owned())?;
             running.terminate()?;
+            holds(within(LONG, || is_taken(running.id())), || "not taken".to_owned())?;
         }
         let ending = running.wait_timeout(LONG)?.map(|outcome| outcome.ending);
         same(&ending, &Some(Ending::Signaled(15)))?;

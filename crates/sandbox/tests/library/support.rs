@@ -71,7 +71,7 @@ pub fn missing() -> Option<String> {
         return Some("these checks know Linux's paths only".to_owned());
     }
     match Sandbox::new("/bin/true").status() {
-        Err(error @ mcp_sandbox::Error::Unsupported(_)) => Some(error.to_string()),
+        Err(error @ mcp_sandbox::Error::NotEnforced { .. }) => Some(error.to_string()),
         // Only a refused namespace is a reason to skip; everything else is for the checks to find.
         Err(mcp_sandbox::Error::Setup(failure)) if failure.step.contains("namespace") => {
             Some(failure.to_string())

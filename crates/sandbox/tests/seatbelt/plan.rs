@@ -2,7 +2,7 @@
 
 use mcp_policy::{Bytes, Duration};
 use mcp_sandbox::macos::{self, Act, MacFacts, Stage, Step};
-use mcp_sandbox::{Caller, Control, Fact, Home, Intent, Plan, Request, Stdio, Wish};
+use mcp_sandbox::{Caller, Control, Fact, Home, Intent, Plan, Request, RunSpec, Stdio};
 
 use crate::support::{PROJECT, plan, policy, profile, request};
 
@@ -11,6 +11,8 @@ fn names(plan: &Plan<Step>) -> Vec<String> {
 }
 
 const RUN: &str = "/private/var/folders/xx/user/T/mcp-run";
+/// Without `/private`, so that unix sockets fit.
+const TMPDIR: &str = "/var/folders/xx/user/T/mcp-run/tmp";
 
 #[test]
 fn the_plan_of_an_ordinary_run() {
@@ -38,8 +40,8 @@ fn the_plan_of_an_ordinary_run() {
             "set limit RLIMIT_CORE 0".to_owned(),
             "close file descriptors but 0-2".to_owned(),
             format!(
-                "set variables HOME={RUN}/home PWD={RUN}/home TMPDIR={RUN}/tmp \
-                 PATH=/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin:/usr/local/bin"
+                "set variables HOME={RUN}/home PWD={RUN}/home TMPDIR={TMPDIR} \
+                 PATH=/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin:/usr/local/bin xcrun_nocache=1"
             ),
             format!("execute /opt/homebrew/Cellar/node/22/bin/node in {RUN}/home"),
         ]
@@ -184,7 +186,7 @@ fn a_terminal_is_a_parameter_that_the_launcher_fills_in() {
 
 #[test]
 fn a_plan_can_be_made_without_a_mac() {
-    let wish = Wish {
+    let spec = RunSpec {
         policy: policy(|f| f.read("/tmp/x").deny("**/.env")),
         command: vec!["server".into()],
         cwd: None,
@@ -192,7 +194,7 @@ fn a_plan_can_be_made_without_a_mac() {
         programs: Vec::new(),
         identity: mcp_sandbox::Identity::Nobody,
     };
-    let plan = macos::explain(wish).unwrap();
+    let plan = macos::explain(spec).unwrap();
     let mac = crate::support::Mac::under(profile(&plan));
     assert!(mac.reads("/private/tmp/x/y") && !mac.reads("/private/tmp/x/.env"));
     let json = serde_json::to_string(&plan).unwrap();

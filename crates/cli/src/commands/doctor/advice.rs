@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use mcp_sandbox::{CgroupMeans, Fact, HostFacts};
+use mcp_sandbox::{CgroupMeans, Fact, LinuxFacts};
 
-pub fn recommendations(host: &HostFacts, starts: bool, leaves_open: bool) -> Vec<String> {
+pub fn recommendations(host: &LinuxFacts, starts: bool, leaves_open: bool) -> Vec<String> {
     let mut advice = Vec::new();
     if let Fact::Fails { .. } = &host.namespaces {
         advice.extend(namespace_settings());
@@ -37,7 +37,7 @@ pub fn recommendations(host: &HostFacts, starts: bool, leaves_open: bool) -> Vec
 }
 
 /// What would give limits on the whole tree, where they are missing.
-fn cgroup(host: &HostFacts) -> Option<String> {
+fn cgroup(host: &LinuxFacts) -> Option<String> {
     let facts = &host.cgroup;
     let text = match (&facts.held, &facts.mount) {
         (Some(held), _) => {

@@ -9,7 +9,7 @@ mod shadow;
 mod trial;
 mod windows;
 
-use mcp_sandbox::{Control, Fact, HostFacts, platform};
+use mcp_sandbox::{Control, Fact, LinuxFacts, platform};
 use serde::Serialize;
 
 use crate::args;
@@ -72,7 +72,7 @@ trait Findings {
     }
 }
 
-impl Findings for HostFacts {
+impl Findings for LinuxFacts {
     fn mechanisms(&self) -> Vec<Line> {
         mechanisms(self)
     }
@@ -118,7 +118,7 @@ pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     Ok(if starts { 0 } else { 1 })
 }
 
-fn mechanisms(host: &HostFacts) -> Vec<Line> {
+fn mechanisms(host: &LinuxFacts) -> Vec<Line> {
     let needed = |topic: &str, fact: &Fact, works: &str| match fact {
         Fact::Works => Line::new(topic, Mark::Holds, works),
         Fact::Fails { why } => Line::new(topic, Mark::Fails, format!("refused: {why}")),
@@ -201,17 +201,17 @@ fn mechanisms(host: &HostFacts) -> Vec<Line> {
 }
 
 /// Whether a run here has neither namespaces nor a root of its own.
-fn is_plain(host: &HostFacts) -> bool {
+fn is_plain(host: &LinuxFacts) -> bool {
     !host.namespaces.usable() || !host.private_root.usable()
 }
 
 /// What stands in for namespaces.
-fn has_walls(host: &HostFacts) -> bool {
+fn has_walls(host: &LinuxFacts) -> bool {
     host.landlock_abi > 0 && host.seccomp.usable()
 }
 
 /// Made in a child and removed again; the limits in it are tried below.
-fn cgroup(host: &HostFacts) -> Line {
+fn cgroup(host: &LinuxFacts) -> Line {
     let facts = &host.cgroup;
     let topic = "cgroups v2";
     match (&facts.held, &facts.mount) {

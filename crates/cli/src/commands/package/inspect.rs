@@ -1,14 +1,15 @@
 //! `mcp inspect`: what a package is, what it runs, what it asks for.
 
-use mcp_package::manifest::{Given, Scene};
-use mcp_package::{Reference, asks};
+use mcp_package::manifest::{Given, Manifest, Scene};
+use mcp_package::{Ask, Reference, asks};
 use serde_json::json;
 
-use super::{fetch, open_store, stored};
+use super::stored;
 use crate::args::package::Inspect;
 use crate::commands::policy::to_json;
-use crate::commands::run::package::{self, Located};
 use crate::failure::Failure;
+use crate::packages::files::{self, PackageFiles};
+use crate::packages::{fetch, open_store};
 use crate::render::{self, Paint};
 
 pub fn run(args: &Inspect) -> Result<u8, Failure> {
@@ -20,7 +21,7 @@ pub fn run(args: &Inspect) -> Result<u8, Failure> {
         return Ok(0);
     }
     let located = match &reference {
-        Reference::Path(path) => package::on_disk(path)?,
+        Reference::Path(path) => files::on_disk(path)?,
         _ => {
             let store = open_store()?;
             // Of another source than the one that was asked for there is nothing to be shown.
@@ -28,14 +29,15 @@ pub fn run(args: &Inspect) -> Result<u8, Failure> {
                 store.find(&reference, Some(&source))?;
             }
             let found = stored::find(&store, &args.reference)?;
-            package::from_store(&reference.name(), &found, store.ready(&found.digest)?)?
+            files::from_store(&reference.name(), &found, store.ready(&found.digest)?)?
         }
     };
     show(&located, args)
 }
 
-fn show(located: &Located, args: &Inspect) -> Result<u8, Failure> {
-    let (manifest, places) = package::read(located)?;
+/// What a package says of itself, and what it asks for.
+pub fn wishes(located: &PackageFiles) -> Result<(Manifest, Vec<Ask>), Failure> {
+    let (manifest, places) = files::read(located)?;
     let cwd = std::env::current_dir().unwrap_or_else(|_| located.root.clone());
     let given = Given::default();
     // A setting that is required and not given is no reason not to be shown the rest.
@@ -44,6 +46,11 @@ fn show(located: &Located, args: &Inspect) -> Result<u8, Failure> {
         Ok(launch) => asks(&launch.asks),
         Err(_) => asks(manifest.asks.as_slice()),
     };
+    Ok((manifest, wishes))
+}
+
+fn show(located: &PackageFiles, args: &Inspect) -> Result<u8, Failure> {
+    let (manifest, wishes) = wishes(located)?;
     let settings: Vec<_> = manifest
         .settings
         .iter()

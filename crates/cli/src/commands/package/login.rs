@@ -4,9 +4,9 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 
 use mcp_package::registry::{Kept, Oci};
 
-use super::fetch;
 use crate::args::package::{Login, Logout};
 use crate::failure::Failure;
+use crate::packages::fetch;
 use crate::{paths, render};
 
 pub fn login(args: &Login) -> Result<u8, Failure> {

@@ -1,13 +1,13 @@
 //! The verbs for packages.
 
-pub mod fetch;
+mod grants;
 mod inspect;
-pub mod install;
 mod log;
 mod login;
 mod push;
 mod search;
 mod stored;
+mod update;
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,8 @@ use serde_json::json;
 use crate::args::package::{Pack, Package, Pull};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::{paths, progress, render};
+use crate::packages::{fetch, open_store};
+use crate::{paths, render};
 
 pub fn run(verb: Package) -> Result<u8, Failure> {
     match verb {
@@ -30,6 +31,8 @@ pub fn run(verb: Package) -> Result<u8, Failure> {
         Package::Inspect(args) => inspect::run(&args),
         Package::Remove(args) => stored::remove(&args),
         Package::Gc(args) => stored::gc(&args),
+        Package::Update(args) => update::run(&args),
+        Package::Grants(args) => grants::run(&args),
         Package::Verify(args) => stored::verify(&args),
         Package::Search(args) => search::run(&args),
         Package::Login(args) => login::login(&args),
@@ -40,13 +43,6 @@ pub fn run(verb: Package) -> Result<u8, Failure> {
         }
         Package::Log(args) => log::run(&args),
     }
-}
-
-pub fn open_store() -> Result<Store, Failure> {
-    let root = paths::store().ok_or_else(|| {
-        Failure::Usage("there is no place for packages: set HOME or XDG_DATA_HOME".to_owned())
-    })?;
-    Ok(Store::at(root).telling(progress::unpacking))
 }
 
 fn pack(args: &Pack) -> Result<u8, Failure> {

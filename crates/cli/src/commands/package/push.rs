@@ -8,10 +8,11 @@ use mcp_package::store::{BUNDLE, Descriptor, EMPTY, ImageManifest, MANIFEST, MIN
 use mcp_package::{Digest, Named, Reference, Repository, Which};
 use serde_json::json;
 
-use super::{fetch, open_store, stored};
+use super::stored;
 use crate::args::package::Push;
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::packages::{fetch, open_store};
 use crate::render;
 
 /// What is sent: the manifest, and the blobs it names.

@@ -10,8 +10,8 @@ use mcp_package::store::Holder;
 use mcp_policy::{Defaults, Layer, Policy};
 
 use crate::args::Run;
-use crate::commands::package::open_store;
 use crate::failure::Failure;
+use crate::packages::open_store;
 use crate::render;
 
 pub struct Question<'a> {

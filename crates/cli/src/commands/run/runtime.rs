@@ -10,8 +10,8 @@ use std::time::Duration;
 use mcp_package::manifest::suits;
 use mcp_sandbox::Sandbox;
 
-use crate::commands::package::open_store;
 use crate::failure::Failure;
+use crate::packages::open_store;
 use crate::render;
 
 /// What a package needs, by the names MCPB has for interpreters.

@@ -1,13 +1,18 @@
 //! Resource limits, by what the program sees and by what happens when it goes on.
 
-use crate::require;
-use crate::support::{Outcome, Run, Scratch, allowed};
+use crate::shared::limits::{killed_for_memory, limited};
+use crate::support::{Outcome, Run, allowed};
+use crate::{require, shared_attacks};
+
+shared_attacks! { "seatbelt", limits:
+    limits_cannot_be_raised;
+    open_files;
+    file_size;
+    processor_time;
+    memory_of_many_processes;
+}
 
 const MIB: u64 = 1 << 20;
-
-fn limited(flag: &str, value: &str) -> Run {
-    Run::new().flag(flag).arg(value)
-}
 
 fn soft(run: Run, name: &str) -> u64 {
     let outcome: Outcome = allowed(run.probe(&["rlimits"]));
@@ -29,46 +34,6 @@ fn limits_are_seen_inside() {
 }
 
 #[test]
-fn limits_cannot_be_raised() {
-    require!("seatbelt");
-    let run = || limited("--max-fds", "50");
-    run().shell("ulimit -n 40 && test $(ulimit -n) = 40").run().code_is(0);
-    let raised = run().shell("ulimit -n 60").run();
-    assert_ne!(raised.code, 0, "{raised}");
-}
-
-#[test]
-fn open_files() {
-    require!("seatbelt");
-    let act = |run: Run| run.probe(&["open-files", "100"]);
-    allowed(act(Run::new()));
-    let finished = act(limited("--max-fds", "50")).run();
-    assert_eq!(finished.last("open-files").errno(), "EMFILE", "{finished}");
-}
-
-#[test]
-fn file_size() {
-    require!("seatbelt");
-    let scratch = Scratch::new();
-    let file = scratch.dir("grant").join("file");
-    let act = |run: Run| {
-        let run = run.write(file.parent().unwrap());
-        run.probe(&["write-big".as_ref(), file.as_os_str(), "2097152".as_ref()])
-    };
-    allowed(act(Run::new()));
-    let finished = act(limited("--max-file-size", "1M")).run();
-    assert_eq!(finished.last("write-big").errno(), "EFBIG", "{finished}");
-}
-
-#[test]
-fn processor_time() {
-    require!("seatbelt");
-    allowed(limited("--max-cpu-time", "5s").probe(&["spin", "0.1"]));
-    let finished = limited("--max-cpu-time", "1s").probe(&["spin", "30"]).run();
-    assert!([128 + libc::SIGXCPU, 137].contains(&finished.code), "{finished}");
-}
-
-#[test]
 fn fork_bomb_ends() {
     require!("seatbelt");
     let bomb = "b() { b | b & }; b; while :; do b; done";
@@ -79,28 +44,9 @@ fn fork_bomb_ends() {
     allowed(Run::new().probe(&["fork", "5"]));
 }
 
-/// Asserts that the run was killed for its memory and that we said so.
-#[track_caller]
-fn killed_for_memory(run: Run) {
-    let finished = run.run();
-    assert_eq!(finished.code, 137, "{finished}");
-    let said = finished.stderr.lines().any(|line| line.starts_with("mcp: killed: memory limit"));
-    assert!(said, "{finished}");
-}
-
 #[test]
 fn private_memory() {
     require!("seatbelt");
     allowed(limited("--max-memory", "128M").probe(&["alloc", "33554432", "500"]));
     killed_for_memory(limited("--max-memory", "64M").probe(&["alloc", "209715200", "30000"]));
-}
-
-#[test]
-fn memory_of_many_processes() {
-    require!("seatbelt");
-    let act = |limit: &str, hold: &str| {
-        limited("--max-memory", limit).probe(&["fork-alloc", "8", "20971520", hold])
-    };
-    allowed(act("512M", "500"));
-    killed_for_memory(act("64M", "30000"));
 }

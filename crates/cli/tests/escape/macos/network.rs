@@ -1,29 +1,15 @@
 //! The network is closed: no host port, no unix socket of the host, no resolver.
 
 use std::net::{TcpListener, UdpSocket};
-use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
-use crate::require;
-use crate::support::{ABSENT, Run, Scratch, UNREACHABLE, allowed, blocked, refused};
+use crate::support::{Run, UNREACHABLE, allowed, blocked};
+use crate::{require, shared_attacks};
 
-#[test]
-fn host_tcp_port_is_out_of_reach() {
-    require!("seatbelt");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let words = ["connect", &address];
-    refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
-    allowed(Run::new().flag("--network").arg("host").probe(&words));
-}
-
-#[test]
-fn host_tcp_port_is_out_of_reach_over_ipv6() {
-    require!("seatbelt", "ipv6");
-    let listener = TcpListener::bind("[::1]:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let words = ["connect6", &address];
-    refused(Run::new().probe(&words), Run::bare().probe(&words), UNREACHABLE);
+shared_attacks! { "seatbelt", network:
+    host_tcp_port_is_out_of_reach;
+    host_tcp_port_is_out_of_reach_over_ipv6 needs "ipv6";
+    host_unix_socket_is_not_there;
 }
 
 #[test]
@@ -54,17 +40,6 @@ fn names_do_not_leave() {
     require!("seatbelt");
     let outcome = Run::new().probe(&["resolve", "leak.example.com"]).run();
     assert!(!outcome.last("resolve").ok, "{outcome}");
-}
-
-#[test]
-fn host_unix_socket_is_not_there() {
-    require!("seatbelt");
-    let scratch = Scratch::new();
-    let path = scratch.join("s");
-    let _listener = UnixListener::bind(&path).unwrap();
-    let words = ["unix-connect", path.to_str().unwrap()];
-    refused(Run::new().probe(&words), Run::bare().probe(&words), ABSENT);
-    allowed(Run::new().flag("--allow-unix").arg(&path).probe(&words));
 }
 
 /// All that the profile opens is the launcher's proxy, which wants the password of the run.

@@ -1,7 +1,11 @@
 //! Other processes are beyond reach.
 
-use crate::require;
 use crate::support::{NO_PROCESS, Run, allowed, refused};
+use crate::{require, shared_attacks};
+
+shared_attacks! { "seatbelt", processes:
+    programs_may_have_children;
+}
 
 #[test]
 fn host_processes_cannot_be_touched() {
@@ -33,15 +37,6 @@ fn signal_to_everyone_stays_inside() {
     Run::new().shell("kill -9 -1; echo alive").run().has_no_panic();
     allowed(Run::new().probe(&["cwd"]));
     allowed(Run::bare().probe(&["kill", &victim.pid().to_string(), "0"]));
-}
-
-#[test]
-fn programs_may_have_children() {
-    require!("seatbelt");
-    assert_eq!(allowed(Run::new().probe(&["fork", "5"])).detail, "5");
-    let finished = Run::new().shell("echo one | cat; (sleep 0.1; echo two) & wait").run();
-    finished.code_is(0);
-    assert_eq!(finished.text(), "one\ntwo\n");
 }
 
 /// launchd and LaunchServices would start a program outside of every sandbox.

@@ -1,67 +1,20 @@
 //! Time limits, signals, and that nothing outlives a run.
 
-use std::process::Stdio;
+use crate::shared::time_and_death::Heart;
+use crate::support::{Run, heart_stops};
+use crate::{require, shared_attacks};
 
-use crate::require;
-use crate::support::{Run, Scratch, allowed, heart_beats, heart_stops};
-
-fn timed(timeout: &str) -> Run {
-    Run::new().flag("--timeout").arg(timeout).flag("--grace").arg("300ms")
-}
-
-/// A file in a write grant that shows whether the process lives.
-struct Heart {
-    scratch: Scratch,
-    path: std::path::PathBuf,
-}
-
-impl Heart {
-    fn new() -> Heart {
-        let scratch = Scratch::new();
-        let path = scratch.dir("grant").join("beat");
-        Heart { scratch, path }
-    }
-
-    fn in_run(&self, run: Run) -> Run {
-        run.write(self.scratch.join("grant"))
-    }
-
-    fn text(&self) -> &str {
-        self.path.to_str().unwrap()
-    }
-}
-
-#[test]
-fn timeout() {
-    require!("seatbelt");
-    allowed(timed("30s").probe(&["sleep", "0.1"]));
-    let finished = timed("500ms").probe(&["sleep", "50"]).run();
-    finished.code_is(124);
-    let said = finished.stderr.lines().any(|line| line.starts_with("mcp: killed: timeout"));
-    assert!(said, "{finished}");
-}
-
-#[test]
-fn timeout_lets_a_program_clean_up() {
-    require!("seatbelt");
-    let script = "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done";
-    let run = Run::new().flag("--timeout").arg("1s").flag("--grace").arg("20s");
-    let finished = run.shell(script).run();
-    finished.code_is(124);
-    assert!(finished.text().contains("cleaned"), "{finished}");
-}
-
-#[test]
-fn daemons_die_with_the_run() {
-    require!("seatbelt");
-    let control = Heart::new();
-    let bare = Run::bare().stdout(Stdio::null()).stderr(Stdio::null());
-    bare.probe(&["daemonize", "5", control.text()]).run().code_is(0);
-    heart_beats(&control.path);
-    let heart = Heart::new();
-    let run = heart.in_run(Run::new()).probe(&["daemonize", "60", heart.text()]);
-    run.probe(&["sleep", "0.5"]).run().code_is(0);
-    heart_stops(&heart.path);
+shared_attacks! { "seatbelt", time_and_death:
+    timeout;
+    timeout_lets_a_program_clean_up;
+    daemons_die_with_the_run;
+    daemons_die_with_the_timeout;
+    those_who_ignore_sigterm_die;
+    the_stopped_die;
+    killing_the_launcher_kills_everything;
+    signals_are_passed_on;
+    exit_codes_pass_through;
+    output_is_the_childs_alone;
 }
 
 /// Double-forked, in a session of its own, and its parents gone before anybody looks.
@@ -75,95 +28,4 @@ fn daemons_that_hurry_die_with_the_run() {
     if heart.path.exists() {
         heart_stops(&heart.path);
     }
-}
-
-#[test]
-fn daemons_die_with_the_timeout() {
-    require!("seatbelt");
-    let heart = Heart::new();
-    let run = heart.in_run(timed("700ms")).probe(&["daemonize", "60", heart.text()]);
-    run.probe(&["sleep", "50"]).run().code_is(124);
-    heart_stops(&heart.path);
-}
-
-#[test]
-fn those_who_ignore_sigterm_die() {
-    require!("seatbelt");
-    let heart = Heart::new();
-    heart.in_run(timed("700ms")).probe(&["ignore-term", "60", heart.text()]).run().code_is(124);
-    heart_stops(&heart.path);
-}
-
-#[test]
-fn the_stopped_die() {
-    require!("seatbelt");
-    timed("700ms").probe(&["stop-self"]).run().code_is(124);
-    Run::new().shell("sh -c 'kill -STOP $$' & sleep 0.2").run().code_is(0);
-}
-
-#[test]
-fn killing_the_launcher_kills_everything() {
-    require!("seatbelt");
-    for act in ["loop", "daemon", "ignore"] {
-        let heart = Heart::new();
-        let run = heart.in_run(Run::new());
-        let run = match act {
-            "loop" => run.probe(&["loop-heartbeat", heart.text(), "20"]),
-            "daemon" => run.probe(&["daemonize", "60", heart.text()]).probe(&["sleep", "50"]),
-            _ => run.probe(&["ignore-term", "60", heart.text()]),
-        };
-        let live = run.spawn();
-        heart_beats(&heart.path);
-        live.signal(libc::SIGKILL);
-        live.wait().code_is(137);
-        heart_stops(&heart.path);
-    }
-}
-
-#[test]
-fn signals_are_passed_on() {
-    require!("seatbelt");
-    for (name, signal) in [
-        ("INT", libc::SIGINT),
-        ("TERM", libc::SIGTERM),
-        ("HUP", libc::SIGHUP),
-        ("QUIT", libc::SIGQUIT),
-    ] {
-        let script =
-            format!("trap 'echo got; exit 7' {name}; echo ready; while :; do sleep 0.05; done");
-        for run in [Run::bare(), Run::new()] {
-            let live = run.shell(&script).spawn();
-            live.await_output("ready");
-            live.signal(signal);
-            let finished = live.wait();
-            assert_eq!(finished.code, 7, "SIG{name}: {finished}");
-            assert!(finished.text().contains("got"), "SIG{name}: {finished}");
-        }
-    }
-}
-
-#[test]
-fn exit_codes_pass_through() {
-    require!("seatbelt");
-    for code in [0, 1, 2, 42, 124, 125, 255] {
-        for run in [Run::bare(), Run::new()] {
-            run.probe(&["exit", &code.to_string()]).run().code_is(code);
-        }
-    }
-    for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGABRT, libc::SIGUSR1] {
-        for run in [Run::bare(), Run::new()] {
-            run.probe(&["signal-self", &signal.to_string()]).run().code_is(128 + signal);
-        }
-    }
-}
-
-#[test]
-fn output_is_the_childs_alone() {
-    require!("seatbelt");
-    let finished = Run::new().input("in\n").shell("cat; echo out; echo err >&2").run();
-    finished.code_is(0);
-    assert_eq!(finished.text(), "in\nout\n");
-    assert!(finished.stderr.contains("err"), "{finished}");
-    let big = Run::new().shell("head -c 3000000 /dev/zero").run();
-    assert_eq!(big.stdout.len(), 3_000_000);
 }

@@ -137,7 +137,12 @@ fn its_end_ends_all_waiting() {
     sys::kill(deputy, libc::SIGSTOP);
     drop(live.stdin());
     live.await_output("asked");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let waits = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.starts_with("Name:\tchmod\n") && status.contains("State:\tS")
+    };
+    let all_wait = || live.descendants().iter().filter(|pid| waits(pid)).count() == 3;
+    assert!(eventually(patience(), all_wait), "they do not ask");
     sys::kill(deputy, libc::SIGKILL);
     let finished = live.wait();
     assert_eq!(finished.text().matches("refused").count(), 3, "{finished}");

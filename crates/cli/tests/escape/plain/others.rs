@@ -82,7 +82,8 @@ fn beside(inside: bool, act: &str) -> (String, String) {
     let (mcp, probe) = (mcp.display(), probe.display());
     let launcher = if inside { format!("{mcp} run --quiet --") } else { String::new() };
     let script = format!(
-        "CANARY=seen {probe} sleep 600 </dev/null & v=$!; sleep 0.2; {launcher} {probe} {}; kill -9 $v",
+        "CANARY=seen {probe} sleep 600 </dev/null & v=$!; \
+         while [ \"$(cat /proc/$v/comm)\" = sh ]; do sleep 0.02; done; {launcher} {probe} {}; kill -9 $v",
         act.replace("PID", "$v")
     );
     let finished = bare().command(&["sh", "-c", &script]).run();
@@ -182,7 +183,8 @@ fn signals_inside_work() {
     require!("plain");
     let script = "sleep 60 & p=$!; kill -0 $p && kill -TERM $p; wait $p; echo $?; \
                   trap 'echo caught' USR1; kill -USR1 $$; \
-                  (trap 'exit 3' TERM; sleep 60 & wait) & sleep 0.3; kill $!; wait $!; echo $?; \
+                  cd; (trap 'exit 3' TERM; echo > up; sleep 60 & wait) & \
+                  until [ -e up ]; do sleep 0.02; done; kill $!; wait $!; echo $?; \
                   timeout 0.2 sleep 60; echo $?";
     let finished = plain().shell(script).run();
     assert_eq!(finished.text(), "143\ncaught\n3\n124\n", "{finished}");

@@ -3,7 +3,7 @@
 
 use std::os::fd::AsRawFd;
 
-use crate::act::{Args, Said};
+use crate::spec::{Args, Said};
 use crate::sys::{Arg, call};
 
 use super::{AT_FDCWD, c_string};
@@ -42,7 +42,7 @@ pub(crate) fn fchown(args: Args<'_>) -> Said {
 }
 
 /// Both times, to a number of seconds and of nanoseconds.
-fn times(args: Args<'_>) -> Result<[u64; 4], crate::act::Failure> {
+fn times(args: Args<'_>) -> Result<[u64; 4], crate::spec::Failure> {
     let seconds = args.number(1)?;
     Ok([seconds, 7, seconds, 9])
 }

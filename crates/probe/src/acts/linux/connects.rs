@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::act::{Args, Failure, Said};
 use crate::acts::network::look_up;
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{self, Arg, call};
 
 const PATIENCE: Duration = Duration::from_secs(60);

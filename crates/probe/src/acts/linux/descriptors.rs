@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{Arg, call};
 
 use super::{c_string, command};

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{self, Arg, Change, call};
 
 use super::c_string;

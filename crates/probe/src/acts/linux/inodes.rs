@@ -1,6 +1,6 @@
 //! Modes, devices and file handles: what a plain path check does not see.
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{Arg, call};
 
 use super::{AT_FDCWD, c_string};

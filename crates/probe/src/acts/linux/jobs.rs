@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::act::{Args, Failure, Said};
 use crate::acts::lifetime::live_for;
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{self, Arg, Change, call};
 
 use super::{c_string, command};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::act::{Args, Said};
+use crate::spec::{Args, Said};
 use crate::sys::{Arg, call, raw};
 
 fn open_and_close(answer: io::Result<u64>) -> Said {
@@ -75,7 +75,7 @@ pub(crate) fn syscall(args: Args<'_>) -> Said {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn int80(args: Args<'_>) -> Said {
     let number = u32::try_from(args.number(0)?)
-        .map_err(|_| crate::act::Failure::usage("a 32-bit call has a small number"))?;
+        .map_err(|_| crate::spec::Failure::usage("a 32-bit call has a small number"))?;
     match crate::sys::call_by_int80(number) {
         answer if answer < 0 => Err(io::Error::from_raw_os_error(-answer).into()),
         answer => Ok(answer.to_string()),

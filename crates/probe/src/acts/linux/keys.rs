@@ -1,6 +1,6 @@
 //! Kernel keyrings: shared by all processes of a user or a session, whatever their namespaces.
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{Arg, call};
 
 use super::c_string;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{self, Arg, Change, Pages, Sharing, call};
 
 use super::c_string;

@@ -18,7 +18,7 @@ pub(super) mod world;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::act::Failure;
+use crate::spec::Failure;
 
 /// "The current directory" as `openat` and friends take it.
 const AT_FDCWD: u64 = (libc::AT_FDCWD as i64).cast_unsigned();

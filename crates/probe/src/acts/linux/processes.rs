@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 
-use crate::act::{Args, Failure, Said};
 use crate::acts::files::names;
+use crate::acts::lifetime::await_event;
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{Arg, call, wait};
 
 fn proc_path(args: Args<'_>, file: &str) -> PathBuf {
@@ -128,12 +129,24 @@ pub(crate) fn cwd(args: Args<'_>) -> Said {
     names(&proc_path(args, "cwd/"))
 }
 
-/// The pids that /proc shows, in order.
-pub(crate) fn list(_: Args<'_>) -> Said {
-    let mut pids: Vec<u32> = Vec::new();
+fn pids() -> io::Result<Vec<u32>> {
+    let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {
         pids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
     }
+    Ok(pids)
+}
+
+/// Waits until /proc shows no more processes than that.
+pub(crate) fn await_processes(args: Args<'_>) -> Said {
+    let most = args.number(0)?;
+    let is_so = || pids().is_ok_and(|pids| !pids.is_empty() && pids.len() as u64 <= most);
+    await_event(is_so, "there are more processes")
+}
+
+/// The pids that /proc shows, in order.
+pub(crate) fn list(_: Args<'_>) -> Said {
+    let mut pids = pids()?;
     if pids.is_empty() {
         let nothing = io::Error::from(io::ErrorKind::NotFound);
         return Err(Failure::after(&nothing, "/proc shows no process"));

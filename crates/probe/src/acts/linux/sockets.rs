@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 
-use crate::act::{Args, Failure, Said};
 use crate::acts::network::look_up;
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{Arg, call};
 
 use super::command;

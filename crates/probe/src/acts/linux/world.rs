@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::act::{Args, Failure, Said};
+use crate::spec::{Args, Failure, Said};
 use crate::sys::{Arg, call};
 
 use super::{c_string, command};

@@ -5,8 +5,8 @@ use std::io;
 
 use rustix::process::{self, Rlimit};
 
+use crate::core::rlimit::Resource;
 use crate::linux::channel::Seen;
-use crate::linux::step::Resource;
 
 /// RLIMIT_NPROC counts threads, of the whole user.
 pub(super) fn limit_user_processes(more: u64) -> io::Result<Seen> {

@@ -10,18 +10,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{self, DumpableBehavior, Signal};
 
-use super::{Sandbox, Trouble, confirmed, cut};
-use crate::host::Ids;
+use super::{Sandbox, confirmed, cut};
+use crate::core::host::Ids;
 use crate::linux::channel::{Seen, ToInit, ToLauncher};
+use crate::linux::failure::StepFailure;
+use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
 use crate::linux::mounts::{Closed, Root, keep_host_proc};
 use crate::linux::outlet::Outlet;
-use crate::linux::plan::ROOT_BECOMES_OUTSIDE;
+use crate::linux::privileges::drop_privileges;
 use crate::linux::step::{Mask, Owner, ProcView, Step};
 use crate::linux::{netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
 
 impl Sandbox<'_> {
-    pub(super) fn init_step(&mut self, step: &Step) -> Result<Seen, Trouble> {
+    pub(super) fn init_step(&mut self, step: &Step) -> Result<Seen, StepFailure> {
         match step {
             Step::MapIds { uid, gid, outside_uid, outside_gid, .. } => {
                 let outside = Ids { uid: *outside_uid, gid: *outside_gid };
@@ -141,35 +143,35 @@ impl Sandbox<'_> {
         self.channel.send_with(&ToLauncher::Mounts, &[table.as_fd(), namespace.as_fd()])
     }
 
-    fn outlets(&self, outlets: &[Outlet]) -> Result<Seen, Trouble> {
+    fn outlets(&self, outlets: &[Outlet]) -> Result<Seen, StepFailure> {
         match self.prepared.workshop.stock(outlets) {
             Ok(count) => Ok(Seen::Confirmed(format!("{count} sockets made"))),
-            Err((outlet, error)) => Err(Trouble { part: outlet.to_string(), error }),
+            Err((outlet, error)) => Err(StepFailure { part: outlet.to_string(), error }),
         }
     }
 
-    fn hold(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
+    fn hold(&mut self, places: &[PathBuf]) -> Result<Seen, StepFailure> {
         let root = self.root()?;
         let mut count = Count::default();
         for at in places {
-            count.add(root.hold(at).map_err(|error| Trouble::at(at, error))?);
+            count.add(root.hold(at).map_err(|error| StepFailure::at(at, error))?);
         }
         Ok(Seen::Confirmed(count.told("held in place")))
     }
 
-    fn protect(&mut self, places: &[PathBuf]) -> Result<Seen, Trouble> {
+    fn protect(&mut self, places: &[PathBuf]) -> Result<Seen, StepFailure> {
         let root = self.root()?;
         let mut count = Count::default();
         for at in places {
-            count.add(root.protect(at).map_err(|error| Trouble::at(at, error))?);
+            count.add(root.protect(at).map_err(|error| StepFailure::at(at, error))?);
         }
         Ok(Seen::Confirmed(count.told("read-only")))
     }
 
-    fn mask(&mut self, masks: &[Mask]) -> Result<Seen, Trouble> {
+    fn mask(&mut self, masks: &[Mask]) -> Result<Seen, StepFailure> {
         let root = self.root()?;
         let mut count = Count::default();
-        root.mask(masks, |closed| count.add(closed)).map_err(|(at, e)| Trouble::at(at, e))?;
+        root.mask(masks, |closed| count.add(closed)).map_err(|(at, e)| StepFailure::at(at, e))?;
         Ok(Seen::Confirmed(count.told("masked")))
     }
 
@@ -285,20 +287,4 @@ fn allow_oom_kill() -> io::Result<()> {
 
 fn no_root() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOENT)
-}
-
-/// For good. Tells what is left by the kernel's word, which must be nothing.
-pub fn drop_privileges() -> io::Result<Seen> {
-    rustix::thread::set_no_new_privs(true)?;
-    let bounding = sys::drop_all_capabilities()?;
-    let left = sys::capabilities_left()?;
-    if left != 0 || !rustix::thread::no_new_privs()? {
-        return Err(io::Error::from_raw_os_error(libc::EPERM));
-    }
-    Ok(Seen::Confirmed(match bounding {
-        sys::Bounding::Empty => "capabilities 0 in every set, no_new_privs 1".to_owned(),
-        sys::Bounding::Kept => {
-            "capabilities 0 in every set but the bounding one, no_new_privs 1".to_owned()
-        }
-    }))
 }

@@ -8,15 +8,16 @@ use rustix::io::Errno;
 use rustix::process;
 
 use super::rlimits::{limit, limit_user_processes};
-use super::{Sandbox, Trouble, confirmed, fail};
+use super::{Sandbox, confirmed, fail};
 use crate::linux::channel::{Channel, Seen, ToLauncher};
+use crate::linux::failure::StepFailure;
 use crate::linux::landlock::{Ports, Rule, enforce};
 use crate::linux::open_files::Before;
-use crate::linux::seccomp::{Connects, Ground, NewProcesses, Sockets};
 use crate::linux::step::Step;
 use crate::linux::sys;
 use crate::request::Stdio;
 use crate::unix::terminal::standard;
+use mcp_seccomp::{Connects, Ground, NewProcesses, Sockets};
 
 /// Where the target keeps its end of the channel until it executes.
 const CHANNEL: i32 = 3;
@@ -32,9 +33,11 @@ impl Sandbox<'_> {
         for (index, planned) in self.plan.steps.iter().enumerate() {
             let answer = match &planned.step {
                 Step::Landlock { abi, rules, ports } => self.landlock(*abi, rules, *ports),
-                Step::Limit { resource, value } => limit(*resource, *value).map_err(Trouble::from),
+                Step::Limit { resource, value } => {
+                    limit(*resource, *value).map_err(StepFailure::from)
+                }
                 Step::LimitUserProcesses { more } => {
-                    limit_user_processes(*more).map_err(Trouble::from)
+                    limit_user_processes(*more).map_err(StepFailure::from)
                 }
                 Step::Descriptors { stdio } => {
                     self.announce(&mut seen);
@@ -43,7 +46,7 @@ impl Sandbox<'_> {
                             moved = Some(channel);
                             confirmed()
                         })
-                        .map_err(Trouble::from)
+                        .map_err(StepFailure::from)
                 }
                 Step::Filter { processes, connects, sockets, ground, .. } => self
                     .filter(*processes, *connects, *sockets, *ground)
@@ -51,7 +54,7 @@ impl Sandbox<'_> {
                         listener = made;
                         Seen::Confirmed("seccomp mode 2".to_owned())
                     })
-                    .map_err(Trouble::from),
+                    .map_err(StepFailure::from),
                 Step::Execute { program, cwd } => {
                     let channel = moved.as_ref().unwrap_or(&self.channel);
                     let listener: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
@@ -92,7 +95,7 @@ impl Sandbox<'_> {
         Ok(listener)
     }
 
-    fn landlock(&self, abi: u32, rules: &[Rule], ports: Ports) -> Result<Seen, Trouble> {
+    fn landlock(&self, abi: u32, rules: &[Rule], ports: Ports) -> Result<Seen, StepFailure> {
         let placed = self.plan.steps.iter().find_map(|planned| match &planned.step {
             Step::Descriptors { stdio } => Some(stdio),
             _ => None,
@@ -143,9 +146,12 @@ impl Sandbox<'_> {
     }
 
     /// Returns only what went wrong.
-    fn execute(&self, program: &Path, cwd: &Path) -> Trouble {
+    fn execute(&self, program: &Path, cwd: &Path) -> StepFailure {
         if let Err(error) = process::chdir(cwd) {
-            return Trouble { part: format!("chdir to {}", cwd.display()), error: error.into() };
+            return StepFailure {
+                part: format!("chdir to {}", cwd.display()),
+                error: error.into(),
+            };
         }
         let program = match sys::c_string(program.as_os_str()) {
             Ok(program) => program,

@@ -5,11 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Sandbox;
-use crate::linux::step::Step;
+use crate::linux::step::{Plan, Step};
 use crate::linux::sys;
-use crate::net::variables::variables;
-use crate::plan::Plan;
 use crate::request::HOME;
+use mcp_net::variables::variables;
 
 impl Sandbox<'_> {
     /// The strings for execve, made before the launcher's own environment is overwritten.

@@ -7,14 +7,12 @@ use std::path::Path;
 use super::held::Held;
 use super::limits::holds;
 use super::mount::own_path;
-use crate::linux::launch::at_step;
-use crate::linux::step::Step;
-use crate::linux::supervise::Trouble;
-use crate::plan::Plan;
+use crate::linux::failure::{LaunchFailure, at_step};
+use crate::linux::step::{Plan, Step};
 use crate::report::{Answer, Evidence};
 
 /// Writes every limit before anything is in there.
-pub fn set(plan: &Plan, cgroup: Option<&Held>) -> Result<Vec<Evidence>, Trouble> {
+pub fn set(plan: &Plan, cgroup: Option<&Held>) -> Result<Vec<Evidence>, LaunchFailure> {
     let mut evidence = Vec::new();
     let Some(cgroup) = cgroup else {
         return Ok(evidence);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::files::Cgroup;
 use super::sweep;
 use super::usage::{self, Used};
-use crate::host::CgroupMeans;
+use crate::linux::facts::CgroupMeans;
 
 /// The child that holds the sandbox, where the run's directory holds the launcher as well.
 pub const BOX: &str = "box";

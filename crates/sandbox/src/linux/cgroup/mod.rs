@@ -5,7 +5,6 @@
 //! to be had, rlimits and the memory watch remain, and the report says so.
 //!
 //! `dbus_wire`, `limits`, `mount` and `usage` are pure; the rest touches the system.
-#![cfg_attr(not(any(target_os = "linux", test)), allow(dead_code))]
 
 pub mod dbus_wire;
 pub mod limits;

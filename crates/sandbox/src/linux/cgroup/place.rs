@@ -14,8 +14,8 @@ use super::files::Cgroup;
 use super::held::{BOX, Held, LAUNCHER, Layout, PREFIX, SLICE};
 use super::mount::{self, Standing};
 use super::systemd;
-use crate::host::CgroupMeans;
-use crate::runs::RunId;
+use crate::core::run_record::RunId;
+use crate::linux::facts::CgroupMeans;
 
 /// What most lists of mounts fit in.
 const PAGES: usize = 16 << 10;

@@ -1,5 +1,7 @@
 //! What a tree used and what became of it, from the files of its cgroup. Pure.
 
+use crate::core::report::Usage;
+
 /// The number after a word at the start of a line, as in `cpu.stat` and `memory.events`.
 pub fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
@@ -44,6 +46,19 @@ impl Used {
             oom_kills,
             refused_processes: field(&refused, "max").unwrap_or(0),
         }
+    }
+
+    /// Puts it into a report's figures: it is over the tree, and exact.
+    pub fn add_to(&self, usage: &mut Usage, seen_memory: Option<u64>) {
+        let seconds = |micros: u64| micros as f64 / 1e6;
+        usage.max_tree_memory_bytes =
+            self.peak_memory.or(seen_memory).or(usage.max_tree_memory_bytes);
+        usage.cpu_seconds = self.cpu_micros.map_or(usage.cpu_seconds, seconds);
+        usage.throttled_seconds = self.throttled_micros.map(seconds);
+        // The sandbox's init is none of the command's.
+        usage.max_processes = self.peak_processes.map(|count| count.saturating_sub(1));
+        usage.refused_processes = self.refused_processes;
+        usage.memory_kills = self.oom_kills;
     }
 }
 

@@ -8,9 +8,9 @@ use rustix::fs::Timestamps;
 
 use super::errno;
 use super::memory::{Clock, Memory, Use};
-use crate::linux::seccomp::plain::call;
-use crate::linux::seccomp::{Arch, Number};
 use crate::linux::sys::Asked;
+use mcp_seccomp::plain::call;
+use mcp_seccomp::{Arch, Number};
 
 /// A file as the asker names it.
 pub enum Named {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
 use super::errno;
-use crate::host::Ids;
+use crate::core::host::Ids;
 use crate::linux::sys;
 
 const LONGEST_PATH: usize = 4096;

@@ -12,8 +12,8 @@ use super::memory::Memory;
 use super::places::Places;
 use super::signals::Signals;
 use super::{FromDeputy, Mandate, ToDeputy, errno, files};
-use crate::linux::apply::drop_privileges;
 use crate::linux::channel::{Channel, Seen};
+use crate::linux::privileges::drop_privileges;
 use crate::linux::sys::{self, Asked, Verdict};
 
 /// The only descriptor it keeps, besides 0 to 2, which lead nowhere.

@@ -10,10 +10,10 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::calls::is;
 use super::errno;
-use crate::linux::seccomp::Arch;
-use crate::linux::seccomp::plain::call;
 use crate::linux::sys::{self, Asked, Verdict};
 use crate::linux::tree;
+use mcp_seccomp::Arch;
+use mcp_seccomp::plain::call;
 
 pub struct Signals {
     pub arch: Arch,

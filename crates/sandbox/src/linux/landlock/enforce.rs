@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, open, openat2};
 use rustix::io::Errno;
 
-use crate::linux::apply::Trouble;
+use crate::linux::failure::StepFailure;
 use crate::linux::landlock::{Allowed, Ports, Rule, Ruleset};
 use crate::linux::sys;
 use crate::request::PlaceKind;
@@ -19,7 +19,7 @@ pub fn restrict(
     rules: &[Rule],
     ports: Ports,
     stdio: &[BorrowedFd<'_>; 3],
-) -> Result<(), Trouble> {
+) -> Result<(), StepFailure> {
     let ruleset = Ruleset::of(abi);
     let ports = if ports == Ports::Closed { ruleset.ports } else { 0 };
     let fd = sys::landlock_create(ruleset.files, ports, ruleset.scopes)?;
@@ -31,7 +31,7 @@ pub fn restrict(
         }
         place(path)
             .and_then(|at| sys::landlock_allow(&fd, at.as_fd(), rights))
-            .map_err(|error| Trouble { part: path.display().to_string(), error })?;
+            .map_err(|error| StepFailure { part: path.display().to_string(), error })?;
     }
     for descriptor in stdio {
         if let Some(allowed) = given(*descriptor)? {

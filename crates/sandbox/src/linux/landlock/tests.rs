@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::linux::plan::{plan, sample};
-use crate::linux::step::Stage;
-use crate::plan::Plan;
+use crate::linux::step::{Plan, Stage, Step};
 use crate::request::{Home, Place};
 
 const NEWEST_KNOWN: u32 = 10;

@@ -8,9 +8,9 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use crate::host::{
-    Caller, CgroupFacts, CgroupMeans, EntryKind, Fact, HeldCgroup, HostFacts, Ids, Rootless,
-    SystemEntry,
+use crate::core::host::{Caller, Fact, Ids, Rootless};
+use crate::linux::facts::{
+    CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry,
 };
 use crate::linux::plan::sample;
 use crate::report::Answer;
@@ -156,7 +156,7 @@ fn cgroup() -> impl Strategy<Value = CgroupFacts> {
 }
 
 /// Every kind of host.
-pub fn facts() -> impl Strategy<Value = HostFacts> {
+pub fn facts() -> impl Strategy<Value = LinuxFacts> {
     let kernel = select(&["4.18.0", "5.13.19", "5.14.0-70.el9", "6.8.0-45-generic", "odd"][..]);
     let walls = (fact(), fact(), fact(), fact(), fact());
     let stand_in = option::weighted(0.8, Just(Ids { uid: 65534, gid: 65534 }));
@@ -166,7 +166,7 @@ pub fn facts() -> impl Strategy<Value = HostFacts> {
         |((uid, rootless), kernel, walls, landlock_abi, entries, cgroup, stand_in, listener)| {
             let (namespaces, private_root, network_namespace, own_proc, seccomp) = walls;
             let usual = sample::facts(uid);
-            HostFacts {
+            LinuxFacts {
                 caller: Caller { rootless, ..usual.caller },
                 kernel: kernel.to_owned(),
                 landlock_abi,
@@ -186,8 +186,8 @@ pub fn facts() -> impl Strategy<Value = HostFacts> {
 }
 
 /// Hosts where a root of its own can be made.
-pub fn namespaced() -> impl Strategy<Value = HostFacts> {
-    facts().prop_map(|facts| HostFacts {
+pub fn namespaced() -> impl Strategy<Value = LinuxFacts> {
+    facts().prop_map(|facts| LinuxFacts {
         namespaces: Fact::Works,
         private_root: Fact::Assumed,
         ..facts
@@ -195,8 +195,8 @@ pub fn namespaced() -> impl Strategy<Value = HostFacts> {
 }
 
 /// Hosts where it cannot.
-pub fn plain() -> impl Strategy<Value = HostFacts> {
-    facts().prop_map(|facts| HostFacts {
+pub fn plain() -> impl Strategy<Value = LinuxFacts> {
+    facts().prop_map(|facts| LinuxFacts {
         namespaces: Fact::Fails { why: "No space left on device".to_owned() },
         ..facts
     })

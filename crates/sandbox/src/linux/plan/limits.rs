@@ -5,14 +5,16 @@ use mcp_policy::Bytes;
 
 use super::{Counted, Steps, kernel_at_least};
 use crate::control::Control;
-use crate::host::{HostFacts, Rootless};
+use crate::core::host::Rootless;
+use crate::core::plan::Intent;
+use crate::core::rlimit::Resource;
 use crate::linux::cgroup::limits as files;
-use crate::linux::step::{Resource, Step};
-use crate::plan::{Intent, Planned};
+use crate::linux::facts::LinuxFacts;
+use crate::linux::step::{Planned, Step};
 use crate::request::Request;
 
 /// The launcher's part, before anything runs.
-pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
+pub fn steps(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {
     let limits = &request.policy.limits;
     let cgroup = &facts.cgroup;
     if let Some(held) = &cgroup.held {
@@ -30,7 +32,7 @@ pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
 }
 
 /// The launcher's part while the command runs.
-pub fn watch(request: &Request, facts: &HostFacts, steps: &mut Steps) {
+pub fn watch(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {
     let limit = request.policy.limits.memory.value;
     if let (Some(limit), false) = (limit, facts.cgroup.has(files::MEMORY)) {
         steps.push(Step::WatchMemory { limit }, &[Control::Memory]);
@@ -46,7 +48,7 @@ pub fn init_steps(steps: &mut Steps) {
 }
 
 /// The target's part: what a process is told with `ulimit`, and what holds where no cgroup does.
-pub fn rlimits(request: &Request, facts: &HostFacts, counted: Counted, steps: &mut Steps) {
+pub fn rlimits(request: &Request, facts: &LinuxFacts, counted: Counted, steps: &mut Steps) {
     let limits = &request.policy.limits;
     if let (Some(Bytes(limit)), false) = (limits.memory.value, facts.cgroup.has(files::MEMORY)) {
         steps.limit(Resource::Data, limit, &[Control::Memory]);
@@ -69,11 +71,11 @@ pub fn rlimits(request: &Request, facts: &HostFacts, counted: Counted, steps: &m
 }
 
 /// From Linux 5.14 on RLIMIT_NPROC counts per user namespace.
-fn counts_inside(facts: &HostFacts) -> bool {
+fn counts_inside(facts: &LinuxFacts) -> bool {
     kernel_at_least(&facts.kernel, 5, 14)
 }
 
-pub fn memory(request: &Request, facts: &HostFacts) -> Intent {
+pub fn memory(request: &Request, facts: &LinuxFacts) -> Intent {
     if request.policy.limits.memory.value.is_none() {
         return Intent::NotRequested;
     }
@@ -94,7 +96,7 @@ pub fn memory(request: &Request, facts: &HostFacts) -> Intent {
     )
 }
 
-pub fn cpu(request: &Request, facts: &HostFacts) -> Intent {
+pub fn cpu(request: &Request, facts: &LinuxFacts) -> Intent {
     if request.policy.limits.cpu.value.is_none() {
         return Intent::NotRequested;
     }
@@ -107,7 +109,7 @@ pub fn cpu(request: &Request, facts: &HostFacts) -> Intent {
     )
 }
 
-pub fn io(request: &Request, facts: &HostFacts) -> Intent {
+pub fn io(request: &Request, facts: &LinuxFacts) -> Intent {
     if request.policy.limits.io.value.is_none() {
         return Intent::NotRequested;
     }
@@ -130,13 +132,13 @@ pub fn io(request: &Request, facts: &HostFacts) -> Intent {
 }
 
 /// The kernel lets the machine's root have any number of processes, capabilities or not.
-pub fn is_unbound(facts: &HostFacts) -> bool {
+pub fn is_unbound(facts: &LinuxFacts) -> bool {
     facts.caller.rootless == Some(Rootless::Root)
 }
 
 pub const UNBOUND: &str = "the caller is the machine's root in a user namespace of its own, and the kernel does not bind that by it";
 
-pub fn processes(request: &Request, facts: &HostFacts) -> Intent {
+pub fn processes(request: &Request, facts: &LinuxFacts) -> Intent {
     if request.policy.limits.processes.value.is_none() {
         return Intent::NotRequested;
     }

@@ -10,16 +10,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use mcp_policy::{Host, NetRule, NetworkMode, Ports, Protocol, Sourced};
 
 use super::{filter_arch, proxied};
-use crate::host::{Fact, HostFacts};
+use crate::core::host::Fact;
+use crate::linux::facts::LinuxFacts;
+use crate::linux::inside::RESOLVER;
 use crate::linux::outlet::{Outlet, Refused};
-use crate::linux::seccomp::Connects;
 use crate::linux::step::Step;
-use crate::net::pool::{V4_RANGE, V6_RANGE};
 use crate::plan::Intent;
 use crate::request::Request;
-
-/// Loopback, so that it is there without a route, but where no program has a server of its own.
-pub const RESOLVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 18, 0, 53)), 53);
+use mcp_net::pool::{V4_RANGE, V6_RANGE};
+use mcp_seccomp::Connects;
 
 /// What interfaces are seen to have, in each family.
 pub const OWN: [IpAddr; 2] = [
@@ -104,7 +103,7 @@ pub fn connects(request: &Request) -> Connects {
     }
 }
 
-pub fn intent(request: &Request, facts: &HostFacts) -> Intent {
+pub fn intent(request: &Request, facts: &LinuxFacts) -> Intent {
     let network = &request.policy.network;
     if network.mode.value == NetworkMode::Host {
         return Intent::NotRequested;
@@ -132,7 +131,7 @@ pub fn intent(request: &Request, facts: &HostFacts) -> Intent {
 }
 
 /// Where the other namespaces are to be had and this one is not.
-fn without_namespace(request: &Request, facts: &HostFacts, why: &str) -> Intent {
+fn without_namespace(request: &Request, facts: &LinuxFacts, why: &str) -> Intent {
     if let Err(no_filter) = filter_arch(facts) {
         return Intent::unavailable(
             format!("there is no network namespace here ({why}), and {no_filter}"),

@@ -15,16 +15,17 @@ use mcp_policy::{NetworkMode, Subprocess};
 
 use super::{Counted, Steps, filter, filter_arch, limits, proxied, rlimits, watches};
 use crate::control::Control;
-use crate::host::{EntryKind, Fact, HostFacts, Ids};
+use crate::core::host::{Fact, Ids};
+use crate::core::rlimit::Resource;
 use crate::linux::cgroup;
+use crate::linux::facts::{EntryKind, LinuxFacts};
 use crate::linux::landlock::{Allowed, Ports, Rule};
-use crate::linux::seccomp::{Deputy, Ground, Sockets};
-use crate::linux::step::{Resource, Step};
+use crate::linux::step::Step;
 use crate::plan::Intent;
 use crate::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
+use mcp_seccomp::{Deputy, Ground, Sockets};
 
 /// Pieces of the system that a private root has texts of its own for.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 const TEXTS: [&str; 6] = [
     "/etc/passwd",
     "/etc/group",
@@ -40,7 +41,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 const UNIX_SOCKETS_FROM: u32 = 9;
 
 /// Why there is no plan with namespaces on this host; `None` where there is.
-pub fn reason(facts: &HostFacts) -> Option<String> {
+pub fn reason(facts: &LinuxFacts) -> Option<String> {
     match (&facts.namespaces, &facts.private_root) {
         (Fact::Fails { why }, _) => Some(format!("this host refuses user namespaces ({why})")),
         (_, Fact::Fails { why }) => Some(format!("this host refuses a private root ({why})")),
@@ -48,7 +49,7 @@ pub fn reason(facts: &HostFacts) -> Option<String> {
     }
 }
 
-pub fn steps(request: &Request, facts: &HostFacts, steps: &mut Steps) {
+pub fn steps(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {
     let places = Places::of(request, facts);
     let owner = facts.caller.is_root().then_some(facts.stand_in).flatten();
     limits::steps(request, facts, steps);
@@ -127,7 +128,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(request: &Request, facts: &HostFacts) -> Places {
+    fn of(request: &Request, facts: &LinuxFacts) -> Places {
         let home = match &request.home {
             Home::Ephemeral => facts.run_directory.join("home"),
             Home::Kept(path) => path.clone(),
@@ -145,7 +146,7 @@ impl Places {
     }
 
     /// One rule for each place; none for what lies above them.
-    fn rules(&self, request: &Request, facts: &HostFacts) -> Vec<Rule> {
+    fn rules(&self, request: &Request, facts: &LinuxFacts) -> Vec<Rule> {
         let mut rules = Vec::new();
         for entry in &facts.entries {
             let kind = match entry.kind {
@@ -197,7 +198,12 @@ fn joined(base: &Path, below: &Path) -> PathBuf {
 }
 
 /// What differs from the plan with namespaces; `None` for what does not.
-pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str) -> Option<Intent> {
+pub fn intent(
+    control: Control,
+    request: &Request,
+    facts: &LinuxFacts,
+    why: &str,
+) -> Option<Intent> {
     let asked = &request.policy.limits;
     let walls = walls(facts, why);
     Some(match control {
@@ -271,7 +277,7 @@ pub fn intent(control: Control, request: &Request, facts: &HostFacts, why: &str)
 }
 
 /// The version of Landlock that stands around files and processes, together with the filter.
-fn walls(facts: &HostFacts, why: &str) -> Result<u32, Intent> {
+fn walls(facts: &LinuxFacts, why: &str) -> Result<u32, Intent> {
     let missing = match (facts.landlock_abi, filter_arch(facts)) {
         (0, _) => "Landlock is missing as well".to_owned(),
         (_, Err(no_filter)) => no_filter,
@@ -284,7 +290,7 @@ fn walls(facts: &HostFacts, why: &str) -> Result<u32, Intent> {
     ))
 }
 
-fn filesystem_gaps(facts: &HostFacts) -> String {
+fn filesystem_gaps(facts: &LinuxFacts) -> String {
     let mut gaps = "whether a path exists, its size, mode, owner and times, and where a symlink \
                     leads can be asked for everywhere on the host; HOME and TMPDIR are on the \
                     host's disk, and /tmp and /dev/shm are closed"
@@ -334,7 +340,7 @@ fn is_outside(denied: &Path, request: &Request) -> bool {
         && !system.iter().any(|system| denied.starts_with(system))
 }
 
-fn network(request: &Request, facts: &HostFacts) -> Option<Intent> {
+fn network(request: &Request, facts: &LinuxFacts) -> Option<Intent> {
     let network = &request.policy.network;
     if network.mode.value == NetworkMode::Host {
         return None;
@@ -349,7 +355,7 @@ fn network(request: &Request, facts: &HostFacts) -> Option<Intent> {
 }
 
 /// Who is asked about new processes is who listens, and a task has one listener.
-fn subprocess(request: &Request, facts: &HostFacts) -> Option<Intent> {
+fn subprocess(request: &Request, facts: &LinuxFacts) -> Option<Intent> {
     let is_refused = request.policy.process.subprocess.value == Subprocess::Refused;
     match (&facts.listener, is_refused) {
         (Fact::Fails { why }, true) => Some(Intent::unavailable(
@@ -362,7 +368,7 @@ fn subprocess(request: &Request, facts: &HostFacts) -> Option<Intent> {
     }
 }
 
-fn privileges(facts: &HostFacts) -> Option<Intent> {
+fn privileges(facts: &LinuxFacts) -> Option<Intent> {
     if facts.caller.is_root() && facts.stand_in.is_none() {
         return Some(Intent::unavailable(
             "root cannot become an ordinary user here (CAP_SETUID and CAP_SETGID are missing)",

@@ -116,7 +116,7 @@ fn never_less(
     before: &Request,
     after: &Request,
     grant: &Place,
-    facts: &HostFacts,
+    facts: &LinuxFacts,
 ) -> Result<(), TestCaseError> {
     let (old, new) = (mounts(&plan(before, facts)), mounts(&plan(after, facts)));
     for path in sampled(after) {

@@ -1,22 +1,18 @@
 //! Rules without a network namespace: TCP sockets only, each connected by the launcher to its own
 //! proxy, which carries what is allowed.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
 use mcp_policy::{NetworkMode, Protocol};
 
 use super::filter_arch;
-use crate::host::HostFacts;
-use crate::linux::seccomp::Sockets;
+use crate::linux::facts::LinuxFacts;
+use crate::linux::inside::PROXY;
 use crate::linux::step::Step;
 use crate::plan::Intent;
 use crate::request::Request;
-
-/// What proxy variables name. Nobody listens there: who connects to it is connected to the proxy.
-pub const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 18, 0, 53)), 3128);
+use mcp_seccomp::Sockets;
 
 /// What a run that has no network namespace may do with sockets.
-pub fn sockets(request: &Request, facts: &HostFacts) -> Sockets {
+pub fn sockets(request: &Request, facts: &LinuxFacts) -> Sockets {
     if wants_tcp(request) && cannot(facts).is_none() { Sockets::Proxied } else { Sockets::None }
 }
 
@@ -31,7 +27,7 @@ fn wants_tcp(request: &Request) -> bool {
 }
 
 /// Why connections cannot be installed here.
-fn cannot(facts: &HostFacts) -> Option<&'static str> {
+fn cannot(facts: &LinuxFacts) -> Option<&'static str> {
     if filter_arch(facts).is_err() {
         return Some("there is no system call filter");
     }
@@ -45,7 +41,7 @@ fn cannot(facts: &HostFacts) -> Option<&'static str> {
 }
 
 /// `why` there is no network namespace, as part of a sentence.
-pub fn intent(request: &Request, facts: &HostFacts, why: &str) -> Intent {
+pub fn intent(request: &Request, facts: &LinuxFacts, why: &str) -> Intent {
     let network = &request.policy.network;
     let by = match sockets(request, facts) {
         Sockets::Proxied => format!(
@@ -80,7 +76,7 @@ pub fn intent(request: &Request, facts: &HostFacts, why: &str) -> Intent {
 #[cfg(test)]
 mod tests {
     use crate::control::Control;
-    use crate::host::Fact;
+    use crate::core::host::Fact;
     use crate::linux::plan::plan;
     use crate::linux::plan::sample::{facts, policy, request};
 
@@ -91,7 +87,7 @@ mod tests {
     }
 
     /// What comes of these rules where something is missing.
-    fn planned(rules: &[&str], without: impl Fn(&mut HostFacts)) -> (Intent, bool, Sockets) {
+    fn planned(rules: &[&str], without: impl Fn(&mut LinuxFacts)) -> (Intent, bool, Sockets) {
         let mut request = request();
         request.policy = policy(|flags| {
             for rule in rules {
@@ -116,8 +112,8 @@ mod tests {
     #[test]
     fn tcp_rules_are_proxied_without_a_network_namespace_and_only_then() {
         for without in [
-            |f: &mut HostFacts| f.namespaces = fails(),
-            |f: &mut HostFacts| f.network_namespace = fails(),
+            |f: &mut LinuxFacts| f.namespaces = fails(),
+            |f: &mut LinuxFacts| f.network_namespace = fails(),
         ] {
             let (intent, proxy, sockets) = planned(&["api.test:443"], without);
             assert!(matches!(intent, Intent::Enforce { .. }), "{intent:?}");
@@ -132,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_partial() {
-        let plain = |f: &mut HostFacts| f.namespaces = fails();
+        let plain = |f: &mut LinuxFacts| f.namespaces = fails();
         for (rules, proxy) in [
             (&["udp://1.1.1.1:53"][..], false),
             (&["listen 8080"], false),
@@ -145,9 +141,9 @@ mod tests {
             assert_eq!(sockets == Sockets::Proxied, proxy, "{rules:?}");
         }
         for missing in
-            [|f: &mut HostFacts| f.listener = fails(), |f: &mut HostFacts| f.installing = fails()]
+            [|f: &mut LinuxFacts| f.listener = fails(), |f: &mut LinuxFacts| f.installing = fails()]
         {
-            let without = |f: &mut HostFacts| {
+            let without = |f: &mut LinuxFacts| {
                 plain(f);
                 missing(f);
             };

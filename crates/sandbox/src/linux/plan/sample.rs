@@ -2,7 +2,8 @@
 
 use mcp_policy::{Defaults, Layer, Policy};
 
-use crate::host::{Caller, CgroupFacts, EntryKind, Fact, HostFacts, Ids, SystemEntry};
+use crate::core::host::{Caller, Fact, Ids};
+use crate::linux::facts::{CgroupFacts, EntryKind, LinuxFacts, SystemEntry};
 use crate::request::Request;
 
 pub fn policy(flags: impl FnOnce(&mut mcp_policy::LayerBuilder)) -> Policy {
@@ -21,8 +22,8 @@ pub fn entry(path: &str, kind: EntryKind) -> SystemEntry {
 }
 
 /// A recent kernel that refuses nothing, with a merged /usr.
-pub fn facts(uid: u32) -> HostFacts {
-    HostFacts {
+pub fn facts(uid: u32) -> LinuxFacts {
+    LinuxFacts {
         system: "Linux".to_owned(),
         kernel: "6.8.0-45-generic".to_owned(),
         architecture: "x86_64".to_owned(),

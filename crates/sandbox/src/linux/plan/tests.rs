@@ -1,7 +1,8 @@
 //! Plans as they usually are, in full.
 
 use super::*;
-use crate::host::{CgroupMeans, HeldCgroup, Rootless};
+use crate::core::host::Rootless;
+use crate::linux::facts::{CgroupMeans, HeldCgroup};
 use crate::linux::plan::sample;
 use crate::linux::step::{Access, Owner};
 use crate::request::{Place, PlaceKind};

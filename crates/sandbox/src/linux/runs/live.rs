@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::core::run_record::Stats;
 use crate::linux::cgroup::usage::{Used, number};
-use crate::runs::Stats;
 
 /// In which /proc counts time; the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;

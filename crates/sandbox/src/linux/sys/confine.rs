@@ -8,7 +8,7 @@ use std::ptr;
 use serde::{Deserialize, Serialize};
 
 use super::check;
-use crate::linux::seccomp::Instruction;
+use mcp_seccomp::Instruction;
 
 /// Installs a filter that refuses getppid, and tells whether it does. Throw-away children only.
 pub fn refuse_getppid() -> io::Result<bool> {

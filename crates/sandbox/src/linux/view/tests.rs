@@ -2,7 +2,7 @@ use super::*;
 use crate::linux::plan::sample;
 
 /// A merged /usr and a file in /etc, as an ordinary user sees them.
-fn user() -> HostFacts {
+fn user() -> LinuxFacts {
     let mut facts = sample::facts(1000);
     facts.entries = vec![
         sample::entry("/usr", EntryKind::Directory),
@@ -13,8 +13,8 @@ fn user() -> HostFacts {
     facts
 }
 
-fn root() -> HostFacts {
-    HostFacts { caller: sample::facts(0).caller, ..user() }
+fn root() -> LinuxFacts {
+    LinuxFacts { caller: sample::facts(0).caller, ..user() }
 }
 
 fn directory(path: &str) -> Place {
@@ -30,7 +30,7 @@ fn link(at: &str, to: &str) -> Link {
 }
 
 /// The binds, as `path` and `path` with a `+` where they are writable.
-fn bound(request: &Request, facts: &HostFacts) -> Vec<String> {
+fn bound(request: &Request, facts: &LinuxFacts) -> Vec<String> {
     let marked = |at: &Path, access: Access| match access {
         Access::ReadOnly => at.display().to_string(),
         Access::ReadWrite => format!("{}+", at.display()),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::ptr;
 
 use super::check;
-use crate::net::address::Networks;
+use mcp_net::address::Networks;
 
 /// The addresses and networks of all interfaces.
 pub fn own_networks() -> io::Result<Networks> {

@@ -1,4 +1,4 @@
-//! Who is in a sandbox. `sandbox_check` is no public interface: it is looked for at run time, and
+//! Which processes are in a sandbox. `sandbox_check` is no public interface: it is looked for at run time, and
 //! whether it tells the truth is tried before anything rests on it.
 
 use std::ffi::{CString, c_char, c_int, c_void};

@@ -39,7 +39,7 @@ pub fn processes() -> io::Result<Vec<Process>> {
     }
 }
 
-/// What is told about one; `None` when it is gone, or not for us to know.
+/// What the kernel says about one; `None` when it is gone, or belongs to another user.
 pub fn process(pid: i32) -> Option<Process> {
     // SAFETY: proc_bsdinfo is plain data for which zero is valid.
     let mut info: libc::proc_bsdinfo = unsafe { mem::zeroed() };
@@ -60,7 +60,7 @@ pub fn process(pid: i32) -> Option<Process> {
     })
 }
 
-/// Whether anything is told about a process.
+/// Asks the kernel about a process; an error when it refuses.
 pub fn is_told_about(pid: i32) -> io::Result<()> {
     match process(pid) {
         Some(_) => Ok(()),

@@ -44,7 +44,7 @@ impl Signals {
                 action.sa_flags = libc::SA_RESTART;
                 let mut before: libc::sigaction = mem::zeroed();
                 check(libc::sigaction(*signal, &raw const action, &raw mut before))?;
-                // Started by `nohup`: nobody means this run by it.
+                // Started by `nohup`: the signal is not for this run.
                 if *signal == libc::SIGHUP && before.sa_sigaction == libc::SIG_IGN {
                     check(libc::sigaction(*signal, &raw const before, std::ptr::null_mut()))?;
                 }

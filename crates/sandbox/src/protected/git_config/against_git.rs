@@ -12,7 +12,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::pathname::Homes;
 use super::source::Settings;
-use crate::protected::git_leads::{self, Believe, Found, UserSettings};
+use crate::protected::git_leads::{self, Believe, Found};
+use crate::protected::user_settings::UserSettings;
 use crate::protected::way::way;
 use crate::protected::{git, is_named_git};
 use crate::unix::fixture::Fixture;
@@ -370,6 +371,7 @@ fn covered(project: &Path, home: &Path) -> Vec<PathBuf> {
         repositories: &repositories,
         git_links,
         links: Vec::new(),
+        directories: Vec::new(),
         roots: &[project],
         allowed: &[],
         believe: Believe::All,

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::request::{Denied, DeniedKind, Guarded, Protected};
-use crate::windows::unseen;
-use crate::wish::{Identity, Wish};
+use crate::run_spec::{Identity, RunSpec};
+use crate::windows::explain_offline;
 
 fn request(text: &str) -> Request {
     let source = LayerSource {
@@ -15,7 +15,7 @@ fn request(text: &str) -> Request {
     };
     let policy =
         Policy::merge(&[Layer::from_toml(text, source).unwrap()], Defaults::run()).unwrap();
-    unseen::request(Wish {
+    explain_offline::request(RunSpec {
         policy,
         command: vec!["node".into()],
         cwd: None,
@@ -89,7 +89,7 @@ fn grants_become_entries_and_what_is_above_is_seen() {
     for expected in [
         r"let the container read C:\data\in",
         r"let the container read and write C:\data\out",
-        r"let the container see that there is C:\data",
+        r"let the container read attributes of C:\data",
         r"let the container read and write C:\Users\you\AppData\Local\Temp\mcp-run\tmp",
     ] {
         assert!(steps.contains(&expected.to_owned()), "{expected}\n{steps:#?}");
@@ -126,13 +126,13 @@ fn what_is_denied_and_protected_is_kept_before_grants_and_tried_from_inside() {
         told.iter().position(|step| step == text).unwrap_or_else(|| panic!("{text}\n{told:#?}"))
     };
     let granted = at(r"let the container read and write C:\x");
-    for (keep, check) in [
-        (r"leave closed C:\x\.env", r"open C:\x\.env"),
-        (r"hold in its place C:\x\.git", r"remove or rename C:\x\.git"),
-        (r"leave read-only C:\x\.git\hooks", r"change C:\x\.git\hooks"),
+    for (exclusion, check) in [
+        (r"give no access to C:\x\.env", r"open C:\x\.env"),
+        (r"refuse removing and renaming of C:\x\.git", r"remove or rename C:\x\.git"),
+        (r"give only read access to C:\x\.git\hooks", r"change C:\x\.git\hooks"),
     ] {
         let check = format!("check from inside that it is refused: {check}");
-        assert!(at(keep) < granted && granted < at(&check), "{told:#?}");
+        assert!(at(exclusion) < granted && granted < at(&check), "{told:#?}");
     }
     for control in [Control::Deny, Control::Protect] {
         assert!(matches!(plan.controls[&control], Intent::Enforce { .. }), "{control}");
@@ -144,7 +144,7 @@ fn without_a_container_nothing_is_kept_and_that_is_said() {
     let plan = with_kept(&WindowsFacts { container: fails(), ..usual() });
     let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
     assert!(stops.contains(&Control::Deny) && stops.contains(&Control::Protect), "{stops:?}");
-    assert!(!plan.steps.iter().any(|planned| matches!(planned.step, Step::Keep { .. })));
+    assert!(!plan.steps.iter().any(|planned| matches!(planned.step, Step::Exclusion { .. })));
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn each_port_to_listen_on_is_a_relay_that_is_tried() {
     let steps = steps_of(LISTEN, &usual());
     for port in [8080, 9090] {
         let at = |wanted: Step| steps.iter().position(|step| *step == wanted).unwrap();
-        let (opened, tried) = (at(Step::Entrance { port }), at(Step::Served { port }));
+        let (opened, tried) = (at(Step::ListenRelay { port }), at(Step::Served { port }));
         assert!(opened < tried && tried < steps.len() - 1);
     }
     assert!(!steps.contains(&Step::Relay), "nothing is carried out");
@@ -299,7 +299,7 @@ fn each_port_to_listen_on_is_a_relay_that_is_tried() {
     let facts = WindowsFacts { relay: fails(), ..usual() };
     let intent = &plan(&request(LISTEN), &facts).controls[&Control::Network];
     assert!(matches!(intent, Intent::Unavailable { .. }), "{intent:?}");
-    let is_relayed = |step: &Step| matches!(step, Step::Entrance { .. } | Step::Served { .. });
+    let is_relayed = |step: &Step| matches!(step, Step::ListenRelay { .. } | Step::Served { .. });
     assert!(!steps_of(LISTEN, &facts).iter().any(is_relayed));
     assert!(!steps_of("", &usual()).iter().any(is_relayed));
 }

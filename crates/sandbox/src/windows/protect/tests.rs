@@ -1,8 +1,8 @@
 use mcp_policy::{Defaults, Layer};
 
 use super::*;
-use crate::windows::unseen;
-use crate::wish::{Identity, Wish};
+use crate::run_spec::{Identity, RunSpec};
+use crate::windows::explain_offline;
 
 struct Project(PathBuf);
 
@@ -41,7 +41,7 @@ impl Project {
         let mut layer = Layer::command_line(self.0.clone(), None);
         layer.write(&self.0);
         let policy = Policy::merge(&[layer.build().unwrap()], Defaults::exec()).unwrap();
-        let mut request = unseen::request(Wish {
+        let mut request = explain_offline::request(RunSpec {
             policy,
             command: vec!["cmd".into()],
             cwd: None,

@@ -1,56 +1,57 @@
-//! Access lists of files and directories, read and written as bytes, of just the object that was opened.
+//! Reads and writes the security descriptor of one open file or directory, as bytes.
 
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::fs::OpenOptionsExt;
-use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::{AsHandle, AsRawHandle};
 use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::Security::{
-    DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, SetKernelObjectSecurity,
+    DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, LABEL_SECURITY_INFORMATION,
+    SetKernelObjectSecurity,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, GetFileInformationByHandle, GetFinalPathNameByHandleW,
+    FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    FILE_SHARE_WRITE, GetFinalPathNameByHandleW, READ_CONTROL, WRITE_DAC, WRITE_OWNER,
 };
 
 use super::check;
-use crate::windows::spread::{Kind, Look};
+use crate::host_files::sys::information;
+use crate::windows::acl_apply::{Kind, ObjectInfo};
 
-const READ_ATTRIBUTES: u32 = 0x80;
-const READ_CONTROL: u32 = 0x2_0000;
-const WRITE_DAC: u32 = 0x4_0000;
-/// Others may go on with what they do to it.
-const SHARE_ALL: u32 = 7;
-/// Directories, and links themselves.
-const ITSELF: u32 = 0x200_0000 | 0x20_0000;
-const DIRECTORY: u32 = 0x10;
-const REPARSE_POINT: u32 = 0x400;
+/// Other programs may keep the file open, and open it, for anything.
+const SHARE_ALL: u32 = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+/// Opens directories, and links instead of their targets.
+pub const FLAGS: u32 = FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT;
 
-/// What an object is opened for.
+/// The rights that an object is opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    Looking,
-    Changing,
+pub enum Rights {
+    ReadDacl,
+    WriteDacl,
+    WriteLabel,
 }
 
 #[derive(Debug)]
 pub struct Object(File);
 
 impl Object {
-    pub fn open(path: &Path, purpose: Purpose) -> io::Result<Object> {
-        let rights = match purpose {
-            Purpose::Looking => READ_ATTRIBUTES | READ_CONTROL,
-            Purpose::Changing => READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC,
+    pub fn open(path: &Path, rights: Rights) -> io::Result<Object> {
+        let rights = match rights {
+            Rights::ReadDacl => FILE_READ_ATTRIBUTES | READ_CONTROL,
+            Rights::WriteDacl => FILE_READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC,
+            Rights::WriteLabel => READ_CONTROL | WRITE_OWNER,
         };
         let mut how = OpenOptions::new();
-        how.access_mode(rights).share_mode(SHARE_ALL).custom_flags(ITSELF);
+        how.access_mode(rights).share_mode(SHARE_ALL).custom_flags(FLAGS);
         how.open(path).map(Object)
     }
 
-    /// Where it is, whatever way led there.
-    pub fn place(&self) -> io::Result<PathBuf> {
+    /// Its path without links.
+    pub fn final_path(&self) -> io::Result<PathBuf> {
         let mut name = vec![0u16; 512];
         loop {
             let room = u32::try_from(name.len()).unwrap_or(u32::MAX);
@@ -69,49 +70,49 @@ impl Object {
         }
     }
 
-    pub fn look(&self) -> io::Result<Look> {
-        let mut info = BY_HANDLE_FILE_INFORMATION::default();
-        // SAFETY: fills one live structure; the handle is owned by `self`.
-        check(unsafe { GetFileInformationByHandle(self.0.as_raw_handle(), &raw mut info) })?;
-        let kind = match info.dwFileAttributes {
-            bits if bits & REPARSE_POINT != 0 => Kind::Link,
-            bits if bits & DIRECTORY != 0 => Kind::Directory,
+    pub fn info(&self) -> io::Result<ObjectInfo> {
+        let info = information(self.0.as_handle())?;
+        let kind = match info.attributes {
+            bits if bits & FILE_ATTRIBUTE_REPARSE_POINT != 0 => Kind::ReparsePoint,
+            bits if bits & FILE_ATTRIBUTE_DIRECTORY != 0 => Kind::Directory,
             _ => Kind::File,
         };
-        let number = u64::from(info.nFileIndexHigh) << 32 | u64::from(info.nFileIndexLow);
-        Ok(Look {
-            kind,
-            names: info.nNumberOfLinks,
-            id: (info.dwVolumeSerialNumber.into(), number),
-        })
+        Ok(ObjectInfo { kind, links: info.names, id: (info.volume, info.number) })
     }
 
-    /// Its security descriptor, as far as it is about access.
+    /// Its security descriptor, with the DACL only.
     pub fn descriptor(&self) -> io::Result<Vec<u8>> {
+        self.read(DACL_SECURITY_INFORMATION)
+    }
+
+    /// Its security descriptor, with the mandatory label only.
+    pub fn label(&self) -> io::Result<Vec<u8>> {
+        self.read(LABEL_SECURITY_INFORMATION)
+    }
+
+    fn read(&self, part: u32) -> io::Result<Vec<u8>> {
         let handle = self.0.as_raw_handle();
         let mut size = 0u32;
         // SAFETY: without a buffer the call only tells the size.
-        unsafe {
-            GetKernelObjectSecurity(
-                handle,
-                DACL_SECURITY_INFORMATION,
-                std::ptr::null_mut(),
-                0,
-                &raw mut size,
-            )
-        };
+        unsafe { GetKernelObjectSecurity(handle, part, std::ptr::null_mut(), 0, &raw mut size) };
         // Aligned as the system wants it.
         let mut words = vec![0u64; (size as usize).div_ceil(size_of::<u64>()).max(1)];
         let room = (words.len() * size_of::<u64>()) as u32;
         let at: *mut c_void = words.as_mut_ptr().cast();
         // SAFETY: the buffer has the size that is said; the handle is owned by `self`.
-        check(unsafe {
-            GetKernelObjectSecurity(handle, DACL_SECURITY_INFORMATION, at, room, &raw mut size)
-        })?;
+        check(unsafe { GetKernelObjectSecurity(handle, part, at, room, &raw mut size) })?;
         Ok(words.into_iter().flat_map(u64::to_ne_bytes).collect())
     }
 
     pub fn set_descriptor(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write(DACL_SECURITY_INFORMATION, bytes)
+    }
+
+    pub fn set_label(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write(LABEL_SECURITY_INFORMATION, bytes)
+    }
+
+    fn write(&self, part: u32, bytes: &[u8]) -> io::Result<()> {
         let mut words = vec![0u64; bytes.len().div_ceil(size_of::<u64>())];
         for (word, chunk) in words.iter_mut().zip(bytes.chunks(size_of::<u64>())) {
             let mut whole = [0; size_of::<u64>()];
@@ -120,8 +121,6 @@ impl Object {
         }
         let at: *mut c_void = words.as_mut_ptr().cast();
         // SAFETY: a descriptor with offsets into itself, aligned, which the call checks and only reads.
-        check(unsafe {
-            SetKernelObjectSecurity(self.0.as_raw_handle(), DACL_SECURITY_INFORMATION, at)
-        })
+        check(unsafe { SetKernelObjectSecurity(self.0.as_raw_handle(), part, at) })
     }
 }

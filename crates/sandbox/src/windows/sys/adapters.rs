@@ -14,8 +14,8 @@ use windows_sys::Win32::Networking::WinSock::{
 };
 
 use super::check_code;
-use crate::net::address::Networks;
-use crate::net::resolv::Server;
+use mcp_net::address::Networks;
+use mcp_net::resolv::Server;
 
 /// One network adapter that is up.
 #[derive(Debug, Clone)]

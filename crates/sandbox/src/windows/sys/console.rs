@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives: heard by the launcher, and sent to a console that is not ours.
+//! Console control events (Ctrl-C, Ctrl-Break, close): received by the launcher, and sent to another console.
 
 use std::io;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use windows_sys::Win32::System::Console::{
 use super::check;
 use super::port::Port;
 
-/// Who is told. `None` between runs: then the system's own handling stands.
+/// Where events go. `None` between runs: then the system's default handler acts.
 static LISTENER: Mutex<Option<Port>> = Mutex::new(None);
 
 /// Words of [`Port::wake`].

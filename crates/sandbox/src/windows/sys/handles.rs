@@ -80,7 +80,7 @@ pub fn duplicate(number: usize) -> io::Result<OwnedHandle> {
     if handle.is_null() {
         return Err(io::Error::from(io::ErrorKind::NotFound));
     }
-    // SAFETY: it is one of the standard handles, which nobody closes while we run.
+    // SAFETY: it is one of the standard handles, which this program does not close while this runs.
     unsafe { BorrowedHandle::borrow_raw(handle) }.try_clone_to_owned()
 }
 
@@ -116,7 +116,7 @@ impl Inheritable {
     }
 }
 
-/// Takes a handle that this process was started with, and lets nobody inherit it any more.
+/// Takes a handle that this process was started with, and makes it non-inheritable.
 pub fn adopt(number: u64) -> io::Result<OwnedHandle> {
     let number = usize::try_from(number).map_err(io::Error::other)?;
     let handle: HANDLE = std::ptr::without_provenance_mut(number);
@@ -130,7 +130,7 @@ pub fn adopt(number: u64) -> io::Result<OwnedHandle> {
     own(handle)
 }
 
-/// Closes the three standard handles, for who reads until the last one is closed.
+/// Closes the three standard handles, so that their readers see the end.
 pub fn close_standard() {
     for number in [STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE] {
         // SAFETY: numbers, and a handle that is this process's own; it is not the standard one any more when it

@@ -8,28 +8,32 @@ use windows_sys::Win32::Foundation::{ERROR_ALREADY_EXISTS, HANDLE, SetLastError}
 use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
 use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, IsProcessInJob, JOB_OBJECT_CPU_RATE_CONTROL_ENABLE,
-    JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP, JOBOBJECT_ASSOCIATE_COMPLETION_PORT,
-    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_BASIC_UI_RESTRICTIONS,
-    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0,
+    JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP, JOB_OBJECT_POST_AT_END_OF_JOB,
+    JOBOBJECT_ASSOCIATE_COMPLETION_PORT, JOBOBJECT_BASIC_ACCOUNTING_INFORMATION,
+    JOBOBJECT_BASIC_UI_RESTRICTIONS, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION,
+    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0, JOBOBJECT_END_OF_JOB_TIME_INFORMATION,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS,
     JobObjectAssociateCompletionPortInformation, JobObjectBasicAccountingInformation,
     JobObjectBasicProcessIdList, JobObjectBasicUIRestrictions, JobObjectCpuRateControlInformation,
-    JobObjectExtendedLimitInformation, OpenJobObjectW, QueryInformationJobObject,
-    SetInformationJobObject, TerminateJobObject,
+    JobObjectEndOfJobTimeInformation, JobObjectExtendedLimitInformation, OpenJobObjectW,
+    QueryInformationJobObject, SetInformationJobObject, TerminateJobObject,
 };
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::port::{JOB, Port};
 use super::process::Process;
-use super::sid::Descriptor;
+use super::sid::SddlDescriptor;
 use super::{check, own, wide};
 use crate::windows::job::{CpuRate, JobLimits};
+use crate::windows::win32::{
+    JOB_OBJECT_LIMIT_ACTIVE_PROCESS, JOB_OBJECT_LIMIT_JOB_MEMORY, JOB_OBJECT_LIMIT_JOB_TIME,
+};
 
 /// Its processes die when this is dropped, or the process that holds it.
 #[derive(Debug)]
 pub struct Job(OwnedHandle);
 
-/// More processes than anybody is let have by default.
+/// More processes than the default limit.
 const MOST_LISTED: usize = 1024;
 
 /// What a job has counted.
@@ -37,14 +41,13 @@ const MOST_LISTED: usize = 1024;
 pub struct Counted {
     /// User and system, in units of 100 ns.
     pub time: u64,
-    pub total: u32,
     pub active: u32,
     pub peak_memory: u64,
     pub peak_process_memory: u64,
 }
 
 impl Job {
-    /// Without a name: nobody can open it.
+    /// Without a name: no other process can open it.
     pub fn new() -> io::Result<Job> {
         // SAFETY: neither attributes nor a name; the result is a new handle.
         let handle = unsafe { CreateJobObjectW(std::ptr::null(), std::ptr::null()) };
@@ -58,7 +61,7 @@ impl Job {
         // themselves.
         let user = super::token::user()?;
         let security =
-            Descriptor::parse(&format!("D:P(A;;0x10000c;;;{user})(A;;0x10000c;;;S-1-3-4)"))?;
+            SddlDescriptor::parse(&format!("D:P(A;;0x10000c;;;{user})(A;;0x10000c;;;S-1-3-4)"))?;
         let attributes = SECURITY_ATTRIBUTES {
             nLength: size_of::<SECURITY_ATTRIBUTES>() as u32,
             lpSecurityDescriptor: security.raw(),
@@ -80,7 +83,7 @@ impl Job {
         }
     }
 
-    /// Somebody's job, to measure and to end it.
+    /// Opens the job of another launcher, to measure and to end it.
     pub fn open(name: &str) -> io::Result<Job> {
         const QUERY_AND_TERMINATE: u32 = 0x4 | 0x8;
         let name = wide(name);
@@ -123,7 +126,16 @@ impl Job {
         info.BasicLimitInformation.PerJobUserTimeLimit = limits.user_time.unwrap_or_default();
         info.JobMemoryLimit =
             usize::try_from(limits.memory.unwrap_or_default()).unwrap_or(usize::MAX);
-        self.set(JobObjectExtendedLimitInformation, &info)
+        self.set(JobObjectExtendedLimitInformation, &info)?;
+        if limits.user_time.is_some() {
+            // Otherwise the system ends the processes itself, each with ERROR_NOT_ENOUGH_QUOTA, and says nothing.
+            let at_end = JOBOBJECT_END_OF_JOB_TIME_INFORMATION {
+                EndOfJobTimeAction: JOB_OBJECT_POST_AT_END_OF_JOB,
+            };
+            // Systems without it end the processes; the supervisor knows their exit code.
+            let _ = self.set(JobObjectEndOfJobTimeInformation, &at_end);
+        }
+        Ok(())
     }
 
     /// What the job says it has: its flags and limits.
@@ -132,10 +144,11 @@ impl Job {
             self.get(JobObjectExtendedLimitInformation)?;
         let flags = info.BasicLimitInformation.LimitFlags;
         let limits = JobLimits {
-            memory: (flags & JobLimits::JOB_MEMORY != 0).then_some(info.JobMemoryLimit as u64),
-            processes: (flags & JobLimits::ACTIVE_PROCESS != 0)
+            memory: (flags & JOB_OBJECT_LIMIT_JOB_MEMORY != 0)
+                .then_some(info.JobMemoryLimit as u64),
+            processes: (flags & JOB_OBJECT_LIMIT_ACTIVE_PROCESS != 0)
                 .then_some(info.BasicLimitInformation.ActiveProcessLimit),
-            user_time: (flags & JobLimits::JOB_TIME != 0)
+            user_time: (flags & JOB_OBJECT_LIMIT_JOB_TIME != 0)
                 .then_some(info.BasicLimitInformation.PerJobUserTimeLimit),
         };
         Ok((flags, limits))
@@ -225,7 +238,6 @@ impl Job {
             self.get(JobObjectExtendedLimitInformation)?;
         Ok(Counted {
             time: (basic.TotalUserTime + basic.TotalKernelTime).cast_unsigned(),
-            total: basic.TotalProcesses,
             active: basic.ActiveProcesses,
             peak_memory: extended.PeakJobMemoryUsed as u64,
             peak_process_memory: extended.PeakProcessMemoryUsed as u64,
@@ -233,7 +245,7 @@ impl Job {
     }
 }
 
-/// Whether this process is in a job of somebody else's.
+/// Whether this process is in a job already.
 pub fn is_in_job() -> io::Result<bool> {
     let mut is_inside = 0;
     // SAFETY: the pseudo handle of this process is always valid, any job is meant, the result is a live local.

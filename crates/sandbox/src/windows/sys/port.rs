@@ -27,7 +27,7 @@ pub enum Event {
     ProcessLimit,
     MemoryLimit,
     TimeLimit,
-    /// Somebody called [`Port::wake`], with this word.
+    /// [`Port::wake`] was called with this number.
     Wake(u32),
     Other(u32),
 }

@@ -10,14 +10,13 @@ use windows_sys::Win32::Security::SECURITY_CAPABILITIES;
 use windows_sys::Win32::System::Threading::{
     CREATE_BREAKAWAY_FROM_JOB, CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW, CREATE_SUSPENDED,
     CREATE_UNICODE_ENVIRONMENT, CreateProcessAsUserW, CreateProcessW, DETACHED_PROCESS,
-    DeleteProcThreadAttributeList, EXTENDED_STARTUPINFO_PRESENT, GetCurrentProcess,
-    GetExitCodeProcess, GetProcessHandleCount, InitializeProcThreadAttributeList,
-    LPPROC_THREAD_ATTRIBUTE_LIST, OpenProcess, PROC_THREAD_ATTRIBUTE_CHILD_PROCESS_POLICY,
-    PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROC_THREAD_ATTRIBUTE_JOB_LIST,
-    PROC_THREAD_ATTRIBUTE_MITIGATION_POLICY, PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE,
-    PROC_THREAD_ATTRIBUTE_SECURITY_CAPABILITIES, PROCESS_INFORMATION,
-    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_TERMINATE, PROCESS_VM_READ, ResumeThread,
-    STARTF_USESTDHANDLES, STARTUPINFOEXW, STARTUPINFOW, TerminateProcess,
+    DeleteProcThreadAttributeList, EXTENDED_STARTUPINFO_PRESENT, GetExitCodeProcess,
+    InitializeProcThreadAttributeList, LPPROC_THREAD_ATTRIBUTE_LIST, OpenProcess,
+    PROC_THREAD_ATTRIBUTE_CHILD_PROCESS_POLICY, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
+    PROC_THREAD_ATTRIBUTE_JOB_LIST, PROC_THREAD_ATTRIBUTE_MITIGATION_POLICY,
+    PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE, PROC_THREAD_ATTRIBUTE_SECURITY_CAPABILITIES,
+    PROCESS_INFORMATION, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_TERMINATE, PROCESS_VM_READ,
+    ResumeThread, STARTF_USESTDHANDLES, STARTUPINFOEXW, STARTUPINFOW, TerminateProcess,
     UpdateProcThreadAttribute, WaitForSingleObject,
 };
 
@@ -141,7 +140,7 @@ impl Start<'_> {
         let directory = wide(self.directory);
         let mut environment: Vec<u16> = self.environment.iter().flat_map(wide).collect();
         environment.push(0);
-        // With a console all three are told to be none, or the launcher's own would be taken.
+        // With a console all three are null, otherwise the process would get the launcher's.
         let raw = |handle: &Inheritable| match console {
             None => handle.raw(),
             Some(_) => std::ptr::null_mut(),
@@ -158,7 +157,7 @@ impl Start<'_> {
             },
             lpAttributeList: attributes.raw(),
         };
-        // A console of its own that nobody sees: in ours it could type. A program that may not make processes
+        // A hidden console of its own: in ours it could type. A program that may not make processes
         // gets none, since a console is one.
         let kind = match (console, self.children) {
             // Not a group of its own, which would not hear Ctrl-C.
@@ -229,7 +228,7 @@ impl Suspended {
         }
     }
 
-    /// Whether somebody has ended it, before it ever ran.
+    /// Whether another process ended it before it ran.
     pub fn is_ended(&self, patience: Duration) -> io::Result<bool> {
         Ok(self.process.ended(patience)?.is_some())
     }
@@ -253,7 +252,7 @@ impl Process {
         unsafe { TerminateProcess(self.raw(), code) };
     }
 
-    /// Its exit code, once it has ended; waits for that as long as it is told.
+    /// Its exit code; waits at most this long for its end.
     pub fn ended(&self, patience: Duration) -> io::Result<Option<u32>> {
         let millis = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX - 1);
         // SAFETY: the handle is owned by `self`.
@@ -360,14 +359,6 @@ pub fn committed(id: u32) -> io::Result<u64> {
     // SAFETY: the handle is owned by `process`; one structure of the size that is said, a live local.
     check(unsafe { K32GetProcessMemoryInfo(process.as_raw_handle(), &raw mut memory, size) })?;
     Ok(memory.committed as u64)
-}
-
-/// How many handles this process has.
-pub fn handle_count() -> io::Result<u32> {
-    let mut count = 0;
-    // SAFETY: the pseudo handle of this process is always valid, the count is a live local.
-    check(unsafe { GetProcessHandleCount(GetCurrentProcess(), &raw mut count) })?;
-    Ok(count)
 }
 
 /// Tries to open a process, to end it and to read its memory.

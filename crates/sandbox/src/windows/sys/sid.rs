@@ -12,7 +12,7 @@ use windows_sys::Win32::Security::{CopySid, GetLengthSid, PSECURITY_DESCRIPTOR, 
 
 use super::{check, wide};
 
-/// Every container there is.
+/// ALL APPLICATION PACKAGES.
 pub const ALL_CONTAINERS: &str = "S-1-15-2-1";
 
 /// A copy of our own, aligned as the system wants it.
@@ -65,11 +65,11 @@ impl fmt::Display for Sid {
     }
 }
 
-/// Who may do what with an object.
-pub struct Descriptor(PSECURITY_DESCRIPTOR);
+/// A security descriptor, from its SDDL text.
+pub struct SddlDescriptor(PSECURITY_DESCRIPTOR);
 
-impl Descriptor {
-    pub fn parse(text: &str) -> io::Result<Descriptor> {
+impl SddlDescriptor {
+    pub fn parse(text: &str) -> io::Result<SddlDescriptor> {
         let mut descriptor: PSECURITY_DESCRIPTOR = std::ptr::null_mut();
         // SAFETY: the text ends in NUL; the result is memory of the system's, freed when this is dropped.
         check(unsafe {
@@ -80,7 +80,7 @@ impl Descriptor {
                 std::ptr::null_mut(),
             )
         })?;
-        Ok(Descriptor(descriptor))
+        Ok(SddlDescriptor(descriptor))
     }
 
     /// Not to be used after `self` is gone.
@@ -89,7 +89,7 @@ impl Descriptor {
     }
 }
 
-impl Drop for Descriptor {
+impl Drop for SddlDescriptor {
     fn drop(&mut self) {
         // SAFETY: it was allocated by the call above and is not used any more.
         unsafe { LocalFree(self.0) };

@@ -9,10 +9,9 @@ use rustix::fs::FileType;
 
 use super::{At, Found, Mode, Search, Within};
 use crate::file_id;
-use crate::protected::git_leads::{
-    self, Believe, Lead, Leads, ON_THE_WAY, Role, Unreadable, UserSettings,
-};
-use crate::protected::{GIT_LINK, UNREAD, is_named_git};
+use crate::protected::git_leads::{self, Believe, Lead, Leads, ON_THE_WAY, Role, Unreadable};
+use crate::protected::user_settings::UserSettings;
+use crate::protected::{GIT_LINK, TO_SETTINGS, UNREAD, is_named_git, settings_beyond};
 use crate::request::{DeniedKind, Guarded};
 use crate::unix::listing;
 
@@ -47,6 +46,7 @@ impl Search {
             repositories: &self.repositories,
             git_links: Vec::new(),
             links: Vec::new(),
+            directories: Vec::new(),
             roots: within.roots,
             allowed: within.allowed,
             believe: known.map_or(Believe::All, Believe::ReadOnly),
@@ -55,7 +55,13 @@ impl Search {
             match kind {
                 _ if *guarded == Guarded::InPlace => {}
                 _ if *why == GIT_LINK && is_named_git(path) => found.git_links.push(path.clone()),
+                DeniedKind::Link if *why == TO_SETTINGS => {
+                    found.links.extend(settings_beyond(path))
+                }
                 DeniedKind::Link if *why != ON_THE_WAY => found.links.push((path.clone(), *why)),
+                DeniedKind::Directory if *why != UNREAD => {
+                    found.directories.push((path.clone(), *why));
+                }
                 _ => {}
             }
         }
@@ -67,6 +73,13 @@ impl Search {
             if !self.repositories.contains_key(&lead.path) {
                 self.enter_path(&lead.path, At::Git, within);
             }
+            return;
+        }
+        // Closed with the directory that it lies in.
+        let is_closed = |above: &std::path::Path| {
+            self.found.get(above).is_some_and(|found| found.guarded == Guarded::ReadOnly)
+        };
+        if lead.path.ancestors().skip(1).any(is_closed) {
             return;
         }
         let (Some(parent), Some(name)) = (lead.path.parent(), lead.path.file_name()) else {

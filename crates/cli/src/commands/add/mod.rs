@@ -1,0 +1,275 @@
+//! `mcp add`: a new server in clients' files, behind `mcp run` from the start; `mcp add --remove`: out again.
+
+use std::path::Path;
+
+use mcp_clients::{Added, Bytes, Client, Document, Error, Found, NewServer, Original, Scope};
+use mcp_package::Reference;
+use serde_json::{Value, json};
+
+use crate::args::Variable;
+use crate::args::wire::{Add, Selection, Unwire};
+use crate::commands::policy::to_json;
+use crate::commands::wire::survey::{self, Scene};
+use crate::commands::wire::{NOT_ASKED, apply, ask, shell_line, show};
+use crate::failure::Failure;
+use crate::render::{self, Paint};
+
+pub fn run(args: &Add) -> Result<u8, Failure> {
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => name_of(&args.reference),
+    };
+    if args.remove {
+        return remove(args, name);
+    }
+    let server = server(args, name)?;
+    let selection = Selection {
+        client: args.client.clone(),
+        server: Vec::new(),
+        project: args.project.clone(),
+    };
+    let scene = Scene::new(&selection, args.binary.as_deref())?;
+    let server = NewServer { command: scene.own.text.clone(), ..server };
+    let targets = targets(&scene, args)?;
+    if targets.is_empty() {
+        return Err(Failure::Usage(
+            "no client with a file is here; name one with --client, and its file is made (mcp wire --status lists them)"
+                .to_owned(),
+        ));
+    }
+    if let Some(warning) = &scene.own.warning {
+        render::say(&format!("warning: {warning}"));
+    }
+    add_to(&scene, args, &server, &targets)
+}
+
+fn add_to(scene: &Scene, args: &Add, server: &NewServer, targets: &[Found]) -> Result<u8, Failure> {
+    let asks = args.client.is_empty() && !args.yes && !args.dry_run;
+    if asks && (args.json || !ask::is_possible()) {
+        let ids: Vec<&str> = targets.iter().map(|found| found.client.id.as_str()).collect();
+        render::say(&format!(
+            "nothing is written: there is no terminal to ask on; give --client, or --yes for all of: {}",
+            ids.join(" ")
+        ));
+        return Ok(NOT_ASKED);
+    }
+    let mut words = vec![server.command.clone()];
+    words.extend(server.args.iter().cloned());
+    let (mut failed, mut reports) = (false, Vec::new());
+    for found in targets {
+        let shown = show::path(scene, &found.path);
+        if asks {
+            render::tell(&format!(
+                "{} {shown}\n  {}\n",
+                render::plain(&found.client.name),
+                render::plain(&shell_line(&words))
+            ));
+            match ask::yes(&format!("add {} to it?", render::plain(&server.name))) {
+                Some(true) => {}
+                Some(false) => continue,
+                None => break,
+            }
+        }
+        match one(scene, args, server, found) {
+            Ok(()) if args.dry_run => {}
+            Ok(()) => render::say(&format!(
+                "{} is in {shown}; restart {}",
+                render::plain(&server.name),
+                render::plain(&found.client.name)
+            )),
+            Err(failure) => {
+                failed = true;
+                render::say(&failure.to_string());
+            }
+        }
+        reports.push(json!({"client": found.client.id, "path": found.path.to_string_lossy()}));
+    }
+    if args.json {
+        let value: Value =
+            json!({"name": server.name, "words": words, "files": reports, "failed": failed});
+        render::print(&(to_json(&value) + "\n"));
+    }
+    Ok(u8::from(failed))
+}
+
+/// The name that people would give it.
+fn name_of(reference: &str) -> String {
+    let reference = reference.trim_end_matches('/');
+    let name = reference.rsplit(['/', '\\']).next().unwrap_or(reference);
+    // A scheme before it, or a tag behind it.
+    let name = match name.split_once(':') {
+        Some(("npm" | "pypi", name)) => name,
+        Some((name, _)) => name,
+        None => name,
+    };
+    let name = name.strip_suffix(".mcpb").unwrap_or(name);
+    name.split('@').next().filter(|name| !name.is_empty()).unwrap_or(reference).to_owned()
+}
+
+fn server(args: &Add, name: String) -> Result<NewServer, Failure> {
+    let reference: Reference = args.reference.parse()?;
+    let text = match &reference {
+        Reference::Path(path) => absolute(path)?,
+        _ => args.reference.clone(),
+    };
+    if !crate::args::is_package(&text) {
+        return Err(Failure::Usage(format!(
+            "{} is no package; write npm:NAME, pypi:NAME, OWNER/NAME or a path of a bundle",
+            render::plain(&text)
+        )));
+    }
+    let mut words = vec!["run".to_owned()];
+    let mut env = Vec::new();
+    for variable in &args.env {
+        let name = match variable {
+            Variable::Pass(pattern) => pattern.to_string(),
+            Variable::Set(name, value) => {
+                env.push((name.as_str().to_owned(), value.clone()));
+                name.as_str().to_owned()
+            }
+        };
+        words.extend(["--env".to_owned(), name]);
+    }
+    for (flag, list) in [("--read", &args.read), ("--write", &args.write)] {
+        for path in list {
+            words.extend([flag.to_owned(), absolute(path)?]);
+        }
+    }
+    for rule in &args.allow_net {
+        words.extend(["--allow-net".to_owned(), rule.to_string()]);
+    }
+    words.push(text);
+    if !args.args.is_empty() {
+        words.push("--".to_owned());
+        words.extend(args.args.iter().cloned());
+    }
+    Ok(NewServer::new(name, String::new(), words, env))
+}
+
+/// A client starts it from wherever it likes.
+fn absolute(path: &Path) -> Result<String, Failure> {
+    let path = match (path.strip_prefix("~"), crate::paths::home()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => std::path::absolute(path).map_err(|e| Failure::input(path, &e))?,
+    };
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Failure::Usage(format!(
+            "{}: is not UTF-8, and cannot be written into a file",
+            render::path(&path)
+        ))
+    })
+}
+
+/// The files: of the clients that were named, made where they lack; else of every client that has one.
+fn targets(scene: &Scene, args: &Add) -> Result<Vec<Found>, Failure> {
+    let here = scene.surroundings();
+    let mut targets: Vec<Found> = Vec::new();
+    for client in survey::clients(&args.client)? {
+        let found = match &scene.project {
+            Some(project) => {
+                let first = client.project.first().map(|path| project.join(path));
+                mcp_clients::projects_files(client, project).into_iter().next().or_else(|| {
+                    let path = first.filter(|path| !path.to_string_lossy().contains('*'))?;
+                    Some(Found::new(client, path, Scope::Project(project.clone())))
+                })
+            }
+            None => {
+                let found = mcp_clients::user_files(client, &here).into_iter().next();
+                found.or_else(|| mcp_clients::first_file(client, &here))
+            }
+        };
+        match found {
+            Some(found) if !args.client.is_empty() || found.path.is_file() => {
+                if !targets.iter().any(|other| other.path == found.path) {
+                    targets.push(found);
+                }
+            }
+            Some(_) => {}
+            None if args.client.is_empty() => {}
+            None => return Err(no_file(client)),
+        }
+    }
+    Ok(targets)
+}
+
+fn no_file(client: &Client) -> Failure {
+    Failure::Usage(format!(
+        "{} keeps its servers in no file here; add `mcp run` in its settings{}",
+        client.name,
+        if client.notes.is_empty() { String::new() } else { format!(" ({})", client.notes) }
+    ))
+}
+
+fn one(scene: &Scene, args: &Add, server: &NewServer, found: &Found) -> Result<(), Failure> {
+    let original = match found.path.exists() {
+        true => mcp_clients::read(&found.path).map_err(apply::failure)?,
+        false => Original::missing(&found.path),
+    };
+    let text = Bytes::new(&original.bytes).ok_or_else(|| {
+        Failure::Client(format!("{}: is not UTF-8 text", render::path(&found.path)))
+    })?;
+    let document = Document::parse(found.format(), text.text)
+        .map_err(|fault| apply::failure(Error::Fault { path: found.path.clone(), fault }))?;
+    let keys = found.servers.first().cloned().unwrap_or_default();
+    let (edited, trail) = document.add(found.client, &keys, server).map_err(|why| {
+        let by_hand = format!("{}: {why}", render::path(&found.path));
+        match why.contains("by hand") {
+            true => Failure::Client(format!(
+                "{by_hand}:\n{}",
+                mcp_clients::printed(found.client, server)
+            )),
+            false => Failure::Client(by_hand),
+        }
+    })?;
+    let after = text.with(&edited.text);
+    if args.dry_run {
+        let title = show::path(scene, &found.path);
+        let hidden: Vec<String> = server
+            .env
+            .iter()
+            .map(|(_, value)| value.clone())
+            .filter(|value| value.len() > 3)
+            .collect();
+        render::print(&show::diff(&title, &original.bytes, &after, &hidden, Paint::stdout()));
+        return Ok(());
+    }
+    let journal = apply::journal(scene)?;
+    let added = Added::new(found.client, trail, original.is_missing());
+    journal
+        .begin(&original.real, (&original.bytes, &after), Vec::new(), vec![added])
+        .map_err(|error| Failure::file(&scene.journal, &error))?;
+    mcp_clients::write(&original, &after).map_err(apply::failure)
+}
+
+/// What was added is taken back as `mcp unwire` does it.
+fn remove(args: &Add, name: String) -> Result<u8, Failure> {
+    super::unwire::run(&Unwire {
+        selection: Selection {
+            client: args.client.clone(),
+            server: vec![name],
+            project: args.project.clone(),
+        },
+        dry_run: args.dry_run,
+        json: args.json,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (reference, name) in [
+            ("npm:@modelcontextprotocol/server-filesystem@1.2.3", "server-filesystem"),
+            ("npm:some-server", "some-server"),
+            ("pypi:mcp-server-time@1.0", "mcp-server-time"),
+            ("acme/test@1.0.0", "test"),
+            ("./bundles/x.mcpb", "x"),
+            ("oci://host/team/test:1.0", "test"),
+            ("io.github.user/server", "server"),
+        ] {
+            assert_eq!(name_of(reference), name, "{reference}");
+        }
+    }
+}

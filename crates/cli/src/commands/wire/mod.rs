@@ -1,0 +1,322 @@
+//! `mcp wire`: the servers of every client on the machine, behind `mcp run`.
+
+use mcp_clients::{Access, Kind, Proposal};
+use serde_json::{Value, json};
+
+use crate::args::wire::{Access as AccessFlag, Clients, Wire};
+use crate::commands::policy::to_json;
+use crate::failure::Failure;
+use crate::render::{self, Paint};
+
+pub mod apply;
+pub mod ask;
+mod known;
+mod own;
+mod plan;
+pub mod show;
+mod status;
+pub mod survey;
+
+use plan::Step;
+use survey::{File, Scene};
+
+pub use plan::shell_line;
+
+/// Nothing is written, because nobody could be asked.
+pub const NOT_ASKED: u8 = 4;
+
+pub fn run(verb: Clients) -> Result<u8, Failure> {
+    match verb {
+        Clients::Wire(args) => wire(&args),
+        Clients::Unwire(args) => super::unwire::run(&args),
+        Clients::Add(args) => super::add::run(&args),
+    }
+}
+
+fn wire(args: &Wire) -> Result<u8, Failure> {
+    let scene = Scene::new(&args.selection, args.binary.as_deref())?;
+    let files = survey::files(&scene, &args.selection)?;
+    match () {
+        () if args.check => return Ok(status::check(&scene, &files, args.json)),
+        () if args.status => return Ok(status::table(&scene, &files, &args.selection, args.json)),
+        () if args.leave => return status::leave(&scene, &files),
+        () => {}
+    }
+    let mut work = Work {
+        scene: &scene,
+        args,
+        paint: Paint::stderr(),
+        json: Vec::new(),
+        failed: false,
+        stop: false,
+    };
+    let changes = work.choose(&files)?;
+    if let Some(warning) = scene.own.warning.as_ref().filter(|_| !changes.is_empty()) {
+        render::say(&format!("warning: {warning}"));
+    }
+    let written = work.carry_out(&changes)?;
+    work.finish(&files, &changes, written)
+}
+
+/// The changes of one file.
+struct Change<'a> {
+    file: &'a File,
+    servers: Vec<(usize, Proposal)>,
+    edited: apply::Edited,
+}
+
+struct Work<'a> {
+    scene: &'a Scene,
+    args: &'a Wire,
+    paint: Paint,
+    json: Vec<Value>,
+    /// Something could not be read or written.
+    failed: bool,
+    /// The person has had enough.
+    stop: bool,
+}
+
+impl Work<'_> {
+    /// Shows what each server would become, and asks.
+    fn choose<'f>(&mut self, files: &'f [File]) -> Result<Vec<Change<'f>>, Failure> {
+        let mut changes = Vec::new();
+        for file in files {
+            let content = match &file.content {
+                Ok(content) => content,
+                Err(error) => {
+                    self.failed = true;
+                    render::say(&render::plain(&error.to_string()));
+                    self.json.push(show::file_json(file, Vec::new()));
+                    continue;
+                }
+            };
+            let mut chosen = Vec::new();
+            let mut servers = Vec::new();
+            let mut is_headed = false;
+            for (at, server) in content.servers.iter().enumerate() {
+                let step = plan::step(self.scene, file, server);
+                let mut value = show::server_json(server);
+                if let (Step::Change(proposal), Kind::Stdio(stdio)) = (&step, &server.entry.kind) {
+                    let mut proposal = (**proposal).clone();
+                    self.head(file, &mut is_headed);
+                    if self.agreed(server, stdio, &mut proposal) {
+                        value["after"] = json!(proposal.words(stdio));
+                        value["proposal"] = json!(proposal);
+                        chosen.push((at, proposal));
+                    }
+                } else if let Step::Stay(why) = &step {
+                    self.head(file, &mut is_headed);
+                    value["stays"] = json!(why);
+                    self.tell(&format!(
+                        "  {} stays as it is: {}\n",
+                        render::plain(&server.entry.name),
+                        render::plain(why)
+                    ));
+                }
+                servers.push(value);
+            }
+            self.json.push(show::file_json(file, servers));
+            if let Some(edited) = apply::edit(file, &chosen).filter(|_| !chosen.is_empty()) {
+                for (name, why) in &edited.refused {
+                    self.failed = true;
+                    self.tell_by_hand(file, name, why, &chosen);
+                }
+                if !edited.undo.is_empty() {
+                    changes.push(Change { file, servers: chosen, edited });
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    fn head(&self, file: &File, is_headed: &mut bool) {
+        if !std::mem::replace(is_headed, true) {
+            self.tell(&(show::heading(self.scene, file, self.paint) + "\n"));
+            for line in plan::allowlists(file, &self.scene.surroundings()) {
+                self.tell(&format!(
+                    "  {}\n",
+                    self.paint.warn(&format!("note: {}", render::plain(&line)))
+                ));
+            }
+            if survey::is_project(&file.found) {
+                self.tell("  note: a file of a project may be shared; the path of mcp in it is this machine's\n");
+            }
+        }
+    }
+
+    /// To the person; with --json stdout is the program's, and stderr stays quiet.
+    fn tell(&self, text: &str) {
+        if !self.args.json {
+            render::tell(text);
+        }
+    }
+
+    fn agreed(
+        &mut self,
+        server: &survey::Server,
+        stdio: &mcp_clients::Stdio,
+        proposal: &mut Proposal,
+    ) -> bool {
+        let access = match self.args.directories {
+            AccessFlag::Read => None,
+            AccessFlag::Write => Some(Access::Write),
+        };
+        plan::set_access(proposal, access.as_slice());
+        self.tell(&show::proposal(server, stdio, proposal, self.paint));
+        if self.args.yes || self.args.dry_run || self.args.json || !ask::is_possible() {
+            return true;
+        }
+        if self.stop {
+            return false;
+        }
+        match ask::server(proposal) {
+            ask::Answer::Yes(chosen) => {
+                plan::set_access(proposal, &chosen);
+                true
+            }
+            ask::Answer::No => false,
+            ask::Answer::Quit => {
+                self.stop = true;
+                false
+            }
+        }
+    }
+
+    /// What an editor of ours would not keep whole is printed instead.
+    fn tell_by_hand(&self, file: &File, name: &str, why: &str, chosen: &[(usize, Proposal)]) {
+        render::say(&format!(
+            "{} in {} is not edited, because {why}; write this in its place by hand:",
+            render::plain(name),
+            show::path(self.scene, &file.found.path)
+        ));
+        let Ok(content) = &file.content else {
+            return;
+        };
+        for (at, proposal) in chosen {
+            let server = &content.servers[*at];
+            if server.entry.name != name {
+                continue;
+            }
+            if let Kind::Stdio(stdio) = &server.entry.kind {
+                let words = proposal.words(stdio);
+                let (command, args) =
+                    words.split_first().map_or((String::new(), Vec::new()), |(first, rest)| {
+                        (first.clone(), rest.to_vec())
+                    });
+                let new = mcp_clients::NewServer::new(name.to_owned(), command, args, Vec::new());
+                render::tell(&render::printable(&mcp_clients::printed(server.client, &new)));
+            }
+        }
+    }
+
+    /// Writes, or shows what would be written. How many files were written.
+    fn carry_out(&mut self, changes: &[Change<'_>]) -> Result<Option<usize>, Failure> {
+        if self.args.dry_run {
+            for change in changes.iter().filter(|_| !self.args.json) {
+                let hidden = change.file.content.as_ref().map(plan::secrets).unwrap_or_default();
+                let title = show::path(self.scene, &change.file.found.path);
+                let diff = show::diff(
+                    &title,
+                    &change.edited.before,
+                    &change.edited.after,
+                    &hidden,
+                    Paint::stdout(),
+                );
+                render::print(&diff);
+            }
+            return Ok(None);
+        }
+        if changes.is_empty() {
+            return Ok(Some(0));
+        }
+        if !self.args.yes && (self.args.json || !ask::is_possible()) {
+            return Ok(None);
+        }
+        let journal = apply::journal(self.scene)?;
+        let mut written = 0;
+        for change in changes {
+            match apply::write(&journal, self.scene, change.file, &change.edited) {
+                Ok(()) => written += 1,
+                Err(failure) => {
+                    self.failed = true;
+                    render::say(&failure.to_string());
+                }
+            }
+        }
+        Ok(Some(written))
+    }
+
+    fn finish(
+        &self,
+        files: &[File],
+        changes: &[Change<'_>],
+        written: Option<usize>,
+    ) -> Result<u8, Failure> {
+        let count: usize = changes.iter().map(|change| change.edited.undo.len()).sum();
+        let not_asked = written.is_none() && !self.args.dry_run && count > 0;
+        if self.args.json {
+            let value = json!({
+                "mcp": self.scene.own.text,
+                "warning": self.scene.own.warning,
+                "files": self.json,
+                "not_covered": status::not_covered_json(self.scene, files),
+                "changes": count,
+                "written": written.unwrap_or(0),
+            });
+            render::print(&(to_json(&value) + "\n"));
+        } else {
+            self.summary(files, changes, count, written);
+        }
+        if not_asked {
+            render::say(
+                "nothing is written: there is no terminal to ask on; give --yes to agree to all of it, or --dry-run to look",
+            );
+            return Ok(NOT_ASKED);
+        }
+        Ok(u8::from(self.failed))
+    }
+
+    fn summary(
+        &self,
+        files: &[File],
+        changes: &[Change<'_>],
+        count: usize,
+        written: Option<usize>,
+    ) {
+        for line in status::not_covered(self.scene, files) {
+            self.tell(&(self.paint.faint(&line) + "\n"));
+        }
+        match (written, count) {
+            (_, 0) if files.is_empty() => render::say(
+                "no file of a known client is here; mcp wire --status lists the clients that mcp knows",
+            ),
+            (_, 0) => render::say("nothing to wire"),
+            (Some(written), _) if written > 0 => {
+                render::say(&format!(
+                    "{} in {written} file{} wired; restart the client{}. To take it back: mcp unwire",
+                    servers(count),
+                    if written == 1 { "" } else { "s" },
+                    if written == 1 { "" } else { "s" }
+                ));
+                let mut packages: Vec<&str> = changes
+                    .iter()
+                    .flat_map(|change| &change.servers)
+                    .filter_map(|(_, proposal)| proposal.reference.as_deref())
+                    .collect();
+                packages.sort_unstable();
+                packages.dedup();
+                if !packages.is_empty() {
+                    render::say(&format!(
+                        "their packages are installed at the first start; to have that done: mcp pull {}",
+                        render::plain(&packages.join(" "))
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+pub fn servers(count: usize) -> String {
+    if count == 1 { "1 server".to_owned() } else { format!("{count} servers") }
+}

@@ -1,0 +1,235 @@
+//! PyPI packages: wheels only, each with a digest that is required. By the machine's pip, or by its
+//! uv where there is no pip; for the interpreter that is there, since none is downloaded.
+
+mod pip;
+pub(super) mod uv;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use mcp_package::install::{Index, hosts_in_simple_page, pypi_launchers, pypi_manifest};
+use mcp_package::store::{Source, Under};
+use mcp_package::{Digest, Package, Reference, Store, normal_pypi};
+use mcp_sandbox::Sandbox;
+
+use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, variable};
+use crate::args::package::Fetching;
+use crate::failure::Failure;
+use crate::packages::fetch::{self, Listed};
+use crate::paths;
+
+const LARGEST_PAGE: u64 = 64 << 20;
+
+/// What an installation is made with.
+pub(super) struct Installing<'a> {
+    pub work: &'a Work,
+    pub index: &'a Index,
+    /// The hosts that files are on.
+    pub files: &'a [(String, u16)],
+    pub python: &'a Python,
+}
+
+/// The interpreter that packages are installed for, and run with.
+pub(super) struct Python {
+    /// Major and minor.
+    pub version: String,
+    program: PathBuf,
+    /// Its installation, and the environment it is started from, if any.
+    prefixes: [PathBuf; 2],
+}
+
+pub(super) enum Tool {
+    /// With what it is configured with, in its own words.
+    Pip(String),
+    Uv,
+}
+
+pub fn pypi(
+    store: &Store,
+    reference: &Reference,
+    package: &Package,
+    listed: Option<Listed<'_>>,
+    how: &Fetching,
+) -> Result<Digest, Failure> {
+    refuse_signature(reference, how)?;
+    let python = Python::of_this_machine()?;
+    let tool = Tool::of_this_machine()?;
+    let (name, index) = match &tool {
+        Tool::Pip(config) => ("pip", mcp_package::install::pypi_index(config, &variable)?),
+        Tool::Uv => ("uv", uv::index()?),
+    };
+    let source = listed.map_or_else(|| Source::Pypi(index.place()), |listed| listed.source.clone());
+    let asked = [reference.to_string()];
+    store.check_free(&Under::Names { names: &asked, source: &source }, None)?;
+    let files = file_hosts(&index, &package.name)?;
+    say(reference, name);
+    let work = Work::new(store)?;
+    let mut wanted = vec![match &package.version {
+        Some(version) => format!("{}=={version}", package.with_extras()),
+        None => package.with_extras(),
+    }];
+    wanted.extend(package.with.iter().cloned());
+    let installing = Installing { work: &work, index: &index, files: &files, python: &python };
+    let version = install_locked(&tool, &installing, &wanted, &package.name)?;
+    let scripts = pypi_launchers(&package.name, &entry_points(&work, &package.name)?)?;
+    work.directory("programs")?;
+    for (file, text) in &scripts {
+        work.write(file, text)?;
+    }
+    let manifest = pypi_manifest(&package.name, &version, &python.version);
+    let names = names(reference, "pypi", &package.name, &version);
+    let under = Under::Names { names: &names, source: &source };
+    work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
+}
+
+/// Resolves, locks by digest and installs into `site`; the version that `name` came to.
+pub(super) fn install_locked(
+    tool: &Tool,
+    installing: &Installing<'_>,
+    wanted: &[String],
+    name: &str,
+) -> Result<String, Failure> {
+    let work = installing.work;
+    let locked = match tool {
+        Tool::Pip(_) => pip::lock(installing, wanted, name),
+        Tool::Uv => uv::lock(installing, wanted, name),
+    };
+    let (locked, version) = locked.map_err(wheels_only)?;
+    work.write("requirements.txt", &locked)?;
+    match tool {
+        Tool::Pip(_) => pip::install(installing)?,
+        Tool::Uv => uv::install(installing)?,
+    }
+    work.remove("cache");
+    compile(work)?;
+    Ok(version)
+}
+
+fn wheels_only(failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused(why) => Failure::Refused(format!(
+            "{why}\n     (only wheels are installed: building from source would run the package's code)"
+        )),
+        other => other,
+    }
+}
+
+/// What the machine's own interpreter says.
+fn said_by_python(args: &[&str]) -> Option<String> {
+    // Not here: `-m` looks into the current directory first, which may be anybody's.
+    let output = Command::new("python3")
+        .args(args)
+        .current_dir(std::path::MAIN_SEPARATOR_STR)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// pip reads its own files, and would wait for ever for one that is a pipe.
+fn check_pip_configuration() -> Result<(), Failure> {
+    let home = paths::home();
+    let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
+    let config = variable("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| below_home(".config"));
+    let system = variable("XDG_CONFIG_DIRS").unwrap_or_else(|| "/etc/xdg".to_owned());
+    let files = [variable("PIP_CONFIG_FILE").map(PathBuf::from), below_home(".pip/pip.conf")];
+    let directories =
+        std::env::split_paths(&system).map(|directory| directory.join("pip/pip.conf"));
+    let user = config.map(|config| config.join("pip/pip.conf"));
+    let all = files.into_iter().flatten().chain(user).chain(directories);
+    for path in all.chain([PathBuf::from("/etc/pip.conf")]) {
+        match mcp_files::open(&path, mcp_files::Links::Follow) {
+            Err(e) if e.kind() == std::io::ErrorKind::Other => {
+                return Err(Failure::input(&path, &e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Python {
+    pub fn of_this_machine() -> Result<Python, Failure> {
+        let lack = || missing("python3", "install python3 and python3-pip, or uv");
+        if !is_on_path("python3") {
+            return Err(lack());
+        }
+        let script = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable, sys.base_prefix, sys.prefix, sep='\\n')";
+        let said = said_by_python(&["-I", "-c", script]).ok_or_else(lack)?;
+        let lines: Vec<&str> = said.lines().collect();
+        match lines[..] {
+            [version, program, base, prefix] => Ok(Python {
+                version: version.to_owned(),
+                program: program.into(),
+                prefixes: [base.into(), prefix.into()],
+            }),
+            _ => Err(lack()),
+        }
+    }
+}
+
+impl Tool {
+    pub fn of_this_machine() -> Result<Tool, Failure> {
+        check_pip_configuration()?;
+        match said_by_python(&["-m", "pip", "config", "list"]) {
+            Some(config) => Ok(Tool::Pip(config)),
+            None if is_on_path("uv") => Ok(Tool::Uv),
+            None => Err(missing(
+                "pip",
+                "install python3-pip (or run python3 -m ensurepip), or uv from docs.astral.sh/uv",
+            )),
+        }
+    }
+}
+
+pub(super) fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>, Failure> {
+    let page = fetch::http().page(&format!("{}{name}/", index.url), None, LARGEST_PAGE)?;
+    let page = page
+        .ok_or_else(|| Failure::Refused(format!("pypi:{name}: the index has no such project")))?;
+    Ok(hosts_in_simple_page(&String::from_utf8_lossy(&page)))
+}
+
+/// A sandbox with the way to the index open, and the certificates that the user has for it.
+fn sandbox(installing: &Installing<'_>, program: &str, certificates: &str) -> Sandbox {
+    let mut sandbox = installing.work.sandbox(program);
+    allow(&mut sandbox, installing.index, installing.files);
+    let named = ["PIP_CERT", "SSL_CERT_FILE"].iter().find_map(|name| variable(name));
+    if let Some(file) = named {
+        sandbox.read(&file).env(certificates, file);
+    }
+    sandbox
+}
+
+/// As a secret where it has a password in it.
+fn set_index(sandbox: &mut Sandbox, name: &str, index: &Index) {
+    match index.has_credentials() {
+        true => sandbox.secret(name, &index.url),
+        false => sandbox.env(name, &index.url),
+    };
+}
+
+/// With checked digests there is nothing left to check at every start; and no time in the files.
+fn compile(work: &Work) -> Result<(), Failure> {
+    let mut sandbox = work.sandbox("python3");
+    sandbox.args(["-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s"]);
+    sandbox.arg(&work.directory).arg("site");
+    // A file that does not compile is the package's own affair.
+    let _ = sandbox.output()?;
+    Ok(())
+}
+
+fn entry_points(work: &Work, name: &str) -> Result<String, Failure> {
+    let site = work.path("site");
+    let entries = std::fs::read_dir(&site).map_err(|e| Failure::file(&site, &e))?;
+    for entry in entries.flatten() {
+        let directory = entry.file_name().to_string_lossy().into_owned();
+        let project = directory.strip_suffix(".dist-info").and_then(|stem| stem.rsplit_once('-'));
+        if project.is_some_and(|(project, _)| normal_pypi(project) == name) {
+            return work
+                .read(&format!("site/{directory}/entry_points.txt"))
+                .or_else(|_| Ok(String::new()));
+        }
+    }
+    Err(Failure::Refused(format!("pypi:{name}: nothing of that name was installed")))
+}

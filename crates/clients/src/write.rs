@@ -1,0 +1,213 @@
+//! Reading a client's file, and putting another in its place in one step.
+//!
+//! Keeps: mode, owner, the symlink that leads to it. A crash leaves the old file or the new one, and at most
+//! a temporary file beside it, which the next run takes away. Notices: another program that wrote to it since it
+//! was read. Leaves open: one that writes between the last look and the rename, a few microseconds.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use mcp_files::Links;
+
+use crate::error::Error;
+
+/// A larger file is no configuration.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A file as it was read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Original {
+    /// As people name it.
+    pub path: PathBuf,
+    /// Where it is, links followed.
+    pub real: PathBuf,
+    pub bytes: Vec<u8>,
+    /// None for a file that is to be made.
+    meta: Option<Metadata>,
+}
+
+pub fn read(path: &Path) -> Result<Original, Error> {
+    let fail = |error: io::Error| Error::file(path, &error);
+    let real = path.canonicalize().map_err(fail)?;
+    let bytes = mcp_files::read(&real, MOST_BYTES, Links::Refuse).map_err(fail)?;
+    let meta = real.metadata().map_err(fail)?;
+    Ok(Original { path: path.to_owned(), real, bytes, meta: Some(meta) })
+}
+
+impl Original {
+    /// For a file that is not there.
+    pub fn missing(path: &Path) -> Original {
+        Original { path: path.to_owned(), real: path.to_owned(), bytes: Vec::new(), meta: None }
+    }
+
+    pub fn is_missing(&self) -> bool {
+        self.meta.is_none()
+    }
+}
+
+/// Puts `bytes` in the place of the file that was read, unless it is another one by now.
+pub fn write(original: &Original, bytes: &[u8]) -> Result<(), Error> {
+    let path = &original.path;
+    let fail = |error: io::Error| Error::file(path, &error);
+    let real = &original.real;
+    if let Some(meta) = &original.meta {
+        owner::check(meta).map_err(|why| Error::why(path, why))?;
+    }
+    let directory = real.parent().ok_or_else(|| Error::why(path, "is no file"))?;
+    if original.meta.is_none() {
+        fs::create_dir_all(directory).map_err(fail)?;
+    }
+    let temporary = temporary(real).ok_or_else(|| Error::why(path, "is no file"))?;
+    let written = fill(&temporary, original, bytes).and_then(|()| match is_as_read(original) {
+        true => fs::rename(&temporary, real).map(|()| true),
+        false => Ok(false),
+    });
+    match written {
+        Ok(true) => {
+            owner::sync_directory(directory);
+            Ok(())
+        }
+        Ok(false) => {
+            let _ = fs::remove_file(&temporary);
+            Err(Error::Changed { path: path.clone() })
+        }
+        Err(error) => {
+            let _ = fs::remove_file(&temporary);
+            Err(fail(error))
+        }
+    }
+}
+
+/// Takes away a file that `mcp add` made, unless it is another one by now.
+pub fn remove(original: &Original) -> Result<(), Error> {
+    match is_as_read(original) {
+        true => {
+            fs::remove_file(&original.real).map_err(|error| Error::file(&original.path, &error))
+        }
+        false => Err(Error::Changed { path: original.path.clone() }),
+    }
+}
+
+/// Beside the file, so that the rename stays on one file system. One name: what a crash left is found again.
+fn temporary(real: &Path) -> Option<PathBuf> {
+    let name = real.file_name()?.to_str()?;
+    Some(real.with_file_name(format!(".{name}.mcp-wire")))
+}
+
+fn fill(temporary: &Path, original: &Original, bytes: &[u8]) -> io::Result<()> {
+    let mut file = match owner::create(temporary) {
+        // Of a run that was killed; the journal's lock is ours, so none is at work.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(temporary)?;
+            owner::create(temporary)?
+        }
+        file => file?,
+    };
+    file.write_all(bytes)?;
+    if let Some(meta) = &original.meta {
+        owner::keep(&file, meta)?;
+    }
+    file.sync_all()
+}
+
+/// The same file with the same bytes.
+fn is_as_read(original: &Original) -> bool {
+    let Some(meta) = &original.meta else {
+        return fs::symlink_metadata(&original.real).is_err();
+    };
+    let Ok(now) = read(&original.path) else {
+        return false;
+    };
+    now.real == original.real
+        && now.bytes == original.bytes
+        && now.meta.is_some_and(|now| owner::is_same(&now, meta))
+}
+
+/// A copy of ours: for the eyes of its owner alone.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension("new");
+    let _ = fs::remove_file(&temporary);
+    let mut file: File = owner::create(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    if let Some(directory) = path.parent() {
+        owner::sync_directory(directory);
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+mod owner {
+    use std::fs::{File, Metadata, Permissions};
+    use std::io;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+    use std::path::Path;
+
+    pub fn create(path: &Path) -> io::Result<File> {
+        File::options().write(true).create_new(true).mode(0o600).open(path)
+    }
+
+    /// What a rename could not keep is told before anything is written.
+    pub fn check(meta: &Metadata) -> Result<(), String> {
+        if meta.nlink() > 1 {
+            return Err(format!(
+                "has {} names (hard links), which a rename would part; make it one file, or a symlink",
+                meta.nlink()
+            ));
+        }
+        let own = rustix::process::geteuid();
+        match own.is_root() || own.as_raw() == meta.uid() {
+            true => Ok(()),
+            false => Err(format!("belongs to user {}; run mcp as that user", meta.uid())),
+        }
+    }
+
+    pub fn keep(file: &File, meta: &Metadata) -> io::Result<()> {
+        let new = file.metadata()?;
+        if (new.uid(), new.gid()) != (meta.uid(), meta.gid()) {
+            fchown(file, Some(meta.uid()), Some(meta.gid()))?;
+        }
+        file.set_permissions(Permissions::from_mode(meta.mode() & 0o7777))
+    }
+
+    pub fn is_same(one: &Metadata, two: &Metadata) -> bool {
+        (one.dev(), one.ino()) == (two.dev(), two.ino())
+    }
+
+    pub fn sync_directory(path: &Path) {
+        // What it brings is safety against a power cut; some file systems refuse.
+        let _ = File::open(path).and_then(|directory| directory.sync_all());
+    }
+}
+
+#[cfg(not(unix))]
+mod owner {
+    use std::fs::{File, Metadata};
+    use std::io;
+    use std::path::Path;
+
+    pub fn create(path: &Path) -> io::Result<File> {
+        File::options().write(true).create_new(true).open(path)
+    }
+
+    pub fn check(meta: &Metadata) -> Result<(), String> {
+        match meta.permissions().readonly() {
+            true => Err("is read-only".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// The new file has what the directory gives to all of its files.
+    pub fn keep(_: &File, _: &Metadata) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub fn is_same(_: &Metadata, _: &Metadata) -> bool {
+        true
+    }
+
+    pub fn sync_directory(_: &Path) {}
+}

@@ -1,0 +1,363 @@
+//! Where things in a text come from and go to: trees fetched from strangers, lists of everything, data in names
+//! that are looked up, registries named by variables.
+
+use super::Evaluator;
+use super::call::Call;
+use super::state::State;
+use crate::rules::address;
+use crate::shell::ast::{Command, Item, Kind, List, Span, Word};
+use crate::tri::Tri;
+use crate::value::{Field, Output, Piece, Value};
+use crate::wildcard;
+
+/// Stands among the programs of an output that came from an address that is not well known.
+pub const STRANGER: &str = "(stranger)";
+
+/// The same for a list of all containers, images or volumes.
+pub const ALL_CONTAINERS: &str = "(all containers)";
+
+/// What substitutions in the words being expanded print.
+#[derive(Default)]
+pub struct Prints {
+    /// The environment, or a file with secrets.
+    pub environment: bool,
+    /// What was encoded.
+    pub decoded: bool,
+    pub all_containers: bool,
+    /// A variable of the environment that holds a key or a password by its name.
+    pub secret_variable: bool,
+}
+
+impl Prints {
+    pub fn merge(&mut self, other: Prints) {
+        self.environment |= other.environment;
+        self.decoded |= other.decoded;
+        self.all_containers |= other.all_containers;
+        self.secret_variable |= other.secret_variable;
+    }
+
+    pub fn add(&mut self, output: &Output) {
+        let through =
+            |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
+        self.environment |= through(&["env", "printenv", super::call::SECRETS]);
+        self.decoded |= super::shells::is_decoded(output);
+        self.all_containers |= through(&[ALL_CONTAINERS]);
+    }
+}
+
+/// Stands among the programs of an output that holds such a variable.
+pub const SECRET_VARIABLE: &str = "(secret variable)";
+
+/// Whether a variable holds a key or a password, by its name.
+pub fn names_secret(name: &str) -> bool {
+    let parts = [
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PRIVATE_KEY",
+        "SSH_KEY",
+        "ACCESS_KEY",
+        "DATABASE_URL",
+        "AUTH_TOKEN",
+        "GITHUB_TOKEN",
+        "GH_TOKEN",
+        "NPM_TOKEN",
+        "GITLAB_TOKEN",
+        "SLACK_TOKEN",
+        "AWS_SESSION_TOKEN",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "STRIPE_",
+        "VAULT_TOKEN",
+        "CREDENTIALS",
+        "MNEMONIC",
+        "KUBECONFIG_DATA",
+        "HF_TOKEN",
+        "PYPI_TOKEN",
+        "DOCKER_AUTH",
+    ];
+    parts.iter().any(|part| name.contains(part))
+}
+
+/// Words that say who is asking: a token belongs there.
+fn authenticates(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let parts =
+        ["authorization", "token:", "key:", "auth:", "cookie:", "client_secret=", "grant_type"];
+    parts.iter().any(|part| text.contains(part))
+}
+
+/// Variables that name where packages come from.
+const SOURCES: &[&str] = &[
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_FIND_LINKS",
+    "UV_INDEX*",
+    "UV_DEFAULT_INDEX",
+    "UV_EXTRA_INDEX_URL",
+    "NPM_CONFIG_REGISTRY",
+    "npm_config_registry",
+    "YARN_REGISTRY",
+    "YARN_NPM_REGISTRY_SERVER",
+    "GOPROXY",
+    "CARGO_REGISTRIES_*_INDEX",
+    "RUSTUP_DIST_SERVER",
+    "RUSTUP_UPDATE_ROOT",
+    "CONDA_CHANNEL_ALIAS",
+    "BUNDLE_MIRROR*",
+    "HOMEBREW_*_GIT_REMOTE",
+    "HOMEBREW_BOTTLE_DOMAIN",
+];
+
+const LOOKUPS: &[&str] =
+    &["dig", "host", "nslookup", "drill", "ping", "ping6", "kdig", "resolvectl"];
+
+impl Evaluator<'_> {
+    /// `PIP_INDEX_URL=http://…`, `GOSUMDB=off`.
+    pub fn source_variable(&mut self, name: &str, value: &Value, span: Span) {
+        let text = value.without_unknown();
+        let named = SOURCES.iter().any(|pattern| wildcard::matches(pattern, name));
+        let foreign = text
+            .split([',', '|', ' '])
+            .filter_map(address::of)
+            .any(|address| address::is_foreign(&address, &self.context.rules));
+        let unchecked = name == "GOSUMDB" && text == "off" || name == "GONOSUMDB" && text == "*";
+        if named && foreign || unchecked {
+            self.raise("source-variable", span);
+        }
+    }
+
+    /// A key or password of the environment in the words of a network tool, other than to authenticate.
+    pub fn sends_secret_variable(&mut self, fields: &[Field], secrets: &[usize], span: Span) {
+        let name = fields.first().and_then(|field| field.known());
+        let sender = name.is_some_and(|name| super::shells::is_sender(&name));
+        let sent = |at: &&usize| {
+            let option = fields.get(at.wrapping_sub(1)).and_then(|field| field.known());
+            let user = option.is_some_and(|option| {
+                matches!(option.as_ref(), "-u" | "--user" | "--password" | "-w" | "--oauth2-bearer")
+            });
+            let text = fields.get(**at).map(|field| field.value.without_unknown());
+            !user && !text.is_some_and(|text| authenticates(&text))
+        };
+        if sender && secrets.iter().any(|at| sent(&at)) {
+            self.raise("send-secret-variable", span);
+        }
+    }
+
+    /// `find ~ | while read f; do rm "$f"; done`, and the same by xargs and a network tool.
+    pub fn acts_on_list(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        call: &Call<'_>,
+        state: &State,
+    ) {
+        let Some(input) = call.input else {
+            return;
+        };
+        let from = |names: &[&str]| input.from.iter().any(|from| names.contains(&from.as_str()));
+        if matches!(name, "xargs" | "parallel") {
+            if from(&[ALL_CONTAINERS]) {
+                self.removes_listed(arguments, call.span.clone());
+            }
+            let sends = arguments
+                .iter()
+                .any(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)));
+            if sends && from(&[super::call::SECRETS, SECRET_VARIABLE, "env", "printenv"]) {
+                self.raise("send-environment-argument", call.span.clone());
+            }
+        }
+        if matches!(name, "sftp" | "ftp" | "lftp" | "tftp")
+            && let Some(text) = &input.text
+            && text.without_unknown().lines().any(|line| self.puts_secret(line, state))
+        {
+            self.raise("send-env-file-script", call.span.clone());
+        }
+        let removes = matches!(name, "rm" | "shred" | "unlink" | "truncate");
+        let open = |field: &Field| matches!(field.value.pieces[..], [Piece::Unknown | Piece::Many]);
+        if removes && from(&["find"]) && arguments.iter().any(open) {
+            let text = input.text.as_ref().map(Value::without_unknown).unwrap_or_default();
+            let whole = text.lines().any(|line| self.is_everything(line, state));
+            if whole && !input.text.as_ref().is_some_and(|t| t.pieces.contains(&Piece::Name)) {
+                self.raise("delete-everything", call.span.clone());
+            }
+        }
+    }
+
+    /// `put .env`, in the language of ftp.
+    fn puts_secret(&self, line: &str, state: &State) -> bool {
+        let mut words = line.split_whitespace();
+        let puts =
+            words.next().is_some_and(|verb| matches!(verb, "put" | "mput" | "send" | "mirror"));
+        puts && words.any(|word| {
+            let field = Field::new(Value::text(word), 0..0);
+            super::call::holds_secrets(&field) || self.is_secret_file(&field, state)
+        })
+    }
+
+    fn is_everything(&self, path: &str, state: &State) -> bool {
+        let mut value = Value::default();
+        match path.strip_prefix('~') {
+            Some(rest) => {
+                value.push(Piece::Home);
+                value.push_text(rest);
+            }
+            None => value.push_text(path),
+        }
+        let place = state.cwd.join(&value);
+        let class = self.context.rules.class("@everything").unwrap_or_default();
+        class.iter().filter_map(|entry| entry.place.as_ref()).any(|p| place.is(p) == Tri::Yes)
+    }
+
+    /// `PATH=/tmp/x:$PATH`: programs and libraries from where anybody can put them.
+    pub fn planted_path(&mut self, name: &str, value: &Value, span: Span) {
+        let text = value.without_unknown();
+        let paths = ["PATH", "PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "LD_LIBRARY_PATH"];
+        let places = ["/tmp", "/var/tmp", "/dev/shm"];
+        let planted = places.iter().any(|place| {
+            text.strip_prefix(place)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+        });
+        // Without the usual directories every program is another one.
+        let replaced = name == "PATH"
+            && value.known().is_some_and(|text| !text.split(':').any(|at| at.ends_with("/bin")));
+        let first = name == "PATH" && text.starts_with(".:");
+        if paths.contains(&name) && (planted || replaced || first) {
+            self.raise("planted-path", span);
+        }
+    }
+
+    /// Remembers that a tree of a stranger is here, and tells when a program of it is run.
+    pub fn strange_tree(
+        &mut self,
+        name: &str,
+        first: &Field,
+        arguments: &[Field],
+        state: &mut State,
+    ) {
+        let is = |at: usize, word: &str| {
+            arguments.get(at).is_some_and(|field| field.known().as_deref() == Some(word))
+        };
+        let from_stranger = |field: &Field| {
+            let file = field.known().and_then(|path| state.file(&path));
+            file.is_some_and(|file| file.from.iter().any(|from| from == STRANGER))
+        };
+        match name {
+            "git" if is(0, "clone") => state.strange_tree |= self.names_stranger(arguments),
+            "tar" | "bsdtar" | "unzip" | "7z" | "gunzip" | "unrar" => {
+                state.strange_tree |= arguments.iter().any(from_stranger);
+            }
+            _ if !state.strange_tree => {}
+            _ => {
+                let local = |field: &Field| {
+                    field.known().is_some_and(|path| {
+                        path.contains('/') && !path.starts_with(['/', '~']) && !path.contains("://")
+                    })
+                };
+                let runs_argument =
+                    super::shells::is_shell(name) || super::foreign::is_interpreter(name);
+                let script = arguments.iter().find(|field| !field.value.starts_with('-'));
+                let runs = local(first)
+                    || matches!(name, "make" | "gmake")
+                    || runs_argument
+                        && script.is_some_and(|f| f.known().is_some_and(|path| path.contains('.')));
+                if runs {
+                    self.raise("run-unpacked-download", first.span.clone());
+                }
+            }
+        }
+    }
+
+    /// Whether an address among the words is not a well-known one.
+    pub fn names_stranger(&self, arguments: &[Field]) -> bool {
+        arguments
+            .iter()
+            .filter_map(|field| address::of(&field.value.without_unknown()))
+            .any(|address| address::is_foreign(&address, &self.context.rules))
+    }
+
+    /// `dig $data.example.net`: what comes first in the name is not known, the rest is a domain.
+    pub fn lookup_of_data(&mut self, name: &str, arguments: &[Field]) {
+        if !LOOKUPS.contains(&name) {
+            return;
+        }
+        let built = arguments.iter().find(|field| match &field.value.pieces[..] {
+            [Piece::Unknown | Piece::Many | Piece::Name, Piece::Text(rest), ..] => {
+                rest.starts_with('.') && rest.trim_end_matches('.').matches('.').count() > 1
+            }
+            _ => false,
+        });
+        if let Some(field) = built {
+            self.raise("send-dns", field.span.clone());
+        }
+    }
+
+    /// `docker ps -aq | xargs docker rm -f`.
+    pub fn removes_listed(&mut self, words: &[Field], span: Span) {
+        let is = |field: &Field, names: &[&str]| {
+            field.known().is_some_and(|text| names.contains(&text.as_ref()))
+        };
+        let tool = words.iter().any(|field| is(field, &["docker", "podman", "nerdctl"]));
+        if tool && words.iter().any(|field| is(field, &["rm", "rmi", "kill"])) {
+            self.raise("docker-wipe-listed", span);
+        }
+    }
+
+    /// `git branch -D $(…)`: every branch that a list shows.
+    pub fn deletes_listed_branches(&mut self, name: &str, arguments: &[Field], span: Span) {
+        let is = |word: &str| arguments.iter().any(|f| f.known().as_deref() == Some(word));
+        let listed = arguments.iter().any(|field| field.value.is_many());
+        if name == "git" && is("branch") && is("-D") && listed {
+            self.raise("delete-listed-branches", span);
+        }
+    }
+
+    /// Whether it is a file of the class that the rules keep secrets in.
+    pub fn is_secret_file(&self, field: &Field, state: &State) -> bool {
+        let Some(class) = self.context.rules.class("@secret-file") else {
+            return false;
+        };
+        let place = state.cwd.join(&field.value);
+        let is = |except: bool| {
+            let of = class.iter().filter(move |entry| entry.except == except);
+            of.filter_map(|entry| entry.place.as_ref()).any(|wanted| place.is(wanted) == Tri::Yes)
+        };
+        is(false) && !is(true)
+    }
+}
+
+/// `while true; do x & done`: starts without end, and waits for nothing.
+pub fn starts_without_end(condition: &List, body: &List) -> bool {
+    let always = condition.iter().any(|item| {
+        item.first.stages.iter().any(|stage| matches!(bare_name(stage), Some("true" | ":")))
+    });
+    let waits = |item: &Item| {
+        let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next));
+        !item.background
+            && pipelines.flat_map(|pipeline| &pipeline.stages).any(|stage| {
+                matches!(
+                    bare_name(stage),
+                    Some("sleep" | "wait" | "read" | "inotifywait" | "break")
+                )
+            })
+    };
+    always && body.iter().any(|item| item.background) && !body.iter().any(waits)
+}
+
+fn bare_name(command: &Command) -> Option<&str> {
+    match &command.kind {
+        Kind::Simple { words, .. } => words.first().and_then(Word::bare),
+        _ => None,
+    }
+}
+
+/// Whether a listing names every container, image or volume of the machine.
+pub fn lists_all_containers(arguments: &[Field]) -> bool {
+    let words: Vec<String> =
+        arguments.iter().filter_map(|field| field.known().map(|text| text.into_owned())).collect();
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let filtered = words.iter().any(|word| word.starts_with("--filter") || word == "-f");
+    let quiet = has(&["-q", "-aq", "-qa", "--quiet"]);
+    let lists = has(&["ps", "images", "ls", "list"]);
+    lists && quiet && !filtered
+}

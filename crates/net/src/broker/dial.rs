@@ -1,0 +1,366 @@
+//! From a connection that was taken to one outside: the name resolved, each address judged and
+//! tried ([`super::connecting`]); or the user's own proxy asked for it.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+
+use super::budget::Hold;
+use super::connecting::{Connecting, From};
+use super::connection::{Joined, Service};
+use super::event_loop::Entry;
+use super::slots::{Cause, Side};
+use super::talk::{Said, Talk};
+use super::{Broker, socket};
+use crate::endpoint::{Endpoint, Target};
+use crate::proxy::{Failed, Manner};
+use crate::query::Outcome;
+use crate::shares::Party;
+use crate::upstream::{Names, Proxy, Route};
+
+/// How long a name server, or a proxy, may take.
+const LAST: Duration = Duration::from_secs(30);
+
+pub struct Dialing {
+    caller: Caller,
+    phase: Phase,
+    /// When to go on without an answer.
+    until: Instant,
+}
+
+/// Who waits, and for what.
+pub(super) struct Caller {
+    client: TcpStream,
+    pub(super) service: Arc<Service>,
+    /// How it asked, where it did and waits for an answer.
+    manner: Option<Manner>,
+    presence: Presence,
+    /// What is to be sent on of what it asked.
+    _hold: Option<Hold>,
+}
+
+/// Whether anybody still waits for a connection in the making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    There,
+    /// It has ended its half: it may have closed, and may still listen.
+    Ended,
+}
+
+pub(super) enum Phase {
+    /// A name's addresses are being asked for.
+    Naming(Naming),
+    Connecting(Box<Connecting>),
+    /// The proxy is being asked.
+    Talking {
+        stream: TcpStream,
+        talk: Talk,
+    },
+}
+
+/// Whose name it is.
+pub(super) enum Naming {
+    Target,
+    /// The server's, whose address the proxy is then asked for.
+    TargetForProxy(Arc<Proxy>),
+    Proxy(Arc<Proxy>, Endpoint),
+}
+
+impl Naming {
+    fn target<'a>(&'a self, service: &'a Service) -> &'a Target {
+        match self {
+            Naming::Target | Naming::TargetForProxy(_) => &service.target,
+            Naming::Proxy(proxy, _) => &proxy.at().target,
+        }
+    }
+}
+
+impl Dialing {
+    /// A connection in the making tells that it is there by this.
+    pub fn waits_to_write(&self) -> bool {
+        match &self.phase {
+            Phase::Connecting(_) => true,
+            Phase::Talking { talk, .. } => talk.waits_to_write(),
+            Phase::Naming(_) => false,
+        }
+    }
+
+    pub fn is_talking(&self) -> bool {
+        matches!(self.phase, Phase::Talking { .. })
+    }
+
+    /// Whose room it takes, and since when, where perhaps nobody waits for it.
+    pub fn perhaps_left(&self) -> Option<(Party, Instant)> {
+        let has_ended = self.caller.presence == Presence::Ended;
+        has_ended.then_some((self.caller.service.party, self.until))
+    }
+
+    /// The client's socket has ended or failed; whether nobody is there any more.
+    fn is_abandoned(&mut self) -> bool {
+        self.caller.presence = Presence::Ended;
+        !matches!(self.caller.client.take_error(), Ok(None))
+    }
+}
+
+impl Broker {
+    pub(super) fn dial(
+        &mut self,
+        slot: usize,
+        client: TcpStream,
+        service: Arc<Service>,
+        manner: Option<Manner>,
+    ) {
+        self.dial_for(slot, client, service, (manner, Presence::There));
+    }
+
+    pub(super) fn dial_for(
+        &mut self,
+        slot: usize,
+        client: TcpStream,
+        service: Arc<Service>,
+        (manner, presence): (Option<Manner>, Presence),
+    ) {
+        let held = manner.as_ref().map_or(0, Manner::size);
+        let hold = (held > 0).then(|| {
+            let mut hold = self.store.held.hold();
+            hold.set(held);
+            hold
+        });
+        let caller = Caller { client, service, manner, presence, _hold: hold };
+        if self.upstream.is_direct() {
+            return self.name(slot, caller, Naming::Target);
+        }
+        let Service { target, port, .. } = &*caller.service;
+        let to = Endpoint { target: target.clone(), port: *port };
+        match self.upstream.route(&to) {
+            Route::Direct => self.name(slot, caller, Naming::Target),
+            Route::Proxy(proxy) => {
+                let proxy = Arc::new(proxy.clone());
+                match &*proxy {
+                    Proxy::Socks5 { names: Names::ByUs, .. } => {
+                        self.name(slot, caller, Naming::TargetForProxy(proxy));
+                    }
+                    _ => self.name(slot, caller, Naming::Proxy(proxy, to)),
+                }
+            }
+        }
+    }
+
+    pub(super) fn dial_inside(
+        &mut self,
+        slot: usize,
+        client: TcpStream,
+        service: Arc<Service>,
+        addresses: VecDeque<SocketAddr>,
+    ) {
+        let presence = Presence::There;
+        let caller = Caller { client, service, manner: None, presence, _hold: None };
+        self.connect(slot, caller, Connecting::new(addresses, From::Sandbox));
+    }
+
+    /// Finds the addresses of whom to connect to.
+    fn name(&mut self, slot: usize, caller: Caller, naming: Naming) {
+        let target = naming.target(&caller.service).clone();
+        let known = match &target {
+            Target::Ip(ip) => Some(Outcome::Addresses(vec![*ip])),
+            Target::Name(name) => self.addresses_of(name, slot, caller.service.party),
+        };
+        match known {
+            Some(found) => self.named(slot, caller, naming, &found),
+            None => {
+                let until = Instant::now() + LAST;
+                self.wait(slot, caller, Phase::Naming(naming), until);
+            }
+        }
+    }
+
+    pub(super) fn wait(&mut self, slot: usize, caller: Caller, phase: Phase, until: Instant) {
+        self.timers.set(until, slot);
+        self.slots.put(slot, Entry::Dialing(Box::new(Dialing { caller, phase, until })));
+    }
+
+    /// Closes a connection in the making that nobody waits for.
+    pub(super) fn hang_up(&mut self, slot: usize, dialing: Box<Dialing>) {
+        let Dialing { caller, phase, until } = *dialing;
+        self.timers.clear(until, slot);
+        if let Phase::Naming(naming) = &phase
+            && let Target::Name(name) = naming.target(&caller.service)
+        {
+            self.wait_no_longer(&name.clone(), slot);
+        }
+        self.left(slot, &caller.service);
+    }
+
+    /// A name that this connection, or flow, waits for has an answer.
+    pub(super) fn name_is_known(&mut self, slot: usize, found: &Outcome) {
+        match self.slots.take(slot) {
+            Some(Entry::Dialing(dialing)) => {
+                let Dialing { caller, phase, until } = *dialing;
+                self.timers.clear(until, slot);
+                match phase {
+                    Phase::Naming(naming) => self.named(slot, caller, naming, found),
+                    phase => self.wait(slot, caller, phase, until),
+                }
+            }
+            Some(Entry::Flow(flow)) => {
+                self.slots.put(slot, Entry::Flow(flow));
+                self.flow_is_known(slot, found);
+            }
+            Some(other) => self.slots.put(slot, other),
+            None => {}
+        }
+    }
+
+    fn named(&mut self, slot: usize, caller: Caller, naming: Naming, found: &Outcome) {
+        match naming {
+            Naming::Target => {
+                let addresses = self.judged_for(&caller.service, found);
+                self.connect(slot, caller, Connecting::new(addresses, From::Host));
+            }
+            Naming::TargetForProxy(proxy) => {
+                match self.judged_for(&caller.service, found).front() {
+                    Some(to) => {
+                        let goal = Endpoint { target: Target::Ip(to.ip()), port: to.port() };
+                        self.name(slot, caller, Naming::Proxy(proxy, goal));
+                    }
+                    None => self.fail(slot, caller),
+                }
+            }
+            Naming::Proxy(proxy, goal) => {
+                let port = proxy.at().port;
+                let Outcome::Addresses(addresses) = found else {
+                    let why = format!("the proxy {} has no address", proxy.at());
+                    self.journal.trouble(&caller.service.shown, &why);
+                    return self.fail(slot, caller);
+                };
+                let addresses = addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
+                let addresses = self.in_order(addresses);
+                let connecting = Connecting::new(addresses, From::Host).by_proxy(proxy, goal);
+                self.connect(slot, caller, connecting);
+            }
+        }
+    }
+
+    /// An address that a rule covers was judged when its listener was made; it may be the host's
+    /// own since. The loopback always was, and a rule for `localhost` means it.
+    fn judged_for(&mut self, service: &Service, found: &Outcome) -> VecDeque<SocketAddr> {
+        let Target::Ip(ip) = service.target else {
+            return self.judged(service, found);
+        };
+        let at = SocketAddr::new(ip, service.port);
+        if ip.is_loopback() {
+            return VecDeque::from([at]);
+        }
+        self.follow_networks(Instant::now());
+        let to = Endpoint { target: Target::Ip(ip.to_canonical()), port: service.port };
+        match self.allow.check(service.protocol, &to) {
+            Ok(_) => VecDeque::from([at]),
+            Err(refusal) => {
+                self.journal.refused(&refusal);
+                VecDeque::new()
+            }
+        }
+    }
+
+    pub(super) fn dialing(&mut self, slot: usize, cause: Cause, mut dialing: Box<Dialing>) {
+        // What the client has to say is heard once there is somebody to say it to.
+        let (Cause::Event(side) | Cause::Room(side) | Cause::End(side)) = cause else {
+            return self.slots.put(slot, Entry::Dialing(dialing));
+        };
+        if side == Side::Inner {
+            if matches!(cause, Cause::End(_)) && dialing.is_abandoned() {
+                return self.hang_up(slot, dialing);
+            }
+            return self.slots.put(slot, Entry::Dialing(dialing));
+        }
+        let Dialing { caller, phase, until } = *dialing;
+        self.timers.clear(until, slot);
+        match phase {
+            Phase::Connecting(connecting) => self.connecting(slot, caller, connecting),
+            Phase::Talking { stream, talk } => self.talk(slot, caller, stream, talk, until),
+            phase @ Phase::Naming(_) => self.wait(slot, caller, phase, until),
+        }
+    }
+
+    pub(super) fn dialing_too_long(&mut self, slot: usize, dialing: Box<Dialing>, now: Instant) {
+        if now < dialing.until {
+            return self.slots.put(slot, Entry::Dialing(dialing));
+        }
+        let Dialing { caller, phase, .. } = *dialing;
+        match phase {
+            Phase::Connecting(connecting) => self.connecting(slot, caller, connecting),
+            phase => {
+                if let Phase::Naming(naming) = &phase
+                    && let Target::Name(name) = naming.target(&caller.service)
+                {
+                    self.wait_no_longer(&name.clone(), slot);
+                }
+                self.journal.trouble(&caller.service.shown, "no answer");
+                self.fail(slot, caller);
+            }
+        }
+    }
+
+    /// The server is there, or the proxy that leads to it.
+    pub(super) fn connected(
+        &mut self,
+        slot: usize,
+        caller: Caller,
+        stream: TcpStream,
+        proxy: Option<(Arc<Proxy>, Endpoint)>,
+    ) {
+        match proxy {
+            None => self.join(slot, caller, stream),
+            Some((proxy, goal)) => {
+                let until = Instant::now() + LAST;
+                self.talk(slot, caller, stream, Talk::new(proxy, goal), until);
+            }
+        }
+    }
+
+    fn talk(
+        &mut self,
+        slot: usize,
+        caller: Caller,
+        stream: TcpStream,
+        mut talk: Talk,
+        until: Instant,
+    ) {
+        let why = match talk.advance(&stream, &mut self.scratch) {
+            Ok(Said::Open) => return self.join(slot, caller, stream),
+            Ok(Said::Waits) => {
+                return self.wait(slot, caller, Phase::Talking { stream, talk }, until);
+            }
+            Ok(Said::Refused(why)) => why,
+            Err(e) => e.to_string(),
+        };
+        self.journal.trouble(&caller.service.shown, &why);
+        self.fail(slot, caller);
+    }
+
+    fn join(&mut self, slot: usize, caller: Caller, stream: TcpStream) {
+        let Caller { client, service, manner, .. } = caller;
+        self.journal.traffic(&service.shown).connections += 1;
+        let mut joined = Joined::new(client, stream, service.check, &self.budget.heads);
+        if let Some(manner) = manner {
+            joined.begin_with(manner);
+        }
+        self.joined(slot, Cause::Unfinished, Box::new(joined), service);
+    }
+
+    /// Whoever connected sees a reset: it is too late for a refusal. Whoever asked is told.
+    pub(super) fn fail(&mut self, slot: usize, caller: Caller) {
+        let Caller { client, service, manner, .. } = caller;
+        self.journal.traffic(&service.shown).failed += 1;
+        let Some(manner) = manner else {
+            socket::reset(client);
+            return self.left(slot, &service);
+        };
+        let why = format!("{} could not be reached; the launcher's stderr says why", service.shown);
+        let party = service.party;
+        self.turn_away(slot, client, party, manner.failed(Failed::Unreachable(&why)));
+    }
+}

@@ -1,0 +1,280 @@
+//! What was reached and what was refused, for the report and for a line on stderr. Bounded: the
+//! command decides how many names it makes up.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use mcp_policy::Protocol;
+use serde::{Deserialize, Serialize};
+
+use super::connection::Refused;
+use crate::refusal::{self, Reason};
+
+/// Destinations and refusals that are kept apart; the rest is counted together.
+const MOST: usize = 256;
+
+/// Refusals that are told while the command runs.
+const MOST_LINES: usize = 50;
+
+/// What was reached, for the report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkUse {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reached: BTreeMap<String, Traffic>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, Refusal>,
+    /// Bounds that were met, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    pub connections: u64,
+    pub bytes_out: u64,
+    pub bytes_in: u64,
+    /// Connections that did not come about: nobody answered outside.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// Why the first of them did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub times: u64,
+    pub why: String,
+    /// The flag that would allow it, where one would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flag: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl NetworkUse {
+    pub fn is_empty(&self) -> bool {
+        *self == NetworkUse::default()
+    }
+}
+
+/// What has gone through the allowlist of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkTotals {
+    pub connections: u64,
+    pub bytes_out: u64,
+    pub bytes_in: u64,
+}
+
+/// Where lines for the user go.
+pub type Tell = Box<dyn FnMut(&str) + Send>;
+
+/// Where the counters go while the command runs.
+pub type Meter = Box<dyn FnMut(&NetworkTotals) + Send>;
+
+/// How old what the meter shows may be.
+const METERED: Duration = Duration::from_secs(1);
+
+pub struct Journal {
+    pub used: NetworkUse,
+    tell: Tell,
+    lines: usize,
+    meter: Option<Meter>,
+    metered: Option<Instant>,
+    /// When the meter is to be told of what has happened since.
+    pub due: Option<Instant>,
+}
+
+/// The key of all that came after there were [`MOST`].
+const OTHERS: &str = "(others)";
+
+impl Journal {
+    pub fn new(tell: Tell) -> Journal {
+        let used = NetworkUse::default();
+        Journal { used, tell, lines: 0, meter: None, metered: None, due: None }
+    }
+
+    pub fn metered(self, meter: Option<Meter>) -> Journal {
+        let due = meter.is_some().then(Instant::now);
+        Journal { meter, due, ..self }
+    }
+
+    /// Something has happened: the meter is told, at once or soon.
+    pub fn stir(&mut self) {
+        if self.meter.is_some() && self.due.is_none() {
+            let now = Instant::now();
+            self.due = Some(self.metered.map_or(now, |at| now.max(at + METERED)));
+        }
+    }
+
+    /// Tells the meter. `open` is what goes through connections that are not counted yet.
+    pub fn measure(&mut self, now: Instant, open: impl Iterator<Item = (u64, u64)>) {
+        let mut totals = NetworkTotals::default();
+        for traffic in self.used.reached.values() {
+            totals.connections += traffic.connections;
+            totals.bytes_out += traffic.bytes_out;
+            totals.bytes_in += traffic.bytes_in;
+        }
+        for (out, back) in open {
+            totals.bytes_out += out;
+            totals.bytes_in += back;
+        }
+        (self.due, self.metered) = (None, Some(now));
+        if let Some(meter) = &mut self.meter {
+            meter(&totals);
+        }
+    }
+
+    pub fn traffic(&mut self, to: &str) -> &mut Traffic {
+        let reached = &mut self.used.reached;
+        let key = if reached.contains_key(to) || reached.len() < MOST { to } else { OTHERS };
+        reached.entry(key.to_owned()).or_default()
+    }
+
+    /// Notes what the allowlist refused.
+    pub fn refused(&mut self, refusal: &refusal::Refusal) {
+        let to = match refusal.protocol {
+            Protocol::Tcp => refusal.to.to_string(),
+            Protocol::Udp => format!("udp://{}", refusal.to),
+        };
+        let why = match &refusal.reason {
+            Reason::NoRule => "no rule allows it".to_owned(),
+            Reason::TooWide { kind } => format!("it is {kind}"),
+            Reason::Leads { ip, kind } => format!("its address {ip} is {kind}"),
+        };
+        self.note(&to, &why, Some(flag(&refusal.rule())), || format!("blocked {refusal}"));
+    }
+
+    /// Notes a refusal, and tells the first of each destination.
+    pub fn refuse(&mut self, to: &str, why: &str, flag: Option<String>) {
+        let line = match &flag {
+            Some(flag) => format!("blocked {to} (add {flag})"),
+            None => format!("blocked {to}: {why}"),
+        };
+        self.note(to, why, flag, || line);
+    }
+
+    /// Notes that the first words of a connection to an allowed name were not passed on.
+    pub fn refuse_words(&mut self, to: &str, refused: &Refused) {
+        match refused {
+            Refused::OtherName(why) => self.refuse(to, why, None),
+            Refused::NoName(why) => {
+                let flag = flag(&format!("{to},tls=off"));
+                let line = format!("blocked {to}: {why} (to pass it unread add {flag})");
+                self.note(to, why, Some(flag), || line);
+            }
+        }
+    }
+
+    fn note(&mut self, to: &str, why: &str, flag: Option<String>, line: impl FnOnce() -> String) {
+        let refused = &mut self.used.refused;
+        if let Some(refusal) = refused.get_mut(to) {
+            refusal.times += 1;
+            return;
+        }
+        if refused.len() >= MOST {
+            let why = || "too many to keep apart".to_owned();
+            let others = refused.entry(OTHERS.to_owned());
+            others.or_insert_with(|| Refusal { times: 0, why: why(), flag: None }).times += 1;
+            return;
+        }
+        refused.insert(to.to_owned(), Refusal { times: 1, why: why.to_owned(), flag });
+        self.line(&line());
+    }
+
+    /// Notes why something that is allowed could not be reached, once for each destination.
+    pub fn trouble(&mut self, to: &str, why: &str) {
+        let traffic = self.traffic(to);
+        if traffic.trouble.is_none() {
+            traffic.trouble = Some(why.to_owned());
+            self.line(&format!("could not reach {to}: {why}"));
+        }
+    }
+
+    /// Notes that a bound was met, once for each.
+    pub fn bound(&mut self, what: &str) {
+        if !self.used.bounds.iter().any(|bound| bound == what) {
+            self.used.bounds.push(what.to_owned());
+            (self.tell)(what);
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.lines += 1;
+        match self.lines.cmp(&MOST_LINES) {
+            std::cmp::Ordering::Less => (self.tell)(text),
+            std::cmp::Ordering::Equal => {
+                (self.tell)(text);
+                (self.tell)("more was blocked; --report has it");
+            }
+            std::cmp::Ordering::Greater => {}
+        }
+    }
+}
+
+/// As a shell and the rule grammar take it.
+pub fn flag(rule: &str) -> String {
+    let quote = rule.contains(['*', '[']);
+    if quote { format!("--allow-net '{rule}'") } else { format!("--allow-net {rule}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    fn heard() -> (Journal, Arc<Mutex<Vec<String>>>) {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let told = lines.clone();
+        let tell = move |line: &str| told.lock().unwrap().push(line.to_owned());
+        (Journal::new(Box::new(tell)), lines)
+    }
+
+    #[test]
+    fn each_destination_is_told_once_and_counted_always() {
+        let (mut journal, lines) = heard();
+        for _ in 0..3 {
+            journal.refuse("a.example:443", "no rule", Some(flag("a.example:443")));
+        }
+        let told = ["blocked a.example:443 (add --allow-net a.example:443)"];
+        assert_eq!(*lines.lock().unwrap(), told);
+        assert_eq!(journal.used.refused["a.example:443"].times, 3);
+    }
+
+    #[test]
+    fn the_meter_shows_what_is_counted_and_what_is_open() {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let told = shown.clone();
+        let meter = move |totals: &NetworkTotals| told.lock().unwrap().push(*totals);
+        let mut journal = heard().0.metered(Some(Box::new(meter)));
+        assert!(journal.due.is_some(), "it shows nothing before something happens");
+        let now = Instant::now();
+        journal.measure(now, std::iter::empty());
+        assert_eq!(journal.due, None);
+        *journal.traffic("a") =
+            Traffic { connections: 2, bytes_out: 3, bytes_in: 5, ..Default::default() };
+        journal.stir();
+        assert_eq!(journal.due, Some(now + METERED));
+        journal.measure(now, [(10, 20)].into_iter());
+        let zero = NetworkTotals::default();
+        let all = NetworkTotals { connections: 2, bytes_out: 13, bytes_in: 25 };
+        assert_eq!(*shown.lock().unwrap(), [zero, all]);
+    }
+
+    #[test]
+    fn made_up_names_fill_nothing() {
+        let (mut journal, lines) = heard();
+        for number in 0..10_000 {
+            journal.refuse(&format!("{number}.example"), "no rule", None);
+            journal.traffic(&format!("{number}.example")).connections += 1;
+        }
+        assert_eq!(journal.used.refused.len(), MOST + 1);
+        assert_eq!(journal.used.refused[OTHERS].times, 10_000 - MOST as u64);
+        assert_eq!(journal.used.reached[OTHERS].connections, 10_000 - MOST as u64);
+        assert_eq!(lines.lock().unwrap().len(), MOST_LINES + 1);
+    }
+}

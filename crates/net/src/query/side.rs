@@ -1,0 +1,128 @@
+//! One family of one name: from server to server until somebody knows.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use super::Exchange;
+use crate::dns::{Edns, Found, Lookup, Transport};
+use crate::resolv::Start;
+
+#[derive(Debug)]
+pub(super) struct Side {
+    lookup: Lookup,
+    edns: Edns,
+    transport: Transport,
+    start: Transport,
+    first_server: usize,
+    /// Servers that were given up.
+    tries: usize,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    New,
+    Asking { exchange: Exchange, deadline: Instant },
+    Done(Finding),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// Perhaps none.
+    Addresses {
+        addresses: Vec<IpAddr>,
+        ttl: u32,
+    },
+    NoSuchName {
+        ttl: u32,
+    },
+    Unanswered,
+}
+
+impl Finding {
+    pub fn has_addresses(&self) -> bool {
+        matches!(self, Self::Addresses { addresses, .. } if !addresses.is_empty())
+    }
+}
+
+pub(super) enum Step {
+    /// Ask, as the side says by now.
+    Ask,
+    Found(Finding),
+}
+
+impl Side {
+    pub fn new(lookup: Lookup, start: Start, first_server: usize) -> Self {
+        let start = match start {
+            Start::Udp => Transport::Udp,
+            Start::Tcp => Transport::Tcp,
+        };
+        let edns = Edns::With;
+        Self { lookup, edns, transport: start, start, first_server, tries: 0, state: State::New }
+    }
+
+    pub fn tries(&self) -> usize {
+        self.tries
+    }
+
+    pub fn server(&self, servers: usize) -> usize {
+        (self.first_server + self.tries) % servers
+    }
+
+    pub fn ask(&mut self, exchange: Exchange, deadline: Instant) -> (Transport, Vec<u8>) {
+        self.state = State::Asking { exchange, deadline };
+        (self.transport, self.lookup.message(self.edns))
+    }
+
+    /// `None` when the message is no answer to the question.
+    pub fn received(&mut self, message: &[u8]) -> Option<Step> {
+        Some(match self.lookup.read(message)? {
+            Found::Addresses { addresses, ttl } => {
+                Step::Found(Finding::Addresses { addresses, ttl })
+            }
+            Found::NoSuchName { ttl } => Step::Found(Finding::NoSuchName { ttl }),
+            Found::Cut if self.transport == Transport::Udp => {
+                self.transport = Transport::Tcp;
+                Step::Ask
+            }
+            Found::NotUnderstood if self.edns == Edns::With => {
+                self.edns = Edns::Without;
+                Step::Ask
+            }
+            Found::Cut | Found::NotUnderstood | Found::Failed => self.next_server(),
+        })
+    }
+
+    /// This server is given up; the next one gets the question as the first did.
+    pub fn next_server(&mut self) -> Step {
+        self.tries += 1;
+        self.transport = self.start;
+        self.edns = Edns::With;
+        Step::Ask
+    }
+
+    pub fn finish(&mut self, finding: Finding) {
+        self.state = State::Done(finding);
+    }
+
+    pub fn finding(&self) -> Option<&Finding> {
+        match &self.state {
+            State::Done(finding) => Some(finding),
+            State::New | State::Asking { .. } => None,
+        }
+    }
+
+    pub fn exchange(&self) -> Option<Exchange> {
+        match self.state {
+            State::Asking { exchange, .. } => Some(exchange),
+            State::New | State::Done(_) => None,
+        }
+    }
+
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.state {
+            State::Asking { deadline, .. } => Some(deadline),
+            State::New | State::Done(_) => None,
+        }
+    }
+}

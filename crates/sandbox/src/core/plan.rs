@@ -1,0 +1,118 @@
+//! What will be done for a request on this host, before anything is done.
+//!
+//! A plan is data, made by a pure function of the request and the host facts. It compiles
+//! and is tested on every system; `mcp run --explain` prints it and the launcher executes it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::control::Control;
+
+/// What the plan intends for one control.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Intent {
+    Enforce {
+        by: String,
+    },
+    Partial {
+        by: String,
+        missing: String,
+        #[serde(skip)]
+        known: Known,
+    },
+    Unavailable {
+        why: String,
+        remedy: String,
+    },
+    NotRequested,
+}
+
+/// Whether somebody has said that a gap is all right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// By a rule of the policy that means nothing else.
+    Agreed,
+    Unasked,
+}
+
+impl Intent {
+    pub fn enforce(by: impl Into<String>) -> Self {
+        Intent::Enforce { by: by.into() }
+    }
+
+    pub fn partial(by: impl Into<String>, missing: impl Into<String>) -> Self {
+        Intent::Partial { by: by.into(), missing: missing.into(), known: Known::Unasked }
+    }
+
+    pub fn agreed(by: impl Into<String>, missing: impl Into<String>) -> Self {
+        Intent::Partial { by: by.into(), missing: missing.into(), known: Known::Agreed }
+    }
+
+    pub fn unavailable(why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Intent::Unavailable { why: why.into(), remedy: remedy.into() }
+    }
+
+    pub fn is_gap(&self) -> bool {
+        matches!(self, Intent::Partial { .. } | Intent::Unavailable { .. })
+    }
+}
+
+/// What a step of any system tells about itself.
+pub trait Describe: fmt::Display {
+    /// Which process carries it out.
+    fn stage(&self) -> String;
+
+    /// What is too long for a line: a title and a text.
+    fn attachment(&self) -> Option<(&'static str, String)> {
+        None
+    }
+}
+
+/// A step and the controls that rest on it: a control is reported as enforced only when
+/// each of its steps was confirmed by the kernel.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Planned<S> {
+    #[serde(flatten)]
+    pub step: S,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub for_controls: Vec<Control>,
+}
+
+/// The steps are those of one system.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan<S> {
+    pub controls: BTreeMap<Control, Intent>,
+    pub steps: Vec<Planned<S>>,
+}
+
+impl<S> Plan<S> {
+    /// Controls that were asked for and will not, or not wholly, be enforced.
+    pub fn gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
+        self.controls.iter().filter(|(_, intent)| intent.is_gap()).map(|(c, i)| (*c, i))
+    }
+
+    /// Gaps that stop a run under the default fallback.
+    pub fn boundary_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
+        self.gaps().filter(|(control, intent)| control.is_boundary() && !is_told(*control, intent))
+    }
+
+    /// Boundaries that hold but for what the report tells; a run starts and says so.
+    pub fn told_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
+        self.gaps().filter(|(control, intent)| is_told(*control, intent))
+    }
+}
+
+/// What was agreed to, and what can be had without user namespaces: no file can be read or changed and no process reached
+/// that was not granted, but names and sizes of files, the list of processes, and the one way to
+/// outlive a run are left. Stopping there would stop every run on such a host.
+fn is_told(control: Control, intent: &Intent) -> bool {
+    let by_degree =
+        matches!(control, Control::Filesystem | Control::ProcessIsolation | Control::TreeKill);
+    match intent {
+        Intent::Partial { known, .. } => by_degree || *known == Known::Agreed,
+        _ => false,
+    }
+}

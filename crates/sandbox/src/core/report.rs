@@ -1,0 +1,405 @@
+//! What was enforced, as the kernel answered it. Never filled from intent.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::plan::{Describe, Intent, Plan};
+use mcp_net::broker::NetworkUse;
+
+/// Bumped when a field changes its meaning.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    Enforced {
+        by: String,
+        /// What was read back from the kernel.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<String>,
+    },
+    Partial {
+        by: String,
+        missing: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<String>,
+    },
+    Unavailable {
+        why: String,
+    },
+    NotRequested,
+}
+
+impl Status {
+    pub fn is_enforced(&self) -> bool {
+        matches!(self, Status::Enforced { .. })
+    }
+}
+
+/// The kernel's answer to one step of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    pub step: usize,
+    pub answer: Answer,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Done and confirmed; the text is what was read back, if there was something to read.
+    Confirmed(String),
+    /// Done, but less than asked for; the text says what is missing.
+    Less(String),
+}
+
+/// What the run used, from the kernel's accounting.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    pub wall_seconds: f64,
+    pub cpu_seconds: f64,
+    /// Largest resident set of a single process.
+    pub max_process_resident_bytes: u64,
+    /// Largest sum over the tree: the kernel's, or what was seen where it keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tree_memory_bytes: Option<u64>,
+    /// Most processes and threads at once, where a cgroup counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_processes: Option<u64>,
+    /// Most processes and threads that were seen at once, where no cgroup counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_processes: Option<u64>,
+    /// Temporary space that was taken when the last process had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temporary_bytes: Option<u64>,
+    /// Processes and threads that the limit refused, where a cgroup counted them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused_processes: u64,
+    /// Processes that were killed because the memory limit was reached.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_kills: u64,
+    /// How long the processor limit made them wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_seconds: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The command's own exit code.
+    Exited(i32),
+    /// The signal that ended the command, or that the launcher got and the command did not obey in time.
+    Signaled(i32),
+    Timeout,
+    MemoryLimit,
+    /// The command ran, and was killed because the sandbox itself failed; the text says how.
+    SandboxFailed(String),
+    /// The command was never started.
+    NotStarted(String),
+}
+
+/// What the guard said about a command before anything ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judged {
+    /// allow, unknown, ask or refuse
+    pub decision: String,
+    /// The rules that spoke, the heaviest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// Rules that spoke and let it pass because the sandbox holds what they are about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noted: Vec<String>,
+    /// Why, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Something new in a protected place, removed when the command had ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    pub path: String,
+    pub why: String,
+    /// Why it is still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// Where it is now, where it may be the user's: something was there before, and was replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<String>,
+}
+
+/// How much more there was to undo than is named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoreUndone {
+    /// Removed.
+    pub removed: u64,
+    /// Still there.
+    pub left: u64,
+}
+
+impl MoreUndone {
+    fn is_nothing(&self) -> bool {
+        *self == MoreUndone::default()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub version: u32,
+    pub command: Vec<String>,
+    pub controls: BTreeMap<Control, Status>,
+    pub ending: Ending,
+    pub exit_code: u8,
+    pub usage: Usage,
+    /// New processes and programs that were tried and refused, where `subprocess` is off.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blocked_processes: u64,
+    /// What the guard said, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Judged>,
+    /// What the command made in protected places, and what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<Undone>,
+    /// Why the command was ended, where it was no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    #[serde(default, skip_serializing_if = "MoreUndone::is_nothing")]
+    pub more_undone: MoreUndone,
+    /// Protected settings that were replaced while the command ran, by whom is not known. They were closed to the
+    /// command again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
+    /// Protected files that a program got ready to replace, and that are what they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
+    /// Names at the top of the HOME that the command was started in, which was not kept: they are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
+    /// What was reached and refused, where there was anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkUse>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Report {
+    /// Joins the plan with what the kernel confirmed. A control without all its evidence is
+    /// not enforced, whatever the plan meant to do.
+    pub fn new<S: Describe>(
+        plan: &Plan<S>,
+        evidence: &[Evidence],
+        command: Vec<String>,
+        ending: Ending,
+        exit_code: u8,
+        usage: Usage,
+    ) -> Self {
+        let mut answers: BTreeMap<usize, &Answer> = BTreeMap::new();
+        for Evidence { step, answer } in evidence {
+            let kept = answers.entry(*step).or_insert(answer);
+            // Nothing that is said later makes up for what is missing.
+            if !matches!(kept, Answer::Less(_)) {
+                *kept = answer;
+            }
+        }
+        let controls = plan
+            .controls
+            .iter()
+            .map(|(control, intent)| (*control, status(plan, *control, intent, &answers)))
+            .collect();
+        Report {
+            version: VERSION,
+            command,
+            controls,
+            ending,
+            exit_code,
+            usage,
+            blocked_processes: 0,
+            guard: None,
+            undone: Vec::new(),
+            stopped: None,
+            more_undone: MoreUndone::default(),
+            replaced: Vec::new(),
+            kept: Vec::new(),
+            lost: Vec::new(),
+            network: None,
+        }
+    }
+
+    /// Of a run that never came to a plan.
+    pub fn unplanned(command: Vec<String>, why: String, exit_code: u8) -> Self {
+        Report {
+            version: VERSION,
+            command,
+            controls: BTreeMap::new(),
+            ending: Ending::NotStarted(why),
+            exit_code,
+            usage: Usage::default(),
+            blocked_processes: 0,
+            guard: None,
+            undone: Vec::new(),
+            stopped: None,
+            more_undone: MoreUndone::default(),
+            replaced: Vec::new(),
+            kept: Vec::new(),
+            lost: Vec::new(),
+            network: None,
+        }
+    }
+}
+
+fn status<S: Describe>(
+    plan: &Plan<S>,
+    control: Control,
+    intent: &Intent,
+    answers: &BTreeMap<usize, &Answer>,
+) -> Status {
+    let (by, mut missing) = match intent {
+        Intent::NotRequested => return Status::NotRequested,
+        Intent::Unavailable { why, .. } => return Status::Unavailable { why: why.clone() },
+        Intent::Enforce { by } => (by, Vec::new()),
+        Intent::Partial { by, missing, .. } => (by, vec![missing.clone()]),
+    };
+    let mut seen = Vec::new();
+    let mut rests = plan
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, planned)| planned.for_controls.contains(&control))
+        .peekable();
+    if rests.peek().is_none() {
+        return Status::Unavailable { why: "the plan has no step for it".to_owned() };
+    }
+    for (index, planned) in rests {
+        match answers.get(&index) {
+            None => {
+                return Status::Unavailable {
+                    why: format!("the step was not confirmed: {}", planned.step),
+                };
+            }
+            Some(Answer::Less(what)) => missing.push(what.clone()),
+            Some(Answer::Confirmed(what)) if what.is_empty() => {}
+            Some(Answer::Confirmed(what)) => seen.push(what.clone()),
+        }
+    }
+    if missing.is_empty() {
+        Status::Enforced { by: by.clone(), seen }
+    } else {
+        Status::Partial { by: by.clone(), missing: missing.join("; "), seen }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::plan::Planned;
+
+    const CONTROL: Control = Control::Privileges;
+
+    /// A step of no system.
+    struct Step(&'static str);
+
+    impl std::fmt::Display for Step {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Describe for Step {
+        fn stage(&self) -> String {
+            "launcher".to_owned()
+        }
+    }
+
+    /// The status of one control with this intent, resting on the first two of three steps.
+    fn derived(intent: Intent, evidence: &[(usize, Answer)]) -> Status {
+        let step = |step, for_controls| Planned { step, for_controls };
+        let plan = Plan {
+            controls: BTreeMap::from([(CONTROL, intent)]),
+            steps: vec![
+                step(Step("drop privileges"), vec![CONTROL]),
+                step(Step("hide memory"), vec![Control::Environment, CONTROL]),
+                step(Step("loopback"), vec![Control::Network]),
+            ],
+        };
+        let evidence: Vec<_> = evidence
+            .iter()
+            .map(|(step, answer)| Evidence { step: *step, answer: answer.clone() })
+            .collect();
+        let report = Report::new(&plan, &evidence, vec![], Ending::Exited(0), 0, Usage::default());
+        report.controls[&CONTROL].clone()
+    }
+
+    fn yes(text: &str) -> Answer {
+        Answer::Confirmed(text.to_owned())
+    }
+
+    fn less(text: &str) -> Answer {
+        Answer::Less(text.to_owned())
+    }
+
+    fn enforced(seen: &[&str]) -> Status {
+        let seen = seen.iter().map(|text| (*text).to_owned()).collect();
+        Status::Enforced { by: "x".to_owned(), seen }
+    }
+
+    fn partial(missing: &str, seen: &[&str]) -> Status {
+        let seen = seen.iter().map(|text| (*text).to_owned()).collect();
+        Status::Partial { by: "x".to_owned(), missing: missing.to_owned(), seen }
+    }
+
+    fn unavailable(why: &str) -> Status {
+        Status::Unavailable { why: why.to_owned() }
+    }
+
+    #[test]
+    fn status_is_what_was_confirmed() {
+        let enforce = || Intent::enforce("x");
+        let gap = || Intent::partial("x", "gap");
+        let first = "the step was not confirmed: drop privileges";
+        let second = "the step was not confirmed: hide memory";
+        let both = [(0, yes("a")), (1, yes("b"))];
+        for (intent, evidence, status) in [
+            (enforce(), &both[..], enforced(&["a", "b"])),
+            (enforce(), &[(1, yes("")), (0, yes(""))], enforced(&[])),
+            (enforce(), &[], unavailable(first)),
+            (enforce(), &[(1, yes("b")), (2, yes("c"))], unavailable(first)),
+            (enforce(), &[(0, yes("a"))], unavailable(second)),
+            (enforce(), &[(0, less("lost")), (1, yes("b"))], partial("lost", &["b"])),
+            (enforce(), &[(0, less("lost")), (1, less("too"))], partial("lost; too", &[])),
+            (enforce(), &[(0, less("lost"))], unavailable(second)),
+            // Of two answers to one step, the worse one counts, in either order.
+            (enforce(), &[(0, less("lost")), (0, yes("a")), (1, yes(""))], partial("lost", &[])),
+            (enforce(), &[(0, yes("a")), (0, less("lost")), (1, yes(""))], partial("lost", &[])),
+            (enforce(), &[(0, yes("a")), (1, yes("b")), (9, less("?"))], enforced(&["a", "b"])),
+            (gap(), &both, partial("gap", &["a", "b"])),
+            (gap(), &[(0, less("lost")), (1, yes(""))], partial("gap; lost", &[])),
+            (gap(), &[], unavailable(first)),
+            (Intent::unavailable("why", "remedy"), &both, unavailable("why")),
+            (Intent::NotRequested, &both, Status::NotRequested),
+        ] {
+            assert_eq!(derived(intent.clone(), evidence), status, "{intent:?} {evidence:?}");
+        }
+    }
+
+    #[test]
+    fn a_control_without_a_step_is_not_enforced() {
+        let controls = BTreeMap::from([(CONTROL, Intent::enforce("x"))]);
+        let plan: Plan<Step> = Plan { controls, steps: vec![] };
+        let report = Report::new(&plan, &[], vec![], Ending::Exited(0), 0, Usage::default());
+        assert_eq!(report.controls[&CONTROL], unavailable("the plan has no step for it"));
+    }
+
+    #[test]
+    fn json_names_statuses_and_leaves_out_what_is_empty() {
+        let json = |status: Status| serde_json::to_string(&status).unwrap();
+        assert_eq!(json(enforced(&[])), r#"{"status":"enforced","by":"x"}"#);
+        assert_eq!(
+            json(partial("y", &["z"])),
+            r#"{"status":"partial","by":"x","missing":"y","seen":["z"]}"#
+        );
+        assert_eq!(json(unavailable("z")), r#"{"status":"unavailable","why":"z"}"#);
+        assert_eq!(json(Status::NotRequested), r#"{"status":"not_requested"}"#);
+    }
+}

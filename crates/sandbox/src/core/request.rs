@@ -1,0 +1,286 @@
+//! A policy and a command, resolved against this host: every path canonical, the program
+//! found, the environment chosen. Together with the host facts it is all a plan is made of.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use mcp_policy::{Policy, Protect, Sourced};
+use serde::{Serialize, Serializer};
+
+use crate::file_id::FileId;
+
+/// serde refuses paths that are not UTF-8, and a plan must not fail on a file's name.
+pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+pub(crate) fn lossy_list<S: Serializer>(
+    paths: &[PathBuf],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
+}
+
+/// A path that was there when the request was made, without symlinks.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    #[serde(serialize_with = "lossy")]
+    pub path: PathBuf,
+    pub kind: PlaceKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceKind {
+    Directory,
+    File,
+    /// A unix socket that may be connected to.
+    Socket,
+}
+
+/// Something that a deny rule matched when the request was made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Denied {
+    /// Without symlinks on the way, but perhaps one itself.
+    #[serde(serialize_with = "lossy")]
+    pub path: PathBuf,
+    pub kind: DeniedKind,
+    /// Its number in the policy.
+    pub rule: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeniedKind {
+    Directory,
+    /// Or a socket, a device: whatever is opened and not entered.
+    File,
+    Link,
+}
+
+/// A unix socket of the host's that nobody allowed, or a directory that may hold some.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stray {
+    pub path: PathBuf,
+    pub kind: DeniedKind,
+}
+
+/// Something inside a writable place that has to stay as it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Protected {
+    /// Without symlinks on the way, but perhaps one itself.
+    #[serde(serialize_with = "lossy")]
+    pub path: PathBuf,
+    pub kind: DeniedKind,
+    pub guarded: Guarded,
+    pub why: String,
+    /// Which file it is; `None` where it could not be looked at, and where the path is what counts.
+    #[serde(skip)]
+    pub id: Option<FileId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guarded {
+    /// With all that is in it.
+    ReadOnly,
+    /// A directory that can be written, but neither removed nor renamed.
+    InPlace,
+}
+
+/// A symlink that was followed on the way to a place, to be made again inside.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Link {
+    #[serde(serialize_with = "lossy")]
+    pub at: PathBuf,
+    #[serde(serialize_with = "lossy")]
+    pub to: PathBuf,
+}
+
+/// Where HOME is inside.
+pub const HOME: &str = "/home/mcp";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Home {
+    /// Part of the sized temporary file system; gone after the run.
+    Ephemeral,
+    /// A directory of ours on the host that later runs of the same name see again.
+    Kept(#[serde(serialize_with = "lossy")] PathBuf),
+}
+
+/// A variable of the host's that is not passed on. Never its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldBack {
+    pub name: String,
+    pub reason: &'static str,
+}
+
+/// Something that is not shown, because the way to it leads out of a place that the command may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unshown {
+    /// Where the way begins, or what is said to lead there.
+    pub at: PathBuf,
+    /// The writable place that it leads out of.
+    pub root: PathBuf,
+    pub to: PathBuf,
+    /// What a read grant would have to name.
+    pub read: PathBuf,
+}
+
+impl Unshown {
+    /// Why, without where it begins.
+    pub fn why(&self) -> String {
+        let (root, to) = (self.root.display(), self.to.display());
+        format!("leads to {to} by way of {root}, which the command may write")
+    }
+}
+
+/// What each of the descriptors 0 to 2 is; decides how it gets inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stdio {
+    /// A pipe, a unix stream socket, /dev/null or a file opened for writing: handed over.
+    Direct,
+    /// A regular file opened for reading only: opened again through a read-only mount, or
+    /// it could be reopened for writing through /proc/self/fd.
+    ReadOnlyFile(#[serde(serialize_with = "lossy")] PathBuf),
+    /// A terminal: replaced by a pseudo-terminal of the sandbox's own.
+    Terminal,
+    /// Copied by the launcher: what it is must not get inside.
+    Relayed,
+}
+
+/// A value that is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(OsString);
+
+impl Secret {
+    pub fn new(value: OsString) -> Self {
+        Secret(value)
+    }
+
+    /// For the environment of the command, and nothing else.
+    pub fn reveal(&self) -> &OsString {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<secret>")
+    }
+}
+
+impl Request {
+    /// Grants nothing and passes nothing on.
+    pub(crate) fn bare(policy: Policy, program: PathBuf, argv: Vec<OsString>) -> Request {
+        Request {
+            policy,
+            program,
+            argv,
+            shown: Vec::new(),
+            links: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            unix: Vec::new(),
+            stray_sockets: Vec::new(),
+            denied: Vec::new(),
+            withdrawn: Vec::new(),
+            protected: Vec::new(),
+            other_names: Vec::new(),
+            unprotected: Vec::new(),
+            held_back: Vec::new(),
+            unshown: Vec::new(),
+            texts: Vec::new(),
+            home: Home::Ephemeral,
+            cwd: HOME.into(),
+            env: Vec::new(),
+            secrets: Vec::new(),
+            stdio: [Stdio::Direct, Stdio::Direct, Stdio::Direct],
+        }
+    }
+
+    /// Which protected files can be changed by another name, in words; `None` where none can.
+    pub fn told_other_names(&self) -> Option<String> {
+        let told = |(file, name): &(PathBuf, PathBuf)| {
+            format!("{} can be changed by its other name {}", file.display(), name.display())
+        };
+        let told: Vec<String> = self.other_names.iter().take(3).map(told).collect();
+        (!told.is_empty()).then(|| told.join("; ") + " (remove the other name)")
+    }
+
+    /// Whether there is anything to protect: a policy that asks for it, and something to write.
+    pub fn protects(&self) -> bool {
+        self.policy.protect.value == Protect::Usual && !self.write.is_empty()
+    }
+
+    /// The rule that denies a host path or something above it.
+    pub fn denying(&self, path: &Path) -> Option<&Sourced<PathBuf>> {
+        let over = self.denied.iter().find(|denied| path.starts_with(&denied.path))?;
+        self.policy.filesystem.deny.get(over.rule)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    pub policy: Policy,
+    /// What is executed; also its path inside.
+    pub program: PathBuf,
+    pub argv: Vec<OsString>,
+    /// The program, its interpreter and what they need, read-only.
+    pub shown: Vec<Place>,
+    pub links: Vec<Link>,
+    pub read: Vec<Place>,
+    pub write: Vec<Place>,
+    /// Unix sockets of the host that may be used.
+    pub unix: Vec<Place>,
+    /// Unix sockets that lie in granted directories, and are not to be used.
+    pub stray_sockets: Vec<Stray>,
+    /// What deny rules match; none lies below another.
+    pub denied: Vec<Denied>,
+    /// Grants that are not in `read` and `write`, because a deny rule takes all of them away.
+    pub withdrawn: Vec<PathBuf>,
+    /// What is protected in `write`; none lies below something read-only.
+    pub protected: Vec<Protected>,
+    /// Protected files with other names in `write`, by which they can be changed.
+    pub other_names: Vec<(PathBuf, PathBuf)>,
+    /// What is not protected, with all that is below.
+    pub unprotected: Vec<PathBuf>,
+    /// Variables that a pattern lets through, and that the command does not get all the same.
+    pub held_back: Vec<HeldBack>,
+    /// What programs or variables lead to, and that is not shown all the same.
+    pub unshown: Vec<Unshown>,
+    /// Files of the sandbox's own: anywhere where it has a root of its own, else below a HOME of its own.
+    pub texts: Vec<(PathBuf, String)>,
+    pub home: Home,
+    /// Where the command starts, as a path inside.
+    pub cwd: PathBuf,
+    pub env: Vec<(OsString, OsString)>,
+    pub secrets: Vec<(OsString, Secret)>,
+    pub stdio: [Stdio; 3],
+}
+
+impl Stdio {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Stdio::Direct => "as they are",
+            Stdio::ReadOnlyFile(_) => "read-only file",
+            Stdio::Terminal => "terminal",
+            Stdio::Relayed => "relayed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let secret = Secret::new("canary".into());
+        assert_eq!(secret.reveal(), "canary");
+        assert!(!format!("{secret:?} {:#?}", vec![("NAME", &secret)]).contains("canary"));
+    }
+}

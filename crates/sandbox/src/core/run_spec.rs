@@ -1,0 +1,28 @@
+//! What a caller asks for, before anything was looked up on the host.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use mcp_policy::Policy;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSpec {
+    pub policy: Policy,
+    pub command: Vec<OsString>,
+    /// Where to start, instead of the current directory.
+    pub cwd: Option<PathBuf>,
+    /// A directory on the host for HOME, instead of a temporary one.
+    pub home: Option<PathBuf>,
+    /// Further programs that the command may start. Those that the user has on PATH are shown.
+    pub programs: Vec<OsString>,
+    pub identity: Identity,
+}
+
+/// In whose name git commits are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Identity {
+    #[default]
+    Nobody,
+    /// Name and address of the user's own git settings are told, and nothing else of them.
+    User,
+}

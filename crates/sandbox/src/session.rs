@@ -1,0 +1,272 @@
+//! One run, from what was asked to its report. `mcp run`, `mcp exec` and the [helper](crate::helper) of a
+//! [`Sandbox`](crate::Sandbox) all go this way.
+//!
+//! ```text
+//! RunSpec ──prepare──▶ Session ──run──▶ Ended (with its Report) or NotStarted
+//!         ╰─explain──▶ Plan
+//! ```
+//!
+//! A session makes the process that calls it the launcher: it copies itself, which is safe only with a single
+//! thread. Programs with threads use [`Sandbox`](crate::Sandbox), which starts a launcher of its own.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use mcp_policy::Fallback;
+
+use crate::core::error::Error;
+use crate::core::notices::Notices;
+use crate::core::plan::Plan;
+use crate::core::report::{Ending, Judged, Report, Usage};
+use crate::core::request::{Request, Secret};
+use crate::core::run_spec::RunSpec;
+use crate::platform::{self, Check, Claim, Facts, Step};
+
+mod gaps;
+
+pub use crate::core::gap::Gap;
+use gaps::Rules;
+
+/// How a session is started; [`Options::default`] is what `mcp run` does without flags.
+#[derive(Default)]
+#[non_exhaustive]
+pub struct Options<'a> {
+    /// What to do when a boundary cannot be enforced on this host.
+    pub fallback: Fallback,
+    /// Refuse to start when anything, limits included, is less than asked for.
+    pub strict: bool,
+    /// Whether the launcher says on stderr what it refuses while the command runs.
+    pub notices: Notices,
+    /// What the guard said about the command, where it was asked.
+    pub judged: Option<Judged>,
+    /// Secrets by value; each replaces whatever else has its name.
+    pub secrets: Vec<(OsString, Secret)>,
+    /// Directories that are known to hold nothing but files, directories and links.
+    pub plain: Vec<PathBuf>,
+    /// Asked while the sandbox is made; where it says no, the command does not start.
+    pub check: Option<Check<'a>>,
+}
+
+/// What a session tells the program that started it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The run starts without these boundaries, because the [`Fallback`] allows it.
+    Weakened(&'a [Gap]),
+    /// These boundaries hold except for what the sentence and the report say.
+    Partial(&'a [Gap]),
+    /// A limit that a person asked for cannot be enforced here.
+    Unlimited(&'a Gap),
+}
+
+/// Who hears what a session does. Every method has an answer of its own, so that `impl Events for X {}` is silent.
+pub trait Events {
+    /// Something that a person may want to know.
+    fn tell(&mut self, event: Event<'_>) {
+        let _ = event;
+    }
+
+    /// Whether to start without these boundaries; asked with [`Fallback::Prompt`].
+    fn start_anyway(&mut self, gaps: &[Gap]) -> bool {
+        let _ = gaps;
+        false
+    }
+
+    /// Everything is settled and the command starts next. Called once.
+    ///
+    /// # Errors
+    ///
+    /// Whatever should keep the command from starting; [`Error::Stopped`] has words for it.
+    fn starting(&mut self, scene: Scene<'_>) -> Result<(), Error> {
+        let _ = scene;
+        Ok(())
+    }
+}
+
+/// Hears nothing and answers no.
+impl Events for () {}
+
+/// What a command will see, just before it starts.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Scene<'a> {
+    /// What was asked for, with what was found on this host.
+    pub request: &'a Request,
+    /// What will be done.
+    pub plan: &'a Plan<Step>,
+    /// What the host can do.
+    pub facts: &'a Facts,
+}
+
+impl Scene<'_> {
+    /// Whether a path of the host can be reached inside, at the same place.
+    #[must_use]
+    pub fn shows(&self, path: &Path) -> bool {
+        platform::is_visible(path, self.request, self.facts)
+    }
+}
+
+/// A run that is ready to be planned and started: its paths, program and secrets were found.
+#[must_use = "a session does nothing until it is run"]
+pub struct Session<'a> {
+    request: Request,
+    options: Options<'a>,
+}
+
+/// A run that is explained, not started.
+#[non_exhaustive]
+pub struct Explained {
+    /// What was asked for, with what was found on this host.
+    pub request: Request,
+    /// What would be done.
+    pub plan: Plan<Step>,
+}
+
+/// A run that came to its end.
+#[non_exhaustive]
+pub struct Ended {
+    /// What was enforced and used, and how it ended.
+    pub report: Report,
+    request: Request,
+    plan: Plan<Step>,
+    facts: Facts,
+}
+
+impl Ended {
+    /// What the command saw.
+    #[must_use]
+    pub fn scene(&self) -> Scene<'_> {
+        Scene { request: &self.request, plan: &self.plan, facts: &self.facts }
+    }
+}
+
+/// A run whose command was never started.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+#[non_exhaustive]
+pub struct NotStarted {
+    /// Why not.
+    #[source]
+    pub error: Error,
+    /// What was planned, with nothing of it enforced. None where there was no plan yet.
+    pub report: Option<Box<Report>>,
+}
+
+impl From<Error> for NotStarted {
+    fn from(error: Error) -> NotStarted {
+        NotStarted { error, report: None }
+    }
+}
+
+/// A plan with what it was made from.
+struct Planning {
+    facts: Facts,
+    claim: Claim,
+    plan: Plan<Step>,
+}
+
+impl Planning {
+    fn new(request: &Request, mut facts: Facts) -> Planning {
+        let claim = platform::claim(request, &mut facts);
+        let plan = platform::plan(request, &facts);
+        Planning { facts, claim, plan }
+    }
+}
+
+impl<'a> Session<'a> {
+    /// The plan for this host, found by trying. Nothing is run: secrets are not fetched, since fetching one may run
+    /// a command.
+    ///
+    /// # Errors
+    ///
+    /// When the command is not found, or a granted path does not exist.
+    pub fn explain(mut spec: RunSpec, plain: &[PathBuf]) -> Result<Explained, Error> {
+        spec.policy.env.secrets.clear();
+        let request = platform::resolve_knowing(spec, plain)?;
+        let plan = Planning::new(&request, platform::probe_host()?).plan;
+        Ok(Explained { request, plan })
+    }
+
+    /// Finds what the spec names. Nothing is started yet.
+    ///
+    /// # Errors
+    ///
+    /// When the command is not found, a granted path does not exist, or a secret cannot be fetched.
+    pub fn prepare(spec: RunSpec, mut options: Options<'a>) -> Result<Session<'a>, Error> {
+        let mut request = platform::resolve_knowing(spec, &options.plain)?;
+        add_secrets(&mut request, std::mem::take(&mut options.secrets));
+        Ok(Session { request, options })
+    }
+
+    /// What will be run, with what was found.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Runs the command to its end. The calling process must have a single thread.
+    ///
+    /// Where this host refuses what was planned, the run is planned once more with what was found by trying.
+    ///
+    /// # Errors
+    ///
+    /// When the command was not started. A command that fails is no error.
+    pub fn run(self, events: &mut dyn Events) -> Result<Ended, NotStarted> {
+        let Planning { mut facts, claim, mut plan } =
+            Planning::new(&self.request, platform::assume_host()?);
+        let scene = Scene { request: &self.request, plan: &plan, facts: &facts };
+        self.settle(&plan, events)
+            .and_then(|()| events.starting(scene))
+            .map_err(|error| self.not_started(&plan, error))?;
+        let mut outcome = self.carry_out(&plan, claim);
+        if let Err(error) = &outcome
+            && let Some(again) = self.plan_again(&plan, error)?
+        {
+            (facts, plan) = (again.facts, again.plan);
+            self.settle(&plan, events).map_err(|error| self.not_started(&plan, error))?;
+            outcome = self.carry_out(&plan, again.claim);
+        }
+        let mut report = outcome.map_err(|error| self.not_started(&plan, error))?;
+        report.guard.clone_from(&self.options.judged);
+        Ok(Ended { report, request: self.request, plan, facts })
+    }
+
+    fn settle(&self, plan: &Plan<Step>, events: &mut dyn Events) -> Result<(), Error> {
+        let Options { fallback, strict, ref judged, .. } = self.options;
+        let rules = Rules { fallback, strict, judged: judged.as_ref() };
+        rules.settle(plan, &self.request.policy, events)
+    }
+
+    fn carry_out(&self, plan: &Plan<Step>, claim: Claim) -> Result<Report, Error> {
+        let Options { notices, check, .. } = self.options;
+        platform::run(plan, &self.request, claim, notices, check)
+    }
+
+    /// Another plan after a failed set-up, made from what is found by trying. None where the failure is not the
+    /// host's, and the same would only fail again. Nothing has run yet.
+    fn plan_again(&self, failed: &Plan<Step>, error: &Error) -> Result<Option<Planning>, Error> {
+        match error {
+            Error::Setup(failure) if !failure.is_shortage() => {}
+            _ => return Ok(None),
+        }
+        let again = Planning::new(&self.request, platform::probe_host()?);
+        let differs = !platform::same_walls(&again.plan, failed);
+        Ok(differs.then_some(again))
+    }
+
+    fn not_started(&self, plan: &Plan<Step>, error: Error) -> NotStarted {
+        let command = self.request.argv.iter().map(|word| word.to_string_lossy().into_owned());
+        let ending = Ending::NotStarted(error.to_string());
+        let (command, code) = (command.collect(), error.exit_code());
+        let mut report = Report::new(plan, &[], command, ending, code, Usage::default());
+        report.guard.clone_from(&self.options.judged);
+        NotStarted { error, report: Some(Box::new(report)) }
+    }
+}
+
+fn add_secrets(request: &mut Request, secrets: Vec<(OsString, Secret)>) {
+    let is_given = |name: &OsString| secrets.iter().any(|(given, _)| given == name);
+    request.env.retain(|(name, _)| !is_given(name));
+    request.secrets.retain(|(name, _)| !is_given(name));
+    request.secrets.extend(secrets);
+}

@@ -1,0 +1,63 @@
+//! What a filter is made for.
+
+use serde::Serialize;
+
+/// Whether the command may start other programs and processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NewProcesses {
+    Allowed,
+    /// Asks the launcher, who says yes once: to the command's own start.
+    Refused,
+}
+
+/// Whether the launcher hears of a connection before it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connects {
+    Free,
+    /// It opens a listener inside, where one is allowed, and lets the call go on.
+    Announced,
+}
+
+/// Which sockets the command may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sockets {
+    /// What they reach is decided elsewhere.
+    All,
+    /// Those of the internet; a unix socket would lead to the host's own programs.
+    Internet,
+    /// TCP ones, which the launcher connects; and connected pairs.
+    Proxied,
+    /// None but connected pairs.
+    None,
+}
+
+/// What stands around the command besides the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ground {
+    Namespaces,
+    /// No namespaces: Landlock of this version, or none at all (0).
+    Plain {
+        landlock: u32,
+        deputy: Deputy,
+    },
+}
+
+/// Whether the launcher carries out what depends on which file or process is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deputy {
+    Asked,
+    /// A task has one listener, and another sandbox around this one has it: all of these are refused.
+    None,
+}
+
+impl Ground {
+    /// Whether the launcher is asked about calls besides those of `--no-subprocess`.
+    pub fn asks(self) -> bool {
+        matches!(self, Ground::Plain { deputy: Deputy::Asked, .. })
+    }
+}
