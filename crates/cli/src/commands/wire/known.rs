@@ -11,8 +11,7 @@ use mcp_clients::Wanted;
 use mcp_package::manifest::{Given, Scene};
 use mcp_package::{Reference, asks};
 
-use crate::commands::package::open_store;
-use crate::commands::run::package;
+use crate::packages::{files, open_store};
 use crate::paths;
 
 pub fn known(reference: &str) -> Wanted {
@@ -46,8 +45,8 @@ fn asked(reference: &str) -> Option<Vec<String>> {
     let store = open_store().ok()?;
     let found = store.get(&parsed).ok()?;
     let ready = store.ready(&found.digest).ok()?;
-    let located = package::from_store(&parsed.name(), &found, ready).ok()?;
-    let (manifest, places) = package::read(&located).ok()?;
+    let located = files::from_store(&parsed.name(), &found, ready).ok()?;
+    let (manifest, places) = files::read(&located).ok()?;
     let cwd = std::env::current_dir().unwrap_or_else(|_| located.root.clone());
     let given = Given::default();
     let wishes = match manifest.launch(&Scene { places: &places, given: &given, cwd: &cwd }) {
