@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -56,6 +57,31 @@ pub fn bubblewrap(shown: &[&Path], command: impl IntoIterator<Item = OsString>) 
     add(&["--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/home/x", "--"].map(OsStr::new));
     words.extend(command);
     words
+}
+
+/// Without a profile, with what comes nearest to ours: no network, an empty home, no capabilities, a filter.
+pub fn firejail(command: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let program = find("firejail").unwrap_or_else(|| "firejail".into());
+    let mut words: Vec<OsString> = vec![program.into()];
+    let options =
+        ["--quiet", "--noprofile", "--net=none", "--private", "--caps.drop=all", "--seccomp", "--"];
+    words.extend(options.map(OsString::from));
+    words.extend(command);
+    words
+}
+
+/// With no host allowed. Its settings are a file below the temporary directory.
+pub fn srt(command: impl IntoIterator<Item = OsString>) -> io::Result<Vec<OsString>> {
+    const SETTINGS: &str = r#"{
+  "network": { "allowedDomains": [], "deniedDomains": [] },
+  "filesystem": { "denyRead": [], "allowWrite": [], "denyWrite": [] }
+}"#;
+    let settings = std::env::temp_dir().join(format!("bench-srt-{}.json", std::process::id()));
+    fs::write(&settings, SETTINGS)?;
+    let program = find("srt").unwrap_or_else(|| "srt".into());
+    let mut words: Vec<OsString> = vec![program.into(), "--settings".into(), settings.into()];
+    words.extend(command);
+    Ok(words)
 }
 
 /// Why a command does not succeed, if it does not.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bench_common::{Random, Summary, programs};
+use bench_common::{Machine, Random, Summary, programs};
 use clap::Parser;
 use serde_json::json;
 
@@ -84,6 +84,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         Some(path) => path.clone(),
         None => programs::default_launcher()?,
     };
+    let machine = Machine::here();
     let ports = server::start()?;
     let entries = contenders::all(&launcher, ports, args.no_peers)?;
     let ready: Vec<&Contender> = entries.iter().filter_map(Entry::ready).collect();
@@ -99,6 +100,11 @@ fn run(args: &Args) -> Result<ExitCode> {
     if args.json {
         let endured: Vec<_> = endured.iter().map(Endured::to_json).collect();
         let report = json!({
+            "machine": {
+                "kernel": machine.kernel,
+                "processors": machine.processors,
+                "load": machine.load,
+            },
             "rounds": args.rounds,
             "connections": args.connections,
             "contenders": table.to_json(),

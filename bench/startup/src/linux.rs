@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bench_common::{Random, Summary, programs};
+use bench_common::{Machine, Random, Summary, programs};
 use clap::Parser;
 use serde_json::json;
 
@@ -41,6 +41,9 @@ struct Args {
     /// Also show how many processes a running sandbox is, and their memory
     #[arg(long)]
     rss: bool,
+    /// Also measure firejail and srt, which are much slower, where they are installed
+    #[arg(long)]
+    peers: bool,
     /// Exit 1 when our overhead is more than this part of bubblewrap's
     #[arg(long, value_name = "RATIO")]
     assert_ratio: Option<f64>,
@@ -76,14 +79,20 @@ fn run(args: &Args) -> Result<ExitCode> {
         Some(path) => path.clone(),
         None => programs::default_launcher()?,
     };
-    let entries = contenders::all(&args.command, &launcher)?;
+    let machine = Machine::here();
+    let entries = contenders::all(&args.command, &launcher, args.peers)?;
     let ready: Vec<&Contender> = entries.iter().filter_map(Entry::ready).collect();
     let table = Table::new(&entries, measure(&ready, args)?);
-    let trees = if args.rss { memory::of_sandboxes(&launcher)? } else { Vec::new() };
+    let trees = if args.rss { memory::of_sandboxes(&launcher, args.peers)? } else { Vec::new() };
 
     if args.json {
         let memory: Vec<_> = trees.iter().map(memory::Tree::to_json).collect();
         let report = json!({
+            "machine": {
+                "kernel": machine.kernel,
+                "processors": machine.processors,
+                "load": machine.load,
+            },
             "command": args.command.display().to_string(),
             "rounds": args.rounds,
             "startup": table.to_json(),

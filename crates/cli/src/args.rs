@@ -13,6 +13,7 @@ use mcp_policy::{
 
 pub mod exec;
 pub mod package;
+mod verbs;
 pub mod wire;
 mod words;
 
@@ -117,16 +118,19 @@ pub struct Starting {
     /// Refuse to start when anything, limits included, is less than asked for
     #[arg(long, help_heading = "Run")]
     pub strict: bool,
-    /// Print the plan and stop
+    /// Say what the command could read, write, reach and see, and stop
     #[arg(long, conflicts_with = "report", help_heading = "Output")]
     pub explain: bool,
+    /// With --explain: every step of the plan as well
+    #[arg(long, requires = "explain", help_heading = "Output")]
+    pub steps: bool,
     /// With --explain: the plan of another system, for paths taken as they are written
     #[arg(long, value_enum, value_name = "SYSTEM", requires = "explain", help_heading = "Output")]
     pub platform: Option<Platform>,
-    /// With --explain: as JSON
-    #[arg(long, requires = "explain", help_heading = "Output")]
+    /// With --explain, and of `mcp exec`: as JSON
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write what was enforced and used to FILE, as JSON
+    /// Write what was enforced and used to FILE, as JSON; `-` is standard error, for standard output is the server's
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
     /// Nothing of our own on stderr but errors
@@ -453,6 +457,10 @@ pub fn command_line() -> Cli {
 
 /// As clap does, but for words that a terminal would obey.
 fn refuse(error: &clap::Error) -> ! {
+    if let Some(told) = verbs::instead(error) {
+        crate::render::say(&text::lines(&told));
+        std::process::exit(2);
+    }
     let is_unseen = |word: OsString| word.to_string_lossy().chars().any(text::is_unseen);
     if !error.use_stderr() || !std::env::args_os().any(is_unseen) {
         error.exit();
@@ -470,6 +478,12 @@ fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
         *words = words::with_separator(&verb, words);
     }
     T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
+}
+
+/// The words of `mcp exec` with `--` where its command begins: to be started once more with other options.
+pub fn words_of_exec() -> Vec<OsString> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    words::with_separator(&exec::Exec::augment_args(clap::Command::new("mcp")), &words)
 }
 
 /// The value with a caret under what is wrong with it.
@@ -504,6 +518,9 @@ fn millicores(text: &str) -> Result<Limit<Cores>, String> {
 fn variable(text: &str) -> Result<Variable, String> {
     match text.split_once('=') {
         Some((name, value)) => Ok(Variable::Set(parse(name)?, value.to_owned())),
+        None if text.contains(char::is_whitespace) => {
+            Err("a name has no blanks; give --env once for each variable: -e A -e B".to_owned())
+        }
         None => Ok(Variable::Pass(parse(text)?)),
     }
 }

@@ -28,6 +28,8 @@ pub enum Failure {
         why: String,
     },
     Usage(String),
+    /// There is no such program: exit 127, as a shell answers.
+    NotFound(String),
     /// A file of an MCP client was left alone: exit 1.
     Client(String),
     /// A sandbox that was named does not run: exit 1.
@@ -46,6 +48,7 @@ impl Failure {
             Failure::Guarded(_) => exit_code::NOT_EXECUTABLE,
             Failure::NoSuchRun(_) => exit_code::NO_SUCH_RUN,
             Failure::Client(_) => 1,
+            Failure::NotFound(_) => 127,
         }
     }
 
@@ -62,6 +65,7 @@ impl Failure {
             Failure::Input { .. } => "input",
             Failure::Usage(_) => "usage",
             Failure::Client(_) => "client",
+            Failure::NotFound(_) => "not_found",
         }
     }
 
@@ -89,7 +93,9 @@ impl fmt::Display for Failure {
             Failure::Refused(why) | Failure::Guarded(why) | Failure::NoSuchRun(why) => {
                 f.write_str(&render::printable(why))
             }
-            Failure::Usage(why) | Failure::Client(why) => f.write_str(&render::plain(why)),
+            Failure::Usage(why) | Failure::Client(why) | Failure::NotFound(why) => {
+                f.write_str(&render::plain(why))
+            }
             Failure::File { path, why } | Failure::Input { path, why } => {
                 write!(f, "{}: {}", render::path(path), render::printable(why))
             }

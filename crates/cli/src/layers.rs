@@ -82,12 +82,23 @@ pub fn of_people(permissions: &Permissions) -> Result<People, Failure> {
     Ok(People { layers, env_files })
 }
 
+/// Every mistake of a policy file.
+pub fn mistakes(path: &Path) -> Result<Vec<mcp_policy::Error>, Failure> {
+    let (bytes, source) = text(path, LayerKind::PolicyFile)?;
+    Ok(Layer::mistakes(&bytes, &source))
+}
+
 pub fn file(path: &Path, kind: LayerKind) -> Result<Layer, Failure> {
+    let (bytes, source) = text(path, kind)?;
+    Ok(Layer::from_bytes(&bytes, source)?)
+}
+
+fn text(path: &Path, kind: LayerKind) -> Result<(Vec<u8>, LayerSource), Failure> {
     let bytes = read(path)?;
     let absolute = std::path::absolute(path).map_err(|e| Failure::file(path, &e))?;
     let base = absolute.parent().unwrap_or(Path::new("/")).to_owned();
     let source = LayerSource { kind, path: path.to_owned(), base, home: paths::home() };
-    Ok(Layer::from_bytes(&bytes, source)?)
+    Ok((bytes, source))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -48,6 +48,36 @@ fn wanted(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
+/// How wide the terminal on standard output is; none for a pipe or a file, which have no width.
+pub fn columns() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    set.or_else(measured).filter(|columns| *columns >= 20)
+}
+
+#[cfg(unix)]
+fn measured() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col))
+}
+
+#[cfg(not(unix))]
+fn measured() -> Option<usize> {
+    None
+}
+
+/// A line that fits: what is beyond the width is cut, and a sign says so.
+pub fn fitted(line: &str, columns: Option<usize>) -> String {
+    match columns {
+        Some(columns) if line.chars().count() > columns => {
+            line.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+        }
+        _ => line.to_owned(),
+    }
+}
+
 /// Starts each of our lines on stderr.
 pub fn prefix() -> String {
     Paint::stderr().strong("mcp:")
@@ -106,6 +136,12 @@ pub fn print(text: &str) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => say(&format!("standard output: {e}")),
         _ => {}
     }
+}
+
+/// The same on stderr, where stdout is a server's.
+pub fn print_to_stderr(text: &str) {
+    use std::io::Write;
+    let _ = io::stderr().lock().write_all(shown(text).as_bytes());
 }
 
 /// A number of bytes that was measured: three digits are enough.

@@ -176,7 +176,7 @@ impl Document {
             }
         }
         match is_new && rest.is_same(&self.root) {
-            true => Ok(Edited { text: whole }),
+            true => Ok(Edited { text: whole, document: after }),
             false => Err("the entry cannot be added without changing others; add it by hand"),
         }
     }

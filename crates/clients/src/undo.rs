@@ -51,8 +51,10 @@ pub fn undo(document: &Document, client: &Client, undo: &Undo) -> Result<Undone,
             let length = undo.head.len();
             match (is_head_ours, undo.head_raw.is_empty(), elements.get(length)) {
                 (true, false, _) => {
-                    let range = elements[0].span.start..elements[length - 1].span.end;
-                    splices.push(Splice::new(range, &undo.head_raw));
+                    let end = elements[length - 1].span.end;
+                    let is_there = document.text[end..].starts_with(&undo.left_over);
+                    let end = if is_there { end + undo.left_over.len() } else { end };
+                    splices.push(Splice::new(elements[0].span.start..end, &undo.head_raw));
                 }
                 // Nothing was replaced, only put before.
                 (true, true, Some(next)) => {
@@ -149,7 +151,7 @@ fn settled(
         && one.iter().zip(&two).all(|(a, b)| a.0 == b.0 && a.1.is_same(&b.1));
     *now = then.clone();
     match is_same && after.root.is_same(&expected) {
-        true => Ok(Edited { text }),
+        true => Ok(Edited { text, document: after }),
         false => Err("taking it back would change more than was ours"),
     }
 }

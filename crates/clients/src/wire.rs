@@ -25,6 +25,9 @@ pub struct Undo {
     pub head_raw: String,
     /// What is in their place now.
     pub head: Vec<String>,
+    /// What is left of them behind it: comments.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub left_over: String,
     #[serde(default)]
     pub kept: usize,
     /// Variables that were added, and whether the map of them was.
@@ -118,6 +121,8 @@ impl Document {
             command: proposal.mcp.clone(),
             args_raw: list.map(|list| self.raw(list.elements()).to_owned()),
             head_raw: list.map_or("", |list| self.raw(dropped(list, proposal.keep))).to_owned(),
+            left_over: list
+                .map_or(String::new(), |list| self.left_over(list, head.len(), proposal.keep)),
             head,
             kept: proposal.keep,
             added_env: proposal.add_env.iter().map(|(name, _)| name.clone()).collect(),
@@ -185,9 +190,12 @@ impl Document {
         else {
             return Err("its variables are no map");
         };
+        // Before the first, so that what is between the brace and it stays.
+        let first = env.node.members().first().map(|member| member.key.start);
         let comma = if inner.is_empty() { "" } else { ", " };
         inner.splice(0..0, new);
-        Ok((Splice::insert(env.node.span.start + 1, format!("{written}{comma}")), false))
+        let at = first.unwrap_or(env.node.span.start + 1);
+        Ok((Splice::insert(at, format!("{written}{comma}")), false))
     }
 }
 

@@ -3,8 +3,10 @@
 //! ```text
 //! reference = path | npm | pypi | name | oci
 //! path      = "./…" | "../…" | "/…" | "~/…"                    a directory, or a bundle file
-//! npm       = "npm:" [ "@" scope "/" ] name [ "@" version ]
-//! pypi      = "pypi:" name [ ( "==" | "@" ) version ]
+//! npm       = "npm:" [ "@" scope "/" ] name [ "@" ( version | range | tag ) ]
+//! pypi      = "pypi:" name [ extras ] [ ( "==" | "@" ) version ] { "," requirement }
+//! extras    = "[" name { "," name } "]"
+//! requirement = name [ extras ] { operator version }           installed beside it, as `uvx --with` does
 //! name      = namespace "/" name [ "@" ( version | digest ) ]  a dot in the namespace: the public MCP registry
 //! oci       = "oci://" host [ ":" port ] "/" path [ ":" tag ] [ "@" digest ]
 //! digest    = "sha256:" 64 hexadecimal digits
@@ -32,11 +34,15 @@ pub enum Reference {
     Oci(Repository),
 }
 
-/// A package of another ecosystem; `version` is exact or a word such as `latest`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A package of another ecosystem; `version` is exact, a word such as `latest`, or a range of npm's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Package {
     pub name: String,
     pub version: Option<String>,
+    /// Of PyPI: which of its extras.
+    pub extras: Vec<String>,
+    /// Of PyPI: requirements that are installed beside it.
+    pub with: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +143,7 @@ fn npm(text: &str, rest: &str) -> Result<Package> {
         return wrong(text, "expected a package name: npm:name or npm:@scope/name");
     }
     let version = version.map(|version| npm_version(text, version)).transpose()?;
-    Ok(Package { name: name.to_owned(), version })
+    Ok(Package { name: name.to_owned(), version, ..Package::default() })
 }
 
 fn npm_version(text: &str, version: &str) -> Result<String> {
@@ -145,40 +151,119 @@ fn npm_version(text: &str, version: &str) -> Result<String> {
     let is_tag = version.starts_with(|c: char| c.is_ascii_alphabetic())
         && version.len() <= 64
         && version.chars().all(word);
+    // `20`, `^2.0.0`, `~1.2`, `1.x`: npm itself finds the version.
+    let is_range = version.trim_start_matches(['^', '~']).starts_with(|c: char| c.is_ascii_digit())
+        && version.len() <= 64
+        && version.trim_start_matches(['^', '~']).chars().all(|c| word(c) || "+*".contains(c));
     match semver::Version::parse(version) {
         Ok(exact) => Ok(exact.to_string()),
-        Err(_) if is_tag => Ok(version.to_owned()),
-        Err(_) => {
-            wrong(text, "expected an exact version or a tag: npm:name@1.2.3, npm:name@latest")
-        }
+        Err(_) if is_tag || is_range => Ok(version.to_owned()),
+        Err(_) => wrong(
+            text,
+            "expected a version, a range or a tag: npm:name@1.2.3, npm:name@^2, npm:name@latest",
+        ),
     }
 }
 
 fn pypi(text: &str, rest: &str) -> Result<Package> {
-    let (name, version) = match rest.split_once("==").or_else(|| rest.split_once('@')) {
-        Some((name, version)) => (name, Some(version)),
-        None => (rest, None),
+    let mut parts = requirements(rest).into_iter();
+    let first = parts.next().unwrap_or_default();
+    let (named, version) = match first.split_once("==").or_else(|| first.split_once('@')) {
+        Some((named, version)) => (named, Some(version)),
+        None => (first.as_str(), None),
     };
-    let inner = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    let edge = |c: char| c.is_ascii_alphanumeric();
-    if !name.starts_with(edge)
-        || !name.ends_with(edge)
-        || !name.chars().all(inner)
-        || name.len() > 200
-    {
+    let parsed = with_extras(named);
+    let Some((name, extras)) = parsed else {
         return wrong(
             text,
-            "expected a project name: pypi:name, pypi:name@1.2.3 or pypi:name==1.2.3",
+            "expected a project name: pypi:name, pypi:name@1.2.3, pypi:name==1.2.3 or pypi:name[extra]",
         );
-    }
+    };
     if let Some(version) = version.filter(|version| *version != "latest") {
         let good = |c: char| c.is_ascii_alphanumeric() || "-._!+".contains(c);
+        let edge = |c: char| c.is_ascii_alphanumeric();
         if !version.starts_with(edge) || !version.chars().all(good) || version.len() > 100 {
             return wrong(text, "expected an exact version: pypi:name==1.2.3");
         }
     }
     let version = version.map(str::to_owned).filter(|version| version != "latest");
-    Ok(Package { name: normal_pypi(name), version })
+    let mut with: Vec<String> = Vec::new();
+    for part in parts {
+        match requirement(&part) {
+            Some(requirement) => with.push(requirement),
+            None => {
+                return wrong(
+                    text,
+                    "expected a requirement after the comma: pypi:name,other or pypi:name,other<2",
+                );
+            }
+        }
+    }
+    with.sort();
+    with.dedup();
+    Ok(Package { name: normal_pypi(name), version, extras, with })
+}
+
+/// Separated by commas; one that begins with an operator belongs to what is before it (`mcp>=1,<2`), and so does one
+/// inside brackets.
+fn requirements(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let is_more = |last: &String| {
+            part.starts_with(['<', '>', '=', '!', '~'])
+                || last.matches('[').count() > last.matches(']').count()
+        };
+        match parts.last_mut() {
+            Some(last) if is_more(last) => *last = format!("{last},{part}"),
+            _ => parts.push(part.to_owned()),
+        }
+    }
+    parts
+}
+
+/// `name`, `name[extra]`, `name[extra]>=1,<2`, in one spelling.
+fn requirement(text: &str) -> Option<String> {
+    let at = text.find(['<', '>', '=', '!', '~']).unwrap_or(text.len());
+    let (name, extras) = with_extras(&text[..at])?;
+    let good = |c: char| c.is_ascii_alphanumeric() || "<>=!~.,*+-_".contains(c);
+    let bounds = &text[at..];
+    let name = normal_pypi(name) + &bracketed(&extras);
+    (bounds.chars().all(good) && bounds.len() <= 100).then(|| name + bounds)
+}
+
+fn with_extras(text: &str) -> Option<(&str, Vec<String>)> {
+    let (name, extras) = match text.strip_suffix(']') {
+        Some(inner) => inner.split_once('[').map(|(name, extras)| (name, Some(extras)))?,
+        None => (text, None),
+    };
+    let good = |name: &str| {
+        let inner = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        let edge = |c: char| c.is_ascii_alphanumeric();
+        name.starts_with(edge)
+            && name.ends_with(edge)
+            && name.chars().all(inner)
+            && name.len() <= 200
+    };
+    let mut extras: Vec<String> =
+        extras.into_iter().flat_map(|list| list.split(',')).map(normal_pypi).collect();
+    extras.sort();
+    extras.dedup();
+    (good(name) && extras.iter().all(|extra| good(extra))).then_some((name, extras))
+}
+
+fn bracketed(extras: &[String]) -> String {
+    if extras.is_empty() { String::new() } else { format!("[{}]", extras.join(",")) }
+}
+
+impl Package {
+    /// The name with what belongs to it, as pip takes it.
+    pub fn with_extras(&self) -> String {
+        self.name.clone() + &bracketed(&self.extras)
+    }
+
+    fn beside(&self) -> String {
+        self.with.iter().map(|requirement| format!(",{requirement}")).collect()
+    }
 }
 
 /// Lower case, with runs of `-`, `_` and `.` as one dash, as the index compares names.
@@ -320,7 +405,9 @@ impl Reference {
         match self {
             Reference::Path(path) => path.display().to_string(),
             Reference::Npm(package) => format!("npm:{}", package.name),
-            Reference::Pypi(package) => format!("pypi:{}", package.name),
+            Reference::Pypi(package) => {
+                format!("pypi:{}{}", package.with_extras(), package.beside())
+            }
             Reference::Named(named) | Reference::Official(named) => named.name.clone(),
             Reference::Oci(repository) => format!("oci://{}/{}", repository.host, repository.path),
         }
@@ -339,15 +426,18 @@ impl fmt::Display for Which {
 
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Reference::Pypi(package) = self {
+            let version = package.version.iter().map(|version| format!("@{version}"));
+            let version: String = version.collect();
+            return write!(f, "pypi:{}{version}{}", package.with_extras(), package.beside());
+        }
         f.write_str(&self.name())?;
         match self {
-            Reference::Path(_) => Ok(()),
-            Reference::Npm(Package { version, .. }) | Reference::Pypi(Package { version, .. }) => {
-                match version {
-                    Some(version) => write!(f, "@{version}"),
-                    None => Ok(()),
-                }
-            }
+            Reference::Path(_) | Reference::Pypi(_) => Ok(()),
+            Reference::Npm(Package { version, .. }) => match version {
+                Some(version) => write!(f, "@{version}"),
+                None => Ok(()),
+            },
             Reference::Named(named) | Reference::Official(named) => write!(f, "@{}", named.which),
             Reference::Oci(repository) => {
                 if let Some(tag) = &repository.tag {

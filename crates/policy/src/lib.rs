@@ -71,6 +71,7 @@ pub use policy::{
 pub use protect::Protect;
 pub use rate::Rate;
 pub use secret::SecretRef;
+pub use suggest::nearest;
 pub use tools::{Fallback, GuardMode, Tools};
 pub use unmet::asked_but_not_granted;
 pub use value_error::ValueError;

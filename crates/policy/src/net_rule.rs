@@ -131,6 +131,14 @@ impl FromStr for NetRule {
                 _ => return Err(url_instead_of_rule(value, end)),
             },
         };
+        if let Some(word) = EVERYTHING.iter().find(|word| value[at..].eq_ignore_ascii_case(word)) {
+            return Err(ValueError::new(
+                at..value.len(),
+                format!("{word:?} is no host; a rule names the hosts that are meant"),
+                "write one rule for each host, *.example.com for all names below one, or open everything with --network host \
+                 (network = \"host\")",
+            ));
+        }
         let (rule, tls) = option(&value[at..]).map_err(|error| error.shifted(at))?;
         let (host, ports) = host_and_ports(rule).map_err(|error| error.shifted(at))?;
         if protocol == Protocol::Udp && ports == Ports::Default {
@@ -163,6 +171,10 @@ fn option(rule: &str) -> Result<(&str, Tls), ValueError> {
         )),
     }
 }
+
+/// Words for no host in particular: as names they would allow nothing, and look as if they allowed everything.
+const EVERYTHING: [&str; 7] =
+    ["all", "any", "everything", "everywhere", "internet", "none", "public"];
 
 const RULE_HINT: &str = "write a host and port such as api.example.com:443";
 

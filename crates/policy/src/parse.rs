@@ -2,6 +2,7 @@
 
 mod env;
 mod limits;
+mod mistakes;
 mod read;
 mod tools;
 
@@ -25,6 +26,7 @@ use crate::text;
 use crate::toml_source::TomlSource;
 use crate::{Protect, ValueError};
 pub(crate) use env::check_env_value;
+use mistakes::mistakes;
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
@@ -45,31 +47,7 @@ pub(crate) fn layer(text: &str, from: LayerSource, others: &[&str]) -> Result<La
     let schema = Schema { source, from, roots };
     let mut layer = Layer::empty(schema.from.kind);
 
-    let names: Vec<&str> =
-        TABLES.iter().map(|(name, _)| *name).chain(others.iter().copied()).collect();
-    for (name, value) in schema.entries(&root, None, &names)? {
-        if others.contains(&name) {
-            continue;
-        }
-        let table = match value.get_ref() {
-            DeValue::Table(table) => table,
-            DeValue::String(mode) if name == "network" => {
-                layer.network_mode = Some(schema.network_mode(value, mode)?);
-                continue;
-            }
-            _ => return Err(schema.wrong_type(value, "a table", format!("write [{name}]"))),
-        };
-        let keys = TABLES.iter().find(|table| table.0 == name).map_or(&[][..], |table| table.1);
-        let entries = schema.entries(table, Some(name), keys)?;
-        match name {
-            "filesystem" => schema.filesystem(&entries, &mut layer)?,
-            "network" => schema.network(&entries, &mut layer)?,
-            "process" => schema.process(&entries, &mut layer)?,
-            "tools" => schema.tools(&entries, &mut layer)?,
-            "limits" => schema.limits(&entries, &mut layer.limits)?,
-            _ => schema.env(&entries, &mut layer)?,
-        }
-    }
+    schema.read(&root, others, &mut layer)?;
     Ok(layer)
 }
 
@@ -91,6 +69,56 @@ struct Schema<'a> {
 }
 
 impl<'a> Schema<'a> {
+    fn read(&self, root: &DeTable<'a>, others: &[&str], layer: &mut Layer) -> Result<(), Error> {
+        let names: Vec<&str> =
+            TABLES.iter().map(|(name, _)| *name).chain(others.iter().copied()).collect();
+        for (name, value) in self.entries(root, None, &names)? {
+            if others.contains(&name) {
+                continue;
+            }
+            let table = match value.get_ref() {
+                DeValue::Table(table) => table,
+                DeValue::String(mode) if name == "network" => {
+                    layer.network_mode = Some(self.network_mode(value, mode)?);
+                    continue;
+                }
+                _ => return Err(self.wrong_type(value, "a table", format!("write [{name}]"))),
+            };
+            let keys = TABLES.iter().find(|table| table.0 == name).map_or(&[][..], |table| table.1);
+            self.table(name, &self.entries(table, Some(name), keys)?, layer)?;
+        }
+        Ok(())
+    }
+
+    fn table(&self, name: &str, entries: &Entries<'_, 'a>, layer: &mut Layer) -> Result<(), Error> {
+        match name {
+            "filesystem" => self.filesystem(entries, layer),
+            "network" => self.network(entries, layer),
+            "process" => self.process(entries, layer),
+            "tools" => self.tools(entries, layer),
+            "limits" => self.limits(entries, &mut layer.limits),
+            _ => self.env(entries, layer),
+        }
+    }
+
+    /// The known entries of a table, and a mistake for each of the others.
+    fn sorted<'t>(
+        &self,
+        table: &'t DeTable<'a>,
+        name: Option<&str>,
+        known: &[&str],
+    ) -> (Vec<(&'t str, &'t Value<'a>)>, Vec<(usize, Error)>) {
+        let mut entries = Vec::new();
+        let mut mistakes = Vec::new();
+        for (key, value) in table.iter() {
+            match known.contains(&&**key.get_ref()) {
+                true => entries.push((&**key.get_ref(), value)),
+                false => mistakes.push((key.span().start, self.unknown_key(key, name, known))),
+            }
+        }
+        (entries, mistakes)
+    }
+
     /// The entries of a table in the order they were written, every key a known one.
     fn entries<'t>(
         &self,

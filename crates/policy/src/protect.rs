@@ -58,12 +58,28 @@ const SHELLS: &str =
 const STARTS: &str = "interpreters and debuggers run it when they start in the directory";
 
 /// Names in lower case: file systems that ignore it take `.VSCode` for `.vscode`. `a/b` is what is called `b` in a
-/// directory that is called `a`; `*` is any beginning.
+/// directory that is called `a`, `a/b/c` one further down; `*` is any beginning.
 pub const LIST: &[(Spot, &[&str], &str)] = &[
     (Spot::GitDirectory, &["hooks"], "git runs what is in it"),
     (Spot::GitDirectory, &["config", "config.worktree"], "git runs programs that it names"),
     (Spot::GitDirectory, &["commondir"], "git takes its settings from where it leads"),
     (Spot::GitDirectory, &["remotes", "branches"], "git fetches from where it says"),
+    (
+        Spot::Anywhere,
+        // `requires` makes hg read the settings of another repository only together with `sharedpath`; new repositories need it.
+        &[".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath"],
+        "Mercurial runs hooks and extensions that it names",
+    ),
+    (
+        Spot::Anywhere,
+        &[
+            ".jj/repo/config.toml",
+            ".jj/repo/config-id",
+            ".jj/workspace-config.toml",
+            ".jj/workspace-config-id",
+        ],
+        "jj runs programs that it names",
+    ),
     (Spot::Top, &[".gitmodules"], "git fetches from where it says"),
     (Spot::Top, &[".gitconfig"], "git runs programs that it names"),
     (
@@ -353,20 +369,48 @@ pub fn is_of_others(directory: &[u8]) -> bool {
 
 /// Why a name is protected in such a place; `None` where it is not.
 pub fn reason(spot: Spot, name: &[u8]) -> Option<&'static str> {
-    reason_in(spot, None, name)
+    reason_in(spot, b"", name)
 }
 
-/// As [`reason`], in a directory of this name.
-pub fn reason_in(spot: Spot, directory: Option<&[u8]>, name: &[u8]) -> Option<&'static str> {
+/// As [`reason`], in a directory whose path ends like this, with `/` between its names.
+pub fn reason_in(spot: Spot, directory: &[u8], name: &[u8]) -> Option<&'static str> {
     let names = names();
-    let whole = directory.filter(|name| is_above(name)).map(|above| [above, name].join(&b'/'));
-    let listed = [Some(name), whole.as_deref()].into_iter().flatten().find_map(|name| {
+    let [near, far] = ways(directory, name);
+    let listed = [Some(name), near.as_deref(), far.as_deref()].into_iter().flatten();
+    let listed = listed.into_iter().find_map(|name| {
         let compare = |own: &&Name| compare(own.text.as_bytes(), name);
         let from = names.partition_point(|own| compare(&own).is_lt());
         let same = names.iter().skip(from).take_while(|own| compare(own).is_eq());
         same.filter(|own| own.spot == spot).map(|own| own.why).next()
     });
     listed.or_else(|| of_suffix(spot, name))
+}
+
+/// The name with that of its directory, and with those of two, where the list has names in such directories.
+fn ways(directory: &[u8], name: &[u8]) -> [Option<Vec<u8>>; 2] {
+    let mut above = directory.rsplit(|byte| *byte == b'/');
+    let (parent, next) = (above.next().unwrap_or_default(), above.next().unwrap_or_default());
+    let near = is_above(parent).then(|| [parent, name].join(&b'/'));
+    let far = is_above(next).then(|| [next, parent, name].join(&b'/'));
+    [near, far]
+}
+
+/// What the list has below a directory of this name: a link of that name leads there. What is left of each path, and the reason.
+pub fn beyond(directory: &[u8], name: &[u8]) -> Vec<(&'static str, &'static str)> {
+    let [near, _] = ways(directory, name);
+    let is_name = is_above(name).then_some(name);
+    let mut found = Vec::new();
+    for way in [is_name, near.as_deref()].into_iter().flatten() {
+        for own in names() {
+            if let Some((start, rest)) = own.text.split_at_checked(way.len())
+                && start.as_bytes().eq_ignore_ascii_case(way)
+                && let Some(rest) = rest.strip_prefix('/')
+            {
+                found.push((rest, own.why));
+            }
+        }
+    }
+    found
 }
 
 /// Whether the list has names in a directory of this name.
@@ -430,11 +474,21 @@ mod tests {
         assert!(reason(Spot::Anywhere, b".vscode2").is_none());
         assert!(reason(Spot::Anywhere, b"app.Code-Workspace").is_some());
         assert!(reason(Spot::Anywhere, b"code-workspace").is_none());
-        assert!(reason_in(Spot::Anywhere, Some(b".Cargo"), b"config.toml").is_some());
-        assert!(reason_in(Spot::Anywhere, Some(b".github"), b"CODEOWNERS").is_none());
+        assert!(reason_in(Spot::Anywhere, b"/x/.Cargo", b"config.toml").is_some());
+        assert!(reason_in(Spot::Anywhere, b".github", b"CODEOWNERS").is_none());
         for plain in [&b"config.toml"[..], b"workflows", b".cargo", b".github", b"", b"*"] {
             assert!(reason(Spot::Anywhere, plain).is_none(), "{plain:?}");
         }
+        assert!(reason_in(Spot::Anywhere, b"/x/.jj/repo", b"config.toml").is_some());
+        assert!(reason_in(Spot::Anywhere, b"/x/repo", b"config.toml").is_none());
+        assert!(reason_in(Spot::Anywhere, b"/.jj/x/repo", b"config.toml").is_none());
+        let rests = |directory: &[u8], name: &[u8]| -> Vec<&str> {
+            beyond(directory, name).into_iter().map(|(rest, _)| rest).collect()
+        };
+        assert_eq!(rests(b"", b".Cargo"), ["config", "config.toml"]);
+        assert_eq!(rests(b"/x/.jj", b"repo"), ["config-id", "config.toml"]);
+        assert!(rests(b"", b".jj").contains(&"repo/config.toml"));
+        assert!(rests(b"/x", b"repo").is_empty() && rests(b"", b".vscode").is_empty());
         assert!(is_of_others(b"Node_Modules") && !is_of_others(b"src"));
     }
 
@@ -443,12 +497,13 @@ mod tests {
         for (spot, names, why) in LIST {
             for name in *names {
                 let name = name.replace('*', "x");
-                let (directory, last) = match name.split_once('/') {
-                    Some((directory, last)) => (Some(directory.as_bytes()), last),
-                    None => (None, name.as_str()),
-                };
+                let (directory, last) = name.rsplit_once('/').unwrap_or(("", &name));
                 let upper = last.to_ascii_uppercase();
-                assert_eq!(reason_in(*spot, directory, upper.as_bytes()), Some(*why), "{name}");
+                assert_eq!(
+                    reason_in(*spot, directory.as_bytes(), upper.as_bytes()),
+                    Some(*why),
+                    "{name}"
+                );
             }
         }
     }
@@ -463,7 +518,10 @@ mod tests {
         for (spot, name) in &all {
             let (slashes, stars) = (name.matches('/').count(), name.matches('*').count());
             assert_eq!(name.to_ascii_lowercase(), **name);
-            assert!(slashes + stars <= 1 && (stars == 0 || name.starts_with('*')), "{name}");
+            assert!(
+                slashes <= 2 && slashes * stars == 0 && (stars == 0 || name.starts_with('*')),
+                "{name}"
+            );
             assert!(slashes == 0 || *spot == Spot::Anywhere, "{name}");
         }
         let count = all.len();

@@ -1,7 +1,7 @@
 //! "Did you mean": the known word nearest to one that is not known.
 
 /// The nearest of `known`, if it is near enough to be a slip.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     // The distance is quadratic in length, and no slip is this long.
     if word.len() > 64 {
         return None;

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::protect::EXCEPTION;
+use mcp_policy::protect::{EXCEPTION, beyond};
 use mcp_policy::{Origin, Policy, Sourced};
 
 use crate::error::Error;
@@ -22,6 +22,7 @@ mod way;
 
 pub const GIT_LINK: &str = "git takes its settings from where it leads";
 pub const GIT_PLACE: &str = "git looks for its settings in it";
+pub const TO_SETTINGS: &str = "it leads to settings that other programs act on";
 pub const UNREAD: &str = "it could not be searched";
 
 /// Each is a mount or an entry of its own, and looked at from inside; who has more of them grants too much.
@@ -136,6 +137,21 @@ pub fn is_named_git(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
 }
 
+/// The last two names of a path, as the list of protected names has them.
+pub fn end_of(directory: &Path) -> Vec<u8> {
+    let mut names = directory.iter().rev().map(std::ffi::OsStr::as_encoded_bytes);
+    let last = names.next().unwrap_or_default();
+    [names.next().unwrap_or_default(), last].join(&b'/')
+}
+
+/// Settings beyond a link that bears the name of a directory in which names count, such as `.cargo`, and why they are.
+pub fn settings_beyond(link: &Path) -> impl Iterator<Item = (PathBuf, &'static str)> {
+    let name = link.file_name().unwrap_or_default().as_encoded_bytes();
+    let directory = link.parent().map(end_of).unwrap_or_default();
+    let rests = beyond(&directory, name).into_iter();
+    rests.map(|(rest, why)| (link.join(rest), why))
+}
+
 /// Git directories outside of a project that are its own: a worktree's, with all that it shares, or a
 /// submodule's. Only those that point back at the project: a `.git` file alone could name anything.
 pub fn git_elsewhere(root: &Path) -> Vec<PathBuf> {
@@ -175,6 +191,10 @@ pub fn is_harmless(new: &Protected, request: &Request) -> bool {
         (!way.links.iter().any(is_ours)).then_some(way.end)
     };
     match (name.as_encoded_bytes(), new.kind) {
+        // It is closed in the next run, with what it will lead to.
+        (_, DeniedKind::Link) if new.why == TO_SETTINGS => {
+            settings_beyond(&new.path).all(|(path, _)| path.symlink_metadata().is_err())
+        }
         (b"config", DeniedKind::File) => is_single() && git::is_harmless(&new.path),
         (b"hooks", DeniedKind::Directory) => git::has_only_samples(&new.path),
         // Older versions of git make one.

@@ -1,4 +1,4 @@
-//! docs/SECURITY.md shows the refused calls as the code has them. `UPDATE_DOCS=1` rewrites it.
+//! docs/security/syscalls.md shows the refused calls as the code has them. `UPDATE_DOCS=1` rewrites it.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn table(refusals: &[Refusal]) -> String {
 
 #[test]
 fn security_lists_the_refused_calls() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/SECURITY.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security/syscalls.md");
     let text = fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the begin marker");
     let (shown, after) = rest.split_once(END).expect("the end marker");
@@ -77,6 +77,6 @@ fn security_lists_the_refused_calls() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
     } else {
-        assert_eq!(shown, wanted, "run the tests with UPDATE_DOCS=1 to renew docs/SECURITY.md");
+        assert_eq!(shown, wanted, "run the tests with UPDATE_DOCS=1 to renew docs/security/syscalls.md");
     }
 }

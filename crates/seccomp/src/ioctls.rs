@@ -70,7 +70,7 @@ pub const ALLOWED: &[u64] = &[
     0xc020_660b, // FS_IOC_FIEMAP
 ];
 
-/// For readers of docs/SECURITY.md.
+/// For readers of docs/security/syscalls.md.
 pub const WORDS: &str = "none of: FIONBIO, FIOCLEX, FIONCLEX, FIOASYNC, FIONREAD, FIOQSIZE, FIOGETOWN, FIGETBSZ; of \
     terminals: TCGETS, TCSETS and their kin, TCSBRK, TCXONC, TCFLSH, window size, process groups, sessions, packet mode, \
     pseudo-terminals; of sockets: SIOCGIF…, SIOCINQ, SIOCOUTQ, SIOCATMARK; of files: FS_IOC_GETFLAGS, FS_IOC_GETVERSION, \

@@ -217,8 +217,9 @@ mod tests {
 
     #[test]
     fn what_only_tests_use_is_left_out_and_what_only_builds_is_marked() {
+        let packages = ["mcp-cli", "linked", "deeper", "built", "tested"].map(package);
         let metadata = json!({
-            "packages": ["mcp-cli", "linked", "deeper", "built", "tested"].map(package),
+            "packages": packages,
             "resolve": { "nodes": [
                 node("mcp-cli", &[("linked", None), ("built", Some("build")), ("tested", Some("dev"))]),
                 node("linked", &[("deeper", None)]),

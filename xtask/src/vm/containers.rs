@@ -39,7 +39,7 @@ pub struct Args {
     /// Words that choose escape tests to run in each container: 'rootless privileges'
     #[arg(long, value_name = "WORDS")]
     tests: Option<String>,
-    /// Write the table into docs/SECURITY.md
+    /// Write the table into docs/security/hosts.md
     #[arg(long)]
     write: bool,
     /// Seconds until the guest is given up
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let table = render(&kinds, &finished.release, &stage.commit);
     println!("{table}");
     if args.write {
-        let path = crate::workspace().join("docs").join("SECURITY.md");
+        let path = crate::workspace().join("docs/security/hosts.md");
         fs::write(&path, MARKS.replaced(&fs::read_to_string(&path)?, &table)?)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_document_has_its_marks_and_every_kind() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/SECURITY.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security/hosts.md");
         let table = MARKS.between(&fs::read_to_string(path).unwrap()).unwrap().to_owned();
         assert!(table.contains(HEAD), "{table}");
         for kind in [

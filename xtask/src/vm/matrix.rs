@@ -46,10 +46,10 @@ pub struct Args {
     /// Of the tests, only those that failed when they were last run there
     #[arg(long, conflicts_with_all = ["again", "without_tests"])]
     failed: bool,
-    /// Write the table into docs/SECURITY.md
+    /// Write the table into docs/security/hosts.md
     #[arg(long, conflicts_with = "check")]
     write: bool,
-    /// Only see that the table in docs/SECURITY.md is one of these
+    /// Only see that the table in docs/security/hosts.md is one of these
     #[arg(long)]
     check: bool,
     /// How cgroup v2 is set up
@@ -118,7 +118,7 @@ impl Cell {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let document = crate::workspace().join("docs").join("SECURITY.md");
+    let document = crate::workspace().join("docs/security/hosts.md");
     if args.check {
         document::check(&fs::read_to_string(&document)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_table_in_the_document_has_its_shape() {
-        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/SECURITY.md");
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security/hosts.md");
         document::check(&fs::read_to_string(document).unwrap()).unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use bench_common::launchers::{bubblewrap, failure, mcp};
+use bench_common::launchers::{bubblewrap, failure, firejail, mcp, srt};
 
 use super::{Result, sys};
 
@@ -50,7 +50,7 @@ impl Contender {
     }
 }
 
-pub fn all(command: &Path, launcher: &Path) -> Result<Vec<Entry>> {
+pub fn all(command: &Path, launcher: &Path, peers: bool) -> Result<Vec<Entry>> {
     let command = command.as_os_str();
     let bare = vec![command.to_owned()];
     if let Some(why) = failure(&bare) {
@@ -58,12 +58,17 @@ pub fn all(command: &Path, launcher: &Path) -> Result<Vec<Entry>> {
     }
     let own = std::env::current_exe()?;
     let floor = vec![own.into_os_string(), FLOOR.into(), command.to_owned()];
-    Ok(vec![
+    let mut entries = vec![
         Entry::try_out("bare", &bare)?,
         Entry::try_out("floor", &floor)?,
         Entry::try_out("bubblewrap", &bubblewrap(&[], [command.to_owned()]))?,
         Entry::try_out("mcp", &mcp(launcher, [command.to_owned()]))?,
-    ])
+    ];
+    if peers {
+        entries.push(Entry::try_out("firejail", &firejail([command.to_owned()]))?);
+        entries.push(Entry::try_out("srt", &srt([command.to_owned()])?)?);
+    }
+    Ok(entries)
 }
 
 #[cfg(test)]

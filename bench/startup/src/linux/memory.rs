@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::Result;
 
 /// Long enough to look at, short enough to wait for its end instead of killing anything.
-const SLEEP: [&str; 2] = ["/bin/sleep", "2"];
+const SLEEP: [&str; 2] = ["/bin/sleep", "5"];
 
 /// One process as /proc/PID/status shows it. Sizes in KiB.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,12 +50,17 @@ pub struct Tree {
     outcome: std::result::Result<Vec<Process>, String>,
 }
 
-pub fn of_sandboxes(launcher: &Path) -> Result<Vec<Tree>> {
+pub fn of_sandboxes(launcher: &Path, peers: bool) -> Result<Vec<Tree>> {
     let sleep = || SLEEP.map(OsString::from);
-    Ok(vec![
+    let mut trees = vec![
         Tree::of("bubblewrap", &launchers::bubblewrap(&[], sleep()))?,
         Tree::of("mcp", &launchers::mcp(launcher, sleep()))?,
-    ])
+    ];
+    if peers {
+        trees.push(Tree::of("firejail", &launchers::firejail(sleep()))?);
+        trees.push(Tree::of("srt", &launchers::srt(sleep())?)?);
+    }
+    Ok(trees)
 }
 
 impl Tree {
@@ -88,7 +93,7 @@ impl Tree {
 
 /// The tree once the command itself runs; None when that never happens.
 fn settled(child: &mut Child) -> Result<Option<Vec<Process>>> {
-    let deadline = Instant::now() + Duration::from_millis(1500);
+    let deadline = Instant::now() + Duration::from_millis(4500);
     while Instant::now() < deadline && child.try_wait()?.is_none() {
         let tree = descendants(child.id(), &processes());
         if tree.iter().any(|process| process.name == "sleep") {

@@ -14,7 +14,11 @@ use super::{Permissions, Starting, home_name};
   mcp exec -C ~/src/app -- 'git commit -am done'
   mcp exec --allow-net registry.npmjs.org:443 --home npm -- npm ci
   mcp exec --unprotect .git/config -- git remote add origin https://example.org/a.git
+  mcp exec --json -- 'make test' | jq .exit_code
   mcp exec --rules my-rules.toml --report report.json -- 'python3 -c 1'
+
+With --json one JSON object on standard output says it all: exit_code, stdout, stderr, what the guard refused, which
+hosts were blocked, what was undone, and the whole report. Standard input is the command's.
 
 The current directory (or -C) can be written; HOME is empty, and there is no network. Settings that other
 programs act on (.git/hooks, .git/config, .vscode, .mcp.json, .bashrc …) stay as they are: those that are
@@ -53,6 +57,12 @@ pub struct Exec {
     pub no_guard: bool,
     #[command(flatten)]
     pub starting: Starting,
+    /// With --json: each piece of output as a line of JSON as it comes, the result as the last line
+    #[arg(long, requires = "json", help_heading = "Output")]
+    pub stream: bool,
+    /// Marks the run whose output another mcp puts into JSON.
+    #[arg(long, hide = true)]
+    pub captured: bool,
     /// The command: one text for the shell, or words that are quoted for it
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub command: Vec<OsString>,

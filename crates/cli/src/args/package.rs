@@ -25,6 +25,10 @@ pub enum Package {
     Remove(Remove),
     /// Remove what is not needed any more
     Gc(Gc),
+    /// Fetch newer versions, and show what they ask for beyond today's
+    Update(Update),
+    /// List what was granted to packages and remembered, or revoke it
+    Grants(Grants),
     /// Check every byte of the packages in the store
     Verify(Verify),
     /// Search the public MCP registry
@@ -180,7 +184,67 @@ pub struct Remove {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  mcp gc")]
+  mcp update                                 every package that was asked for without a version
+  mcp update npm:@modelcontextprotocol/server-everything
+  mcp update --dry-run                       what is newer and what it would ask for; nothing changes
+
+A newer version has no grants: its first start asks again. The older one stays under its exact version until
+`mcp remove` or `mcp gc` takes it away.
+
+Exit codes: 0 all looked at; 1 one of them could not be.")]
+pub struct Update {
+    /// Only these; all without a word
+    #[arg(value_name = "REFERENCE")]
+    pub references: Vec<String>,
+    /// Show what is newer, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub fetching: Fetching,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp grants
+  mcp grants revoke acme/test                            all that it was granted, every version
+  mcp grants revoke acme/test 'read /home/me/notes'      one wish, as the list shows it
+  mcp grants revoke --all")]
+pub struct Grants {
+    #[command(subcommand)]
+    pub command: Option<GrantsCommand>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum GrantsCommand {
+    /// Forget grants: the next start of the package asks again
+    #[command(after_help = "Examples:
+  mcp grants revoke acme/test
+  mcp grants revoke acme/test 'read /home/me/notes'
+  mcp grants revoke --all")]
+    Revoke {
+        /// The package, as `mcp grants` names it
+        #[arg(value_name = "PACKAGE", required_unless_present = "all")]
+        package: Option<String>,
+        /// Only these wishes, as `mcp grants` shows them
+        #[arg(value_name = "WISH")]
+        wishes: Vec<String>,
+        /// Everything that was granted to any package
+        #[arg(long, conflicts_with = "package")]
+        all: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp gc                         what no name leads to
+  mcp gc --older-than 30d        packages that were not run for a month, too
+  mcp gc --max-size 2G           the least recently used beyond 2 GiB, too")]
 pub struct Gc {
     /// Keep the packages used last, up to this size
     #[arg(long, value_name = "SIZE", value_parser = parse::<Bytes>)]

@@ -16,7 +16,15 @@ use crate::audit::{Log, What};
 use crate::failure::Failure;
 use crate::{layers, render};
 
+mod result;
+
 pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
+    if args.starting.json && !args.starting.explain {
+        return result::run(&args);
+    }
+    if args.captured {
+        result::end_with_parent();
+    }
     if let Some(directory) = &args.directory {
         std::env::set_current_dir(directory).map_err(|e| Failure::input(directory, &e))?;
     }
@@ -48,7 +56,13 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         spec.command[0] = "sh".into();
     }
     let fallback = args.starting.fallback.or(tools.fallback).unwrap_or_default();
-    let how = run::How { starting: &args.starting, fallback, judged, package: None };
+    let how = run::How {
+        starting: &args.starting,
+        fallback,
+        judged,
+        runs: run::hints::Runs::Agent,
+        package: None,
+    };
     run::launch(spec, how, log, report)
 }
 

@@ -10,6 +10,17 @@ use crate::render;
 pub fn run(args: args::Policy) -> Result<u8, Failure> {
     match args.command {
         args::PolicyCommand::Check { file } => {
+            let mistakes = layers::mistakes(&file)?;
+            for mistake in &mistakes {
+                render::say(&render::printable(&mistake.to_string()));
+            }
+            if mistakes.len() > 1 {
+                let shown = render::plain(&file.to_string_lossy());
+                render::say(&format!("{shown}: {} mistakes", mistakes.len()));
+            }
+            if !mistakes.is_empty() {
+                return Ok(2);
+            }
             let layer = layers::file(&file, LayerKind::PolicyFile)?;
             Policy::merge(&[layer], Defaults::run())?;
             render::print(&format!("{}: valid\n", render::plain(&file.to_string_lossy())));

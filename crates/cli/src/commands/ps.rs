@@ -5,41 +5,104 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use mcp_sandbox::runs::{self, Record, Run, Stats};
 use serde::Serialize;
 
+use mcp_package::Digest;
+use mcp_package::store::Stored;
+
 use crate::args;
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::packages::open_store;
 use crate::render::{self, Paint};
+
+mod masked;
 
 /// A run and what it uses.
 #[derive(Serialize)]
-pub struct Row<'a> {
+pub struct Row {
+    /// The package, where it is one of the store's; else the program.
+    pub name: String,
     #[serde(flatten)]
-    pub record: &'a Record,
+    pub record: Record,
     #[serde(flatten)]
     pub stats: Stats,
 }
 
-impl Row<'_> {
-    pub fn new(run: &Run) -> Row<'_> {
-        Row { record: &run.record, stats: run.stats() }
+impl Row {
+    pub fn new(run: &Run, packages: &Packages) -> Row {
+        let mut record = run.record.clone();
+        let name = packages.name(&record.command);
+        record.command = masked::words(&record.command);
+        let program =
+            record.command.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+        let name = name.unwrap_or_else(|| program.to_owned());
+        Row { name, record, stats: run.stats() }
+    }
+
+    /// What runs, in a few words: a package with its arguments, or a command.
+    fn shown(&self) -> String {
+        let command = &self.record.command;
+        let is_package = command.first().is_none_or(|word| !word.ends_with(&self.name));
+        // A package's interpreter and its own files say nothing that the name does not.
+        let is_own = |word: &&String| is_package && (word.contains("/unpacked/") || *word == "-I");
+        let rest = command.iter().skip(1).filter(|word| !is_own(word));
+        let rest: Vec<&str> = rest.map(String::as_str).collect();
+        format!("{} {}", self.name, rest.join(" ")).trim_end().to_owned()
+    }
+}
+
+/// The names of packages, by the digest in the paths of their files.
+pub struct Packages(Vec<Stored>);
+
+impl Packages {
+    pub fn look() -> Packages {
+        Packages(open_store().and_then(|store| Ok(store.list()?)).unwrap_or_default())
+    }
+
+    fn name(&self, command: &[String]) -> Option<String> {
+        let digest = |word: &String| {
+            let (_, rest) = word.split_once("/unpacked/")?;
+            Digest::from_hex(rest.get(..64)?).ok()
+        };
+        let digest = command.iter().find_map(digest)?;
+        let mut names =
+            self.0.iter().filter(|one| one.digest == digest).map(|one| one.name.clone());
+        names.next()
     }
 }
 
 pub fn run(args: args::Ps) -> Result<u8, Failure> {
     let runs = runs::list()?;
-    let rows: Vec<Row<'_>> = runs.iter().map(Row::new).collect();
-    render::print(&if args.json { to_json(&rows) + "\n" } else { table(&rows) });
+    let packages = Packages::look();
+    let rows: Vec<Row> = runs.iter().map(|run| Row::new(run, &packages)).collect();
+    if rows.is_empty() && !args.json {
+        render::say("no sandbox of yours runs now");
+        return Ok(0);
+    }
+    render::print(&if args.json { to_json(&rows) + "\n" } else { table(&rows, render::columns()) });
     Ok(0)
 }
 
-fn table(rows: &[Row<'_>]) -> String {
+fn table(rows: &[Row], columns: Option<usize>) -> String {
     let paint = Paint::stdout();
+    // Traffic is told where there is room, or where it is all that there is to say.
+    let is_wide = columns.is_none_or(|columns| columns >= 100);
+    let traffic = |sent: &str, received: &str| match is_wide {
+        true => format!("  {sent:>10}  {received:>10}"),
+        false => String::new(),
+    };
     let title = format!(
-        "{:<8}  {:>8}  {:>10}  {:>8}  {:>5}  {:>10}  {:>10}  {}",
-        "ID", "SINCE", "MEMORY", "CPU", "PROCS", "SENT", "RECEIVED", "COMMAND"
+        "{:<8}  {:>7}  {:>9}  {:>8}  {:>5}{}  {}",
+        "ID",
+        "SINCE",
+        "MEMORY",
+        "CPU",
+        "PROCS",
+        traffic("SENT", "RECEIVED"),
+        "WHAT"
     );
     let mut text = paint.strong(&title) + "\n";
-    for Row { record, stats } in rows {
+    for row in rows {
+        let Row { record, stats, .. } = row;
         let unknown = || "-".to_owned();
         let bytes = |count: Option<u64>| count.map_or_else(unknown, render::rounded_bytes);
         let memory = bytes(stats.memory_bytes);
@@ -47,12 +110,14 @@ fn table(rows: &[Row<'_>]) -> String {
         let processes = stats.processes.map_or_else(unknown, |count| count.to_string());
         let sent = bytes(stats.network.map(|network| network.bytes_out));
         let received = bytes(stats.network.map(|network| network.bytes_in));
-        let command = render::plain(&record.command.join(" "));
         let since = age(record.since);
-        text += &format!(
-            "{:<8}  {since:>8}  {memory:>10}  {cpu:>8}  {processes:>5}  {sent:>10}  {received:>10}  {command}\n",
-            record.id
+        let line = format!(
+            "{:<8}  {since:>7}  {memory:>9}  {cpu:>8}  {processes:>5}{}  {}",
+            record.id,
+            traffic(&sent, &received),
+            render::plain(&row.shown())
         );
+        text += &(render::fitted(&line, columns) + "\n");
     }
     text
 }

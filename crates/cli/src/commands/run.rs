@@ -4,25 +4,24 @@ use std::cell::Cell;
 use std::ffi::OsString;
 
 use mcp_policy::{Bytes, Defaults, Fallback, Policy};
-use mcp_sandbox::session::{Options, Scene, Session};
-use mcp_sandbox::{
-    Describe, Ending, Identity, Intent, Judged, Notices, Plan, Report, Request, RunSpec, macos,
-    windows,
-};
-use serde::Serialize;
+use mcp_sandbox::session::{Options, Session};
+use mcp_sandbox::{Ending, Identity, Judged, Notices, Report, Request, RunSpec, macos, windows};
 
 use crate::args::{Platform, Run, Starting};
 use crate::audit::{Event, Log, What, rules};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::render::{self, Paint};
+use crate::render;
 use crate::{layers, paths};
 
 /// Lines about what is not shown.
 const MOST_UNSHOWN: usize = 4;
 
 mod again;
+mod ending;
+mod explain;
 mod grant;
+pub mod hints;
 pub mod package;
 mod protection;
 mod report_file;
@@ -30,10 +29,18 @@ mod runtime;
 mod terminal;
 mod typed;
 
+use hints::{Hints, Runs};
 use report_file::ReportFile;
 use terminal::Terminal;
 
 pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
+    if args.starting.json && !args.starting.explain {
+        return Err(Failure::Usage(
+            "--json goes with --explain here, for standard output is the server's; what a run did: --report FILE, or --report - \
+             for standard error"
+                .to_owned(),
+        ));
+    }
     typed::understand(&mut args)?;
     let what = What::new(args.reference.as_deref(), first(&args.command));
     recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
@@ -52,8 +59,9 @@ pub fn recorded(
     };
     // First of all: one that cannot be written must not be found out after an hour, and one of an
     // earlier run must not pass for this one's, however early this one fails.
-    let file = starting.report.as_deref().filter(|_| !starting.explain);
-    let file = file.map(ReportFile::create).transpose()?;
+    let wanted = starting.report.as_deref().filter(|_| !starting.explain);
+    let on_stderr = wanted.is_some_and(|path| path.as_os_str() == "-");
+    let file = wanted.filter(|_| !on_stderr).map(ReportFile::create).transpose()?;
     let mut report = None;
     let outcome = start(&mut log, &mut report);
     if let Some(log) = &log {
@@ -66,7 +74,11 @@ pub fn recorded(
             }),
         }
     }
-    if let (Some(file), Some(path)) = (file, &starting.report) {
+    if on_stderr {
+        // Standard output is the server's.
+        let told = report.take().unwrap_or_else(|| unplanned(command, outcome.as_ref().err()));
+        render::print_to_stderr(&(to_json(&told) + "\n"));
+    } else if let (Some(file), Some(path)) = (file, &starting.report) {
         let report = report.unwrap_or_else(|| unplanned(command, outcome.as_ref().err()));
         // What has run has run: its ending stays the answer.
         if let Err(error) = file.write(&to_json(&report)) {
@@ -119,6 +131,7 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         starting: &args.starting,
         fallback: args.starting.fallback.unwrap_or_default(),
         judged: None,
+        runs: if package.is_some() { Runs::Package } else { Runs::Command },
         package: package.as_ref(),
     };
     launch(spec, how, log, report)
@@ -130,6 +143,7 @@ pub struct How<'a> {
     pub fallback: Fallback,
     /// What the guard said, where it was asked.
     pub judged: Option<Judged>,
+    pub runs: Runs,
     pub package: Option<&'a package::Prepared>,
 }
 
@@ -140,7 +154,7 @@ pub fn launch(
     log: &mut Option<Log>,
     report: &mut Option<Report>,
 ) -> Result<u8, Failure> {
-    let How { starting, fallback, judged, package } = how;
+    let How { starting, fallback, judged, runs, package } = how;
     // What was compared with its bundle holds what an archive can hold.
     let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
     let telling = |error: mcp_sandbox::Error| match package {
@@ -148,11 +162,14 @@ pub fn launch(
         None => error.into(),
     };
     if starting.explain {
+        let told = explain::Told::of_spec(&spec);
         return match starting.platform {
-            Some(Platform::Macos) => print_plan(&macos::explain(spec)?, starting.json),
-            Some(Platform::Windows) => print_plan(&windows::explain(spec)?, starting.json),
+            Some(Platform::Macos) => explain::print(&macos::explain(spec)?, &told, starting),
+            Some(Platform::Windows) => explain::print(&windows::explain(spec)?, &told, starting),
             None => {
-                print_plan(&Session::explain(spec, &plain).map_err(telling)?.plan, starting.json)
+                let explained = Session::explain(spec, &plain).map_err(telling)?;
+                let told = explain::Told::of(&explained.request, told);
+                explain::print(&explained.plan, &told, starting)
             }
         };
     }
@@ -175,13 +192,14 @@ pub fn launch(
     if let Some(package) = package {
         runtime::check(&package.needs, &session.request().program)?;
     }
-    let mut terminal = Terminal { starting, log, answer: None };
+    let mut terminal = Terminal { starting, log, answer: None, hints: Hints::none(), runs };
     match session.run(&mut terminal) {
         Ok(ended) => {
             protection::tell(&ended.report, starting.quiet);
             if !starting.quiet {
-                tell_ending(&ended.report, &ended.scene());
+                ending::tell(&ended.report, &ended.scene().request.policy.limits);
             }
+            terminal.hints.after(&ended.report);
             Ok(report.insert(ended.report).exit_code)
         }
         Err(not_started) => {
@@ -234,11 +252,6 @@ fn warn_of_little_memory(policy: &Policy) {
     }
 }
 
-fn print_plan<S: Describe + Serialize>(plan: &Plan<S>, as_json: bool) -> Result<u8, Failure> {
-    render::print(&if as_json { to_json(plan) + "\n" } else { explain(plan) });
-    Ok(0)
-}
-
 pub fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failure> {
     let homes = paths::homes().ok_or_else(|| {
         Failure::Usage("--home needs a data directory: set HOME or XDG_DATA_HOME".to_owned())
@@ -251,69 +264,6 @@ pub fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, F
     paths::real(&home).map_err(|e| Failure::file(&home, &e))
 }
 
-/// One line for an ending that was ours, or for the likeliest reason of one that was not.
-fn tell_ending(report: &Report, scene: &Scene<'_>) {
-    let limits = &scene.request.policy.limits;
-    match (&report.ending, &limits.memory.value, &limits.timeout.value) {
-        (Ending::MemoryLimit, Some(limit), _) => {
-            let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
-            let peak = render::rounded_bytes(peak);
-            render::say(&format!(
-                "killed: memory limit {limit} reached (peak {peak}) — raise with --max-memory"
-            ));
-        }
-        (Ending::Timeout, _, Some(limit)) => {
-            render::say(&format!("killed: timeout {limit} reached — raise with --timeout"));
-        }
-        (Ending::SandboxFailed(why), ..) => {
-            render::say(&format!(
-                "killed: the sandbox failed while the command ran: {}",
-                render::plain(why)
-            ));
-        }
-        (Ending::Exited(code), ..) if *code != 0 => hint_at_hidden(scene),
-        _ => {}
-    }
-    if let (Some(limit), 1..) = (limits.processes.value, report.usage.refused_processes) {
-        let count = report.usage.refused_processes;
-        render::say(&format!(
-            "process limit {limit} reached ({count} refused) — raise with --max-pids"
-        ));
-    }
-    if report.blocked_processes > 0 {
-        render::say("blocked a new process (subprocess is off)");
-    }
-}
-
-/// A failed command was perhaps given a path that it could not see.
-fn hint_at_hidden(scene: &Scene<'_>) {
-    let request = scene.request;
-    let Ok(cwd) = std::env::current_dir() else {
-        return;
-    };
-    for argument in request.argv.iter().skip(1) {
-        let path = cwd.join(argument);
-        let Ok(real) = paths::real(&path) else {
-            continue;
-        };
-        if argument.is_empty() {
-            continue;
-        }
-        if let Some(rule) = request.denying(&real) {
-            let rule = rule.value.to_string_lossy();
-            let argument = argument.to_string_lossy();
-            let told = format!("{argument} is denied to the command (by --deny {rule})");
-            render::say(&render::plain(&told));
-        } else if !scene.shows(&real) {
-            render::say(&format!(
-                "{} is here, but not visible to the command (add --read {})",
-                render::plain(&argument.to_string_lossy()),
-                render::plain(&quoted(argument))
-            ));
-        }
-    }
-}
-
 /// As a shell would take it.
 pub fn quoted(argument: &std::ffi::OsStr) -> String {
     let text = argument.to_string_lossy();
@@ -323,32 +273,4 @@ pub fn quoted(argument: &std::ffi::OsStr) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
-}
-
-fn explain<S: Describe>(plan: &Plan<S>) -> String {
-    let paint = Paint::stdout();
-    let mut text = format!("{}\n", paint.strong("Controls"));
-    for (control, intent) in &plan.controls {
-        let name = format!("{control:<18}");
-        text += &match intent {
-            Intent::Enforce { by } => format!("  {} {name} {by}\n", paint.good("[✓]")),
-            Intent::Partial { by, missing, .. } => {
-                format!("  {} {name} {by}\n      {:<18} {missing}\n", paint.warn("[!]"), "")
-            }
-            Intent::Unavailable { why, remedy } => {
-                format!("  {} {name} {why}\n      {:<18} {remedy}\n", paint.bad("[⚠]"), "")
-            }
-            Intent::NotRequested => format!("  {} {name} not asked for\n", paint.faint("[ ]")),
-        };
-    }
-    text += &format!("{}\n", paint.strong("Steps"));
-    for (number, planned) in (1..).zip(&plan.steps) {
-        let stage = planned.step.stage();
-        let step = render::plain(&planned.step.to_string());
-        text += &format!("  {number:>3}  {stage:<9} {step}\n");
-    }
-    for (title, attachment) in plan.steps.iter().filter_map(|planned| planned.step.attachment()) {
-        text += &format!("{}\n{attachment}", paint.strong(title));
-    }
-    text
 }

@@ -4,19 +4,20 @@ use mcp_sandbox::runs::NetworkTotals;
 
 use crate::args;
 use crate::commands::policy::to_json;
-use crate::commands::ps::{Row, age, find};
+use crate::commands::ps::{Packages, Row, age, find};
 use crate::failure::Failure;
 use crate::render;
 
 pub fn run(args: &args::Stats) -> Result<u8, Failure> {
     let run = find(&args.id)?;
-    let row = Row::new(&run);
+    let row = Row::new(&run, &Packages::look());
     render::print(&if args.json { to_json(&row) + "\n" } else { text(&row) });
     Ok(0)
 }
 
-fn text(Row { record, stats }: &Row<'_>) -> String {
+fn text(Row { name, record, stats }: &Row) -> String {
     let mut lines = vec![
+        ("name", render::plain(name)),
         ("command", render::plain(&record.command.join(" "))),
         ("since", age(record.since)),
         ("launcher", record.launcher.to_string()),

@@ -63,7 +63,7 @@ pub fn uvx(runner: &str, rest: &[&str]) -> Meaning {
                     None => return Meaning::as_is(),
                 },
                 "--with" | "-w" => match options.value(glued) {
-                    Some(list) => with.extend(list.split(',').map(str::trim)),
+                    Some(list) => with.push(list),
                     None => return Meaning::as_is(),
                 },
                 // Which Python there is, the package and the machine decide.
@@ -126,16 +126,17 @@ fn package(runner: &str, from: Option<&str>, with: &[&str], words: &[&str]) -> M
             )),
         };
     };
-    let with: Option<Vec<String>> = with.iter().map(|package| self::reference(package)).collect();
+    let with: Option<Vec<String>> = with.iter().map(|package| beside(package)).collect();
     let Some(with) = with else {
         return Meaning::unknown_option(runner, "--with");
     };
+    let reference = [vec![reference], with].concat().join(",");
     let program = from.map(|_| first.split('@').next().unwrap_or_default().to_owned());
     let base = name_of(wanted);
     Meaning::Package(PackageLine {
         reference,
         program: program.filter(|program| normal(program) != normal(base)),
-        with,
+        with: Vec::new(),
         arguments: owned(arguments),
     })
 }
@@ -156,20 +157,33 @@ fn reference(package: &str) -> Option<String> {
     let (extras, version) = match rest.strip_prefix('[') {
         Some(inner) => {
             let (extras, version) = inner.split_once(']')?;
-            (format!("[{extras}]"), version.trim())
+            (format!("[{}]", extras.replace(' ', "")), version.trim())
         }
         None => (String::new(), rest),
     };
     let version =
         version.strip_prefix("==").or_else(|| version.strip_prefix('@')).unwrap_or(version);
-    let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "._-+".contains(c));
-    let good = !name.is_empty() && plain(name) && !name.starts_with(['.', '-']) && plain(version);
-    let is_range = rest.contains(['<', '>', '~', '!', '*', ',']) && extras.is_empty();
-    if !good || is_range {
-        return None;
-    }
     let version = if version.is_empty() { String::new() } else { format!("@{version}") };
-    Some(format!("pypi:{name}{extras}{version}"))
+    let reference = format!("pypi:{name}{extras}{version}");
+    // The one grammar for packages decides.
+    let is_good = reference.parse::<mcp_package::Reference>().is_ok();
+    (is_good && !reference.contains(',') || is_good && !extras.is_empty()).then_some(reference)
+}
+
+/// What `--with` names, as it goes behind a reference: a name, perhaps with bounds, no file and no URL.
+fn beside(requirement: &str) -> Option<String> {
+    // `mcp >= 1, < 2`: blanks around an operator mean nothing, others separate.
+    let is_sign = |c: char| "<>=!~,[]".contains(c);
+    let mut joined = String::new();
+    for word in requirement.split_whitespace() {
+        if !joined.is_empty() && !joined.ends_with(is_sign) && !word.starts_with(is_sign) {
+            return None;
+        }
+        joined += word;
+    }
+    let requirement = joined;
+    let is_good = format!("pypi:x,{requirement}").parse::<mcp_package::Reference>().is_ok();
+    is_good.then_some(requirement)
 }
 
 /// `uv [--directory D] run [options] X …`: the program that it starts, in D.

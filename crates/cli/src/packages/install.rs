@@ -19,7 +19,7 @@ use mcp_package::archive::Effort;
 use mcp_package::install::{Index, may_be_named, rule};
 use mcp_package::manifest::MCPB;
 use mcp_package::store::{Staging, Under};
-use mcp_package::{Digest, Reference, Store, Take, pack};
+use mcp_package::{Digest, Package, Reference, Store, Take, pack};
 use mcp_sandbox::{Bytes, Sandbox};
 
 use crate::failure::Failure;
@@ -58,6 +58,12 @@ impl Work {
         fs::File::create_new(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|e| Failure::file(&path, &e))
+    }
+
+    fn directory(&self, name: &str) -> Result<(), Failure> {
+        let path = self.path(name);
+        self.remove(name);
+        fs::create_dir(&path).map_err(|e| Failure::file(&path, &e))
     }
 
     /// What the installation wrote: a file and not a link, which could lead anywhere.
@@ -167,7 +173,15 @@ fn is_on_path(name: &str) -> bool {
 
 /// As it was asked for, and with the version that it came to.
 fn names(reference: &Reference, kind: &str, name: &str, version: &str) -> Vec<String> {
-    let mut names = vec![reference.to_string(), format!("{kind}:{name}@{version}")];
+    let exact = match reference {
+        // With extras or company it is another package than the plain one of that version.
+        Reference::Pypi(package) => {
+            Reference::Pypi(Package { version: Some(version.to_owned()), ..package.clone() })
+                .to_string()
+        }
+        _ => format!("{kind}:{name}@{version}"),
+    };
+    let mut names = vec![reference.to_string(), exact];
     if let Reference::Official(named) = reference {
         names = vec![format!("{}@{}", named.name, named.which)];
     }

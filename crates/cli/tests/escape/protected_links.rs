@@ -100,6 +100,27 @@ const CASES: &[Case] = &[
         "settings in a directory",
         "fill; mkdir -p .vscode; ln -s ../shared .vscode/all; ln -s all/tasks .vscode/tasks.json",
     ),
+    Case {
+        name: "a new link with the name of a directory of settings",
+        made: "fill",
+        act: "plant elsewhere/config.toml; ln -s elsewhere .cargo",
+        planted: None,
+        after: "cd project && ! grep -q RAN .cargo/config.toml || : > \"$RAN\"",
+    },
+    Case {
+        name: "an old link with the name of a directory of settings",
+        made: "fill; mkdir -p deep/elsewhere; ln -s elsewhere deep/.cargo",
+        act: "plant deep/elsewhere/config.toml",
+        planted: Some("project/deep/elsewhere/config.toml"),
+        after: "cd project && ! grep -q RAN deep/.cargo/config.toml || : > \"$RAN\"",
+    },
+    Case {
+        name: "a link between two directories",
+        made: "fill; mkdir .jj",
+        act: "plant elsewhere/config.toml; ln -s ../elsewhere .jj/repo",
+        planted: None,
+        after: "cd project && ! grep -q RAN .jj/repo/config.toml || : > \"$RAN\"",
+    },
     settings(
         "settings of a subdirectory",
         "fill; mkdir -p x/.vscode shared; ln -s ../../shared/tasks x/.vscode/y

@@ -129,6 +129,45 @@ fn a_program_given_as_text_is_left_to_whole_walls_and_noted() {
     assert!(!project.join("made").exists());
 }
 
+/// Each kind that whole boundaries hold: it runs with a note; strict, or without them, it is refused, and told which
+/// setting that comes from.
+#[test]
+fn what_the_walls_hold_is_noted_and_refused_where_strict() {
+    require!("userns", "plain");
+    let project = project();
+    let elsewhere = Scratch::new();
+    let file = elsewhere.join("report.json");
+    for (command, rule) in [
+        ("python3 -c 'print(1)'", "interpreter-text"),
+        ("perl -pi -e 's/a/a/' file", "interpreter-text-e"),
+        ("python3 <<'E'\nprint(1)\nE", "interpreter-reads"),
+        ("bash -c 'echo 1'", "shell-pivot"),
+        ("nohup true", "detach"),
+        ("setsid true", "detach"),
+        ("curl -s -m 5 localhost:1 || true", "network-tool-loopback"),
+    ] {
+        let run = || Run::exec(project.path()).command(&[&format!("touch made; {command}")]);
+        run().flag("--report").arg(&file).run().code_is(0);
+        assert!(project.join("made").exists(), "{command}");
+        let told: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(told["guard"]["decision"], "allow", "{command} {told:#}");
+        assert_eq!(told["guard"]["noted"][0], rule, "{command} {told:#}");
+        fs::remove_file(project.join("made")).unwrap();
+        let strict = run().flag("--guard=strict").run();
+        strict.code_is(126);
+        for part in [rule, "guard = \"strict\"", "--guard usual"] {
+            assert!(strict.stderr.contains(part), "{command}: {part}\n{strict}");
+        }
+        run().on(PLAIN).flag("--fallback=warn").run().code_is(126);
+        assert!(!project.join("made").exists(), "{command}");
+    }
+    // What is catastrophic is refused whatever the setting, and no setting is offered that would let it pass.
+    let finished = Run::exec(project.path()).command(&["bash -c 'touch made; rm -rf ~'"]).run();
+    finished.code_is(126);
+    assert!(!finished.stderr.contains("--guard usual"), "{finished}");
+    assert!(!project.join("made").exists());
+}
+
 #[test]
 fn the_report_says_which_layer_spoke() {
     require!("userns");

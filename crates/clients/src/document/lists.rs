@@ -30,18 +30,33 @@ impl Document {
         };
         splices.push(Splice::new(old[last].span.clone(), rest));
         for at in last + 1..=fixed {
-            splices.extend(self.removed(&old[at - 1], &old[at]));
+            splices.extend(self.removed(&old[at - 1], &old[at]).0);
         }
         splices
     }
 
+    /// What stays of the words that go: comments between them, up to where the last of them ended.
+    pub(crate) fn left_over(&self, list: &Node, head: usize, keep: usize) -> String {
+        let old = list.elements();
+        let dropped = old.len().saturating_sub(keep);
+        (head..dropped)
+            .filter(|at| *at > 0)
+            .map(|at| self.removed(&old[at - 1], &old[at]).1)
+            .collect()
+    }
+
     /// A word and the comma before it; comments stay.
-    fn removed(&self, before: &Node, node: &Node) -> Vec<Splice> {
-        match self.comma(before.span.end, node.span.start) {
+    fn removed(&self, before: &Node, node: &Node) -> (Vec<Splice>, String) {
+        let gap = &self.text[before.span.end..node.span.start];
+        match self.comma(before.span.end, node.span.start).filter(|_| gap.trim() != ",") {
             Some(comma) => {
-                vec![Splice::new(comma..comma + 1, ""), Splice::new(node.span.clone(), "")]
+                let left =
+                    [&self.text[before.span.end..comma], &self.text[comma + 1..node.span.start]];
+                let gone =
+                    vec![Splice::new(comma..comma + 1, ""), Splice::new(node.span.clone(), "")];
+                (gone, left.concat())
             }
-            None => vec![Splice::new(before.span.end..node.span.end, "")],
+            None => (vec![Splice::new(before.span.end..node.span.end, "")], String::new()),
         }
     }
 

@@ -82,6 +82,8 @@ pub type Place = Vec<String>;
 #[derive(Debug, Clone)]
 pub struct Edited {
     pub text: String,
+    /// The same, parsed.
+    pub document: Document,
 }
 
 /// A parsed file.
@@ -132,7 +134,7 @@ impl Document {
         let after =
             Document::parse(self.format, &text).map_err(|_| "the edited file would not parse")?;
         match after.root.is_same(expected) {
-            true => Ok(Edited { text }),
+            true => Ok(Edited { text, document: after }),
             false => Err("the edit would change more than was meant"),
         }
     }

@@ -54,6 +54,10 @@ impl Evaluator<'_> {
                         && let Some((name, value)) = text.split_once('=')
                         && state.aliases.len() < 64
                     {
+                        // What it does when it is called, sooner or later.
+                        let known = self.findings.len();
+                        self.text_of(field, value, &mut state.clone(), None);
+                        self.keep_destruction(known);
                         state.aliases.insert(name.to_owned(), value.to_owned());
                     }
                 }
@@ -103,11 +107,13 @@ impl Evaluator<'_> {
     /// `NAME=value` words whose name is that of a program others start.
     pub fn program_assignments(&mut self, words: &[Field], state: &mut State) {
         for field in words {
-            let Some(text) = field.known().filter(|text| is_assignment(text)) else {
+            let Some(Piece::Text(text)) = field.value.pieces.first() else {
                 continue;
             };
-            if let Some((name, value)) = text.split_once('=') {
-                self.program_variable(name, &Value::text(value), field.span.clone(), state);
+            if let Some((name, start)) = text.split_once('=').filter(|_| is_assignment(text)) {
+                let mut value = Value::text(start);
+                field.value.pieces[1..].iter().for_each(|piece| value.push(piece.clone()));
+                self.program_variable(name, &value, field.span.clone(), state);
             }
         }
     }

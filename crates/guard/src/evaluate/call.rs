@@ -6,7 +6,7 @@ use super::Evaluator;
 use super::files;
 use super::flow::Assign;
 use super::name::{self, Name};
-use super::provenance::{ALL_CONTAINERS, Prints, STRANGER};
+use super::provenance::{Prints, SECRET_VARIABLE, STRANGER};
 use super::state::State;
 use crate::language::Shell;
 use crate::rules::Invocation;
@@ -66,7 +66,15 @@ impl Evaluator<'_> {
                 _ => Output::nothing(),
             };
         }
-        let output = self.call(&fields, &call, state);
+        let secret = std::mem::take(&mut self.holds_secret_variable);
+        let prints = fields[0].known().is_some_and(|name| name == "echo" || name == "printf");
+        if secret && prints && !self.captured && command.redirects.is_empty() {
+            self.raise("print-secret-variable", command.span.clone());
+        }
+        let mut output = self.call(&fields, &call, state);
+        if secret {
+            output.passed([SECRET_VARIABLE.to_owned()]);
+        }
         self.keep_files(&streams.writes, &output, state);
         output
     }
@@ -80,8 +88,17 @@ impl Evaluator<'_> {
             // The program itself comes out of an encoding.
             self.raise("decoded-to-shell", command.span.clone());
         }
-        fields.extend(self.expand(rest, state));
-        let prints = std::mem::take(&mut self.prints);
+        let (mut prints, mut secrets) = (Prints::default(), Vec::new());
+        for word in rest {
+            fields.extend(self.expand(std::slice::from_ref(word), state));
+            let own = std::mem::take(&mut self.prints);
+            if own.secret_variable {
+                secrets.push(fields.len().saturating_sub(1));
+            }
+            prints.merge(own);
+        }
+        self.sends_secret_variable(&fields, &secrets, command.span.clone());
+        self.holds_secret_variable = !secrets.is_empty();
         let sender = fields
             .iter()
             .find(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)));
@@ -215,11 +232,8 @@ impl Evaluator<'_> {
         self.sql(name, arguments, call);
         self.lookup_of_data(name, arguments);
         self.strange_tree(name, first, arguments, state);
-        if name == "xargs"
-            && call.input.is_some_and(|input| input.from.iter().any(|from| from == ALL_CONTAINERS))
-        {
-            self.removes_listed(arguments, call.span.clone());
-        }
+        self.acts_on_list(name, arguments, call, state);
+        self.deletes_listed_branches(name, arguments, call.span.clone());
         self.runs_fetched_file(name, first, arguments, state);
         if let Some(script) = first.known().and_then(|path| state.file(&path)) {
             // A script that the same text wrote.
@@ -315,7 +329,7 @@ impl Evaluator<'_> {
 pub const SECRETS: &str = "(secrets)";
 
 /// Files that people keep keys and passwords in, by their names.
-fn holds_secrets(field: &Field) -> bool {
+pub fn holds_secrets(field: &Field) -> bool {
     let text = field.value.without_unknown();
     let name = text.rsplit('/').next().unwrap_or_default();
     let env = name == ".env"
@@ -329,6 +343,7 @@ fn holds_secrets(field: &Field) -> bool {
         ".git-credentials",
         "credentials.json",
         "shadow",
+        "passwd",
     ];
     env || key
         || known.contains(&name)

@@ -250,11 +250,13 @@ impl Evaluator<'_> {
             Part::Variable(variable, quoting) => (self.variable(variable, state), *quoting),
             Part::Substitution(list, quoting) => {
                 let mut own = state.clone();
+                let captured = std::mem::replace(&mut self.captured, true);
                 let output = if self.spend(state.weight()) {
                     self.list(list, &mut own, None)
                 } else {
                     Output::default()
                 };
+                self.captured = captured;
                 self.prints.add(&output);
                 let open = match super::shells::is_fetched(&output) {
                     true => Piece::Fetched,

@@ -82,6 +82,7 @@ impl Evaluator<'_> {
         }
         let mut fed: Option<Output> = input.cloned();
         let mut way = Output::nothing();
+        let captured = std::mem::replace(&mut self.captured, true);
         for stage in &pipeline.stages {
             if !self.spend(state.weight()) {
                 break;
@@ -94,6 +95,7 @@ impl Evaluator<'_> {
             state.files = own.files;
             fed = Some(Output { text: output.text, from: way.from.clone() });
         }
+        self.captured = captured;
         fed.unwrap_or_default()
     }
 

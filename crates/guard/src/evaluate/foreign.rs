@@ -159,6 +159,9 @@ impl Evaluator<'_> {
         };
         if let Some((text, span)) = given.or_else(read) {
             self.known_shapes(&text, span.clone());
+            if name == "expect" {
+                self.spawned(&text, span.clone(), state);
+            }
             self.literals(&text, span, state);
         }
     }
@@ -174,11 +177,18 @@ impl Evaluator<'_> {
         let decodes = any(&["b64decode", "atob(", "decode_base64", "unhexlify", "'base64'"]);
         let connects = any(&["socket", "fsockopen", "TCPSocket", "net.connect"]);
         let spawns = any(&["dup2(", "pty.spawn", "/bin/sh", "/bin/bash", "exec(\"sh", "exec('sh"]);
+        let runs = any(&["'bash'", "\"bash\"", "'sh'", "\"sh\"", "os.system(", "child_process"]);
+        let forks = any(&["fork(", "fork while", "fork;", "fork }"]);
+        let repeats = any(&["while", "for ", "iter(", "loop"]);
+        let all_rows =
+            any(&[".delete_all", ".destroy_all", "objects.all().delete()", "::truncate("]);
         let everything =
             any(&["dict(os.environ", "JSON.stringify(process.env)", "ENV.to_h", "%ENV"]);
         for (rule, found) in [
-            ("delete-everything", deletes && any(HOMES)),
-            ("download-to-shell", evaluates && fetches),
+            ("delete-everything", (deletes || text.contains("unlink glob")) && any(HOMES)),
+            ("download-to-shell", (evaluates || runs) && fetches),
+            ("fork-bomb", forks && repeats && !text.contains("wait")),
+            ("drop-database", all_rows),
             ("decoded-to-shell", evaluates && decodes),
             ("reverse-shell", connects && spawns),
             ("send-environment-argument", fetches && everything),
@@ -189,10 +199,27 @@ impl Evaluator<'_> {
         }
     }
 
+    /// expect's own way to start a program.
+    fn spawned(&mut self, text: &str, span: Span, state: &State) {
+        for line in text.split([';', '\n']) {
+            if let Some(command) = line.trim().strip_prefix("spawn ") {
+                let known = self.findings.len();
+                let field = Field::new(Value::text(command), span.clone());
+                self.text_of(&field, command, &mut state.clone(), None);
+                self.keep_heavier_than_unknown(known);
+            }
+        }
+    }
+
     fn literals(&mut self, text: &str, span: Span, state: &mut State) {
         for words in commands(text).into_iter().take(MOST_LITERALS) {
             let known = self.findings.len();
             match &words[..] {
+                [(Use::Perhaps, command)] => {
+                    let field = Field::new(Value::text(command.as_str()), span.clone());
+                    self.text_of(&field, command, &mut state.clone(), None);
+                    self.keep_destruction(known);
+                }
                 [(Use::Shell, command)] => {
                     let field = Field::new(Value::text(command.as_str()), span.clone());
                     self.text_of(&field, command, &mut state.clone(), None);
@@ -239,6 +266,8 @@ fn program_text(arguments: &[Field]) -> Option<(String, Span)> {
 enum Use {
     /// A text for the shell.
     Shell,
+    /// A text that would destroy something if a shell read it; whether one does is not known.
+    Perhaps,
     /// A word of a command.
     Word,
 }
@@ -269,8 +298,14 @@ fn commands(text: &str) -> Vec<Vec<(Use, String)>> {
         } else if DELETES.contains(&last) {
             found.push(vec![word("rm"), word("-rf"), word(&literal.text)]);
         } else if literal.text.contains('/') && !literal.text.contains(char::is_whitespace) {
-            // Any path is taken to be read.
-            found.push(vec![word("cat"), word("--"), word(&literal.text)]);
+            // Any path is taken to be read; `HOME + "/.ssh/id_rsa"` is below the home.
+            let path = match literal.text.strip_prefix("/.") {
+                Some(rest) => format!("~/.{rest}"),
+                None => literal.text,
+            };
+            found.push(vec![word("cat"), word("--"), word(&path)]);
+        } else if literal.text.contains("rm ") || literal.text.contains("dd ") {
+            found.push(vec![(Use::Perhaps, literal.text)]);
         }
     }
     if !list.is_empty() {

@@ -52,11 +52,11 @@ impl Evaluator<'_> {
         match (replaced, items) {
             (None, Some(items)) if items.len() <= MOST_ITEMS => {
                 let all = [command, &items[..]].concat();
-                self.call(&all, &inner, &mut own)
+                self.listed(&all, &inner, &mut own)
             }
             (None, _) => {
                 let all = [command, &[unknown(span)][..]].concat();
-                self.call(&all, &inner, &mut own)
+                self.listed(&all, &inner, &mut own)
             }
             (Some(mark), items) => {
                 let items = items.filter(|items| items.len() <= MOST_ITEMS);
@@ -64,11 +64,19 @@ impl Evaluator<'_> {
                     .unwrap_or_else(|| vec![Field::new(Value::of(Piece::Unknown), span.clone())]);
                 for item in items {
                     let all = replaced_words(command, &mark, &item.value);
-                    self.call(&all, &inner, &mut own);
+                    self.listed(&all, &inner, &mut own);
                 }
                 Output::unknown("xargs")
             }
         }
+    }
+
+    /// A command for each item of a list; a shell is the only way to give it more than one program.
+    fn listed(&mut self, words: &[Field], call: &Call<'_>, state: &mut State) -> Output {
+        self.within_list = true;
+        let output = self.call(words, call, state);
+        self.within_list = false;
+        output
     }
 
     pub fn parallel(
@@ -169,7 +177,7 @@ impl Evaluator<'_> {
                         assigns: call.assigns,
                         span: call.span.clone(),
                     };
-                    self.call(&words, &inner, &mut state.clone());
+                    self.listed(&words, &inner, &mut state.clone());
                     at += end;
                 }
                 "-fprint" | "-fls" | "-fprintf" | "-fprint0" => {
@@ -200,7 +208,7 @@ impl Evaluator<'_> {
         if !command.iter().any(|field| field.value.without_unknown().contains('{')) {
             words.push(Field::new(found, arguments[at].span.clone()));
         }
-        Some(self.call(&words, call, &mut state.clone()))
+        Some(self.listed(&words, call, &mut state.clone()))
     }
 }
 

@@ -28,7 +28,7 @@ mod wrappers;
 
 use crate::context::Context;
 use crate::language::Shell;
-use crate::rules::{Invocation, Unsure, Words};
+use crate::rules::{Confined, Group, Invocation, Unsure, Words};
 use crate::shell::ast::Span;
 use crate::shell::{Origin, parse};
 use crate::tri::Tri;
@@ -56,6 +56,12 @@ pub struct Evaluator<'c> {
     active: Vec<String>,
     heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
     prints: provenance::Prints,
+    /// The words of the command being called hold a key or a password of the environment.
+    holds_secret_variable: bool,
+    /// What is printed goes to another program or into a value, not to whoever reads along.
+    captured: bool,
+    /// xargs, find and their like start the shell, for a text that is read.
+    within_list: bool,
 }
 
 impl<'c> Evaluator<'c> {
@@ -68,6 +74,9 @@ impl<'c> Evaluator<'c> {
             active: Vec::new(),
             heredocs: std::rc::Rc::from([]),
             prints: provenance::Prints::default(),
+            holds_secret_variable: false,
+            captured: false,
+            within_list: false,
         }
     }
 
@@ -163,12 +172,24 @@ impl<'c> Evaluator<'c> {
         });
     }
 
-    /// Drops findings that came after the first `known` and are no refusals.
-    pub(crate) fn keep_refusals(&mut self, known: usize) {
+    /// Drops findings that came after the first `known` and do not matter on another machine: what is neither
+    /// refused there too nor about destruction.
+    pub(crate) fn keep_destruction(&mut self, known: usize) {
+        let rules = &self.context.rules;
+        let counts = |finding: &Finding| {
+            let Some(rule) = rules.get(&finding.rule) else {
+                return true;
+            };
+            match finding.decision {
+                Decision::Refuse => rule.confined != Confined::Note,
+                Decision::Ask => rule.group == Group::Catastrophic,
+                _ => false,
+            }
+        };
         let mut number = 0;
         self.findings.retain(|finding| {
             number += 1;
-            number <= known || finding.decision == Decision::Refuse
+            number <= known || counts(finding)
         });
     }
 

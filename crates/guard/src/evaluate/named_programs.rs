@@ -103,6 +103,17 @@ impl Evaluator<'_> {
     /// A variable that is set and names a program.
     pub fn program_variable(&mut self, name: &str, value: &Value, span: Span, state: &mut State) {
         self.source_variable(name, value, span.clone());
+        self.planted_path(name, value, span.clone());
+        if matches!(name, "PS1" | "PS2" | "PS4")
+            && let Some(text) = value.known().filter(|text| text.contains(['$', '`']))
+        {
+            // Expanded as a text in double quotes at every prompt.
+            let known = self.findings.len();
+            let field = Field::new(Value::default(), span.clone());
+            let text = format!("echo \"{}\"", text.replace('"', "\\\""));
+            self.text_of(&field, &text, &mut state.clone(), None);
+            self.keep_heavier_than_unknown(known);
+        }
         let text = value.without_unknown();
         let loads = LOADING.iter().find(|(names, _)| names.contains(&name));
         if loads.is_some_and(|(_, options)| options.iter().any(|option| text.contains(option))) {
@@ -122,8 +133,11 @@ impl Evaluator<'_> {
             return;
         };
         let first = text.split_whitespace().next().unwrap_or_default();
+        let planted = ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|at| first.starts_with(at));
         let first = first.rsplit('/').next().unwrap_or_default();
-        if !first.is_empty() && !ordinary.iter().any(|name| wildcard::matches(name, first)) {
+        if planted
+            || !first.is_empty() && !ordinary.iter().any(|name| wildcard::matches(name, first))
+        {
             self.raise("hidden-command", span);
         }
         if text.contains(char::is_whitespace) {

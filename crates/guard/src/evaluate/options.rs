@@ -76,7 +76,6 @@ pub const WRAPPERS: &[Wrapper] = &[
     plain("catchsegv", ""),
     plain("chronic", ""),
     plain("ltrace", "aeloprsu"),
-    plain("hyperfine", "wrmMNL"),
     with("nice", "n", &["--adjustment"]),
     with("ionice", "cnpPu", &["--class", "--classdata", "--pid"]),
     with("time", "fo", &["--format", "--output"]),

@@ -9,6 +9,9 @@ use crate::wildcard;
 impl Evaluator<'_> {
     pub fn variable(&mut self, variable: &Variable, state: &mut State) -> Value {
         let name = &variable.name;
+        let shown = !matches!(variable.operator, Operator::Alternative(_) | Operator::Length);
+        self.prints.secret_variable |=
+            shown && state.assigned(name).is_none() && super::provenance::names_secret(name);
         match &variable.operator {
             Operator::None | Operator::Required => self.lookup(name, state),
             Operator::Length => Value::of(Piece::Name),

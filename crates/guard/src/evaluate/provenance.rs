@@ -2,6 +2,7 @@
 //! that are looked up, registries named by variables.
 
 use super::Evaluator;
+use super::call::Call;
 use super::state::State;
 use crate::rules::address;
 use crate::shell::ast::{Command, Item, Kind, List, Span, Word};
@@ -23,9 +24,18 @@ pub struct Prints {
     /// What was encoded.
     pub decoded: bool,
     pub all_containers: bool,
+    /// A variable of the environment that holds a key or a password by its name.
+    pub secret_variable: bool,
 }
 
 impl Prints {
+    pub fn merge(&mut self, other: Prints) {
+        self.environment |= other.environment;
+        self.decoded |= other.decoded;
+        self.all_containers |= other.all_containers;
+        self.secret_variable |= other.secret_variable;
+    }
+
     pub fn add(&mut self, output: &Output) {
         let through =
             |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
@@ -33,6 +43,48 @@ impl Prints {
         self.decoded |= super::shells::is_decoded(output);
         self.all_containers |= through(&[ALL_CONTAINERS]);
     }
+}
+
+/// Stands among the programs of an output that holds such a variable.
+pub const SECRET_VARIABLE: &str = "(secret variable)";
+
+/// Whether a variable holds a key or a password, by its name.
+pub fn names_secret(name: &str) -> bool {
+    let parts = [
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PRIVATE_KEY",
+        "SSH_KEY",
+        "ACCESS_KEY",
+        "DATABASE_URL",
+        "AUTH_TOKEN",
+        "GITHUB_TOKEN",
+        "GH_TOKEN",
+        "NPM_TOKEN",
+        "GITLAB_TOKEN",
+        "SLACK_TOKEN",
+        "AWS_SESSION_TOKEN",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "STRIPE_",
+        "VAULT_TOKEN",
+        "CREDENTIALS",
+        "MNEMONIC",
+        "KUBECONFIG_DATA",
+        "HF_TOKEN",
+        "PYPI_TOKEN",
+        "DOCKER_AUTH",
+    ];
+    parts.iter().any(|part| name.contains(part))
+}
+
+/// Words that say who is asking: a token belongs there.
+fn authenticates(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let parts =
+        ["authorization", "token:", "key:", "auth:", "cookie:", "client_secret=", "grant_type"];
+    parts.iter().any(|part| text.contains(part))
 }
 
 /// Variables that name where packages come from.
@@ -72,6 +124,106 @@ impl Evaluator<'_> {
         let unchecked = name == "GOSUMDB" && text == "off" || name == "GONOSUMDB" && text == "*";
         if named && foreign || unchecked {
             self.raise("source-variable", span);
+        }
+    }
+
+    /// A key or password of the environment in the words of a network tool, other than to authenticate.
+    pub fn sends_secret_variable(&mut self, fields: &[Field], secrets: &[usize], span: Span) {
+        let name = fields.first().and_then(|field| field.known());
+        let sender = name.is_some_and(|name| super::shells::is_sender(&name));
+        let sent = |at: &&usize| {
+            let option = fields.get(at.wrapping_sub(1)).and_then(|field| field.known());
+            let user = option.is_some_and(|option| {
+                matches!(option.as_ref(), "-u" | "--user" | "--password" | "-w" | "--oauth2-bearer")
+            });
+            let text = fields.get(**at).map(|field| field.value.without_unknown());
+            !user && !text.is_some_and(|text| authenticates(&text))
+        };
+        if sender && secrets.iter().any(|at| sent(&at)) {
+            self.raise("send-secret-variable", span);
+        }
+    }
+
+    /// `find ~ | while read f; do rm "$f"; done`, and the same by xargs and a network tool.
+    pub fn acts_on_list(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        call: &Call<'_>,
+        state: &State,
+    ) {
+        let Some(input) = call.input else {
+            return;
+        };
+        let from = |names: &[&str]| input.from.iter().any(|from| names.contains(&from.as_str()));
+        if matches!(name, "xargs" | "parallel") {
+            if from(&[ALL_CONTAINERS]) {
+                self.removes_listed(arguments, call.span.clone());
+            }
+            let sends = arguments
+                .iter()
+                .any(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)));
+            if sends && from(&[super::call::SECRETS, SECRET_VARIABLE, "env", "printenv"]) {
+                self.raise("send-environment-argument", call.span.clone());
+            }
+        }
+        if matches!(name, "sftp" | "ftp" | "lftp" | "tftp")
+            && let Some(text) = &input.text
+            && text.without_unknown().lines().any(|line| self.puts_secret(line, state))
+        {
+            self.raise("send-env-file-script", call.span.clone());
+        }
+        let removes = matches!(name, "rm" | "shred" | "unlink" | "truncate");
+        let open = |field: &Field| matches!(field.value.pieces[..], [Piece::Unknown | Piece::Many]);
+        if removes && from(&["find"]) && arguments.iter().any(open) {
+            let text = input.text.as_ref().map(Value::without_unknown).unwrap_or_default();
+            let whole = text.lines().any(|line| self.is_everything(line, state));
+            if whole && !input.text.as_ref().is_some_and(|t| t.pieces.contains(&Piece::Name)) {
+                self.raise("delete-everything", call.span.clone());
+            }
+        }
+    }
+
+    /// `put .env`, in the language of ftp.
+    fn puts_secret(&self, line: &str, state: &State) -> bool {
+        let mut words = line.split_whitespace();
+        let puts =
+            words.next().is_some_and(|verb| matches!(verb, "put" | "mput" | "send" | "mirror"));
+        puts && words.any(|word| {
+            let field = Field::new(Value::text(word), 0..0);
+            super::call::holds_secrets(&field) || self.is_secret_file(&field, state)
+        })
+    }
+
+    fn is_everything(&self, path: &str, state: &State) -> bool {
+        let mut value = Value::default();
+        match path.strip_prefix('~') {
+            Some(rest) => {
+                value.push(Piece::Home);
+                value.push_text(rest);
+            }
+            None => value.push_text(path),
+        }
+        let place = state.cwd.join(&value);
+        let class = self.context.rules.class("@everything").unwrap_or_default();
+        class.iter().filter_map(|entry| entry.place.as_ref()).any(|p| place.is(p) == Tri::Yes)
+    }
+
+    /// `PATH=/tmp/x:$PATH`: programs and libraries from where anybody can put them.
+    pub fn planted_path(&mut self, name: &str, value: &Value, span: Span) {
+        let text = value.without_unknown();
+        let paths = ["PATH", "PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "LD_LIBRARY_PATH"];
+        let places = ["/tmp", "/var/tmp", "/dev/shm"];
+        let planted = places.iter().any(|place| {
+            text.strip_prefix(place)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+        });
+        // Without the usual directories every program is another one.
+        let replaced = name == "PATH"
+            && value.known().is_some_and(|text| !text.split(':').any(|at| at.ends_with("/bin")));
+        let first = name == "PATH" && text.starts_with(".:");
+        if paths.contains(&name) && (planted || replaced || first) {
+            self.raise("planted-path", span);
         }
     }
 
@@ -148,6 +300,15 @@ impl Evaluator<'_> {
         let tool = words.iter().any(|field| is(field, &["docker", "podman", "nerdctl"]));
         if tool && words.iter().any(|field| is(field, &["rm", "rmi", "kill"])) {
             self.raise("docker-wipe-listed", span);
+        }
+    }
+
+    /// `git branch -D $(…)`: every branch that a list shows.
+    pub fn deletes_listed_branches(&mut self, name: &str, arguments: &[Field], span: Span) {
+        let is = |word: &str| arguments.iter().any(|f| f.known().as_deref() == Some(word));
+        let listed = arguments.iter().any(|field| field.value.is_many());
+        if name == "git" && is("branch") && is("-D") && listed {
+            self.raise("delete-listed-branches", span);
         }
     }
 

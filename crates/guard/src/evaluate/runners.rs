@@ -257,7 +257,7 @@ impl Evaluator<'_> {
                 }
                 Side::Far => {
                     self.far(&words, runner, &inner);
-                    self.keep_refusals(known);
+                    self.keep_destruction(known);
                 }
             }
             return Some(Output::unknown(name));
@@ -332,7 +332,7 @@ impl Evaluator<'_> {
             }
             Side::Far => {
                 self.text_of(field, text, &mut State::new(), None);
-                self.keep_refusals(known);
+                self.keep_destruction(known);
             }
         }
     }

@@ -124,9 +124,13 @@ impl Evaluator<'_> {
         call: &Call<'_>,
         state: &mut State,
     ) -> Output {
+        let within_list = std::mem::take(&mut self.within_list);
         if name == "pwsh" {
             // Another language; what it is given is not read here.
             self.raise("other-shell", first.span.clone());
+            if !arguments.is_empty() {
+                self.raise("shell-pivot", first.span.clone());
+            }
             return Output::unknown(name);
         }
         if matches!(name, "fish" | "csh" | "tcsh") && !arguments.is_empty() {
@@ -151,6 +155,9 @@ impl Evaluator<'_> {
             reads |= short && word.contains('s');
             let value = takes_next(&word, "oO") || word == "--rcfile" || word == "--init-file";
             at += 1 + usize::from(value);
+        }
+        if text && !within_list {
+            self.raise("shell-pivot", first.span.start..call.span.end.max(first.span.end));
         }
         let mut own = state.clone();
         own.aliases.clear();
@@ -259,7 +266,8 @@ impl Evaluator<'_> {
         if let Some(span) = program.into_iter().chain(script).find_map(fetched) {
             self.raise("download-to-shell", span);
         }
-        if super::foreign::is_interpreter(name) {
+        let installs = ["dpkg", "rpm", "apt", "pip", "pip3", "kubectl", "crontab", "make", "vim"];
+        if super::foreign::is_interpreter(name) || installs.contains(&name) {
             // `lua -e "$(curl …)"`, `tclsh <(wget …)`.
             let given = |field: &&Field| {
                 field.value.pieces.contains(&Piece::Fetched)

@@ -24,6 +24,8 @@ const CLIENTS: &[&str] = &[
     "wrangler",
     "snowsql",
     "bq",
+    "redis-cli",
+    "valkey-cli",
     "sqlplus",
     "isql",
     "cypher-shell",
@@ -69,6 +71,10 @@ impl Evaluator<'_> {
 fn destroys(text: &str) -> bool {
     let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     let text = text[..end.unwrap_or_default()].to_lowercase();
+    let redis = |word: &str| matches!(word, "flushall" | "flushdb");
+    if text.split_whitespace().any(redis) {
+        return true;
+    }
     let mongo = ["dropdatabase(", ".drop()", "deletemany({})", "remove({})", ".dropcollection("];
     mongo.iter().any(|call| text.contains(call)) || text.split(';').any(statement_destroys)
 }
@@ -81,7 +87,11 @@ fn statement_destroys(statement: &str) -> bool {
         _ => false,
     });
     // Without a condition every row is meant.
-    let conditioned = words.contains(&"where") || words.contains(&"limit");
+    let condition =
+        words.iter().position(|word| *word == "where").map(|at| words[at + 1..].concat());
+    let always =
+        |text: &str| matches!(text.trim_end_matches(['"', '\'', ')']), "1=1" | "true" | "1" | "");
+    let conditioned = condition.is_some_and(|text| !always(&text)) || words.contains(&"limit");
     let rows = words.windows(2).any(|pair| matches!(pair, ["delete", "from"]))
         || words.first() == Some(&"update") && words.contains(&"set");
     let graph = words.contains(&"detach") && words.contains(&"delete");
@@ -100,6 +110,8 @@ mod tests {
             "select 1; Truncate users cascade",
             "DELETE FROM users;",
             "update users set admin = true",
+            "DELETE FROM users WHERE 1=1",
+            "delete from users where true",
             "db.dropDatabase()",
             "db.users.deleteMany({})",
         ] {

@@ -59,9 +59,48 @@ pub fn requirements(report: &str, name: &str) -> Result<(String, String)> {
     Ok((lines.join("\n") + "\n", version))
 }
 
-/// The `console_scripts` of `entry_points.txt`: the one of the project's name, or the only one.
-pub fn pypi_launcher(name: &str, entry_points: &str) -> Result<String> {
+/// The `console_scripts` of `entry_points.txt` as files: `programs/NAME.py` for each, and `start.py` for the one that
+/// a server is started by: of the project's name, the only one, or the only one that calls itself a server.
+/// Where that is not clear, `start.py` says what there is.
+pub fn pypi_launchers(name: &str, entry_points: &str) -> Result<Vec<(String, String)>> {
     let wrong = |why: String| Error::package(format!("{name}: {why}"));
+    let scripts = console_scripts(entry_points);
+    if scripts.is_empty() {
+        return Err(wrong("has no program to run (no console script)".to_owned()));
+    }
+    let mut files = Vec::new();
+    let chosen = chosen(name, &scripts);
+    for (script, target) in &scripts {
+        let is_chosen = chosen == Some(*script);
+        let Some(target) = Target::parse(target) else {
+            if is_chosen {
+                return Err(wrong(format!("its entry point {target:?} makes no sense")));
+            }
+            continue;
+        };
+        if is_chosen {
+            files.push(("start.py".to_owned(), target.launcher(script, 1)));
+        }
+        if is_program_name(script) {
+            files.push((format!("programs/{script}.py"), target.launcher(script, 2)));
+        }
+    }
+    if chosen.is_none() {
+        let names: Vec<&str> = scripts
+            .iter()
+            .map(|(script, _)| *script)
+            .filter(|name| is_program_name(name))
+            .collect();
+        let text = format!(
+            "{name} has several programs: {}; choose one: mcp run --bin NAME pypi:{name}",
+            names.join(", ")
+        );
+        files.push(("start.py".to_owned(), format!("import sys\nsys.exit({text:?})\n")));
+    }
+    Ok(files)
+}
+
+fn console_scripts(entry_points: &str) -> Vec<(&str, &str)> {
     let mut scripts = Vec::new();
     let mut section = "";
     for line in entry_points
@@ -77,38 +116,69 @@ pub fn pypi_launcher(name: &str, entry_points: &str) -> Result<String> {
             scripts.push((script.trim(), target.split('[').next().unwrap_or(target).trim()));
         }
     }
+    scripts
+}
+
+fn chosen<'a>(name: &str, scripts: &[(&'a str, &'a str)]) -> Option<&'a str> {
     let own = scripts.iter().find(|(script, _)| normal_pypi(script) == name);
-    let (script, target) = match (own, &scripts[..]) {
-        (Some(own), _) => own,
-        (None, [only]) => only,
-        (None, []) => return Err(wrong("has no program to run (no console script)".to_owned())),
-        (None, several) => {
-            let names: Vec<&str> = several.iter().map(|(script, _)| *script).collect();
-            return Err(wrong(format!(
-                "has several programs, and none of its own name: {}",
-                names.join(", ")
-            )));
-        }
+    if let Some((script, _)) = own {
+        return Some(script);
+    }
+    if let [(only, _)] = scripts {
+        return Some(only);
+    }
+    // Each kind alone: two that look like one leave it open.
+    let only = |looks: &dyn Fn(&str) -> bool| {
+        let mut found = scripts.iter().map(|(script, _)| *script).filter(|script| looks(script));
+        found.next().filter(|_| found.next().is_none())
     };
-    let word = |text: &str| {
-        !text.is_empty()
-            && text.split('.').all(|part| {
-                part.starts_with(|c: char| c.is_alphabetic() || c == '_')
-                    && part.chars().all(|c| c.is_alphanumeric() || c == '_')
-            })
-    };
-    let parsed =
-        target.split_once(':').filter(|(module, attribute)| word(module) && word(attribute));
-    let (module, attribute) =
-        parsed.ok_or_else(|| wrong(format!("its entry point {target:?} makes no sense")))?;
-    let first = attribute.split('.').next().unwrap_or(attribute);
-    Ok(format!(
-        "import os, sys\n\
-         sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), \"site\"))\n\
-         sys.argv[0] = {script:?}\n\
-         from {module} import {first}\n\
-         sys.exit({attribute}())\n"
-    ))
+    only(&|script| script.contains("mcp") && script.contains("server"))
+        .or_else(|| only(&|script| script.contains("mcp")))
+        .or_else(|| only(&|script| script.contains("server")))
+}
+
+/// A name that is a file's and nothing more.
+fn is_program_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(good)
+        && name.len() <= 100
+}
+
+/// `module:attribute`, of names alone: it becomes a line of Python.
+struct Target<'a> {
+    module: &'a str,
+    attribute: &'a str,
+}
+
+impl<'a> Target<'a> {
+    fn parse(text: &'a str) -> Option<Target<'a>> {
+        let word = |text: &str| {
+            !text.is_empty()
+                && text.split('.').all(|part| {
+                    part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                        && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+                })
+        };
+        let (module, attribute) = text.split_once(':')?;
+        (word(module) && word(attribute)).then_some(Target { module, attribute })
+    }
+
+    /// `depth` directories below the package's own.
+    fn launcher(&self, script: &str, depth: usize) -> String {
+        let Target { module, attribute } = self;
+        let first = attribute.split('.').next().unwrap_or(attribute);
+        let root = (0..depth).fold("os.path.abspath(__file__)".to_owned(), |path, _| {
+            format!("os.path.dirname({path})")
+        });
+        format!(
+            "import os, sys\n\
+             sys.path.insert(0, os.path.join({root}, \"site\"))\n\
+             sys.argv[0] = {script:?}\n\
+             from {module} import {first}\n\
+             sys.exit({attribute}())\n"
+        )
+    }
 }
 
 /// A bundle's `manifest.json`. `-I`: nothing of the user's, no variable of Python's, no current directory.
@@ -170,20 +240,36 @@ mod tests {
     fn entry_points() {
         let text =
             "[console_scripts]\nother = x:y\na-b = a_b.cli:main.run\n[gui_scripts]\ng = g:g\n";
-        let launcher = pypi_launcher("a-b", text).unwrap();
+        let launcher = &files("a-b", text)["start.py"];
         assert!(launcher.contains("from a_b.cli import main\nsys.exit(main.run())"), "{launcher}");
-        assert!(
-            pypi_launcher("z", "[console_scripts]\nonly = m:f [extra]")
-                .unwrap()
-                .contains("from m import f")
-        );
-        for text in [
-            "",
-            "[console_scripts]\na = x:y\nb = x:y",
-            "[console_scripts]\nz = os;evil:y",
-            "[console_scripts]\nz = m:f()",
-        ] {
-            assert!(pypi_launcher("z", text).is_err(), "{text}");
+        let only = files("z", "[console_scripts]\nonly = m:f [extra]");
+        assert!(only["start.py"].contains("from m import f"));
+        for text in ["", "[console_scripts]\nz = os;evil:y", "[console_scripts]\nz = m:f()"] {
+            assert!(pypi_launchers("z", text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn of_several_programs_the_server_is_started_and_each_can_be_chosen() {
+        let text = "[console_scripts]\nserena = s:a\nserena-mcp-server = s:b\nindex-project = s:c\n../evil = s:d\n";
+        let all = files("serena-agent", text);
+        let names: Vec<&str> = all.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "programs/index-project.py",
+                "programs/serena-mcp-server.py",
+                "programs/serena.py",
+                "start.py"
+            ]
+        );
+        assert!(all["start.py"].contains("from s import b"));
+        assert!(all["programs/serena.py"].contains("dirname(os.path.dirname("));
+        let open = files("z", "[console_scripts]\na = m:f\nb = m:g");
+        assert!(open["start.py"].contains("several programs: a, b"), "{}", open["start.py"]);
+    }
+
+    fn files(name: &str, text: &str) -> std::collections::BTreeMap<String, String> {
+        pypi_launchers(name, text).unwrap().into_iter().collect()
     }
 }

@@ -296,7 +296,11 @@ const SERVER_JSON: &str = r#"{"$schema": "x", "name": "io.github.user/weather", 
 fn a_registry_entry_becomes_a_package_with_settings() {
     let server = ServerJson::read(SERVER_JSON).unwrap();
     assert_eq!(server.warnings, Vec::<String>::new());
-    let package = Package { name: "@user/weather".into(), version: Some("1.0.2".into()) };
+    let package = Package {
+        name: "@user/weather".into(),
+        version: Some("1.0.2".into()),
+        ..Package::default()
+    };
     assert_eq!(server.origin, Origin::Npm(package));
     let mut manifest =
         read(Some(&with_server(r#"{"type": "node", "entry_point": "x.js"}"#, "")), None, &LINUX)

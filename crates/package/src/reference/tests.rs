@@ -13,6 +13,13 @@ fn every_form_of_the_manual() {
     let package = |name: &str, version: Option<&str>| Package {
         name: name.into(),
         version: version.map(str::to_owned),
+        ..Package::default()
+    };
+    let full = |version: Option<&str>, extras: &[&str], with: &[&str]| Package {
+        name: "name".into(),
+        version: version.map(str::to_owned),
+        extras: extras.iter().map(|extra| (*extra).to_owned()).collect(),
+        with: with.iter().map(|with| (*with).to_owned()).collect(),
     };
     let named = |name: &str, which| Named { name: name.into(), which };
     let digest = Digest::from_hex(HEX).unwrap();
@@ -26,6 +33,15 @@ fn every_form_of_the_manual() {
         ("npm:name@next", Reference::Npm(package("name", Some("next")))),
         ("pypi:Mcp_Server.Time", Reference::Pypi(package("mcp-server-time", None))),
         ("pypi:name==1.2.3", Reference::Pypi(package("name", Some("1.2.3")))),
+        ("npm:name@^2.0.0", Reference::Npm(package("name", Some("^2.0.0")))),
+        ("npm:name@20", Reference::Npm(package("name", Some("20")))),
+        ("pypi:name[all]", Reference::Pypi(full(None, &["all"], &[]))),
+        ("pypi:name[b,A]@1.0", Reference::Pypi(full(Some("1.0"), &["a", "b"], &[]))),
+        ("pypi:name,mcp<2", Reference::Pypi(full(None, &[], &["mcp<2"]))),
+        (
+            "pypi:name[x]@1.0,Other_One[y,z]>=1,<2,mcp",
+            Reference::Pypi(full(Some("1.0"), &["x"], &["mcp", "other-one[y,z]>=1,<2"])),
+        ),
         ("pypi:name@1.2.3", Reference::Pypi(package("name", Some("1.2.3")))),
         ("acme/test@1.0.0", Reference::Named(named("acme/test", Which::Version("1.0.0".into())))),
         ("acme/test@latest", Reference::Named(named("acme/test", Which::Latest))),
@@ -70,11 +86,14 @@ fn what_is_wrong_is_told_with_what_was_expected() {
         ("npm:", "expected a package name"),
         ("npm:--registry=x", "expected a package name"),
         ("npm:@scope", "expected a name after the scope"),
-        ("npm:a@^1.0.0", "an exact version or a tag"),
+        ("npm:a@>1.0.0", "a version, a range or a tag"),
         ("npm:a/../../x", "expected a package name"),
         ("pypi:-r", "expected a project name"),
         ("pypi:a>=1", "expected a project name"),
-        ("pypi:a[b]", "expected a project name"),
+        ("pypi:a[b", "expected a project name"),
+        ("pypi:a[-b]", "expected a project name"),
+        ("pypi:a,-r", "expected a requirement"),
+        ("pypi:a,./b", "expected a requirement"),
         ("pypi:a==-1", "expected an exact version"),
         ("oci://host", "a name after the host"),
         ("oci://user:pw@host/x", "is not a digest"),

@@ -28,14 +28,14 @@ pub struct Collected {
 }
 
 impl Store {
-    /// Takes one package's names away, and all that only they needed.
+    /// Takes all names of a package of one source away, and all that only they needed.
     pub fn remove(&self, stored: &Stored) -> Result<Collected> {
         let _lock = self.lock()?;
         if self.is_running(&stored.digest) {
             return Err(Error::machine(format!("{} is running", stored.name), "end it first"));
         }
         let removed =
-            self.index_remove(|one| one.digest == stored.digest && one.name == stored.name)?;
+            self.index_remove(|one| one.digest == stored.digest && one.source == stored.source)?;
         let bytes = self.drop_unnamed()?;
         Ok(Collected { removed, in_use: Vec::new(), bytes })
     }

@@ -33,6 +33,15 @@ struct Remembered {
     granted: BTreeMap<Digest, BTreeSet<String>>,
 }
 
+/// What one package was granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    pub source: String,
+    pub package: String,
+    pub digest: Digest,
+    pub wishes: BTreeSet<String>,
+}
+
 pub struct Grants<'a> {
     store: &'a Store,
 }
@@ -72,6 +81,72 @@ impl<'a> Grants<'a> {
             .filter(|(digest, _)| *digest != holder.digest)
             .flat_map(|(_, of)| of)
             .collect()
+    }
+
+    /// All that is remembered, in the order of names.
+    pub fn all(&self) -> Result<Vec<Granted>> {
+        let mut all = Vec::new();
+        for (_, found) in self.files()? {
+            let Remembered { source, package, granted } = found;
+            all.extend(granted.into_iter().map(|(digest, wishes)| Granted {
+                source: source.clone(),
+                package: package.clone(),
+                digest,
+                wishes,
+            }));
+        }
+        all.sort_by(|a, b| {
+            (&a.package, &a.source, a.digest).cmp(&(&b.package, &b.source, b.digest))
+        });
+        Ok(all)
+    }
+
+    /// Forgets what is meant, and says what that was. The next start asks again.
+    pub fn revoke(&self, is_meant: impl Fn(&str, &str) -> bool) -> Result<Vec<Granted>> {
+        let _lock = self.store.lock()?;
+        let mut revoked = Vec::new();
+        for (path, mut found) in self.files()? {
+            let mut has_changed = false;
+            for (digest, wishes) in &mut found.granted {
+                let gone: BTreeSet<String> =
+                    wishes.iter().filter(|wish| is_meant(&found.package, wish)).cloned().collect();
+                if gone.is_empty() {
+                    continue;
+                }
+                wishes.retain(|wish| !gone.contains(wish));
+                has_changed = true;
+                revoked.push(Granted {
+                    source: found.source.clone(),
+                    package: found.package.clone(),
+                    digest: *digest,
+                    wishes: gone,
+                });
+            }
+            found.granted.retain(|_, wishes| !wishes.is_empty());
+            if found.granted.is_empty() {
+                std::fs::remove_file(&path).map_err(|e| Error::io("remove", &path, &e))?;
+            } else if has_changed {
+                let bytes =
+                    serde_json::to_vec_pretty(&found).map_err(|e| Error::package(e.to_string()))?;
+                self.store.replace(&path, &bytes)?;
+            }
+        }
+        Ok(revoked)
+    }
+
+    /// What can be read of what is there: the rest is no grant at a start either.
+    fn files(&self) -> Result<Vec<(PathBuf, Remembered)>> {
+        let directory = self.store.path("grants");
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(Error::io("read", &directory, &e)),
+        };
+        let read = |entry: std::fs::DirEntry| {
+            let bytes = mcp_files::read(&entry.path(), LARGEST, Links::Refuse).ok()?;
+            Some((entry.path(), serde_json::from_slice::<Remembered>(&bytes).ok()?))
+        };
+        Ok(entries.flatten().filter_map(read).collect())
     }
 
     pub fn remember(&self, holder: &Holder<'_>, granted: BTreeSet<String>) -> Result<()> {

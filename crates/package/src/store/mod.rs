@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{Files, MCPB, OURS};
 
 pub use collect::{Collected, Keep};
-pub use grants::{Grants, Holder};
+pub use grants::{Granted, Grants, Holder};
 pub use index::Stored;
 pub use layout::{
     BUNDLE, Descriptor, EMPTY, ImageManifest, MANIFEST, MINISIG, PACKAGE, SERVER, TAR_GZIP,

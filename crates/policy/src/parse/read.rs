@@ -9,6 +9,16 @@ impl Layer {
         Self::from_toml_beside(text, source, &[])
     }
 
+    /// Every mistake of a policy file, in the order of the file.
+    pub fn mistakes(bytes: &[u8], source: &LayerSource) -> Vec<Error> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if text.len() <= MAX_POLICY_FILE => {
+                super::mistakes(text.strip_prefix('\u{FEFF}').unwrap_or(text), source)
+            }
+            _ => Self::from_bytes(bytes, source.clone()).err().into_iter().collect(),
+        }
+    }
+
     /// Reads a policy out of a file that has other top-level keys, too; `others` are left to
     /// whoever knows them.
     pub fn from_toml_beside(

@@ -84,6 +84,12 @@ pub struct Usage {
     /// Most processes and threads at once, where a cgroup counted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_processes: Option<u64>,
+    /// Most processes and threads that were seen at once, where no cgroup counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_processes: Option<u64>,
+    /// Temporary space that was taken when the last process had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temporary_bytes: Option<u64>,
     /// Processes and threads that the limit refused, where a cgroup counted them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused_processes: u64,
@@ -201,6 +207,9 @@ pub struct Report {
     /// Protected files that a program got ready to replace, and that are what they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
+    /// Names at the top of the HOME that the command was started in, which was not kept: they are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
     /// What was reached and refused, where there was anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,
@@ -249,6 +258,7 @@ impl Report {
             more_undone: MoreUndone::default(),
             replaced: Vec::new(),
             kept: Vec::new(),
+            lost: Vec::new(),
             network: None,
         }
     }
@@ -269,6 +279,7 @@ impl Report {
             more_undone: MoreUndone::default(),
             replaced: Vec::new(),
             kept: Vec::new(),
+            lost: Vec::new(),
             network: None,
         }
     }

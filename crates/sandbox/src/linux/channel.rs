@@ -10,6 +10,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::linux::leftovers::Leftovers;
 use crate::linux::sys::Change;
 use crate::report::{Answer, Evidence};
 
@@ -37,6 +38,8 @@ pub enum ToLauncher {
     /// Answers as well, and the command is executed next. Carries the sandbox's /proc.
     Executing(Vec<(usize, Seen)>),
     Stopped,
+    /// The last process is dead; what it left where nothing stays.
+    Left(Leftovers),
     Exited(i32),
     Signaled(i32),
 }

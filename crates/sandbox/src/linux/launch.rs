@@ -188,6 +188,7 @@ fn try_run(
     report.blocked_processes = ended.blocked_processes;
     report.network = Some(ended.network).filter(|network| !network.is_empty());
     report.stopped = ended.stopped;
+    report.lost = ended.lost;
     Ok((report, ended.seen))
 }
 

@@ -37,6 +37,8 @@ mod gate;
 #[cfg(target_os = "linux")]
 pub mod launch;
 #[cfg(target_os = "linux")]
+mod leftovers;
+#[cfg(target_os = "linux")]
 pub mod line;
 #[cfg(target_os = "linux")]
 mod mounts;

@@ -16,6 +16,7 @@ use crate::linux::channel::{Channel, Failed, ToLauncher};
 use crate::linux::deputy::Deputy;
 use crate::linux::failure::LaunchFailure;
 use crate::linux::gate::{Askers, Gate};
+use crate::linux::leftovers::Leftovers;
 use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::replaced::Watch;
@@ -117,6 +118,8 @@ pub struct Ended {
     pub seen: Seen,
     /// Why the command was ended, where it was no limit.
     pub stopped: Option<String>,
+    /// What was in a HOME that is gone.
+    pub lost: Vec<String>,
 }
 
 pub struct Supervisor<'a> {
@@ -155,6 +158,7 @@ pub struct Supervisor<'a> {
     termination: Termination,
     killed: Option<Instant>,
     stopping: bool,
+    left: Leftovers,
     ending: Option<Ending>,
 }
 
@@ -194,6 +198,7 @@ impl<'a> Supervisor<'a> {
             termination: Termination::new(limits.timeout, limits.grace),
             killed: None,
             stopping: false,
+            left: Leftovers::default(),
             ending: None,
         }
     }
@@ -241,7 +246,9 @@ impl<'a> Supervisor<'a> {
         }
         let mut usage = Usage {
             wall_seconds: begun.elapsed().as_secs_f64(),
+            temporary_bytes: self.left.temporary,
             max_tree_memory_bytes: self.watch.as_ref().filter(|w| w.looks > 0).map(|w| w.peak),
+            seen_processes: self.watch.as_ref().filter(|w| w.looks > 0).map(|w| w.most_tasks),
             ..Usage::default()
         };
         let change = waited.as_ref().map(|waited| waited.change);
@@ -275,6 +282,7 @@ impl<'a> Supervisor<'a> {
             network: self.network.as_mut().map(Network::finish).unwrap_or_default(),
             seen: self.protected.take().map(Watch::into_seen).unwrap_or_default(),
             stopped: self.stopped.take(),
+            lost: std::mem::take(&mut self.left.lost),
         }
     }
 
@@ -457,6 +465,7 @@ impl<'a> Supervisor<'a> {
                 self.protected.iter_mut().for_each(Watch::started);
             }
             ToLauncher::Stopped => self.stop(),
+            ToLauncher::Left(left) => self.left = left,
             ToLauncher::Exited(code) => self.end(Ending::Exited(code)),
             ToLauncher::Signaled(signal) => self.end(Ending::Signaled(signal)),
         }

@@ -108,10 +108,14 @@ pub fn proc_view(facts: &LinuxFacts) -> ProcView {
     }
 }
 
-/// Whether `path` can be reached inside, at the same place as outside.
+/// Whether `path` can be reached inside, at the same place as outside, or the sandbox has something of its own there.
 pub fn is_visible(path: &Path, request: &Request, facts: &LinuxFacts) -> bool {
+    let own = ["/dev", "/proc", HOME].iter().any(|own| path.starts_with(own))
+        || ["/", "/tmp", VAR_TMP, "/run", "/home"].iter().any(|own| path == Path::new(own))
+        || texts(0, 0).iter().any(|(at, _)| path == Path::new(at))
+        || request.texts.iter().any(|(at, _)| path == at);
     let system = facts.entries.iter().any(|entry| path.starts_with(&entry.path));
-    system || binds(request, facts).keys().any(|bind| path.starts_with(bind))
+    own || system || binds(request, facts).keys().any(|bind| path.starts_with(bind))
 }
 
 /// Grants and shown pieces as binds. Write wins over read, and what an ancestor already gives

@@ -37,6 +37,8 @@ pub struct MemoryWatch {
     tree: Tree,
     pub limit: u64,
     pub peak: u64,
+    /// Most processes and threads in one count.
+    pub most_tasks: u64,
     /// How often it has looked.
     pub looks: u64,
     round: Round,
@@ -50,6 +52,7 @@ struct Round {
     /// … and those that were, for a second and precise count.
     counted: Vec<String>,
     bytes: u64,
+    tasks: u64,
     is_precise: bool,
 }
 
@@ -62,7 +65,7 @@ pub enum Found {
 impl MemoryWatch {
     /// `proc` is a /proc that shows the processes of the tree.
     pub fn new(proc: OwnedFd, tree: Tree, limit: u64) -> MemoryWatch {
-        MemoryWatch { proc, tree, limit, peak: 0, looks: 0, round: Round::default() }
+        MemoryWatch { proc, tree, limit, peak: 0, most_tasks: 0, looks: 0, round: Round::default() }
     }
 
     /// Nothing can have passed the limit before this.
@@ -78,7 +81,12 @@ impl MemoryWatch {
             round.pending = self.processes();
         }
         while let Some(pid) = round.pending.pop() {
-            round.bytes += if round.is_precise { self.share(&pid) } else { self.resident(&pid) };
+            let (bytes, tasks) = match round.is_precise {
+                true => (self.share(&pid), 0),
+                false => self.resident(&pid),
+            };
+            round.bytes += bytes;
+            round.tasks += tasks;
             round.counted.push(pid);
             if round.is_precise && round.bytes > self.limit {
                 break;
@@ -89,6 +97,7 @@ impl MemoryWatch {
                 return Found::Within { look_again: begun.elapsed() };
             }
         }
+        self.most_tasks = self.most_tasks.max(round.tasks);
         if round.bytes > self.limit && !round.is_precise {
             // Pages shared between processes were counted once for each; now precisely.
             let pending = round.counted;
@@ -131,10 +140,12 @@ impl MemoryWatch {
     }
 
     /// An upper bound of a process's own memory. A process that has just ended has none; one
-    /// whose first thread has ended shows its memory through the others.
-    fn resident(&self, pid: &str) -> u64 {
-        self.status(pid)
-            .map_or(0, |status| sum(&status, &[RESIDENT, "RssShmem:"]) + beside(&status))
+    /// whose first thread has ended shows its memory through the others. And its threads.
+    fn resident(&self, pid: &str) -> (u64, u64) {
+        let Some(status) = self.status(pid) else {
+            return (0, 0);
+        };
+        (sum(&status, &[RESIDENT, "RssShmem:"]) + beside(&status), number(&status, "Threads:"))
     }
 
     /// Its memory with shared pages divided among those who share them.
@@ -145,7 +156,7 @@ impl MemoryWatch {
                 sum(&rollup, &["Pss_Anon:", "Pss_Shmem:"]) + beside(&status)
             }
             // Unreadable (not dumpable) or an older kernel: the bound must do.
-            _ => self.resident(pid),
+            _ => self.resident(pid).0,
         }
     }
 
@@ -195,10 +206,14 @@ fn sum(text: &str, fields: &[&str]) -> u64 {
 }
 
 fn kibibytes(text: &str, field: &str) -> u64 {
+    number(text, field).saturating_mul(1024)
+}
+
+fn number(text: &str, field: &str) -> u64 {
     text.lines()
         .find_map(|line| line.strip_prefix(field))
         .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-        .map_or(0, |kibibytes| kibibytes.saturating_mul(1024))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

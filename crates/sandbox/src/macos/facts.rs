@@ -36,6 +36,9 @@ pub struct MacFacts {
     /// What sets the limits inside: this very program.
     #[serde(serialize_with = "lossy")]
     pub helper: PathBuf,
+    /// The paths of regular files that descriptors 0 to 2 are.
+    #[serde(skip)]
+    pub redirected: Vec<PathBuf>,
     /// Prefixes of Homebrew, MacPorts and Nix that exist here.
     #[serde(serialize_with = "lossy_list")]
     pub toolchains: Vec<PathBuf>,
@@ -69,6 +72,7 @@ impl MacFacts {
             proxy: Some(50_123),
             nonce: "run".to_owned(),
             helper: PathBuf::from("/usr/local/bin/mcp"),
+            redirected: Vec::new(),
             toolchains: ["/opt/homebrew", "/usr/local"].map(PathBuf::from).to_vec(),
             rustup: None,
             developer: None,
@@ -81,6 +85,11 @@ impl MacFacts {
 
     pub fn temporary(&self) -> PathBuf {
         self.scratch.join("tmp")
+    }
+
+    /// A file that the self-check must not be able to create.
+    pub fn created(&self) -> PathBuf {
+        self.scratch.join("created")
     }
 
     /// A file outside every grant, for the self-check to be refused at.

@@ -134,6 +134,8 @@ fn attempt(act: &Act, order: &Order) -> io::Result<io::Result<()>> {
             Ok(sys::Forked::Parent(_)) => Ok(()),
             Err(e) => Err(e),
         },
+        // Success would leave nothing of this helper: the launcher sees its channel close before the report.
+        Act::Exec => Err(sys::execute(c"/usr/bin/true", &[c"true".to_owned()], &[])),
         Act::SetUserId { path } => set_user_id(path)?,
     })
 }

@@ -232,7 +232,11 @@ fn prepare(
         Some(Reply::Failed(failed)) => return Err(RunError::Step(failed)),
         None => {
             let (step, why) = match parts.seatbelt {
-                Some((step, _)) => (step, "sandbox-exec ended before our helper was there"),
+                Some((step, _)) => (
+                    step,
+                    "sandbox-exec did not start our helper, or the helper ended before its report (libsandbox \
+                     refused the profile, or the profile let it execute another program)",
+                ),
                 None => (parts.guardian, "the helper ended"),
             };
             let why = why.to_owned();

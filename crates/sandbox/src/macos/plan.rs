@@ -107,7 +107,7 @@ fn watches(request: &Request, steps: &mut Steps) {
 fn checks(request: &Request, facts: &MacFacts, steps: &mut Steps) {
     let mut check = |act: Act, control: Control| steps.push(Step::Refused { act }, &[control]);
     check(Act::Read { path: facts.canary() }, Control::Filesystem);
-    check(Act::Create { path: facts.scratch.join("created") }, Control::Filesystem);
+    check(Act::Create { path: facts.created() }, Control::Filesystem);
     if request.policy.network.mode.value == NetworkMode::Isolated {
         check(Act::Connect, Control::Network);
     }
@@ -115,6 +115,7 @@ fn checks(request: &Request, facts: &MacFacts, steps: &mut Steps) {
     check(Act::Inspect, Control::ProcessIsolation);
     if request.policy.process.subprocess.value == Subprocess::Refused {
         check(Act::Fork, Control::Subprocess);
+        check(Act::Exec, Control::Subprocess);
     }
     check(Act::SetUserId { path: facts.temporary().join(".set-uid") }, Control::Privileges);
 }
@@ -169,7 +170,7 @@ fn environment(request: &Request, facts: &MacFacts) -> Vec<(String, String)> {
     }
     set.push(("PWD".to_owned(), text(&start_directory(request, facts))));
     if !given("TMPDIR") || value("TMPDIR").is_some() {
-        set.push(("TMPDIR".to_owned(), text(&facts.temporary())));
+        set.push(("TMPDIR".to_owned(), short(&text(&facts.temporary()))));
     }
     let own = facts.rustup.iter().map(|(_, stand_ins)| stand_ins.clone());
     let added = own.chain(facts.toolchains.iter().map(|prefix| prefix.join("bin")));
@@ -187,7 +188,20 @@ fn environment(request: &Request, facts: &MacFacts) -> Vec<(String, String)> {
     if let (Some(developer), false) = (&facts.developer, given("DEVELOPER_DIR")) {
         set.push(("DEVELOPER_DIR".to_owned(), text(developer)));
     }
+    // xcrun's cache of paths lies in a directory of the user's that is closed here.
+    if !given("xcrun_nocache") {
+        set.push(("xcrun_nocache".to_owned(), "1".to_owned()));
+    }
     set
+}
+
+/// The same directory by its shorter name: the path of a unix socket has 103 bytes at most, and Python puts
+/// `pymp-xxxxxxxx/listener-xxxxxxxx` into TMPDIR.
+fn short(path: &str) -> String {
+    let behind = path
+        .strip_prefix("/private")
+        .filter(|rest| rest.starts_with("/var/") || rest.starts_with("/tmp/"));
+    behind.unwrap_or(path).to_owned()
 }
 
 /// A request means by HOME and by the temporary directories those of the command.

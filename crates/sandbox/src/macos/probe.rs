@@ -14,6 +14,7 @@ use crate::macos::facts::MacFacts;
 use crate::macos::launch::SANDBOX_EXEC;
 use crate::macos::profile::service;
 use crate::macos::sys::{self, Membership};
+use crate::unix::terminal::standard;
 
 /// Prefixes under which software is installed.
 const TOOLCHAINS: [&str; 4] =
@@ -49,9 +50,11 @@ pub fn assume() -> Result<MacFacts, Error> {
         address_space: Fact::Assumed,
         accounting: accounting(),
         user_processes: user_processes(),
-        scratch: temporary.join(format!("mcp-{nonce}")),
+        // Short, for the sake of unix sockets below TMPDIR.
+        scratch: temporary.join(format!("mcp-{}", nonce.get(..10).unwrap_or(&nonce))),
         proxy: None,
         nonce,
+        redirected: (0..3).filter_map(|fd| sys::path_of_regular_file(standard(fd))).collect(),
         helper: helper.map_err(doing("find this program"))?,
         toolchains: TOOLCHAINS.iter().map(PathBuf::from).filter(|path| path.is_dir()).collect(),
         rustup: rustup(),
@@ -109,7 +112,7 @@ fn profile_holds(file: &Path, service: &str) -> Result<Fact, String> {
         pair.push(value);
         pair
     };
-    let shell = "cat \"$1\" 2>/dev/null && echo open; read line";
+    let shell = "cat \"$1\" 2>/dev/null && echo open; echo tried; read line";
     let free = Command::new("/bin/cat").arg(file).output().map_err(|e| e.to_string())?;
     if free.stdout != b"probe" {
         return Err("a file of our own cannot be read".to_owned());
@@ -127,17 +130,20 @@ fn profile_holds(file: &Path, service: &str) -> Result<Fact, String> {
         .env_clear()
         .spawn()
         .map_err(|e| format!("{SANDBOX_EXEC}: {e}"))?;
-    // It has applied the profile when it waits for us; a moment is enough, and `over` proves it.
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    // The shell prints a line once it runs under the profile, and then waits.
+    let mut output = child.stdout.take();
+    let mut said = output.as_mut().map(first_line).unwrap_or_default();
     let known = Membership::new(service).map(|membership| {
         let own = std::process::id().cast_signed();
         membership.holds(child.id().cast_signed()) && !membership.holds(own)
     });
     drop(child.stdin.take());
-    let output = child.wait_with_output().map_err(|e| e.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    if let Some(rest) = &mut output {
+        let _ = rest.read_to_string(&mut said);
+    }
+    let ended = child.wait_with_output().map_err(|e| e.to_string())?;
     if !said.contains("over") {
-        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        return Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned());
     }
     if said.contains("open") {
         return Err("a profile was accepted and did nothing".to_owned());
@@ -147,6 +153,19 @@ fn profile_holds(file: &Path, service: &str) -> Result<Fact, String> {
         Some(false) => Fact::Fails { why: "sandbox_check does not know the process".to_owned() },
         None => Fact::Fails { why: "there is no sandbox_check".to_owned() },
     })
+}
+
+/// Byte by byte, so that the rest stays in the pipe.
+fn first_line(from: &mut impl Read) -> String {
+    let mut line = String::new();
+    let mut byte = [0];
+    while let Ok(1) = from.read(&mut byte) {
+        line.push(char::from(byte[0]));
+        if byte == *b"\n" {
+            break;
+        }
+    }
+    line
 }
 
 /// In a shell of its own: set, and read back.

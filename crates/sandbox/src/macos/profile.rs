@@ -23,9 +23,12 @@ const BASE: &str = include_str!("base.sbpl");
 
 /// What is needed of a file to run it.
 const RUN: &str = "file-read* file-map-executable process-exec*";
+/// What is needed of a directory to work in it. Hard links and clones are operations of their own: cargo, pnpm, uv and
+/// `fs::copy` make them.
+const CHANGE: &str = "file-write* file-link file-clone";
 /// A deny rule has to name every operation that an allow names: the more particular one decides.
-const EVERYTHING: &str =
-    "file-read* file-read-metadata file-write* file-write-data file-map-executable process-exec*";
+const EVERYTHING: &str = "file-read* file-read-metadata file-write* file-write-data file-link \
+                          file-clone file-map-executable process-exec*";
 
 /// The parameter that the launcher fills in: the terminal is made at the start.
 pub const TERMINAL: &str = "TERMINAL";
@@ -60,6 +63,16 @@ pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
     programs(&mut rules, request, facts);
     granted(&mut rules, request, facts, &home);
     ways(&mut rules, request, facts, &home);
+    let files: Vec<String> = facts
+        .redirected
+        .iter()
+        .map(|path| format!("(literal {})", rules.path("STDIO", path)))
+        .collect();
+    rules.allow(
+        "The files that descriptors 0 to 2 are: Node calls fstat() on each, and ends when that fails.",
+        "file-read-metadata",
+        &files,
+    );
     if request.stdio.contains(&Stdio::Terminal) {
         terminal(&mut rules);
     }
@@ -74,11 +87,12 @@ pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
     let kept = matches!(request.home, Home::Kept(_)).then_some(home.as_path());
     protected(&mut rules, request);
     denied(&mut rules, request, kept);
-    let canary = rules.path("CANARY", &facts.canary());
+    let tried = [facts.canary(), facts.created()]
+        .map(|path| format!("(literal {})", rules.path("CANARY", &path)));
     rules.deny(
-        "The self-check has to be refused here, whatever was granted.",
+        "The self-check has to be refused here, also where a directory above was granted.",
         EVERYTHING,
-        &[format!("(literal {canary})")],
+        &tried,
     );
     Profile { text: rules.text, parameters: rules.parameters }
 }
@@ -227,10 +241,10 @@ fn granted(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path) 
     let read = rules.places("READ", &request.read);
     rules.allow("Granted for reading.", RUN, &read);
     let write = rules.places("WRITE", &request.write);
-    rules.allow("Granted for writing.", &format!("{RUN} file-write*"), &write);
+    rules.allow("Granted for writing.", &format!("{RUN} {CHANGE}"), &write);
     let own = [rules.path("HOME", home), rules.path("TMP", &facts.temporary())]
         .map(|own| format!("(subpath {own})"));
-    rules.allow("Its own HOME and TMPDIR.", &format!("{RUN} file-write*"), &own);
+    rules.allow("Its own HOME and TMPDIR.", &format!("{RUN} {CHANGE}"), &own);
     let mut roots: Vec<String> =
         request.write.iter().map(|place| rules.path("WRITE", &place.path)).collect();
     roots.extend([rules.path("HOME", home), rules.path("TMP", &facts.temporary())]);
@@ -279,17 +293,10 @@ fn terminal(rules: &mut Rules) {
     let value = "/dev/ttys (made at the start)".to_owned();
     rules.parameters.push(Parameter { name: TERMINAL.to_owned(), value });
     rules.allow(
-        "The terminal that was made for this run, and terminals the command makes itself.",
+        "The terminal that was made for this run.",
         "file-read* file-write-data file-ioctl",
-        &[
-            format!("(literal {name})"),
-            "(literal \"/dev/tty\")".to_owned(),
-            "(literal \"/dev/ptmx\")".to_owned(),
-            "(require-all (regex #\"^/dev/ttys[0-9]+$\") (extension \"com.apple.sandbox.pty\"))"
-                .to_owned(),
-        ],
+        &[format!("(literal {name})"), "(literal \"/dev/tty\")".to_owned()],
     );
-    rules.without_filter("allow", "As the last of them.", "pseudo-tty");
 }
 
 fn network(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path, proxy: &Proxy) {
@@ -309,18 +316,26 @@ fn network(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path, 
         .map(|path| format!("(remote unix-socket (literal {}))", rules.path("UNIX", &path)))
         .collect();
     rules.allow("Sockets of the host that were granted.", "network-outbound", &unix);
-    let listen: Vec<String> = network
-        .listen
-        .iter()
-        .map(|port| format!("(local ip \"localhost:{}\")", port.value))
-        .collect();
+    let listen = |host: &str| -> Vec<String> {
+        let ports = network.listen.iter();
+        ports.map(|port| format!("(local ip \"{host}:{}\")", port.value)).collect()
+    };
     rules.allow(
-        "Ports that the host may reach on its loopback.",
-        "network-bind network-inbound",
-        &listen,
+        "Ports of --listen. Many servers bind to every address; ...",
+        "network-bind",
+        &listen("*"),
+    );
+    rules.allow(
+        "... connections come in on the loopback only.",
+        "network-inbound",
+        &listen("localhost"),
     );
     if network.mode.value == NetworkMode::Host {
         host_network(rules);
+        interfaces(rules);
+        if network.trust.value == Trust::System {
+            system_trust(rules);
+        }
         return;
     }
     if network.allow.is_empty() {
@@ -330,13 +345,37 @@ fn network(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path, 
     let ports: Vec<String> =
         proxy.ports.iter().map(|port| format!("(remote ip \"localhost:{port}\")")).collect();
     rules.allow("The launcher's proxy, which knows the allowlist.", "network-outbound", &ports);
-    if network.trust.value == Trust::System && !ports.is_empty() {
-        rules.allow(
-            "Certificates as Go's TLS asks for them; asked for explicitly.",
-            "mach-lookup",
-            &["(global-name \"com.apple.trustd.agent\")".to_owned()],
-        );
+    if ports.is_empty() {
+        return;
     }
+    interfaces(rules);
+    if network.trust.value == Trust::System {
+        system_trust(rules);
+    }
+}
+
+/// `--system-trust`.
+fn system_trust(rules: &mut Rules) {
+    rules.allow(
+        "Certificates as Go's TLS asks for them; asked for explicitly.",
+        "mach-lookup",
+        &["(global-name \"com.apple.trustd.agent\")".to_owned()],
+    );
+}
+
+/// What programs ask about the network before they use it. Without a network they get an error instead, and do not
+/// learn the machine's addresses.
+fn interfaces(rules: &mut Rules) {
+    rules.allow(
+        "The list of interfaces: without it Node's os.networkInterfaces() throws.",
+        "sysctl-read",
+        &["(sysctl-name-prefix \"net.routetable.\")".to_owned()],
+    );
+    rules.allow(
+        "The settings of proxies: without it uv before 0.9.27 and other users of Rust's reqwest abort.",
+        "mach-lookup",
+        &["(global-name \"com.apple.SystemConfiguration.configd\")".to_owned()],
+    );
 }
 
 /// `--network host`: the internet as it is, but not the sockets of the user's other programs.
@@ -362,15 +401,26 @@ fn processes(rules: &mut Rules, request: &Request, facts: &MacFacts) {
         }
         Subprocess::Refused => {
             rules.without_filter("deny", "No new processes; threads are none.", "process-fork");
-            rules.without_filter("deny", "No other program …", "process-exec*");
-            let own = [
-                rules.path("HELPER", &facts.helper),
-                rules.path("PROGRAM", &resolved(&request.program, &request.links)),
-            ]
-            .map(|own| format!("(literal {own})"));
-            rules.allow("… but the launching one, which stays possible.", "process-exec*", &own);
+            // With a filter: one without would not override the filtered allows above.
+            let every = ["(subpath \"/\")".to_owned()];
+            rules.deny("No other program ...", "process-exec*", &every);
+            let program = resolved(&request.program, &request.links);
+            let mut own =
+                vec![rules.path("HELPER", &facts.helper), rules.path("PROGRAM", &program)];
+            own.extend(framework_python(&program).map(|path| rules.path("PROGRAM", &path)));
+            let own: Vec<String> = own.iter().map(|own| format!("(literal {own})")).collect();
+            rules.allow("... but the launching one, which stays possible.", "process-exec*", &own);
         }
     }
+}
+
+/// The program that a Python of python.org's or Homebrew's framework executes in its own place, at once and always.
+fn framework_python(program: &Path) -> Option<PathBuf> {
+    let bin = program.parent().filter(|bin| bin.ends_with("bin"))?;
+    let version = bin.parent()?;
+    let is_framework =
+        version.parent().is_some_and(|dir| dir.ends_with("Python.framework/Versions"));
+    is_framework.then(|| version.join("Resources/Python.app/Contents/MacOS/Python"))
 }
 
 fn protected(rules: &mut Rules, request: &Request) {
@@ -385,7 +435,7 @@ fn protected(rules: &mut Rules, request: &Request) {
     }
     rules.deny(
         "What other programs act on stays as it is.",
-        "file-write* file-write-data",
+        "file-write* file-write-data file-link file-clone",
         &filters,
     );
     let held: Vec<String> = protected

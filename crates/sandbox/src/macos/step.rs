@@ -42,6 +42,8 @@ pub enum Act {
     Inspect,
     /// Make a process.
     Fork,
+    /// Become another program of the system.
+    Exec,
     /// Give a file of the command's own the set-uid bit.
     SetUserId {
         #[serde(serialize_with = "lossy")]
@@ -212,6 +214,7 @@ impl fmt::Display for Act {
             Act::Signal => f.write_str("signal the launcher"),
             Act::Inspect => f.write_str("ask about the launcher"),
             Act::Fork => f.write_str("make a process"),
+            Act::Exec => f.write_str("execute another program"),
             Act::SetUserId { path } => write!(f, "make {} set-uid", path.display()),
         }
     }

@@ -42,6 +42,16 @@ pub fn execute(program: &CStr, argv: &[CString], env: &[CString]) -> io::Error {
     io::Error::last_os_error()
 }
 
+/// The path of an open regular file.
+pub fn path_of_regular_file(fd: BorrowedFd<'_>) -> Option<PathBuf> {
+    let found = rustix::fs::fstat(fd).ok()?;
+    if rustix::fs::FileType::from_raw_mode(found.st_mode) != rustix::fs::FileType::RegularFile {
+        return None;
+    }
+    let path = rustix::fs::getpath(fd).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
+}
+
 /// Lets a child keep this descriptor when it executes; it stays close-on-exec in this process.
 pub fn keep_open(command: &mut Command, descriptors: &[BorrowedFd<'_>]) {
     let numbers: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();

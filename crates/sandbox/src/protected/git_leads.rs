@@ -22,7 +22,7 @@ const RUNS: &str = "git runs what it holds";
 const READS: &str = "git runs programs that it names";
 const COPIES: &str = "git copies hooks from it into new repositories";
 /// A link that leads to something protected: it is closed itself, not all that it leads to.
-pub const ON_THE_WAY: &str = "git follows it to what it runs";
+pub const ON_THE_WAY: &str = "it leads to something that is protected";
 
 /// Somewhere that git goes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

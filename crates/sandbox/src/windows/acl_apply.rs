@@ -45,6 +45,9 @@ pub trait Objects {
     fn info(&self, object: &Self::Object) -> io::Result<ObjectInfo>;
     fn dacl(&self, object: &Self::Object) -> io::Result<Dacl>;
     fn set_dacl(&self, object: &Self::Object, dacl: &Dacl) -> io::Result<()>;
+    fn has_low_label(&self, object: &Self::Object) -> bool;
+    /// Removes the mandatory label Low, which files keep that a process in the container created.
+    fn clear_label(&self, path: &WindowsPath) -> io::Result<()>;
     fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>>;
 }
 
@@ -89,10 +92,15 @@ pub fn remove_aces<O: Objects>(objects: &O, sid: &[u8], path: &WindowsPath) -> i
         return Ok(());
     }
     if dacl.is_inherited_by_children(sid) {
-        walk(objects, path, |_, object, _| {
+        // Where the directory itself is Low, its files are so by the user's choice.
+        let clears_labels = !objects.has_low_label(&root);
+        walk(objects, path, |path, object, _| {
             if let Ok(dacl) = objects.dacl(object)
                 && dacl.has_ace_for(sid)
             {
+                if clears_labels && objects.has_low_label(object) {
+                    let _ = objects.clear_label(path);
+                }
                 // An entry that this user may not remove names a SID that no container will have again.
                 let _ = objects.set_dacl(object, &dacl.without(sid));
             }

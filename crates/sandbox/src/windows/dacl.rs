@@ -7,7 +7,7 @@
 use crate::windows::win32::{
     ACCESS_ALLOWED_ACE_TYPE, ACCESS_DENIED_ACE_TYPE, CONTAINER_INHERIT_ACE, OBJECT_INHERIT_ACE,
     SE_DACL_AUTO_INHERIT_REQ, SE_DACL_AUTO_INHERITED, SE_DACL_PRESENT, SE_DACL_PROTECTED,
-    SE_SELF_RELATIVE,
+    SE_SACL_PRESENT, SE_SELF_RELATIVE, SYSTEM_MANDATORY_LABEL_ACE_TYPE,
 };
 pub use crate::windows::win32::{INHERIT_ONLY_ACE, INHERITED_ACE};
 
@@ -189,6 +189,37 @@ impl Ace {
     }
 }
 
+/// Whether a security descriptor, read for its mandatory label, has the label Low. A process in an AppContainer has that
+/// integrity level, and files that it creates keep it.
+pub fn has_low_label(from: &[u8]) -> bool {
+    const LOW_INTEGRITY: &str = "S-1-16-4096";
+    let label = || -> Option<bool> {
+        let control = u16::from_le_bytes(bytes(from, 2)?);
+        let at = usize::try_from(long(from, 12)?).ok()?;
+        if control & SE_SACL_PRESENT == 0 || at == 0 {
+            return Some(false);
+        }
+        let low = sid(LOW_INTEGRITY)?;
+        let is_low = |ace: &Ace| {
+            ace.kind == SYSTEM_MANDATORY_LABEL_ACE_TYPE && ace.body.get(4..) == Some(low.as_slice())
+        };
+        Some(Dacl::parse(from.get(at..)?)?.entries.iter().any(is_low))
+    };
+    label().unwrap_or(false)
+}
+
+/// A security descriptor that sets no mandatory label: the object then counts as Medium.
+pub fn without_label() -> Vec<u8> {
+    let mut all = vec![1, 0];
+    all.extend((SE_SELF_RELATIVE | SE_SACL_PRESENT).to_le_bytes());
+    all.extend([0; 8]);
+    all.extend((SecurityDescriptor::HEADER as u32).to_le_bytes());
+    all.extend([0; 4]);
+    // An ACL of revision 2, eight bytes long, without entries.
+    all.extend([2, 0, 8, 0, 0, 0, 0, 0]);
+    all
+}
+
 /// The binary form of a SID, from its string form (`S-1-…`).
 pub fn sid(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.strip_prefix("S-1-")?.split('-');
@@ -228,6 +259,18 @@ pub(super) mod tests {
         for odd in ["", "S-1", "S-1-", "S-1-x", "S-2-5", "S-1-5-99999999999"] {
             assert_eq!(sid(odd), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn a_low_label_is_seen_and_cleared() {
+        let mut low = without_label();
+        let ace = Ace {
+            kind: SYSTEM_MANDATORY_LABEL_ACE_TYPE,
+            ..Ace::allow(&sid("S-1-16-4096").unwrap(), 1, 0)
+        };
+        low.truncate(SecurityDescriptor::HEADER);
+        low.extend(empty().with(&[ace]).bytes().unwrap());
+        assert!(has_low_label(&low) && !has_low_label(&without_label()) && !has_low_label(&[]));
     }
 
     #[test]

@@ -6,9 +6,12 @@ use std::path::Path;
 use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
 
+use crate::windows::access::Access;
 use crate::windows::acl_apply::{ObjectInfo, Objects};
-use crate::windows::dacl::{Dacl, SecurityDescriptor};
+use crate::windows::dacl::{self, Dacl, SecurityDescriptor};
 use crate::windows::sys::acl::{Object, Rights};
+use crate::windows::sys::container;
+use crate::windows::sys::sid::ALL_CONTAINERS;
 
 pub struct Disk;
 
@@ -42,6 +45,15 @@ impl Objects for Disk {
         )
     }
 
+    fn has_low_label(&self, object: &Object) -> bool {
+        object.label().is_ok_and(|bytes| dacl::has_low_label(&bytes))
+    }
+
+    fn clear_label(&self, path: &WindowsPath) -> io::Result<()> {
+        let object = Object::open(Path::new(&path.verbatim()), Rights::WriteLabel)?;
+        object.set_label(&dacl::without_label())
+    }
+
     fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
         let entries = std::fs::read_dir(directory.verbatim())?;
         Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
@@ -65,6 +77,18 @@ fn dacl_of(descriptor: &SecurityDescriptor) -> io::Result<Dacl> {
 pub fn granted_access(path: &WindowsPath, sid: &[u8]) -> io::Result<u32> {
     let object = Object::open(Path::new(&path.verbatim()), Rights::ReadDacl)?;
     Ok(dacl_of(&descriptor(&object)?)?.granted_access(sid))
+}
+
+/// Whether containers can list the root of a path's drive: cmd.exe opens it, and Node asks for its attributes. A system
+/// without containers has nothing to refuse it by.
+pub fn is_root_readable(path: &WindowsPath) -> bool {
+    if container::is_known().is_err() {
+        return true;
+    }
+    let Some(root) = path.ancestors().last() else { return false };
+    let Some(sid) = dacl::sid(ALL_CONTAINERS) else { return false };
+    let wanted = Access::Read.mask();
+    granted_access(&root, &sid).is_ok_and(|mask| mask & wanted == wanted)
 }
 
 #[cfg(test)]

@@ -21,7 +21,11 @@ pub fn variables(request: &Request, facts: &WindowsFacts) -> Vec<(OsString, OsSt
         ("PATHEXT", ".COM;.EXE;.BAT;.CMD".to_owned()),
         ("OS", "Windows_NT".to_owned()),
         ("NUMBER_OF_PROCESSORS", facts.processors.to_string()),
+        ("PROCESSOR_ARCHITECTURE", architecture(&facts.architecture).to_owned()),
         ("ProgramFiles", format!(r"{drive}\Program Files")),
+        ("ProgramFiles(x86)", format!(r"{drive}\Program Files (x86)")),
+        ("ProgramW6432", format!(r"{drive}\Program Files")),
+        ("CommonProgramFiles", format!(r"{drive}\Program Files\Common Files")),
         ("ProgramData", format!(r"{drive}\ProgramData")),
         ("PUBLIC", format!(r"{drive}\Users\Public")),
         ("PATH", format!(r"{system};{root};{system}\Wbem;{system}\WindowsPowerShell\v1.0")),
@@ -45,6 +49,15 @@ pub fn variables(request: &Request, facts: &WindowsFacts) -> Vec<(OsString, OsSt
         put(&mut all, name.clone(), value.clone());
     }
     all
+}
+
+/// As Windows spells it: build tools and node-gyp read it.
+fn architecture(name: &str) -> &'static str {
+    match name {
+        "aarch64" => "ARM64",
+        "x86" => "x86",
+        _ => "AMD64",
+    }
 }
 
 /// The last one of a name stands.

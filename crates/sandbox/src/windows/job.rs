@@ -71,10 +71,16 @@ impl CpuRate {
     }
 }
 
-/// What programs in the job cannot do to the desktop they share: use handles of others' windows, the
-/// clipboard, system parameters, display settings, global atoms, other desktops, log off.
-#[cfg(windows)]
-pub const UI_RESTRICTIONS: u32 = 0xff;
+/// What programs in the job cannot do to the desktop that they share: read and write the clipboard, change system
+/// parameters and display settings, use other desktops, log off. Left out are JOB_OBJECT_UILIMIT_HANDLES and
+/// JOB_OBJECT_UILIMIT_GLOBALATOMS: with them PowerShell and Python end at their start (seen by microsoft/mxc). Windows of
+/// other programs have a higher integrity level, so that messages to them are refused all the same (UIPI).
+#[cfg(any(windows, test))]
+pub const UI_RESTRICTIONS: u32 = 0xff & !(UILIMIT_HANDLES | UILIMIT_GLOBALATOMS);
+#[cfg(any(windows, test))]
+const UILIMIT_HANDLES: u32 = 0x1;
+#[cfg(any(windows, test))]
+const UILIMIT_GLOBALATOMS: u32 = 0x20;
 
 #[cfg(test)]
 mod tests {
@@ -112,6 +118,11 @@ mod tests {
             limits.flags(),
             JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION
         );
+    }
+
+    #[test]
+    fn restrictions_leave_powershell_and_python_alone() {
+        assert_eq!(UI_RESTRICTIONS, 0xde);
     }
 
     #[test]

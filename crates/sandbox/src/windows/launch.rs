@@ -25,7 +25,7 @@ use crate::windows::sys::console::Listening;
 use crate::windows::sys::process::Process;
 use crate::windows::sys::pty::PseudoConsole;
 use crate::windows::terminal::Terminal;
-use crate::windows::{command_line, environment, protect, self_test, win32};
+use crate::windows::{command_line, environment, program_files, protect, self_test, win32};
 
 /// Runs the command to its end.
 pub fn run(plan: &Plan<Step>, request: &Request, notices: Notices) -> Result<Report, Error> {
@@ -143,8 +143,7 @@ fn start(
 fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::QuotingError> {
     let program = request.program.as_os_str();
     let arguments = request.argv.get(1..).unwrap_or_default();
-    let ending = Path::new(program).extension().map(|ending| ending.to_ascii_lowercase());
-    if ending.is_some_and(|ending| ending == "cmd" || ending == "bat") {
+    if program_files::is_batch(Path::new(program)) {
         let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
         let shell = Path::new(&root).join(r"System32\cmd.exe");
         return Ok((shell.into(), command_line::of_batch(program, arguments)?));
@@ -156,8 +155,11 @@ fn invocation(request: &Request) -> Result<(OsString, OsString), command_line::Q
 
 fn limits(plan: &Plan<Step>, request: &Request) -> Limits {
     let grace = request.policy.limits.grace.value.as_std();
-    let mut limits = Limits { timeout: None, grace };
+    let mut limits = Limits { timeout: None, grace, has_time_limit: false };
     for planned in &plan.steps {
+        if let Step::Job { limits: job } = &planned.step {
+            limits.has_time_limit = job.user_time.is_some();
+        }
         if let Step::Timeout { after, grace } = &planned.step {
             limits.timeout = Some(after.as_std());
             limits.grace = grace.as_std();

@@ -5,14 +5,18 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::windows::disk;
+use crate::windows::program_files::{is_batch, is_needed, never_starts, npm_shim};
 
 pub struct Located {
     pub program: PathBuf,
     /// Directories and files that belong to the program.
     pub shown: Vec<PathBuf>,
+    /// The script that a shim of npm stands for: Node's first argument.
+    pub script: Option<PathBuf>,
 }
 
-/// What Windows runs without being told by what.
+/// Endings of files that Windows runs by themselves.
 const ENDINGS: [&str; 4] = ["exe", "com", "cmd", "bat"];
 
 pub fn locate(command: &OsStr, cwd: &Path) -> Result<Located, Error> {
@@ -37,8 +41,45 @@ pub fn locate(command: &OsStr, cwd: &Path) -> Result<Located, Error> {
         let why = "is no program (.exe, .com, .cmd, .bat); name its interpreter first".to_owned();
         return Err(Error::NotExecutable { path: program, why });
     }
+    let neighbours = program.parent().map(names).unwrap_or_default();
+    if let Some(why) = never_starts(&program.to_string_lossy(), &neighbours) {
+        return Err(Error::NotExecutable { path: program, why: why.to_owned() });
+    }
+    if is_batch(&program) {
+        return batch(&program, cwd);
+    }
     let shown = surroundings(&program);
-    Ok(Located { program, shown })
+    Ok(Located { program, shown, script: None })
+}
+
+/// A shim of npm is Node and a script, without cmd.exe. Any other batch file needs cmd.exe, which opens the root of the
+/// drive before it starts a program by its full path.
+fn batch(program: &Path, cwd: &Path) -> Result<Located, Error> {
+    let directory = program.parent().unwrap_or(program);
+    let text = std::fs::read_to_string(program).unwrap_or_default();
+    if let Some(script) = npm_shim(&text, directory).and_then(|script| plain(&script).ok()) {
+        let beside = directory.join("node.exe");
+        let node = if beside.is_file() { beside.into_os_string() } else { "node".into() };
+        let mut located = locate(&node, cwd)?;
+        // Of the shim's directory only the packages, not what else lies there.
+        located.shown.push(directory.join("node_modules"));
+        located.script = Some(script);
+        return Ok(located);
+    }
+    let is_readable =
+        super::probe::resolved(program).is_ok_and(|path| disk::is_root_readable(&path));
+    if !is_readable {
+        let why = "is a batch file, and cmd.exe cannot start it here: a container cannot open the root of the drive; \
+                   start the program behind it, or run once, as administrator: icacls C:\\ /grant *S-1-15-2-1:(RX)";
+        return Err(Error::NotExecutable { path: program.to_owned(), why: why.to_owned() });
+    }
+    let shown = surroundings(program);
+    Ok(Located { program: program.to_owned(), shown, script: None })
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 fn has_ending(path: &Path) -> bool {
@@ -68,8 +109,8 @@ pub fn plain(path: &Path) -> std::io::Result<PathBuf> {
     super::probe::resolved(path).map(|path| PathBuf::from(path.to_string()))
 }
 
-/// The program's directory with the libraries beside it; of a Python environment all of it, and the Python it
-/// was made from. Of a directory that holds more than programs, the file alone.
+/// The program, and the libraries and directories beside it that programs need (`program_files`); of a Python
+/// environment all of it, and the Python it was made from. In a directory of documents, the file alone.
 fn surroundings(program: &Path) -> Vec<PathBuf> {
     let Some(directory) = program.parent() else { return vec![program.to_owned()] };
     let mut shown = Vec::new();
@@ -85,9 +126,17 @@ fn surroundings(program: &Path) -> Vec<PathBuf> {
         shown.extend(home.and_then(|home| plain(&home).ok()).filter(|home| !is_crowded(home)));
         return shown;
     }
-    match is_crowded(directory) {
-        true => shown.push(program.to_owned()),
-        false => shown.push(directory.to_owned()),
+    shown.push(program.to_owned());
+    if is_crowded(directory) {
+        return shown;
+    }
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+            continue;
+        };
+        if !kind.is_symlink() && is_needed(&name, kind.is_dir()) && entry.path() != program {
+            shown.push(entry.path());
+        }
     }
     shown
 }

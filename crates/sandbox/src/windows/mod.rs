@@ -25,6 +25,8 @@ pub(crate) mod journal;
 pub(crate) mod network;
 pub(crate) mod plan;
 #[cfg(any(windows, test))]
+pub(crate) mod program_files;
+#[cfg(any(windows, test))]
 pub(crate) mod protect;
 pub(crate) mod step;
 pub(crate) mod win32;

@@ -327,7 +327,12 @@ fn process_isolation(facts: &WindowsFacts) -> Intent {
             by,
             format!("{names}; windows and clipboard are not restricted ({why})"),
         ),
-        _ => Intent::partial(format!("{by}; windows, clipboard and desktop restricted"), names),
+        _ => Intent::partial(
+            format!(
+                "{by}; clipboard, desktop and system parameters restricted, window handles and global atoms not"
+            ),
+            names,
+        ),
     }
 }
 

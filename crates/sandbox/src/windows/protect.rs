@@ -11,7 +11,7 @@ use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::protect::{Spot, is_of_others, reason, reason_in};
+use mcp_policy::protect::{Spot, beyond, is_of_others, reason, reason_in};
 use mcp_policy::{Policy, Protect};
 
 use crate::error::Error;
@@ -21,7 +21,10 @@ use crate::protected::git_leads::{
     self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable,
 };
 use crate::protected::user_settings::UserSettings;
-use crate::protected::{self, GIT_LINK, GIT_PLACE, UNREAD, Undoings, is_harmless, is_named_git};
+use crate::protected::{
+    self, GIT_LINK, GIT_PLACE, TO_SETTINGS, UNREAD, Undoings, is_harmless, is_named_git,
+    settings_beyond,
+};
 use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
 
 /// What a policy protects in the places that it gives for writing.
@@ -277,16 +280,19 @@ impl Search {
             self.repositories.entry(here.path.clone()).or_insert(top.map(Path::to_owned));
         }
         let is_top = here.is_top || has(".git");
-        let own = here.path.file_name().map(|name| name.as_encoded_bytes());
+        let own = protected::end_of(&here.path);
         for (name, kind) in names {
             let path = here.path.join(&name);
             let of_git = reason(Spot::GitDirectory, name.as_bytes()).filter(|_| is_git);
             let of_top = || reason(Spot::Top, name.as_bytes()).filter(|_| is_top);
             let counts = is_top || !here.is_of_others;
-            let of_any = || reason_in(Spot::Anywhere, own, name.as_bytes()).filter(|_| counts);
+            let of_any = || reason_in(Spot::Anywhere, &own, name.as_bytes()).filter(|_| counts);
             if let Some(why) = of_git.or_else(of_top).or_else(of_any) {
                 self.add(path, kind, Guarded::ReadOnly, why, allowed);
                 continue;
+            }
+            if kind.is_symlink() && counts && !beyond(&own, name.as_bytes()).is_empty() {
+                self.add(path.clone(), kind, Guarded::ReadOnly, TO_SETTINGS, allowed);
             }
             if is_named_git(&path) {
                 match kind.is_dir() {
@@ -341,6 +347,9 @@ impl Search {
             match kind {
                 _ if *guarded == Guarded::InPlace => {}
                 _ if *why == GIT_LINK && is_named_git(path) => found.git_links.push(path.clone()),
+                DeniedKind::Link if *why == TO_SETTINGS => {
+                    found.links.extend(settings_beyond(path))
+                }
                 DeniedKind::Link if *why != ON_THE_WAY => found.links.push((path.clone(), *why)),
                 DeniedKind::Directory if *why != UNREAD => {
                     found.directories.push((path.clone(), *why));

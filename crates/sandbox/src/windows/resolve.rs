@@ -45,6 +45,10 @@ pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
     if !env.iter().any(|(name, _)| name.eq_ignore_ascii_case("PATH")) {
         env.push(("PATH".into(), path));
     }
+    let mut command = command;
+    if let Some(script) = &located.script {
+        command.insert(1.min(command.len()), script.clone().into_os_string());
+    }
     let texts = identity::texts(identity, git_home().as_deref(), Level::Home, &|_| true);
     Ok(Request {
         secrets: secrets::fetch_all(&policy)?,

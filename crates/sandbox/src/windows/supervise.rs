@@ -14,6 +14,7 @@ use crate::windows::sys::console::{CLOSE, INTERRUPT, TERMINATE};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::port::{Event, Port};
 use crate::windows::sys::process::Process;
+use crate::windows::win32::ERROR_NOT_ENOUGH_QUOTA;
 
 /// A job tells of its processes' ends; this finds what it did not tell.
 const LOOK: Duration = Duration::from_millis(250);
@@ -28,6 +29,8 @@ const SIGXCPU: i32 = 24;
 pub struct Limits {
     pub timeout: Option<Duration>,
     pub grace: Duration,
+    /// Whether the job has JOB_OBJECT_LIMIT_JOB_TIME.
+    pub has_time_limit: bool,
 }
 
 pub struct Ended {
@@ -42,6 +45,7 @@ pub struct Supervisor<'a> {
     pub process: Process,
     pub input: Option<Input>,
     pub started: Instant,
+    has_time_limit: bool,
     termination: Termination,
     ending: Option<Ending>,
     active: u64,
@@ -66,6 +70,7 @@ impl<'a> Supervisor<'a> {
             process,
             input,
             started,
+            has_time_limit: limits.has_time_limit,
             termination,
             ending: None,
             active: 0,
@@ -98,7 +103,13 @@ impl<'a> Supervisor<'a> {
             refused_processes: self.refused,
             ..Usage::default()
         };
-        let ending = self.ending.unwrap_or(Ending::Exited(code.cast_signed()));
+        // A system that does not post the end of the job's time ends the processes with this code.
+        let is_out_of_time = self.has_time_limit && code.cast_signed() == ERROR_NOT_ENOUGH_QUOTA;
+        let exited = match is_out_of_time {
+            true => Ending::Signaled(SIGXCPU),
+            false => Ending::Exited(code.cast_signed()),
+        };
+        let ending = self.ending.unwrap_or(exited);
         Ok(Ended { ending, usage, is_tree_dead })
     }
 

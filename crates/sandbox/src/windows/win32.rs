@@ -25,6 +25,7 @@ pub const SYNCHRONIZE: u32 = 0x10_0000;
 // Kinds and flags of access control entries.
 pub const ACCESS_ALLOWED_ACE_TYPE: u8 = 0;
 pub const ACCESS_DENIED_ACE_TYPE: u8 = 1;
+pub const SYSTEM_MANDATORY_LABEL_ACE_TYPE: u8 = 0x11;
 pub const OBJECT_INHERIT_ACE: u8 = 0x1;
 pub const CONTAINER_INHERIT_ACE: u8 = 0x2;
 pub const INHERIT_ONLY_ACE: u8 = 0x8;
@@ -32,6 +33,7 @@ pub const INHERITED_ACE: u8 = 0x10;
 
 // Control bits of a security descriptor.
 pub const SE_DACL_PRESENT: u16 = 0x4;
+pub const SE_SACL_PRESENT: u16 = 0x10;
 pub const SE_DACL_AUTO_INHERIT_REQ: u16 = 0x100;
 pub const SE_DACL_AUTO_INHERITED: u16 = 0x400;
 pub const SE_DACL_PROTECTED: u16 = 0x1000;

@@ -10,6 +10,7 @@ mod support;
 mod base;
 mod deny;
 mod escaping;
+mod first_contact;
 mod network;
 mod plan;
 mod precedence;

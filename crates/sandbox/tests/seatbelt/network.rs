@@ -30,11 +30,17 @@ fn sockets_in_the_commands_own_directories_work() {
 }
 
 #[test]
-fn a_port_to_listen_on_is_that_port_of_the_loopback() {
+fn a_port_to_listen_on_takes_connections_from_this_machine_only() {
     let mac = Mac::with(|f| f.listen(8080));
-    assert!(mac.asks(Question::bind(End::ip("127.0.0.1", 8080))));
-    for at in [End::ip("127.0.0.1", 8081), End::ip("192.0.2.7", 8080), End::ip("0.0.0.0", 8080)] {
-        assert!(!mac.asks(Question::bind(at.clone())), "{at:?}");
+    // Servers bind to every address unless they are told otherwise.
+    for at in [End::ip("127.0.0.1", 8080), End::ip("0.0.0.0", 8080), End::ip("::", 8080)] {
+        assert!(mac.asks(Question::bind(at.clone())), "{at:?}");
+    }
+    assert!(!mac.asks(Question::bind(End::ip("127.0.0.1", 8081))));
+    assert!(mac.asks(Question::inbound(End::ip("127.0.0.1", 8080))));
+    assert!(mac.asks(Question::inbound(End::ip("::1", 8080))));
+    for at in [End::ip("192.0.2.7", 8080), End::ip("127.0.0.1", 8081)] {
+        assert!(!mac.asks(Question::inbound(at.clone())), "{at:?}");
     }
     assert!(!reaches(&mac, "127.0.0.1", 8080) && !reaches(&mac, "203.0.113.5", 443));
 }
@@ -146,4 +152,5 @@ fn the_hosts_network_is_the_internet_and_not_every_socket() {
         assert!(!mac.asks(Question::outbound(End::Unix(path.to_owned()))), "{path}");
     }
     assert!(!mac.looks_up(TRUSTD) && !mac.looks_up("com.apple.SecurityServer"));
+    assert!(Mac::with(|f| f.network_host().system_trust()).looks_up(TRUSTD), "Go's TLS needs it");
 }

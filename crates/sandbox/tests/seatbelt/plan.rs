@@ -11,6 +11,8 @@ fn names(plan: &Plan<Step>) -> Vec<String> {
 }
 
 const RUN: &str = "/private/var/folders/xx/user/T/mcp-run";
+/// Without `/private`, so that unix sockets fit.
+const TMPDIR: &str = "/var/folders/xx/user/T/mcp-run/tmp";
 
 #[test]
 fn the_plan_of_an_ordinary_run() {
@@ -38,8 +40,8 @@ fn the_plan_of_an_ordinary_run() {
             "set limit RLIMIT_CORE 0".to_owned(),
             "close file descriptors but 0-2".to_owned(),
             format!(
-                "set variables HOME={RUN}/home PWD={RUN}/home TMPDIR={RUN}/tmp \
-                 PATH=/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin:/usr/local/bin"
+                "set variables HOME={RUN}/home PWD={RUN}/home TMPDIR={TMPDIR} \
+                 PATH=/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin:/usr/local/bin xcrun_nocache=1"
             ),
             format!("execute /opt/homebrew/Cellar/node/22/bin/node in {RUN}/home"),
         ]

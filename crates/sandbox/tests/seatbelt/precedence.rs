@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::evaluator::{End, Node, Question, Rules, parse};
+use crate::evaluator::{End, Model, Node, Question, Rules, parse};
 
 fn rules(text: &str) -> Rules {
     Rules::new(&format!("(version 1)(deny default){text}"), &BTreeMap::new()).unwrap()
@@ -19,6 +19,40 @@ fn the_last_rule_of_an_operation_decides() {
     assert!(!may(allow_then_deny, "file-read-data", "/a/b/c"));
     let deny_then_allow = r#"(deny file-read* (subpath "/a/b"))(allow file-read* (subpath "/a"))"#;
     assert!(may(deny_then_allow, "file-read-data", "/a/b/c"));
+}
+
+/// Why no rule of ours that closes something is without a filter: the deny of the first line stops nothing on a Mac
+/// that was measured, whatever the order.
+#[test]
+fn the_models_differ_where_a_rule_without_a_filter_meets_one_with() {
+    let exec = Question::path("process-exec", "/bin/sh");
+    for text in [
+        r#"(allow process-exec* (subpath "/bin"))(deny process-exec*)"#,
+        r#"(deny process-exec*)(allow process-exec* (subpath "/bin"))"#,
+    ] {
+        assert!(rules(text).allows_under(Model::UnfilteredIsWeakest, &exec), "{text}");
+    }
+    let unfiltered = rules(r#"(allow process-exec* (subpath "/bin"))(deny process-exec*)"#);
+    assert!(!unfiltered.allows_under(Model::LastMatch, &exec));
+    let filtered =
+        rules(r#"(allow process-exec* (subpath "/bin"))(deny process-exec* (subpath "/"))"#);
+    assert!(!filtered.allows(&exec));
+    // Also between an operation and the one that stands for it.
+    let mode = Question::path("file-write-setugid", "/w/x");
+    let unfiltered = rules(r#"(deny file-write-setugid)(allow file-write* (subpath "/w"))"#);
+    assert!(!unfiltered.allows_under(Model::LastMatch, &mode));
+    assert!(unfiltered.allows_under(Model::UnfilteredIsWeakest, &mode));
+    let filtered =
+        rules(r#"(deny file-write-setugid (subpath "/"))(allow file-write* (subpath "/w"))"#);
+    assert!(!filtered.allows(&mode));
+}
+
+#[test]
+fn subpath_of_the_root_is_everything() {
+    let text = r#"(allow file-read* (subpath "/"))"#;
+    for path in ["/", "/a", "/a/b"] {
+        assert!(may(text, "file-read-data", path), "{path}");
+    }
 }
 
 #[test]

@@ -172,13 +172,24 @@ fn no_set_uid_files_are_left_behind() {
     assert!(!mac.may("file-write-setugid", &scratch("tmp/x")));
 }
 
-/// A hard link would give a file that may only be read a name under which it can be written.
+/// A hard link or a clone would give a file that may only be read a name under which it can be written.
 #[test]
-fn no_hard_links() {
-    let mac = Mac::with(|f| f.write(PROJECT).read("/Users/me/notes"));
-    assert!(
-        !mac.may("file-link", "/Users/me/notes/a") && !mac.may("file-link", "/Users/me/project/a")
-    );
+fn links_and_clones_only_of_what_can_be_written() {
+    let mac = Mac::with(|f| {
+        f.write(PROJECT).read("/Users/me/notes").deny("**/.env").protect(mcp_policy::Protect::Usual)
+    });
+    for operation in ["file-link", "file-clone"] {
+        assert!(mac.may(operation, "/Users/me/project/a"), "cargo and pnpm need {operation}");
+        assert!(mac.may(operation, &scratch("tmp/a")), "{operation}");
+        for closed in [
+            "/Users/me/notes/a",
+            "/Users/me/project/.env",
+            "/Users/me/project/.vscode/settings.json",
+            "/bin/sh",
+        ] {
+            assert!(!mac.may(operation, closed), "{operation} {closed}");
+        }
+    }
 }
 
 #[test]
@@ -188,15 +199,15 @@ fn terminals_of_others_are_closed() {
     for operation in ["file-read-data", "file-write-data", "file-ioctl"] {
         assert!(!mac.may(operation, "/dev/ttys001"), "{operation}");
         assert!(!mac.may(operation, "/dev/tty"), "{operation}");
-        assert!(!mac.may(operation, "/dev/ptmx"), "{operation}");
+        assert!(mac.may(operation, "/dev/ptmx"), "openpty() needs {operation}");
     }
-    assert!(!mac.asks(Question::new("pseudo-tty")), "nobody is at a terminal");
+    assert!(mac.asks(Question::new("pseudo-tty")), "openpty() without a terminal");
     let stdio = [Stdio::Terminal, Stdio::Terminal, Stdio::Terminal];
     let request = Request { stdio, ..crate::support::request(crate::support::policy(|f| f)) };
     let mac = Mac::of(&request);
     assert!(mac.asks(Question::new("pseudo-tty")) && mac.may("file-ioctl", "/dev/tty"));
-    assert!(!mac.may("file-ioctl", "/dev/ttys001"), "somebody else's");
-    assert!(!mac.may("file-write-data", "/dev/ttys001"), "somebody else's");
+    assert!(!mac.may("file-ioctl", "/dev/ttys001"), "the terminal of another program");
+    assert!(!mac.may("file-write-data", "/dev/ttys001"), "the terminal of another program");
 }
 
 #[test]
@@ -219,9 +230,11 @@ fn the_run_has_places_of_its_own_and_nothing_beside_them() {
         assert!(!mac.may("file-read-data", &scratch(closed)), "{closed}");
         assert!(!mac.changes(&scratch(closed)), "{closed}");
     }
-    // Even where all around it was granted.
+    // Also where a directory above was granted: the self-check must be refused.
     let all = Mac::with(|f| f.write("/private/var/folders"));
-    assert!(!all.may("file-read-data", &scratch("canary")) && !all.changes(&scratch("canary")));
+    for closed in ["canary", "created"] {
+        assert!(!all.may("file-read-data", &scratch(closed)) && !all.changes(&scratch(closed)));
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The matrix as it stands in docs/SECURITY.md.
+//! The matrix as it stands in docs/security/hosts.md.
 //!
 //! Hosts on which every control comes out alike share a letter, so that one table has a line per host
 //! and another a line per control.

@@ -5,6 +5,7 @@
 mod advice;
 mod limits;
 mod macos;
+mod shadow;
 mod trial;
 mod windows;
 
@@ -105,7 +106,8 @@ pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     let starts = controls.iter().all(|line| line.mark != Mark::Fails);
     // Every boundary, and all of it: what a host without namespaces leaves open is not that.
     let default_policy_enforced = starts && !host.leaves_open();
-    let recommendations = host.recommendations(starts);
+    let mut recommendations = host.recommendations(starts);
+    recommendations.extend(shadow::advice());
     let diagnosis =
         Diagnosis { host, mechanisms, controls, recommendations, default_policy_enforced };
     if args.json {

@@ -1,7 +1,7 @@
 //! `mcp inspect`: what a package is, what it runs, what it asks for.
 
-use mcp_package::manifest::{Given, Scene};
-use mcp_package::{Reference, asks};
+use mcp_package::manifest::{Given, Manifest, Scene};
+use mcp_package::{Ask, Reference, asks};
 use serde_json::json;
 
 use super::stored;
@@ -35,7 +35,8 @@ pub fn run(args: &Inspect) -> Result<u8, Failure> {
     show(&located, args)
 }
 
-fn show(located: &PackageFiles, args: &Inspect) -> Result<u8, Failure> {
+/// What a package says of itself, and what it asks for.
+pub fn wishes(located: &PackageFiles) -> Result<(Manifest, Vec<Ask>), Failure> {
     let (manifest, places) = files::read(located)?;
     let cwd = std::env::current_dir().unwrap_or_else(|_| located.root.clone());
     let given = Given::default();
@@ -45,6 +46,11 @@ fn show(located: &PackageFiles, args: &Inspect) -> Result<u8, Failure> {
         Ok(launch) => asks(&launch.asks),
         Err(_) => asks(manifest.asks.as_slice()),
     };
+    Ok((manifest, wishes))
+}
+
+fn show(located: &PackageFiles, args: &Inspect) -> Result<u8, Failure> {
+    let (manifest, wishes) = wishes(located)?;
     let settings: Vec<_> = manifest
         .settings
         .iter()

@@ -16,16 +16,24 @@ pub fn run(args: &Log) -> Result<u8, Failure> {
         Failure::Usage("there is no audit log: set HOME or XDG_STATE_HOME".to_owned())
     })?;
     let since = args.since.map(|age| now() - age.as_std().as_secs_f64());
-    let is_wanted = |(line, entry): &(String, Entry)| {
+    let is_wanted = |(_, entry): &(String, Entry)| {
         since.is_none_or(|since| entry.time >= since)
             && (!args.failed || has_failed(&entry.event))
-            && args.word.as_ref().is_none_or(|word| line.contains(word.as_str()))
+            && args.word.as_ref().is_none_or(|word| names(entry, word))
     };
     // Before the rest is read: nothing falls between the two.
     let mut tail = args.follow.then(|| reader::Tail::new(&path));
     let read = reader::all(&path);
     tell_torn(read.torn);
-    let mut found: Vec<_> = read.entries.into_iter().filter(is_wanted).collect();
+    let mut found: Vec<_> = runs(read.entries).into_iter().filter(is_wanted).collect();
+    if found.is_empty() && !args.follow && !args.json {
+        let that = if args.word.is_some() || args.failed || args.since.is_some() {
+            " that is meant"
+        } else {
+            ""
+        };
+        render::say(&format!("there is no run{that} in the log"));
+    }
     let surplus = found.len().saturating_sub(args.last.unwrap_or(LAST));
     found.drain(..surplus);
     for one in &found {
@@ -42,6 +50,29 @@ pub fn run(args: &Log) -> Result<u8, Failure> {
             show(one, args);
         }
     }
+}
+
+/// Each run once, by its end; by its start where it has none: it runs, or something ended it without a word.
+fn runs(entries: Vec<(String, Entry)>) -> Vec<(String, Entry)> {
+    let mut open: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut keep = vec![true; entries.len()];
+    for (at, (_, entry)) in entries.iter().enumerate() {
+        if entry.event == Event::Start {
+            open.insert(entry.pid, at);
+        } else if let Some(started) = open.remove(&entry.pid) {
+            keep[started] = false;
+        }
+    }
+    let mut keep = keep.into_iter();
+    entries.into_iter().filter(|_| keep.next().unwrap_or(true)).collect()
+}
+
+/// Whether the word is in what was run: its reference, its program, `exec`.
+fn names(entry: &Entry, word: &str) -> bool {
+    let what = &entry.what;
+    what.reference.as_deref().is_some_and(|reference| reference.contains(word))
+        || what.program.contains(word)
+        || what.verb == word
 }
 
 fn tell_torn(count: usize) {

@@ -1,11 +1,13 @@
 //! The verbs for packages.
 
+mod grants;
 mod inspect;
 mod log;
 mod login;
 mod push;
 mod search;
 mod stored;
+mod update;
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +31,8 @@ pub fn run(verb: Package) -> Result<u8, Failure> {
         Package::Inspect(args) => inspect::run(&args),
         Package::Remove(args) => stored::remove(&args),
         Package::Gc(args) => stored::gc(&args),
+        Package::Update(args) => update::run(&args),
+        Package::Grants(args) => grants::run(&args),
         Package::Verify(args) => stored::verify(&args),
         Package::Search(args) => search::run(&args),
         Package::Login(args) => login::login(&args),

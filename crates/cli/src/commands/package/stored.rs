@@ -13,27 +13,60 @@ use crate::packages::{fetch, open_store};
 use crate::paths;
 use crate::render::{self, Paint};
 
+/// A package, and all names that lead to it.
+struct Listed {
+    /// The most exact of its names.
+    one: Stored,
+    also: Vec<String>,
+}
+
+/// Each package once: names of one digest and source are names of one package.
+fn packages(stored: Vec<Stored>) -> Vec<Listed> {
+    let mut all: Vec<Listed> = Vec::new();
+    for one in stored {
+        let same = |listed: &&mut Listed| {
+            listed.one.digest == one.digest && listed.one.source == one.source
+        };
+        match all.iter_mut().find(same) {
+            // The names come in their order, so that the version follows the bare name.
+            Some(listed) => {
+                let is_exact = |name: &str| {
+                    name.len() > 1 && name[1..].contains('@') && !name.ends_with("@latest")
+                };
+                let (name, other) = match is_exact(&one.name) && !is_exact(&listed.one.name) {
+                    true => (one.name.clone(), std::mem::replace(&mut listed.one.name, one.name)),
+                    false => (listed.one.name.clone(), one.name),
+                };
+                listed.one.name = name;
+                listed.also.push(other);
+            }
+            None => all.push(Listed { one, also: Vec::new() }),
+        }
+    }
+    all
+}
+
 pub fn list(args: &List) -> Result<u8, Failure> {
     let store = open_store()?;
-    let stored = store.list()?;
+    let packages = packages(store.list()?);
     if args.json {
-        let list: Vec<_> = stored
+        let list: Vec<_> = packages
             .iter()
-            .map(|one| {
-                json!({"reference": one.name, "digest": one.digest, "size": store.size(&one.digest),
+            .map(|Listed { one, also }| {
+                json!({"reference": one.name, "also": also, "digest": one.digest, "size": store.size(&one.digest),
                        "added": seconds(one.added), "source": one.source.as_ref().map(ToString::to_string), "signed": one.signature.is_some()})
             })
             .collect();
         render::print(&(to_json(&list) + "\n"));
         return Ok(0);
     }
-    if stored.is_empty() {
+    if packages.is_empty() {
         render::say("no packages yet; get one with mcp pull, or run one");
         return Ok(0);
     }
     let paint = Paint::stdout();
-    let width = stored.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
-    for one in &stored {
+    let width = packages.iter().map(|listed| listed.one.name.chars().count()).max().unwrap_or(0);
+    for Listed { one, also } in &packages {
         let digest: String = one.digest.to_string().chars().take(19).collect();
         let size = render::rounded_bytes(store.size(&one.digest));
         let name = format!("{:<width$}", render::plain(&one.name));
@@ -41,8 +74,12 @@ pub fn list(args: &List) -> Result<u8, Failure> {
             Some(_) => "",
             None => "  (from an older mcp, which did not note its source: pull it again)",
         };
+        let also = match also.is_empty() {
+            true => String::new(),
+            false => format!("  also {}", render::plain(&also.join(", "))),
+        };
         render::print(&format!(
-            "{name}  {}  {size:>9}  {}{lacks}\n",
+            "{name}  {}  {size:>9}  {}{also}{lacks}\n",
             paint.faint(&digest),
             age(one.added)
         ));
@@ -84,8 +121,13 @@ pub fn remove(args: &Remove) -> Result<u8, Failure> {
         args.references.iter().map(|text| find(&store, text)).collect::<Result<Vec<_>, _>>()?;
     for stored in found {
         let collected = store.remove(&stored)?;
+        // Another name of the same package was named before.
+        if collected.removed.is_empty() {
+            continue;
+        }
         let bytes = render::rounded_bytes(collected.bytes);
-        render::print(&format!("removed {} ({bytes} freed)\n", render::plain(&stored.name)));
+        let names: Vec<&str> = collected.removed.iter().map(|one| one.name.as_str()).collect();
+        render::print(&format!("removed {} ({bytes} freed)\n", render::plain(&names.join(", "))));
     }
     Ok(0)
 }
@@ -96,11 +138,16 @@ pub fn gc(args: &Gc) -> Result<u8, Failure> {
         bytes: args.max_size.map(|size| size.0),
     };
     let collected = open_store()?.collect(keep)?;
-    for one in &collected.removed {
-        render::print(&format!("removed {}\n", render::plain(&one.name)));
+    let shown = |listed: &Listed| {
+        let names: Vec<&str> =
+            std::iter::once(&listed.one.name).chain(&listed.also).map(String::as_str).collect();
+        render::plain(&names.join(", "))
+    };
+    for listed in &packages(collected.removed.clone()) {
+        render::print(&format!("removed {}\n", shown(listed)));
     }
-    for one in &collected.in_use {
-        render::say(&format!("{} is running and was left", render::plain(&one.name)));
+    for listed in &packages(collected.in_use.clone()) {
+        render::say(&format!("{} is running and was left", shown(listed)));
     }
     render::print(&format!("{} freed\n", render::rounded_bytes(collected.bytes)));
     Ok(0)

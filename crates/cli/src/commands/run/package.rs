@@ -134,9 +134,12 @@ fn choose_program(
         }
     });
     let shown = render::plain(name);
+    if located.name.starts_with("pypi:") {
+        return choose_script(command, name, located);
+    }
     let (Some(package), [_, script, ..]) = (package, &mut *command) else {
         return Err(Failure::Usage(format!(
-            "--bin {shown}: a program can be chosen for packages of npm only; {} starts the one it is named for",
+            "--bin {shown}: a program can be chosen for packages of npm and PyPI only; {} starts the one it is named for",
             render::plain(&located.name)
         )));
     };
@@ -155,6 +158,36 @@ fn choose_program(
             )))
         }
     }
+}
+
+/// The same of PyPI: the installation left a file for each program.
+fn choose_script(
+    command: &mut [OsString],
+    name: &str,
+    located: &PackageFiles,
+) -> Result<(), Failure> {
+    let directory = located.root.join("programs");
+    let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+    let known = |entry: std::fs::DirEntry| {
+        entry.file_name().to_str()?.strip_suffix(".py").map(str::to_owned)
+    };
+    let mut names: Vec<String> = entries.filter_map(known).collect();
+    names.sort();
+    let start = located.root.join("start.py");
+    let script = command.iter_mut().find(|word| Path::new(word) == start);
+    let (Some(script), true) = (script, names.iter().any(|known| known == name)) else {
+        let has = match names.is_empty() {
+            true => "it was installed by an older mcp: mcp remove it, and run it again".to_owned(),
+            false => format!("it has: {}", render::plain(&names.join(", "))),
+        };
+        return Err(Failure::Usage(format!(
+            "{} has no program {}; {has}",
+            render::plain(&located.name),
+            render::plain(name)
+        )));
+    };
+    *script = directory.join(format!("{name}.py")).into();
+    Ok(())
 }
 
 /// What people asked for and who has it come first: what a package calls itself is its own word.

@@ -5,6 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use mcp_sandbox::Error;
 use mcp_sandbox::session::{Event, Events, Gap, Scene};
 
+use super::hints::{Hints, Runs};
 use super::{hidden, tell_unshown, warn_of_little_memory};
 use crate::args::Starting;
 use crate::audit::Log;
@@ -16,6 +17,9 @@ pub struct Terminal<'a> {
     pub log: &'a mut Option<Log>,
     /// What came of the question whether to start anyway.
     pub answer: Option<Answer>,
+    /// Silent until the command starts, and with --quiet.
+    pub hints: Hints,
+    pub runs: Runs,
 }
 
 pub enum Answer {
@@ -77,6 +81,8 @@ impl Events for Terminal<'_> {
                 ));
             }
             tell_unshown(request);
+            self.hints = Hints::new(self.runs, scene);
+            self.hints.before();
         }
         if let Some(log) = self.log.as_mut() {
             log.hidden = hidden(request);

@@ -2,15 +2,26 @@
 //! packages, and what can only be a mistake is told with what to type instead.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::args::Run;
 use crate::failure::Failure;
 use crate::package_runner::{self, Meaning, PackageLine};
 use crate::{paths, render};
 
+mod expand;
+mod mistake;
+
 pub fn understand(args: &mut Run) -> Result<(), Failure> {
-    if args.reference.is_some() || args.command.is_empty() {
+    for note in expand::home(&mut args.command, args.reference.is_some()) {
+        if !args.starting.quiet {
+            render::say(&render::plain(&note));
+        }
+    }
+    if let Some(word) = &mut args.reference {
+        return mistake::package(word);
+    }
+    if args.command.is_empty() {
         return Ok(());
     }
     match package_runner::understand(&args.command) {
@@ -20,7 +31,7 @@ pub fn understand(args: &mut Run) -> Result<(), Failure> {
             if let Some(note) = note.filter(|_| !args.starting.quiet) {
                 render::say(&render::plain(&note));
             }
-            mistake(&args.command)
+            mistake::command(&args.command, &args.permissions.env)
         }
     }
 }
@@ -68,46 +79,4 @@ fn program(
     args.permissions.read.push(directory.clone());
     args.cwd.get_or_insert(directory);
     Ok(())
-}
-
-/// Words that are no command anywhere, and what was meant.
-fn mistake(command: &[OsString]) -> Result<(), Failure> {
-    let Some(word) = command.first().and_then(|word| word.to_str()) else {
-        return Ok(());
-    };
-    let shown = render::plain(word);
-    if word.starts_with('@') && word.contains('/') {
-        return Err(Failure::Usage(format!(
-            "{shown} is no command; a package of npm is written npm:{shown}"
-        )));
-    }
-    let path = Path::new(word);
-    let interpreter = match path.extension().and_then(|end| end.to_str()) {
-        Some("py") => "python3",
-        Some("js" | "mjs" | "cjs") => "node",
-        Some("ts" | "mts") => "npx tsx",
-        Some("rb") => "ruby",
-        Some("sh") => "bash",
-        _ => return Ok(()),
-    };
-    if !path.is_file() || is_executable(path) && word.contains('/') {
-        return Ok(());
-    }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = directory
-        .map_or_else(|| ".".to_owned(), |parent| render::plain(&parent.display().to_string()));
-    Err(Failure::Usage(format!(
-        "{shown} is a script, not a program; type: mcp run --read {directory} {interpreter} {shown}"
-    )))
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &Path) -> bool {
-    false
 }

@@ -1,7 +1,7 @@
 //! Writing: the journal first, then the file.
 
 use mcp_clients::journal::Journal;
-use mcp_clients::{Bytes, Document, Entry, Error, Proposal, Undo};
+use mcp_clients::{Bytes, Entry, Error, Proposal, Undo};
 
 use super::survey::{File, Scene};
 use crate::failure::Failure;
@@ -24,13 +24,10 @@ pub fn edit(file: &File, chosen: &[(usize, Proposal)]) -> Option<Edited> {
     for (at, proposal) in chosen {
         let server = content.servers.get(*at)?;
         let entry: &Entry = &server.entry;
-        let done = document.wire(server.client, entry, proposal).and_then(|(edited, undo)| {
-            let next = Document::parse(document.format, &edited.text);
-            Ok((next.map_err(|_| "the edited file would not parse")?, undo))
-        });
+        let done = document.wire(server.client, entry, proposal);
         match done {
-            Ok((next, one)) => {
-                document = next;
+            Ok((edited, one)) => {
+                document = edited.document;
                 undo.push(one);
             }
             Err(why) => refused.push((entry.name.clone(), why)),

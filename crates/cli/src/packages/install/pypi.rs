@@ -7,7 +7,7 @@ pub(super) mod uv;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use mcp_package::install::{Index, hosts_in_simple_page, pypi_launcher, pypi_manifest};
+use mcp_package::install::{Index, hosts_in_simple_page, pypi_launchers, pypi_manifest};
 use mcp_package::store::{Source, Under};
 use mcp_package::{Digest, Package, Reference, Store, normal_pypi};
 use mcp_sandbox::Sandbox;
@@ -64,13 +64,18 @@ pub fn pypi(
     let files = file_hosts(&index, &package.name)?;
     say(reference, name);
     let work = Work::new(store)?;
-    let wanted = match &package.version {
-        Some(version) => format!("{}=={version}", package.name),
-        None => package.name.clone(),
-    };
+    let mut wanted = vec![match &package.version {
+        Some(version) => format!("{}=={version}", package.with_extras()),
+        None => package.with_extras(),
+    }];
+    wanted.extend(package.with.iter().cloned());
     let installing = Installing { work: &work, index: &index, files: &files, python: &python };
-    let version = install_locked(&tool, &installing, &[wanted], &package.name)?;
-    work.write("start.py", &pypi_launcher(&package.name, &entry_points(&work, &package.name)?)?)?;
+    let version = install_locked(&tool, &installing, &wanted, &package.name)?;
+    let scripts = pypi_launchers(&package.name, &entry_points(&work, &package.name)?)?;
+    work.directory("programs")?;
+    for (file, text) in &scripts {
+        work.write(file, text)?;
+    }
     let manifest = pypi_manifest(&package.name, &version, &python.version);
     let names = names(reference, "pypi", &package.name, &version);
     let under = Under::Names { names: &names, source: &source };

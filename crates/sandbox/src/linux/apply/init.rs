@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::linux::apply::Sandbox;
 use crate::linux::channel::{ToInit, ToLauncher};
+use crate::linux::leftovers;
 use crate::linux::sys::{self, Change};
 use crate::linux::tree;
 
@@ -119,6 +120,8 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
                 }
                 false => tree::end_all(None)?,
             }
+            let left = leftovers::look(sandbox.plan, sandbox.request);
+            sandbox.channel.send(&ToLauncher::Left(left))?;
             sandbox.channel.send(&ending)?;
             sys::exit_now(0);
         }

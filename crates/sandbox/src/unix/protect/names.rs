@@ -2,18 +2,20 @@
 
 use std::ffi::{CStr, CString};
 
-use mcp_policy::protect::{Spot, reason, reason_in};
+use mcp_policy::protect::{Spot, beyond, reason, reason_in};
 use rustix::fs::FileType;
 
 /// The names in a directory that matter.
 #[derive(Default)]
 pub struct Names<'a> {
-    /// Of the directory itself.
-    own: Option<&'a [u8]>,
+    /// The path of the directory itself.
+    own: &'a [u8],
     pub directories: Vec<CString>,
     pub of_git: Vec<(CString, FileType)>,
     pub of_top: Vec<(CString, FileType, &'static str)>,
     pub of_any: Vec<(CString, FileType, &'static str)>,
+    /// Links that bear the name of a directory in which names count.
+    pub links_above: Vec<CString>,
     pub git: Option<(CString, FileType)>,
     has_head: bool,
     has_objects: bool,
@@ -23,8 +25,8 @@ pub struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// `own` is the directory's.
-    pub fn of(own: Option<&'a [u8]>) -> Names<'a> {
+    /// `own` is the directory's path.
+    pub fn of(own: &'a [u8]) -> Names<'a> {
         Names { own, ..Names::default() }
     }
 
@@ -47,6 +49,9 @@ impl<'a> Names<'a> {
         }
         if let Some(why) = reason_in(Spot::Anywhere, self.own, bytes) {
             self.of_any.push((name.to_owned(), kind, why));
+        }
+        if kind == FileType::Symlink && !beyond(self.own, bytes).is_empty() {
+            self.links_above.push(name.to_owned());
         }
         if kind == FileType::Directory {
             self.directories.push(name.to_owned());

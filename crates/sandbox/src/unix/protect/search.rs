@@ -3,7 +3,7 @@
 //! A git directory is known by what is in it, not by its name alone. No symlink is followed on the way.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::names::Names;
 use super::opening::Force;
 use super::undo::{Settled, Undoing};
 use crate::file_id::{self, FileId};
-use crate::protected::{GIT_LINK, GIT_PLACE, UNREAD, is_named_git};
+use crate::protected::{GIT_LINK, GIT_PLACE, TO_SETTINGS, UNREAD, is_named_git};
 use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected};
 use crate::unix::listing::Lister;
 
@@ -208,8 +208,7 @@ impl Search {
 
     /// Takes what matters in a directory, and leaves the directories in it to be searched next.
     fn look(&mut self, descent: &Descent, here: &mut Here, within: &mut Within<'_, '_>) {
-        let own = descent.path().file_name().map(OsStr::as_bytes);
-        let mut names = Names::of(own);
+        let mut names = Names::of(descent.path().as_os_str().as_bytes());
         let listed = descent.here().and_then(|directory| {
             Ok(within.lister.each(directory, |name, kind| names.take(name, kind))?)
         });
@@ -233,6 +232,9 @@ impl Search {
         for (name, kind, why) in of_top.chain(of_any) {
             self.add(descent, name, *kind, Guarded::ReadOnly, why, within);
             closed.push(name);
+        }
+        for name in names.links_above.iter().filter(|_| is_top || !here.is_of_others) {
+            self.add(descent, name, FileType::Symlink, Guarded::ReadOnly, TO_SETTINGS, within);
         }
         if let Some((name, kind)) = &names.git {
             match kind {

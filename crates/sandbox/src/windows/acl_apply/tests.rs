@@ -25,6 +25,8 @@ fn another() -> Vec<u8> {
 struct Drive {
     paths: RefCell<Vec<(WindowsPath, usize)>>,
     objects: RefCell<Vec<(Kind, Dacl)>>,
+    /// Objects with the mandatory label Low.
+    low: RefCell<Vec<usize>>,
 }
 
 impl Drive {
@@ -110,6 +112,16 @@ impl Objects for Drive {
 
     fn set_dacl(&self, object: &usize, dacl: &Dacl) -> io::Result<()> {
         self.objects.borrow_mut()[*object].1 = dacl.clone();
+        Ok(())
+    }
+
+    fn has_low_label(&self, object: &usize) -> bool {
+        self.low.borrow().contains(object)
+    }
+
+    fn clear_label(&self, path: &WindowsPath) -> io::Result<()> {
+        let object = self.open(path)?;
+        self.low.borrow_mut().retain(|low| *low != object);
         Ok(())
     }
 
@@ -221,6 +233,24 @@ fn nothing_is_left_not_even_on_what_was_made_meanwhile() {
     remove_aces(&drive, &ours(), &path(r"C:\p")).unwrap();
     assert_eq!(drive.granted_access(r"C:\p\src\new", &ours()), 0);
     assert_eq!(drive.objects.borrow()[..before.len()], before);
+}
+
+/// A container's process is Low, and so is what it creates: other programs of the user could not write there later.
+#[test]
+fn labels_of_what_was_created_inside_are_cleared() {
+    let drive = project();
+    add_aces(&drive, &ours(), &grant(Access::Write), &exclusions()).unwrap();
+    assert!(drive.make(r"C:\p\src\new"));
+    let new = drive.open(&path(r"C:\p\src\new")).unwrap();
+    drive.low.borrow_mut().push(new);
+    remove_aces(&drive, &ours(), &path(r"C:\p")).unwrap();
+    assert!(drive.low.borrow().is_empty());
+    // A directory that the user made Low keeps its labels.
+    add_aces(&drive, &ours(), &grant(Access::Write), &[]).unwrap();
+    let root = drive.open(&path(r"C:\p")).unwrap();
+    drive.low.borrow_mut().extend([root, new]);
+    remove_aces(&drive, &ours(), &path(r"C:\p")).unwrap();
+    assert_eq!(drive.low.borrow().len(), 2);
 }
 
 #[test]

@@ -127,9 +127,9 @@ fn what_is_denied_and_protected_is_kept_before_grants_and_tried_from_inside() {
     };
     let granted = at(r"let the container read and write C:\x");
     for (exclusion, check) in [
-        (r"leave closed C:\x\.env", r"open C:\x\.env"),
-        (r"hold in its place C:\x\.git", r"remove or rename C:\x\.git"),
-        (r"leave read-only C:\x\.git\hooks", r"change C:\x\.git\hooks"),
+        (r"give no access to C:\x\.env", r"open C:\x\.env"),
+        (r"refuse removing and renaming of C:\x\.git", r"remove or rename C:\x\.git"),
+        (r"give only read access to C:\x\.git\hooks", r"change C:\x\.git\hooks"),
     ] {
         let check = format!("check from inside that it is refused: {check}");
         assert!(at(exclusion) < granted && granted < at(&check), "{told:#?}");

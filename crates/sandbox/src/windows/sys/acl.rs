@@ -9,12 +9,13 @@ use std::os::windows::io::{AsHandle, AsRawHandle};
 use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::Security::{
-    DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, SetKernelObjectSecurity,
+    DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, LABEL_SECURITY_INFORMATION,
+    SetKernelObjectSecurity,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS,
     FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
-    FILE_SHARE_WRITE, GetFinalPathNameByHandleW, READ_CONTROL, WRITE_DAC,
+    FILE_SHARE_WRITE, GetFinalPathNameByHandleW, READ_CONTROL, WRITE_DAC, WRITE_OWNER,
 };
 
 use super::check;
@@ -31,6 +32,7 @@ pub const FLAGS: u32 = FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT
 pub enum Rights {
     ReadDacl,
     WriteDacl,
+    WriteLabel,
 }
 
 #[derive(Debug)]
@@ -41,6 +43,7 @@ impl Object {
         let rights = match rights {
             Rights::ReadDacl => FILE_READ_ATTRIBUTES | READ_CONTROL,
             Rights::WriteDacl => FILE_READ_ATTRIBUTES | READ_CONTROL | WRITE_DAC,
+            Rights::WriteLabel => READ_CONTROL | WRITE_OWNER,
         };
         let mut how = OpenOptions::new();
         how.access_mode(rights).share_mode(SHARE_ALL).custom_flags(FLAGS);
@@ -79,30 +82,37 @@ impl Object {
 
     /// Its security descriptor, with the DACL only.
     pub fn descriptor(&self) -> io::Result<Vec<u8>> {
+        self.read(DACL_SECURITY_INFORMATION)
+    }
+
+    /// Its security descriptor, with the mandatory label only.
+    pub fn label(&self) -> io::Result<Vec<u8>> {
+        self.read(LABEL_SECURITY_INFORMATION)
+    }
+
+    fn read(&self, part: u32) -> io::Result<Vec<u8>> {
         let handle = self.0.as_raw_handle();
         let mut size = 0u32;
         // SAFETY: without a buffer the call only tells the size.
-        unsafe {
-            GetKernelObjectSecurity(
-                handle,
-                DACL_SECURITY_INFORMATION,
-                std::ptr::null_mut(),
-                0,
-                &raw mut size,
-            )
-        };
+        unsafe { GetKernelObjectSecurity(handle, part, std::ptr::null_mut(), 0, &raw mut size) };
         // Aligned as the system wants it.
         let mut words = vec![0u64; (size as usize).div_ceil(size_of::<u64>()).max(1)];
         let room = (words.len() * size_of::<u64>()) as u32;
         let at: *mut c_void = words.as_mut_ptr().cast();
         // SAFETY: the buffer has the size that is said; the handle is owned by `self`.
-        check(unsafe {
-            GetKernelObjectSecurity(handle, DACL_SECURITY_INFORMATION, at, room, &raw mut size)
-        })?;
+        check(unsafe { GetKernelObjectSecurity(handle, part, at, room, &raw mut size) })?;
         Ok(words.into_iter().flat_map(u64::to_ne_bytes).collect())
     }
 
     pub fn set_descriptor(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write(DACL_SECURITY_INFORMATION, bytes)
+    }
+
+    pub fn set_label(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write(LABEL_SECURITY_INFORMATION, bytes)
+    }
+
+    fn write(&self, part: u32, bytes: &[u8]) -> io::Result<()> {
         let mut words = vec![0u64; bytes.len().div_ceil(size_of::<u64>())];
         for (word, chunk) in words.iter_mut().zip(bytes.chunks(size_of::<u64>())) {
             let mut whole = [0; size_of::<u64>()];
@@ -111,8 +121,6 @@ impl Object {
         }
         let at: *mut c_void = words.as_mut_ptr().cast();
         // SAFETY: a descriptor with offsets into itself, aligned, which the call checks and only reads.
-        check(unsafe {
-            SetKernelObjectSecurity(self.0.as_raw_handle(), DACL_SECURITY_INFORMATION, at)
-        })
+        check(unsafe { SetKernelObjectSecurity(self.0.as_raw_handle(), part, at) })
     }
 }

@@ -8,14 +8,15 @@ use windows_sys::Win32::Foundation::{ERROR_ALREADY_EXISTS, HANDLE, SetLastError}
 use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
 use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, IsProcessInJob, JOB_OBJECT_CPU_RATE_CONTROL_ENABLE,
-    JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP, JOBOBJECT_ASSOCIATE_COMPLETION_PORT,
-    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_BASIC_UI_RESTRICTIONS,
-    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0,
+    JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP, JOB_OBJECT_POST_AT_END_OF_JOB,
+    JOBOBJECT_ASSOCIATE_COMPLETION_PORT, JOBOBJECT_BASIC_ACCOUNTING_INFORMATION,
+    JOBOBJECT_BASIC_UI_RESTRICTIONS, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION,
+    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0, JOBOBJECT_END_OF_JOB_TIME_INFORMATION,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS,
     JobObjectAssociateCompletionPortInformation, JobObjectBasicAccountingInformation,
     JobObjectBasicProcessIdList, JobObjectBasicUIRestrictions, JobObjectCpuRateControlInformation,
-    JobObjectExtendedLimitInformation, OpenJobObjectW, QueryInformationJobObject,
-    SetInformationJobObject, TerminateJobObject,
+    JobObjectEndOfJobTimeInformation, JobObjectExtendedLimitInformation, OpenJobObjectW,
+    QueryInformationJobObject, SetInformationJobObject, TerminateJobObject,
 };
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
@@ -125,7 +126,16 @@ impl Job {
         info.BasicLimitInformation.PerJobUserTimeLimit = limits.user_time.unwrap_or_default();
         info.JobMemoryLimit =
             usize::try_from(limits.memory.unwrap_or_default()).unwrap_or(usize::MAX);
-        self.set(JobObjectExtendedLimitInformation, &info)
+        self.set(JobObjectExtendedLimitInformation, &info)?;
+        if limits.user_time.is_some() {
+            // Otherwise the system ends the processes itself, each with ERROR_NOT_ENOUGH_QUOTA, and says nothing.
+            let at_end = JOBOBJECT_END_OF_JOB_TIME_INFORMATION {
+                EndOfJobTimeAction: JOB_OBJECT_POST_AT_END_OF_JOB,
+            };
+            // Systems without it end the processes; the supervisor knows their exit code.
+            let _ = self.set(JobObjectEndOfJobTimeInformation, &at_end);
+        }
+        Ok(())
     }
 
     /// What the job says it has: its flags and limits.

@@ -3,7 +3,7 @@
 //! As far as Apple's own profiles and years of others' experiments show: of the rules on the most
 //! particular operation the last one that matches decides; if none does, those on the next more
 //! general one; and `default` in the end. A few operations are outside `default`, and allowed
-//! unless they are denied by name.
+//! unless they are denied by name. Where an order was measured that contradicts this, both are asked ([`Model`]).
 
 mod operation;
 mod parse;
@@ -13,4 +13,4 @@ mod rules;
 pub use operation::{End, Question};
 pub use parse::{Node, parse};
 pub use regex::Regex;
-pub use rules::Rules;
+pub use rules::{Model, Rules};

@@ -5,6 +5,7 @@ pub const KNOWN: &[&str] = &[
     "default",
     "dynamic-code-generation",
     "file*",
+    "file-clone",
     "file-ioctl",
     "file-link",
     "file-map-executable",
@@ -28,7 +29,9 @@ pub const KNOWN: &[&str] = &[
     "ipc-posix-sem",
     "ipc-posix-shm*",
     "ipc-posix-shm-read-data",
+    "ipc-posix-shm-write-create",
     "ipc-posix-shm-write-data",
+    "ipc-posix-shm-write-unlink",
     "job-creation",
     "lsopen",
     "appleevent-send",
@@ -108,7 +111,7 @@ impl End {
     }
 }
 
-/// What somebody wants to do.
+/// What a program wants to do.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     pub operation: String,
@@ -145,6 +148,11 @@ impl Question {
 
     pub fn bind(at: End) -> Question {
         Question { local: Some(at), ..Question::new("network-bind") }
+    }
+
+    /// A connection that arrives at this address.
+    pub fn inbound(at: End) -> Question {
+        Question { local: Some(at), ..Question::new("network-inbound") }
     }
 
     pub fn other_process(operation: &str) -> Question {

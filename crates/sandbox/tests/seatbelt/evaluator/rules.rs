@@ -11,6 +11,20 @@ pub enum Action {
     Deny,
 }
 
+/// Which rule of several decides. Apple documents neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    /// The last one that matches, of the most particular operation.
+    LastMatch,
+    /// The same among rules with filters; a rule without a filter never overrides one that has them, in either order.
+    /// That was measured (microsoft/mxc pull requests 749 and 754).
+    UnfilteredIsWeakest,
+}
+
+impl Model {
+    pub const ALL: [Model; 2] = [Model::LastMatch, Model::UnfilteredIsWeakest];
+}
+
 #[derive(Debug)]
 struct Rule {
     action: Action,
@@ -33,7 +47,7 @@ enum Filter {
     SameSandbox,
     Local(Place),
     Remote(Place),
-    /// Given out by the system, to whoever makes a terminal.
+    /// Given out by the system, to a process that makes a terminal.
     Extension,
     /// The kind of a socket is not asked about here.
     SocketDomain,
@@ -74,21 +88,41 @@ impl Rules {
         Ok(rules)
     }
 
-    pub fn decide(&self, question: &Question) -> Action {
-        for level in levels(&question.operation) {
-            let on_level = self.rules.iter().filter(|rule| rule.operations.contains(&level));
-            let mut matching = on_level.filter(|rule| {
-                rule.filters.is_empty() || rule.filters.iter().any(|f| f.matches(question))
-            });
-            if let Some(last) = matching.next_back() {
-                return last.action;
-            }
-        }
-        if is_outside_default(&question.operation) { Action::Allow } else { self.default }
+    pub fn decide(&self, model: Model, question: &Question) -> Action {
+        let decided = match model {
+            Model::LastMatch => self.last_match(question, |_| true),
+            Model::UnfilteredIsWeakest => self
+                .last_match(question, |rule| !rule.filters.is_empty())
+                .or_else(|| self.last_match(question, |rule| rule.filters.is_empty())),
+        };
+        let otherwise =
+            if is_outside_default(&question.operation) { Action::Allow } else { self.default };
+        decided.unwrap_or(otherwise)
     }
 
+    /// The last matching rule of the most particular operation that has one.
+    fn last_match(&self, question: &Question, counts: impl Fn(&Rule) -> bool) -> Option<Action> {
+        levels(&question.operation).iter().find_map(|level| {
+            let on_level = self.rules.iter().filter(|rule| rule.operations.contains(level));
+            let mut matching = on_level.filter(|rule| {
+                let matches = |filter: &Filter| filter.matches(question);
+                counts(rule) && (rule.filters.is_empty() || rule.filters.iter().any(matches))
+            });
+            matching.next_back().map(|rule| rule.action)
+        })
+    }
+
+    /// The answer, which has to be the same under both models: no profile of ours may depend on which of them a Mac
+    /// follows.
+    #[track_caller]
     pub fn allows(&self, question: &Question) -> bool {
-        self.decide(question) == Action::Allow
+        let [last, weakest] = Model::ALL.map(|model| self.decide(model, question));
+        assert_eq!(last, weakest, "the two models of precedence differ: {question:?}");
+        last == Action::Allow
+    }
+
+    pub fn allows_under(&self, model: Model, question: &Question) -> bool {
+        self.decide(model, question) == Action::Allow
     }
 }
 
@@ -230,6 +264,7 @@ fn unix_path(question: &Question) -> Option<&str> {
 }
 
 fn is_below(path: &str, above: &str) -> bool {
+    let above = above.trim_end_matches('/');
     path == above || path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
 }
 

@@ -11,7 +11,7 @@ use super::{At, Found, Mode, Search, Within};
 use crate::file_id;
 use crate::protected::git_leads::{self, Believe, Lead, Leads, ON_THE_WAY, Role, Unreadable};
 use crate::protected::user_settings::UserSettings;
-use crate::protected::{GIT_LINK, UNREAD, is_named_git};
+use crate::protected::{GIT_LINK, TO_SETTINGS, UNREAD, is_named_git, settings_beyond};
 use crate::request::{DeniedKind, Guarded};
 use crate::unix::listing;
 
@@ -55,6 +55,9 @@ impl Search {
             match kind {
                 _ if *guarded == Guarded::InPlace => {}
                 _ if *why == GIT_LINK && is_named_git(path) => found.git_links.push(path.clone()),
+                DeniedKind::Link if *why == TO_SETTINGS => {
+                    found.links.extend(settings_beyond(path))
+                }
                 DeniedKind::Link if *why != ON_THE_WAY => found.links.push((path.clone(), *why)),
                 DeniedKind::Directory if *why != UNREAD => {
                     found.directories.push((path.clone(), *why));

@@ -1,0 +1,105 @@
+//! Words of the command that name files of the host's.
+
+use std::path::Path;
+
+use super::Hint;
+use super::facts::{Argument, Facts, Kind, Role, Seen, Starts};
+use super::shown::{directory_of, holds_everything, typed};
+
+/// What can be said before the start: the word can mean nothing but the path.
+pub fn before(facts: &Facts) -> Vec<Hint> {
+    let is_sure = |argument: &&Argument| argument.role != Role::Word;
+    facts.arguments.iter().filter(is_sure).filter_map(|argument| hint(argument, facts)).collect()
+}
+
+/// After a failure the others may have been paths, too.
+pub fn after(facts: &Facts) -> Vec<Hint> {
+    let new = |argument: &&Argument| argument.kind == Kind::New && argument.role == Role::Path;
+    let unwritten = facts.arguments.iter().filter(new).filter_map(|argument| {
+        (argument.seen == Seen::ReadOnly && !is_system(argument))
+            .then(|| read_only(argument, facts))
+    });
+    let hidden = facts.arguments.iter().filter_map(|argument| hint(argument, facts));
+    hidden.chain(unwritten).collect()
+}
+
+fn hint(argument: &Argument, facts: &Facts) -> Option<Hint> {
+    match (&argument.seen, argument.role, argument.kind) {
+        (Seen::Denied(rule), ..) => Some(Hint::new(
+            &argument.word,
+            format!("{} is denied to the command (by --deny {rule})", argument.word),
+        )),
+        (_, _, Kind::Device) => None,
+        (Seen::Hidden, _, Kind::Socket) => Some(socket(argument, facts)),
+        (Seen::ReadOnly, Role::Written, _) if !is_system(argument) => {
+            Some(read_only(argument, facts))
+        }
+        // In an empty HOME it works, and is gone: that is another line.
+        (Seen::Hidden, Role::Written, Kind::New) if argument.path.parent() == Some(&facts.here) => {
+            None
+        }
+        (Seen::Hidden, Role::Path | Role::Script, Kind::New) => None,
+        (Seen::Hidden, ..) => Some(hidden(argument, facts)),
+        _ => None,
+    }
+}
+
+fn socket(argument: &Argument, facts: &Facts) -> Hint {
+    // A word without a directory is looked for where the command starts.
+    let is_relative = Path::new(&argument.word).is_relative();
+    let here = if is_relative && facts.starts == Starts::InEmptyHome { " -r ." } else { "" };
+    let line = format!(
+        "{} is a socket of this machine's, and not visible to the command (add --allow-unix {}{here})",
+        argument.word,
+        typed(&argument.path, facts)
+    );
+    Hint::new(&argument.word, line)
+}
+
+fn hidden(argument: &Argument, facts: &Facts) -> Hint {
+    let word = &argument.word;
+    let whole = match holds_everything(&argument.path, facts) && argument.kind == Kind::Directory {
+        true => "; that shows all that is in it",
+        false => "",
+    };
+    let line = match argument.role {
+        Role::Script => format!(
+            "{word} is here, but not visible to the command (add -r {}, its directory)",
+            typed(&directory_of(&argument.path, facts), facts)
+        ),
+        Role::Written => format!(
+            "{word} is not writable for the command (add -w {})",
+            typed(&written(argument, facts), facts)
+        ),
+        Role::Path | Role::Word => {
+            let path = typed(&argument.path, facts);
+            format!(
+                "{word} is here, but not visible to the command (add -r {path}, or -w {path} to write{whole})"
+            )
+        }
+    };
+    Hint::new(word, line)
+}
+
+fn read_only(argument: &Argument, facts: &Facts) -> Hint {
+    let path = typed(&written(argument, facts), facts);
+    Hint::new(
+        &argument.word,
+        format!("{} can only be read by the command (add -w {path} to write)", argument.word),
+    )
+}
+
+/// A program that writes a file often makes others beside it, and renames: it needs the directory.
+fn written(argument: &Argument, facts: &Facts) -> std::path::PathBuf {
+    match argument.kind {
+        Kind::Directory => argument.path.clone(),
+        _ => directory_of(&argument.path, facts),
+    }
+}
+
+/// The system's own files are nobody's to grant for writing.
+fn is_system(argument: &Argument) -> bool {
+    ["/usr", "/etc", "/bin", "/lib", "/lib64", "/sbin", "/opt", "/nix"]
+        .iter()
+        .any(|system| argument.path.starts_with(system))
+}

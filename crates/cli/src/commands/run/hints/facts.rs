@@ -1,0 +1,227 @@
+//! What hints rest on, looked up once before the start.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use mcp_policy::{Limits, NetworkMode};
+use mcp_sandbox::HOME;
+use mcp_sandbox::session::Scene;
+
+use super::loopback::Service;
+use super::verbs::{self, Writes};
+use super::{Runs, loopback, variables};
+use crate::paths;
+
+pub struct Facts {
+    pub runs: Runs,
+    /// The name of the program, without its directory.
+    pub program: String,
+    pub is_of_system: bool,
+    pub arguments: Vec<Argument>,
+    /// The user's directory, and whether the command starts there or in an empty HOME.
+    pub here: PathBuf,
+    pub starts: Starts,
+    /// The user's home, where there is one.
+    pub home: Option<PathBuf>,
+    pub limits: Limits,
+    /// Services of the host's loopback that words or variables of the command name.
+    pub services: Vec<Service>,
+    /// Where the server's own files are, and the names of variables that it does not get.
+    pub server: variables::Server,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Starts {
+    Here,
+    InEmptyHome,
+    Elsewhere,
+}
+
+/// A word of the command that may be a path of the host's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argument {
+    /// As it was written.
+    pub word: String,
+    pub path: PathBuf,
+    pub kind: Kind,
+    pub seen: Seen,
+    pub role: Role,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Directory,
+    File,
+    Socket,
+    Device,
+    /// It is not there, and the directory above it is.
+    New,
+}
+
+/// Of the path, or of the directory above one that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    Writable,
+    ReadOnly,
+    Hidden,
+    /// By this rule.
+    Denied(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// An interpreter reads it, and what lies beside it.
+    Script,
+    /// The program writes it.
+    Written,
+    /// Spelled as nothing but a path is.
+    Path,
+    /// A word that a file here happens to be named.
+    Word,
+}
+
+impl Facts {
+    pub fn look(runs: Runs, scene: Scene<'_>) -> Facts {
+        let request = scene.request;
+        let here = std::env::current_dir().unwrap_or_default();
+        let program = request.argv.first().map(OsString::from).unwrap_or_default();
+        let program = Path::new(&program).file_name().unwrap_or_default();
+        let program = program.to_string_lossy().into_owned();
+        let words: Vec<String> =
+            request.argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let roles = match runs {
+            Runs::Agent => Vec::new(),
+            Runs::Command | Runs::Package => roles(&program, &words),
+        };
+        let look = |path: &Path| seen(path, scene);
+        let arguments: Vec<Argument> = roles
+            .into_iter()
+            .filter_map(|(word, role)| argument(&word, role, &here, look))
+            .collect();
+        let starts = match &request.cwd {
+            cwd if paths::real(&here).is_ok_and(|real| real == *cwd) || *cwd == here => {
+                Starts::Here
+            }
+            cwd if cwd.as_os_str() == HOME => Starts::InEmptyHome,
+            _ => Starts::Elsewhere,
+        };
+        let is_closed = request.policy.network.mode.value == NetworkMode::Isolated;
+        let services = if is_closed { loopback::services(&words, request) } else { Vec::new() };
+        let server = variables::Server::of(runs, request, &arguments);
+        let limits = request.policy.limits.clone();
+        let home = paths::home().and_then(|home| paths::real(&home).ok());
+        let is_of_system = variables::is_of_system(&request.program);
+        Facts {
+            runs,
+            program,
+            is_of_system,
+            arguments,
+            here,
+            starts,
+            home,
+            limits,
+            services,
+            server,
+        }
+    }
+}
+
+/// The words that may be paths, and what the program does with each.
+pub fn roles(program: &str, words: &[String]) -> Vec<(String, Role)> {
+    let mut roles = Vec::new();
+    let writes = verbs::writes(program, words);
+    let plain: Vec<usize> = (0..words.len()).filter(|at| !words[*at].starts_with('-')).collect();
+    let mut script = verbs::INTERPRETERS.contains(&program);
+    for (at, word) in words.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| words.get(at)).map_or("", String::as_str);
+        if script && verbs::WITHOUT_SCRIPT.contains(&word.as_str()) {
+            script = false;
+            continue;
+        }
+        // The text that follows is no path, whatever file is named so.
+        if verbs::INTERPRETERS.contains(&program) && matches!(before, "-c" | "-e" | "--eval") {
+            continue;
+        }
+        if let Some((name, value)) = word.split_once('=').filter(|_| word.starts_with('-')) {
+            let written = verbs::WRITTEN_OPTIONS.contains(&name);
+            roles.push((value.to_owned(), if written { Role::Written } else { spelled(value) }));
+            continue;
+        }
+        if word.starts_with('-') || word.is_empty() {
+            continue;
+        }
+        if let Some(Writes::After(start)) = writes {
+            if let Some(path) = word.strip_prefix(start) {
+                roles.push((path.to_owned(), Role::Written));
+            }
+            continue;
+        }
+        let is_written = match writes {
+            Some(Writes::All) => true,
+            Some(Writes::Last) => plain.last() == Some(&at),
+            Some(Writes::First) => plain.first() == Some(&at),
+            _ => verbs::WRITTEN_OPTIONS.contains(&before),
+        };
+        let role = match (is_written, script) {
+            (true, _) => Role::Written,
+            (false, true) => Role::Script,
+            (false, false) => spelled(word),
+        };
+        script = false;
+        let path = word.strip_prefix("file://").filter(|path| path.starts_with('/'));
+        roles.push((path.unwrap_or(word).to_owned(), role));
+    }
+    roles
+}
+
+fn spelled(word: &str) -> Role {
+    let is_path = word.starts_with(['/', '.', '~']) || word.contains('/') && !word.contains("://");
+    if is_path { Role::Path } else { Role::Word }
+}
+
+fn argument(word: &str, role: Role, here: &Path, seen: impl Fn(&Path) -> Seen) -> Option<Argument> {
+    let path = here.join(word);
+    let (kind, real) = match paths::real(&path) {
+        Ok(real) => (kind_of(&real)?, real),
+        Err(_) => {
+            let above = path.parent().filter(|above| above.is_dir())?;
+            (Kind::New, paths::real(above).ok()?)
+        }
+    };
+    if kind == Kind::New && role == Role::Word {
+        return None;
+    }
+    let seen = seen(&real);
+    Some(Argument { word: word.to_owned(), path, kind, seen, role })
+}
+
+fn kind_of(path: &Path) -> Option<Kind> {
+    let found = path.metadata().ok()?.file_type();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if found.is_socket() {
+            return Some(Kind::Socket);
+        }
+        if found.is_char_device() || found.is_block_device() || found.is_fifo() {
+            return Some(Kind::Device);
+        }
+    }
+    Some(if found.is_dir() { Kind::Directory } else { Kind::File })
+}
+
+fn seen(real: &Path, scene: Scene<'_>) -> Seen {
+    let request = scene.request;
+    if let Some(rule) = request.denying(real) {
+        return Seen::Denied(rule.value.to_string_lossy().into_owned());
+    }
+    let is_in =
+        |places: &[mcp_sandbox::Place]| places.iter().any(|place| real.starts_with(&place.path));
+    let own = ["/tmp", "/dev", "/proc", HOME].iter().any(|own| real.starts_with(own));
+    match scene.shows(real) {
+        _ if is_in(&request.write) || is_in(&request.unix) => Seen::Writable,
+        true if is_in(&request.read) || is_in(&request.shown) || !own => Seen::ReadOnly,
+        true => Seen::Writable,
+        false => Seen::Hidden,
+    }
+}

@@ -1,0 +1,163 @@
+//! Limits that a command met, or may have died of.
+//!
+//! A cgroup counts what it refuses, and a signal or a full file system are seen. What an rlimit refuses is told to
+//! the process alone; of that only "perhaps" can be said, after a failure that looks like it.
+
+use mcp_policy::{Bytes, Limits, Origin};
+use mcp_sandbox::{Control, Ending, Report, Status};
+
+use super::Hint;
+use crate::render;
+
+/// SIGXCPU and SIGXFSZ on Linux and macOS; signals that a runtime without memory or threads dies of.
+const XCPU: i32 = 24;
+const XFSZ: i32 = 25;
+const ABORTS: [i32; 5] = [4, 5, 6, 7, 11];
+
+/// What is certain.
+pub fn after(limits: &Limits, report: &Report) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    let usage = &report.usage;
+    if let Some(limit) = limits.memory.value {
+        let killed = usage.memory_kills;
+        let peak = usage.max_tree_memory_bytes.unwrap_or_default();
+        if report.ending == Ending::MemoryLimit {
+            let peak = render::rounded_bytes(peak);
+            hints.push(Hint::new(
+                "memory",
+                format!(
+                    "killed: memory limit {limit} reached (peak {peak}) — raise with --max-memory {}",
+                    more(limit)
+                ),
+            ));
+        } else if killed > 0 {
+            let processes = if killed == 1 { "process was" } else { "processes were" };
+            hints.push(Hint::new(
+                "memory",
+                format!(
+                    "{killed} {processes} killed at the memory limit {limit} — raise with --max-memory {}",
+                    more(limit)
+                ),
+            ));
+        }
+    }
+    if let (Some(limit), 1..) = (limits.processes.value, usage.refused_processes) {
+        let count = usage.refused_processes;
+        hints.push(Hint::new(
+            "processes",
+            format!(
+                "process limit {limit} reached ({count} refused) — raise with --max-pids {}",
+                limit.saturating_mul(4)
+            ),
+        ));
+    }
+    if let (Some(limit), Some(signal)) = (limits.file_size.value, signal(report))
+        && signal == XFSZ
+    {
+        hints.push(Hint::new(
+            "file size",
+            format!(
+                "a file reached the limit {limit} — raise with --max-file-size {}",
+                more(limit)
+            ),
+        ));
+    }
+    if let (Some(limit), Some(signal)) = (limits.cpu_time.value, signal(report))
+        && signal == XCPU
+    {
+        hints.push(Hint::new(
+            "processor time",
+            format!(
+                "a process used {limit} of processor time, its limit — raise with --max-cpu-time"
+            ),
+        ));
+    }
+    hints.extend(full(limits, report));
+    hints
+}
+
+/// The temporary space is full at the end of a command that did not end well.
+fn full(limits: &Limits, report: &Report) -> Option<Hint> {
+    let limit = limits.tmp_size.value;
+    let used = report.usage.temporary_bytes?;
+    let is_full = used >= limit.0.saturating_sub(limit.0 / 50);
+    (is_full && report.exit_code != 0).then(|| {
+        Hint::new(
+            "temporary space",
+            format!(
+                "the temporary space of {limit} (/tmp and HOME) is full — raise with --max-tmp {}",
+                more(limit)
+            ),
+        )
+    })
+}
+
+/// What a "perhaps" may rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// The command failed: a limit that somebody set is reason enough to name it.
+    Failure,
+    /// It was ended from outside, as a server that hangs is: only figures near a limit count.
+    Figures,
+}
+
+/// What may have been, where nothing else explains the end. One line, with what was limited.
+pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<Hint> {
+    if report.exit_code == 0 || !matches!(report.ending, Ending::Exited(_) | Ending::Signaled(_)) {
+        return None;
+    }
+    let failed = evidence == Evidence::Failure;
+    let has_aborted = failed && signal(report).is_some_and(|signal| ABORTS.contains(&signal));
+    let mut words = Vec::new();
+    let mut flags = Vec::new();
+    if let Some(limit) = limits.memory.value.filter(|_| is_unseen(report, Control::Memory)) {
+        let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
+        let peak = peak.max(report.usage.max_process_resident_bytes);
+        let is_near = peak >= limit.0 / 2;
+        if has_aborted || is_near || failed && limits.memory.origin != Origin::Default {
+            words.push(format!("{limit} of memory"));
+            flags.push(format!("--max-memory {}", more(limit)));
+        }
+    }
+    if let Some(limit) = limits.processes.value.filter(|_| is_unseen(report, Control::Processes)) {
+        let is_met = report.usage.seen_processes.is_some_and(|seen| seen >= u64::from(limit));
+        let is_small = has_aborted && limits.processes.origin != Origin::Default;
+        if is_met || is_small {
+            words.push(format!("{limit} processes and threads"));
+            flags.push(format!("--max-pids {}", limit.saturating_mul(4)));
+        }
+    }
+    (!words.is_empty()).then(|| {
+        Hint::new(
+            "limits",
+            format!(
+                "it may have had {}, and what goes beyond is refused without a sign to mcp; if that was it: {}",
+                words.join(" and "),
+                flags.join(" ")
+            ),
+        )
+    })
+}
+
+/// Enforced by something that counts nothing.
+fn is_unseen(report: &Report, control: Control) -> bool {
+    match report.controls.get(&control) {
+        Some(Status::Enforced { by, .. } | Status::Partial { by, .. }) => by.contains("RLIMIT"),
+        _ => false,
+    }
+}
+
+/// The signal that ended the command, be it by way of a shell that tells it by its exit code.
+fn signal(report: &Report) -> Option<i32> {
+    match report.ending {
+        Ending::Signaled(signal) => Some(signal),
+        Ending::Exited(code @ 129..=160) => Some(code - 128),
+        _ => None,
+    }
+}
+
+/// Four times as much, in a form that the flag takes.
+fn more(limit: Bytes) -> String {
+    let wanted = Bytes(limit.0.saturating_mul(4).next_multiple_of(1 << 20));
+    wanted.to_string().replace(' ', "")
+}

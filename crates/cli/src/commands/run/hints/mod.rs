@@ -1,0 +1,121 @@
+//! Hints: what a person most likely meant to grant, told in one line each with what to type.
+//!
+//! A hint is true or absent. Each is a pure function over [`Facts`], which are looked up once, and over the report.
+//! Before the start: arguments that name files the command cannot see, a start in an empty HOME that the command
+//! will look or write into, services of the host's loopback. After a failure: limits, writes to what can only be
+//! read, variables that the server's own files name and that were not passed on. Nothing is told twice, nothing
+//! where all is well, and nothing with `--quiet`.
+
+mod arguments;
+mod directory;
+mod facts;
+mod limits;
+mod loopback;
+mod shown;
+mod variables;
+mod verbs;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use mcp_sandbox::session::Scene;
+use mcp_sandbox::{Ending, Report};
+
+use self::facts::Facts;
+use self::limits::Evidence;
+use crate::render;
+
+/// How many lines a start or an end may bring: the rest would not be read.
+const MOST: usize = 6;
+
+/// One line, and what it is about: of two about the same thing the first is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    about: String,
+    line: String,
+}
+
+impl Hint {
+    fn new(about: impl Into<String>, line: impl Into<String>) -> Hint {
+        Hint { about: about.into(), line: line.into() }
+    }
+}
+
+/// What was told about one run.
+pub struct Hints {
+    facts: Option<Facts>,
+    told: BTreeSet<String>,
+}
+
+/// What kind of thing runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runs {
+    Command,
+    Package,
+    /// A text for a shell, in a project that can be written.
+    Agent,
+}
+
+impl Hints {
+    /// Silent ones, for `--quiet`.
+    pub fn none() -> Hints {
+        Hints { facts: None, told: BTreeSet::new() }
+    }
+
+    pub fn new(runs: Runs, scene: Scene<'_>) -> Hints {
+        Hints { facts: Some(Facts::look(runs, scene)), told: BTreeSet::new() }
+    }
+
+    pub fn before(&mut self) {
+        let Some(facts) = &self.facts else { return };
+        let mut hints = arguments::before(facts);
+        hints.extend(directory::before(facts));
+        hints.extend(loopback::before(facts));
+        self.tell(hints);
+    }
+
+    pub fn after(&mut self, report: &Report) {
+        let Some(facts) = &self.facts else { return };
+        let mut hints = limits::after(&facts.limits, report);
+        hints.extend(directory::lost(facts, report));
+        let failed = has_failed(facts, report);
+        if failed {
+            hints.extend(arguments::after(facts));
+            hints.extend(variables::after(facts));
+        }
+        // What is less sure is told where nothing else explains the failure.
+        if hints.is_empty() && self.told.is_empty() {
+            let evidence = if failed { Evidence::Failure } else { Evidence::Figures };
+            hints.extend(limits::perhaps(&facts.limits, report, evidence));
+        }
+        if failed && hints.is_empty() && self.told.is_empty() {
+            hints.extend(directory::after(facts));
+        }
+        self.tell(hints);
+    }
+
+    fn tell(&mut self, hints: Vec<Hint>) {
+        let news: Vec<Hint> =
+            hints.into_iter().filter(|hint| self.told.insert(hint.about.clone())).collect();
+        for hint in news.iter().take(MOST) {
+            render::say(&render::plain(&hint.line));
+        }
+    }
+}
+
+/// Whether the command ended as one that could not do its work. Some programs answer by their exit code, and a signal
+/// that a client or a terminal sends is a way to end.
+fn has_failed(facts: &Facts, report: &Report) -> bool {
+    match report.ending {
+        Ending::Exited(0) => false,
+        Ending::Exited(1) => !verbs::ANSWERS.contains(&facts.program.as_str()),
+        Ending::Exited(_) => true,
+        Ending::Signaled(signal) => !ENDS.contains(&signal),
+        _ => false,
+    }
+}
+
+/// SIGHUP, SIGINT, SIGKILL, SIGPIPE and SIGTERM, by their numbers on every Unix.
+const ENDS: [i32; 5] = [1, 2, 9, 13, 15];

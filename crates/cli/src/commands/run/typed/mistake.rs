@@ -1,0 +1,175 @@
+//! Words that are no command and no package anywhere, and what was meant.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::args::Variable;
+use crate::failure::Failure;
+use crate::render;
+
+/// Words that only a shell knows.
+const OF_SHELL: &[&str] = &[
+    "alias", "cd", "eval", "export", "history", "pushd", "set", "shopt", "source", "type",
+    "ulimit", "unset",
+];
+
+pub fn command(words: &[OsString], variables: &[Variable]) -> Result<(), Failure> {
+    let Some(word) = words.first().and_then(|word| word.to_str()) else {
+        return Ok(());
+    };
+    let told = not_a_program(word, words).or_else(|| script(word));
+    if let Some(why) = told {
+        return Err(Failure::Usage(render::plain(&why)));
+    }
+    let sets_path = variables.iter().any(|variable| match variable {
+        Variable::Set(name, _) => name.as_str() == "PATH",
+        Variable::Pass(_) => false,
+    });
+    if cfg!(unix) && !sets_path && !word.contains('/') && !on_path(word) {
+        return Err(Failure::NotFound(render::plain(&missing(word, words))));
+    }
+    Ok(())
+}
+
+fn not_a_program(word: &str, words: &[OsString]) -> Option<String> {
+    let rest: Vec<String> =
+        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let rest = rest.join(" ");
+    if word.starts_with('@') && word.contains('/') {
+        return Some(format!("{word} is no command; a package of npm is written npm:{word}"));
+    }
+    if let Some((name, _)) = word.split_once('=')
+        && name.parse::<mcp_policy::EnvName>().is_ok()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    {
+        // Not the value: it may be a secret.
+        return Some(format!("variables are given with -e; type: mcp run -e {name}=… {rest}"));
+    }
+    if word.contains("://") || word.starts_with("git+") {
+        return Some(format!(
+            "{word} is an address; mcp runs packages (npm:NAME, pypi:NAME, oci://HOST/NAME) and programs that are \
+             here: get it, then type: mcp run -r DIR PROGRAM"
+        ));
+    }
+    if word.contains(char::is_whitespace) && !Path::new(word).exists() {
+        let of_shell = word.contains(['|', '&', ';', '<', '>', '$', '`', '*', '\'', '"']);
+        return Some(match of_shell {
+            true => format!(
+                "\"{word}\" is a text for a shell; type: mcp exec '{}'",
+                word.replace('\'', r"'\''")
+            ),
+            false => {
+                format!("\"{word}\" is one word here; write its words apart: mcp run {word} {rest}")
+            }
+        })
+        .map(|told| told.trim_end().to_owned());
+    }
+    if matches!(word, "sudo" | "doas" | "su") {
+        return Some(format!(
+            "{word} has no effect in a sandbox, and mcp needs no root; leave it out: mcp run {rest}"
+        ));
+    }
+    None
+}
+
+/// A script that is run by its interpreter.
+fn script(word: &str) -> Option<String> {
+    let path = Path::new(word);
+    let interpreter = match path.extension().and_then(|end| end.to_str()) {
+        Some("py") => "python3",
+        Some("js" | "mjs" | "cjs") => "node",
+        Some("ts" | "mts") => "npx tsx",
+        Some("rb") => "ruby",
+        Some("sh") => "bash",
+        _ => return None,
+    };
+    if !path.is_file() || is_executable(path) && word.contains('/') {
+        return None;
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.map_or_else(|| ".".to_owned(), |parent| parent.display().to_string());
+    Some(format!(
+        "{word} is a script, not a program; type: mcp run -r {directory} {interpreter} {word}"
+    ))
+}
+
+fn missing(word: &str, words: &[OsString]) -> String {
+    if OF_SHELL.contains(&word) {
+        let all: Vec<String> =
+            words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        return format!(
+            "{word} is a word of the shell's, not a program; type: mcp exec '{} …'",
+            all.join(" ")
+        );
+    }
+    let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    match is_name && !word.is_empty() {
+        true => format!(
+            "{word}: command not found; if it is a package: mcp run npm:{word} or mcp run pypi:{word} (mcp search {word} \
+             looks for it)"
+        ),
+        false => format!("{word}: command not found"),
+    }
+}
+
+fn on_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).exists())
+}
+
+/// A package that is a path: with the `./` it needs, and what to do with a directory that is none.
+pub fn package(word: &mut OsString) -> Result<(), Failure> {
+    let Some(text) = word.to_str().map(str::to_owned) else {
+        return Ok(());
+    };
+    if text.to_ascii_lowercase().ends_with(".mcpb")
+        && !mcp_package::is_path(&text)
+        && !text.contains(':')
+    {
+        *word = format!("./{text}").into();
+    }
+    let path = Path::new(&*word).to_owned();
+    if text.to_ascii_lowercase().ends_with(".mcpb")
+        && !path.exists()
+        && !text.starts_with('~')
+        && !text.contains(':')
+    {
+        return Err(Failure::Usage(render::plain(&format!(
+            "{}: there is no such bundle here; mcp pack DIR makes one of a directory with a manifest",
+            path.display()
+        ))));
+    }
+    if !path.is_dir() || !mcp_package::is_path(&text) {
+        return Ok(());
+    }
+    let has = |name: &str| path.join(name).is_file();
+    if has("manifest.json") || has("mcp.toml") {
+        return Ok(());
+    }
+    let shown = path.display();
+    let way = if has("package.json") {
+        format!(
+            "it is a project of npm; start its program: mcp run -r {shown} node {shown}/FILE.js"
+        )
+    } else if has("pyproject.toml") {
+        format!(
+            "it is a project of Python; start its program: mcp run uv --directory {shown} run NAME"
+        )
+    } else {
+        format!("start a program in it: mcp run -r {shown} PROGRAM")
+    };
+    Err(Failure::Usage(render::plain(&format!(
+        "{shown} is no package (neither a manifest.json nor an mcp.toml); {way}"
+    ))))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    false
+}

@@ -1,0 +1,151 @@
+//! `mcp add` and `mcp add --remove`.
+
+use std::fs;
+
+use crate::place::Home;
+
+#[test]
+fn to_every_client_with_a_file_and_out_again() {
+    let home = Home::new();
+    let none = |path: &std::path::Path| !path.exists();
+    for client in mcp_clients::all() {
+        let id = client.id.as_str();
+        let Some(path) = home.file_of(client) else {
+            continue;
+        };
+        let is_yaml = client.format == mcp_clients::Format::Yaml;
+        let words = [
+            "add",
+            "npm:@scope/my-server@1.0.0",
+            "--client",
+            id,
+            "--env",
+            "TOKEN=se\"cret",
+            "-n",
+            "example.com",
+            "--read",
+            "notes",
+            "--",
+            "--flag",
+            "ü",
+        ];
+        // A new file, an empty one, one without servers, one with some.
+        let kept: &[Option<&str>] = match client.format {
+            mcp_clients::Format::Toml => {
+                &[None, Some(""), Some("model = 'x'"), Some("# c\n[a]\nb = 1 # d\n\n")]
+            }
+            mcp_clients::Format::Yaml => &[Some("# mine\na: 1\n")],
+            _ => &[
+                None,
+                Some(""),
+                Some("{}"),
+                Some("{ /* c */ }\n"),
+                Some("{\n    \"a\": 1, // one\n    \"b\": [2] // two\n}\n"),
+                Some("{\"a\":{}}"),
+            ],
+        };
+        for before in kept {
+            if let Some(before) = before {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(&path, before).unwrap();
+            }
+            let ran = home.mcp(&words);
+            if is_yaml {
+                assert_eq!(ran.code, 1, "{id}");
+                assert!(
+                    ran.err.contains("my-server") && ran.err.contains("by hand"),
+                    "{id}: {}",
+                    ran.err
+                );
+                assert_eq!(fs::read_to_string(&path).unwrap(), before.unwrap());
+                fs::remove_file(&path).unwrap();
+                continue;
+            }
+            assert_eq!(ran.code, 0, "{id} {before:?}: {}", ran.err);
+            let status = home.json(&["wire", "--status", "--json", "--client", id]);
+            let servers = status["files"][0]["servers"].as_array().unwrap();
+            assert_eq!(servers.len(), 1, "{id} {before:?}: {status}");
+            assert_eq!(servers[0]["state"], "wired", "{id}: {status}");
+            let words: Vec<&str> = servers[0]["before"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .skip(1)
+                .map(|w| w.as_str().unwrap())
+                .collect();
+            let notes = home.at("notes").display().to_string();
+            assert_eq!(
+                words,
+                [
+                    "run",
+                    "--env",
+                    "TOKEN",
+                    "--read",
+                    &notes,
+                    "--allow-net",
+                    "example.com",
+                    "npm:@scope/my-server@1.0.0",
+                    "--",
+                    "--flag",
+                    "ü"
+                ],
+                "{id}"
+            );
+            // Twice is an error that names the way out.
+            let again = home.mcp(&["add", "npm:@scope/my-server", "--client", id]);
+            assert_eq!(again.code, 1, "{id}: {}", again.err);
+            assert!(again.err.contains("--name"), "{id}: {}", again.err);
+            home.mcp(&["add", "--remove", "npm:@scope/my-server", "--client", id]).good();
+            match before {
+                Some(before) => assert_eq!(&fs::read_to_string(&path).unwrap(), before, "{id}"),
+                None => assert!(none(&path), "{id}: {:?}", fs::read_to_string(&path)),
+            }
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+#[test]
+fn beside_others_and_out_by_structure() {
+    let home = Home::new();
+    let file = home.file(
+        ".cursor/mcp.json",
+        "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" } // the first\n  }\n}\n",
+    );
+    home.mcp(&["add", "npm:b", "--client", "cursor"]).good();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.contains(
+            "\"a\": { \"command\": \"a\" }, // the first\n    \"b\": {\n      \"command\""
+        ),
+        "{text}"
+    );
+    fs::write(&file, text.replace("// the first", "// the very first")).unwrap();
+    home.mcp(&["add", "--remove", "b"]).good();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("the very first") && !text.contains("npm:b"), "{text}");
+    assert_eq!(
+        home.json(&["wire", "--status", "--json"])["files"][0]["servers"].as_array().unwrap().len(),
+        1
+    );
+    let codex = home.file(".codex/config.toml", "[mcp_servers.a]\ncommand = \"a\"\n");
+    home.mcp(&["add", "npm:b", "--client", "codex"]).good();
+    let text = fs::read_to_string(&codex).unwrap();
+    fs::write(&codex, format!("# top\n{text}\n[other]\nx = 1\n")).unwrap();
+    home.mcp(&["add", "--remove", "b"]).good();
+    assert_eq!(
+        fs::read_to_string(&codex).unwrap(),
+        "# top\n[mcp_servers.a]\ncommand = \"a\"\n\n[other]\nx = 1\n"
+    );
+}
+
+#[test]
+fn without_a_client_or_a_terminal() {
+    let home = Home::new();
+    home.file(".cursor/mcp.json", "{}");
+    let ran = home.mcp(&["add", "npm:b"]);
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    assert_eq!(fs::read_to_string(home.at(".cursor/mcp.json")).unwrap(), "{}");
+    home.mcp(&["add", "npm:b", "--yes"]).good();
+    assert!(fs::read_to_string(home.at(".cursor/mcp.json")).unwrap().contains("npm:b"));
+}
