@@ -6,6 +6,7 @@
 //!
 //! `/dev/null` is an empty file, as people use it.
 
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File, FileType, Metadata};

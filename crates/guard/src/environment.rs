@@ -14,6 +14,7 @@ use lists::{CREDENTIALS, HARMLESS, INJECTION, KEYS, Table, WORDS};
 /// Why a variable is not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Concern {
     /// Opens something that is not the command's.
     Credential,
@@ -23,6 +24,7 @@ pub enum Concern {
 
 /// Why a variable is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Held {
     /// Why it is not passed on.
     pub concern: Concern,
@@ -69,6 +71,7 @@ fn speaks_of_secrets(name: &str) -> Option<Held> {
 
 /// An environment sorted.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Sanitized {
     /// What is passed on.
     pub kept: Vec<(String, String)>,

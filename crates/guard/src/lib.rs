@@ -12,6 +12,7 @@
 //! assert_eq!(verdict.reason().unwrap().rule, "delete-everything");
 //! ```
 
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod characters;

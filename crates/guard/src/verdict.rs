@@ -9,6 +9,7 @@ use serde::Serialize;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Decision {
     /// Nothing is known against it.
     Allow,
@@ -22,6 +23,7 @@ pub enum Decision {
 
 /// One reason, and the text it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Finding {
     /// The name of the rule.
     pub rule: String,
@@ -37,6 +39,7 @@ pub struct Finding {
 
 /// What the guard says about a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Verdict {
     /// The heaviest of what its rules say.
     pub decision: Decision,

@@ -13,6 +13,7 @@ pub struct Error {
 
 /// What a caller may want to tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// Something that a person wrote makes no sense.
     Usage,

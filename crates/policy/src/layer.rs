@@ -12,6 +12,7 @@ pub const MAX_POLICY_FILE: usize = 1 << 20;
 
 /// Whose words a layer holds, in the order in which later ones replace earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum LayerKind {
     /// What the server's package asks for. It can only ask: see [`crate::Policy::merge`].
     Manifest,

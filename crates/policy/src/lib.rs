@@ -19,6 +19,7 @@
 //! # Ok::<(), mcp_policy::Error>(())
 //! ```
 
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod bytes;

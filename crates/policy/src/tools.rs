@@ -25,6 +25,7 @@ pub struct Tools {
 /// How much the guard refuses while the sandbox's boundaries are whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum GuardMode {
     /// What the sandbox holds anyway is allowed and noted in the report.
     #[default]
@@ -42,6 +43,7 @@ impl GuardMode {
 /// What to do when a boundary cannot be enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Fallback {
     /// Do not start.
     #[default]

@@ -142,8 +142,10 @@ impl Prepared {
     /// The verdict, where the guard refuses.
     pub fn spec_after_yes(self) -> Result<(RunSpec, Judged), Verdict> {
         match self.verdict.decision {
-            Decision::Refuse => Err(self.verdict),
-            _ => Ok((self.spec, judged(&self.verdict))),
+            Decision::Allow | Decision::Unknown | Decision::Ask => {
+                Ok((self.spec, judged(&self.verdict)))
+            }
+            _ => Err(self.verdict),
         }
     }
 }
@@ -173,7 +175,8 @@ pub fn judged(verdict: &Verdict) -> Judged {
         Decision::Allow => "allow",
         Decision::Unknown => "unknown",
         Decision::Ask => "ask",
-        Decision::Refuse => "refuse",
+        // What is new to this crate is as good as refused.
+        _ => "refuse",
     };
     Judged {
         decision: decision.to_owned(),
@@ -211,6 +214,7 @@ pub fn programs(command: &str) -> Vec<OsString> {
 /// The directory that an agent works in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
+    /// The directory, without symlinks.
     pub root: PathBuf,
     /// Git directories elsewhere that belong to it: of a worktree or a submodule.
     pub git: Vec<PathBuf>,

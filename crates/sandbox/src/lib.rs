@@ -73,6 +73,7 @@
 //! [`runs`] lists, measures and kills sandboxes that other programs started. [`session`] is what all of this and `mcp` itself
 //! go through, for a program that is a launcher of its own. [`exit_code`] has the exit codes of `mcp`. What this crate
 //! exports and does not show on this page is for `mcp` alone, and changes without notice.
+#![deny(missing_docs)]
 
 pub mod agent;
 mod core;

@@ -11,11 +11,13 @@ use crate::platform;
 
 /// A run that is listed.
 pub struct Run {
+    /// What its launcher wrote down about it.
     pub record: Record,
     handle: platform::RunHandle,
 }
 
 impl Run {
+    /// What it uses now.
     pub fn stats(&self) -> Stats {
         self.handle.stats(&self.record)
     }

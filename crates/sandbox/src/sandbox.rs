@@ -145,11 +145,13 @@ impl Sandbox {
         }
     }
 
+    /// Adds an argument.
     pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Sandbox {
         self.command.push(arg.as_ref().to_owned());
         self
     }
 
+    /// Adds arguments.
     pub fn args(&mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Sandbox {
         self.command.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
@@ -192,16 +194,19 @@ impl Sandbox {
         self
     }
 
+    /// What the command reads.
     pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Sandbox {
         self.stdio[0] = Stream::Given(stdin.into());
         self
     }
 
+    /// Where the command writes.
     pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Sandbox {
         self.stdio[1] = Stream::Given(stdout.into());
         self
     }
 
+    /// Where the command writes its errors.
     pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Sandbox {
         self.stdio[2] = Stream::Given(stderr.into());
         self

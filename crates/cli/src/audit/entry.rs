@@ -148,6 +148,7 @@ impl Event {
                 Status::Partial { .. } => "partial",
                 Status::Unavailable { .. } => "unavailable",
                 Status::NotRequested => "not_requested",
+                _ => "unknown",
             };
             *controls.entry(word.to_owned()).or_insert(0) += 1;
             if matches!(status, Status::Partial { .. } | Status::Unavailable { .. }) {

@@ -35,9 +35,9 @@ pub fn run(args: &Check) -> Result<u8, Failure> {
     }
     Ok(match verdict.decision {
         Decision::Allow => 0,
-        Decision::Refuse => 1,
         Decision::Unknown => 3,
         Decision::Ask => 4,
+        _ => 1,
     })
 }
 
@@ -75,10 +75,10 @@ fn shown(command: &str, verdict: &Verdict, paint: Paint) -> String {
 /// The verdict, the text with the part underlined, and both sentences.
 fn explain(command: &str, finding: &Finding, paint: Paint) -> String {
     let (word, colour): (_, fn(Paint, &str) -> String) = match finding.decision {
-        Decision::Refuse => ("refused", Paint::bad),
         Decision::Ask => ("ask", Paint::warn),
         Decision::Unknown => ("unknown", Paint::warn),
         Decision::Allow => ("allowed, noted", Paint::good),
+        _ => ("refused", Paint::bad),
     };
     let (line, from, to) = excerpt(command, finding);
     let underline =

@@ -107,7 +107,7 @@ fn guarded(
 ) -> Result<(RunSpec, Judged), Failure> {
     let strictness = match args.guard.or(said).unwrap_or_default() {
         GuardMode::Usual => Strictness::Confined,
-        GuardMode::Strict => Strictness::Strict,
+        _ => Strictness::Strict,
     };
     let rules = check::rules(args.rules.as_deref())?;
     let context = Context { strictness, rules, ..Context::default() };

@@ -5,6 +5,7 @@ use std::io;
 
 /// A path that is not opened, with the reason.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Refusal {
     /// As it was given, for a message; escaped when shown.
     pub path: String,
@@ -14,6 +15,7 @@ pub struct Refusal {
 
 /// Why a path is not opened.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Why {
     /// The spelling itself is refused.
     Form(&'static str),

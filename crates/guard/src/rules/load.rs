@@ -8,6 +8,7 @@ use super::{Group, Rule, Rules, class_name};
 
 /// A file of rules that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RulesError {
     /// It is no TOML, or has another shape.
     #[error("rules: {0}")]

@@ -4,8 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// What a sandbox controls. The first ten are boundaries, the rest are limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Control {
     /// Only the system view and the granted paths can be reached, and only written where granted.
     Filesystem,
@@ -27,20 +29,30 @@ pub enum Control {
     Descriptors,
     /// The whole tree dies with the run and with the launcher.
     TreeKill,
+    /// Memory of all processes together.
     Memory,
+    /// Share of the processor.
     Cpu,
+    /// Processor time of each process.
     CpuTime,
     /// Bytes for each second to and from the disks of writable grants.
     Io,
+    /// Processes and threads.
     Processes,
+    /// Open files of each process.
     OpenFiles,
+    /// Size of each file that is written.
     FileSize,
+    /// Temporary space.
     TmpSize,
+    /// Address space of each process.
     AddressSpace,
+    /// Time until the command is ended.
     Timeout,
 }
 
 impl Control {
+    /// Every control, in the order of reports.
     pub const ALL: [Control; 20] = [
         Control::Filesystem,
         Control::Deny,
@@ -81,6 +93,7 @@ impl Control {
         )
     }
 
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Control::Filesystem => "filesystem",

@@ -11,10 +11,15 @@ use crate::core::wire;
 
 /// A step of the set-up that the system refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SetupFailure {
+    /// What was done.
     pub step: String,
+    /// On what; may be empty.
     pub target: String,
+    /// The system's error number.
     pub errno: i32,
+    /// What to do about it; may be empty.
     pub hint: String,
 }
 
@@ -47,26 +52,53 @@ impl std::fmt::Display for SetupFailure {
 
 /// Serializable because it may have happened in the helper of a [`crate::Sandbox`].
 #[derive(Debug, thiserror::Error, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Error {
+    /// There is no such program.
     #[error("{command}: command not found")]
-    NotFound { command: String },
+    NotFound {
+        /// As it was given.
+        command: String,
+    },
+    /// The program is there, and cannot be executed.
     #[error("{path}: {why}", path = path.display())]
     NotExecutable {
+        /// The program.
         #[serde(with = "wire::path")]
         path: PathBuf,
+        /// Why not.
         why: String,
     },
+    /// A granted path cannot be given.
     #[error("{flag} {path}: {why}", path = path.display())]
     Grant {
+        /// The grant.
         flag: String,
+        /// The path.
         #[serde(with = "wire::path")]
         path: PathBuf,
+        /// Why not.
         why: String,
     },
+    /// Something that the caller said makes no sense.
     #[error("{what}: {why}")]
-    Input { what: String, why: String },
+    Input {
+        /// The value's name.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A standard descriptor would be a way out.
     #[error("file descriptor {fd} is {kind}, which would be a way out of the sandbox; {remedy}")]
-    Descriptor { fd: i32, kind: String, remedy: String },
+    Descriptor {
+        /// 0, 1 or 2.
+        fd: i32,
+        /// What it is.
+        kind: String,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// The system refused a step of the set-up.
     #[error("could not set up the sandbox: {0}")]
     Setup(SetupFailure),
     /// The [`Check`](crate::core::check::Check) said no.
@@ -90,11 +122,15 @@ pub enum Error {
     /// The program that asked for the run stopped it before it began.
     #[error("{0}")]
     Stopped(String),
+    /// This system, or this version, has no such thing.
     #[error("{0}")]
     Unsupported(String),
+    /// The system refused something beside the set-up.
     #[error("{doing}: {source}")]
     Io {
+        /// What was done.
         doing: String,
+        /// The system's answer.
         #[serde(with = "wire::io_error")]
         source: io::Error,
     },

@@ -3,9 +3,12 @@
 
 use serde::Serialize;
 
+/// Which file it is, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FileId {
+    /// The device.
     pub device: u64,
+    /// Its number there.
     pub inode: u64,
     /// Seconds and nanoseconds; not every file system keeps it.
     pub born: Option<(i64, u32)>,

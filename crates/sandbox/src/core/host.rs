@@ -9,12 +9,16 @@ pub enum Fact {
     /// Tried on this machine, and it held.
     Works,
     /// Tried on this machine, and it did not.
-    Fails { why: String },
+    Fails {
+        /// The system's answer.
+        why: String,
+    },
     /// Not tried yet: the run itself will find out, and stops if it fails.
     Assumed,
 }
 
 impl Fact {
+    /// Whether it worked, or may work.
     pub fn usable(&self) -> bool {
         !matches!(self, Fact::Fails { .. })
     }
@@ -23,14 +27,18 @@ impl Fact {
 /// A user, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Ids {
+    /// The user.
     pub uid: u32,
+    /// The user's group.
     pub gid: u32,
 }
 
 /// Who starts the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Caller {
+    /// The user.
     pub uid: u32,
+    /// The user's group.
     pub gid: u32,
     /// Who became root to start it, by sudo's word.
     pub invoker: Option<Ids>,
@@ -43,6 +51,7 @@ pub struct Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rootless {
+    /// An ordinary user of the machine.
     OrdinaryUser,
     /// The machine's own root, in a user namespace of its own making.
     Root,
@@ -54,6 +63,7 @@ impl Caller {
         self.uid == 0 && self.rootless.is_none()
     }
 
+    /// Whether it is root of a rootless container.
     pub fn is_rootless(self) -> bool {
         self.rootless.is_some()
     }

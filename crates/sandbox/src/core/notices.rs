@@ -6,9 +6,12 @@ use mcp_net::broker::Tell;
 
 /// Whether the launcher says on stderr what it refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Notices {
+    /// It says nothing; the report has it.
     #[default]
     Silent,
+    /// It says it, one line each.
     Stderr,
 }
 

@@ -13,20 +13,31 @@ use crate::core::control::Control;
 /// What the plan intends for one control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Intent {
+    /// It will be enforced.
     Enforce {
+        /// By which mechanism.
         by: String,
     },
+    /// A part of it will be enforced.
     Partial {
+        /// By which mechanism.
         by: String,
+        /// What will not.
         missing: String,
+        /// Whether a person agreed to that.
         #[serde(skip)]
         known: Known,
     },
+    /// It cannot be enforced on this host.
     Unavailable {
+        /// Why not.
         why: String,
+        /// What to do about it.
         remedy: String,
     },
+    /// It was not asked for.
     NotRequested,
 }
 
@@ -39,22 +50,27 @@ pub enum Known {
 }
 
 impl Intent {
+    /// It will be enforced by this.
     pub fn enforce(by: impl Into<String>) -> Self {
         Intent::Enforce { by: by.into() }
     }
 
+    /// A part of it will be enforced by this.
     pub fn partial(by: impl Into<String>, missing: impl Into<String>) -> Self {
         Intent::Partial { by: by.into(), missing: missing.into(), known: Known::Unasked }
     }
 
+    /// A part of it will be enforced by this, and a rule of the policy agrees to that.
     pub fn agreed(by: impl Into<String>, missing: impl Into<String>) -> Self {
         Intent::Partial { by: by.into(), missing: missing.into(), known: Known::Agreed }
     }
 
+    /// It cannot be enforced on this host.
     pub fn unavailable(why: impl Into<String>, remedy: impl Into<String>) -> Self {
         Intent::Unavailable { why: why.into(), remedy: remedy.into() }
     }
 
+    /// Whether it is less than what was asked for.
     pub fn is_gap(&self) -> bool {
         matches!(self, Intent::Partial { .. } | Intent::Unavailable { .. })
     }
@@ -75,8 +91,10 @@ pub trait Describe: fmt::Display {
 /// each of its steps was confirmed by the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Planned<S> {
+    /// The step.
     #[serde(flatten)]
     pub step: S,
+    /// The controls that rest on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub for_controls: Vec<Control>,
 }
@@ -84,7 +102,9 @@ pub struct Planned<S> {
 /// The steps are those of one system.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan<S> {
+    /// What is intended for each control.
     pub controls: BTreeMap<Control, Intent>,
+    /// What is done, in order.
     pub steps: Vec<Planned<S>>,
 }
 

@@ -11,28 +11,40 @@ use mcp_net::broker::NetworkUse;
 /// Bumped when a field changes its meaning.
 const VERSION: u32 = 1;
 
+/// What became of one control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Status {
+    /// It was enforced, and the kernel confirmed it.
     Enforced {
+        /// By which mechanism.
         by: String,
         /// What was read back from the kernel.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         seen: Vec<String>,
     },
+    /// A part of it was enforced.
     Partial {
+        /// By which mechanism.
         by: String,
+        /// What was not.
         missing: String,
+        /// What was read back from the kernel.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         seen: Vec<String>,
     },
+    /// It was not enforced.
     Unavailable {
+        /// Why not.
         why: String,
     },
+    /// It was not asked for.
     NotRequested,
 }
 
 impl Status {
+    /// Whether all of it was enforced.
     pub fn is_enforced(&self) -> bool {
         matches!(self, Status::Enforced { .. })
     }
@@ -41,10 +53,13 @@ impl Status {
 /// The kernel's answer to one step of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
+    /// The number of the step in the plan.
     pub step: usize,
+    /// The answer.
     pub answer: Answer,
 }
 
+/// What the kernel answered to a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Done and confirmed; the text is what was read back, if there was something to read.
@@ -55,8 +70,11 @@ pub enum Answer {
 
 /// What the run used, from the kernel's accounting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Usage {
+    /// Time from the start of the command to its end.
     pub wall_seconds: f64,
+    /// Processor time of all processes together.
     pub cpu_seconds: f64,
     /// Largest resident set of a single process.
     pub max_process_resident_bytes: u64,
@@ -83,14 +101,18 @@ pub struct Usage {
     pub throttled_seconds: Option<f64>,
 }
 
+/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Ending {
     /// The command's own exit code.
     Exited(i32),
     /// The signal that ended the command, or that the launcher got and the command did not obey in time.
     Signaled(i32),
+    /// Its time was up.
     Timeout,
+    /// The memory limit was reached.
     MemoryLimit,
     /// The command ran, and was killed because the sandbox itself failed; the text says how.
     SandboxFailed(String),
@@ -100,6 +122,7 @@ pub enum Ending {
 
 /// What the guard said about a command before anything ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Judged {
     /// allow, unknown, ask or refuse
     pub decision: String,
@@ -116,8 +139,11 @@ pub struct Judged {
 
 /// Something new in a protected place, removed when the command had ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Undone {
+    /// What was made.
     pub path: String,
+    /// Why it must not stay.
     pub why: String,
     /// Why it is still there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,6 +155,7 @@ pub struct Undone {
 
 /// How much more there was to undo than is named.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct MoreUndone {
     /// Removed.
     pub removed: u64,
@@ -142,13 +169,21 @@ impl MoreUndone {
     }
 }
 
+/// What was enforced, what was used, and how a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Report {
+    /// Of this format; a higher one has changed the meaning of a field.
     pub version: u32,
+    /// The command and its arguments.
     pub command: Vec<String>,
+    /// What became of each control.
     pub controls: BTreeMap<Control, Status>,
+    /// How it ended.
     pub ending: Ending,
+    /// The exit code of `mcp` for it; see [`exit_code`](crate::exit_code).
     pub exit_code: u8,
+    /// What it used.
     pub usage: Usage,
     /// New processes and programs that were tried and refused, where `subprocess` is off.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -162,6 +197,7 @@ pub struct Report {
     /// Why the command was ended, where it was no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// How much more was undone than `undone` names.
     #[serde(default, skip_serializing_if = "MoreUndone::is_nothing")]
     pub more_undone: MoreUndone,
     /// Protected settings that were replaced while the command ran, by whom is not known. They were closed to the

@@ -25,15 +25,20 @@ pub(crate) fn lossy_list<S: Serializer>(
 /// A path that was there when the request was made, without symlinks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
+    /// The path.
     #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
+    /// What is there.
     pub kind: PlaceKind,
 }
 
+/// What is at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceKind {
+    /// A directory.
     Directory,
+    /// A file.
     File,
     /// A unix socket that may be connected to.
     Socket,
@@ -45,17 +50,21 @@ pub struct Denied {
     /// Without symlinks on the way, but perhaps one itself.
     #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
+    /// What is there.
     pub kind: DeniedKind,
     /// Its number in the policy.
     pub rule: usize,
 }
 
+/// What is at a denied or protected path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeniedKind {
+    /// A directory.
     Directory,
     /// Or a socket, a device: whatever is opened and not entered.
     File,
+    /// A symlink.
     Link,
 }
 
@@ -72,14 +81,18 @@ pub struct Protected {
     /// Without symlinks on the way, but perhaps one itself.
     #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
+    /// What is there.
     pub kind: DeniedKind,
+    /// How it is kept.
     pub guarded: Guarded,
+    /// Why it is protected.
     pub why: String,
     /// Which file it is; `None` where it could not be looked at, and where the path is what counts.
     #[serde(skip)]
     pub id: Option<FileId>,
 }
 
+/// How something protected is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guarded {
@@ -92,8 +105,10 @@ pub enum Guarded {
 /// A symlink that was followed on the way to a place, to be made again inside.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Link {
+    /// Where it is.
     #[serde(serialize_with = "lossy")]
     pub at: PathBuf,
+    /// Where it leads.
     #[serde(serialize_with = "lossy")]
     pub to: PathBuf,
 }
@@ -101,6 +116,7 @@ pub struct Link {
 /// Where HOME is inside.
 pub const HOME: &str = "/home/mcp";
 
+/// What HOME is inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Home {
@@ -113,7 +129,9 @@ pub enum Home {
 /// A variable of the host's that is not passed on. Never its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBack {
+    /// Its name.
     pub name: String,
+    /// Why it is not passed on.
     pub reason: &'static str,
 }
 
@@ -124,6 +142,7 @@ pub struct Unshown {
     pub at: PathBuf,
     /// The writable place that it leads out of.
     pub root: PathBuf,
+    /// Where it leads.
     pub to: PathBuf,
     /// What a read grant would have to name.
     pub read: PathBuf,
@@ -157,6 +176,7 @@ pub enum Stdio {
 pub struct Secret(OsString);
 
 impl Secret {
+    /// A value that no debug output shows.
     pub fn new(value: OsString) -> Self {
         Secret(value)
     }
@@ -223,16 +243,22 @@ impl Request {
     }
 }
 
+/// A run whose paths, program and variables were looked up on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
+    /// What is asked for.
     pub policy: Policy,
     /// What is executed; also its path inside.
     pub program: PathBuf,
+    /// The command's words, the first as it was given.
     pub argv: Vec<OsString>,
     /// The program, its interpreter and what they need, read-only.
     pub shown: Vec<Place>,
+    /// Symlinks to be made again inside.
     pub links: Vec<Link>,
+    /// Grants to read.
     pub read: Vec<Place>,
+    /// Grants to write.
     pub write: Vec<Place>,
     /// Unix sockets of the host that may be used.
     pub unix: Vec<Place>,
@@ -254,15 +280,20 @@ pub struct Request {
     pub unshown: Vec<Unshown>,
     /// Files of the sandbox's own: anywhere where it has a root of its own, else below a HOME of its own.
     pub texts: Vec<(PathBuf, String)>,
+    /// What HOME is inside.
     pub home: Home,
     /// Where the command starts, as a path inside.
     pub cwd: PathBuf,
+    /// Variables of the command, secrets excepted.
     pub env: Vec<(OsString, OsString)>,
+    /// Variables that hold secrets.
     pub secrets: Vec<(OsString, Secret)>,
+    /// What the standard descriptors are.
     pub stdio: [Stdio; 3],
 }
 
 impl Stdio {
+    /// For messages.
     pub fn name(&self) -> &'static str {
         match self {
             Stdio::Direct => "as they are",

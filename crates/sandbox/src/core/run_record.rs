@@ -24,6 +24,7 @@ impl RunId {
         (text.len() == 8 && text.bytes().all(is_digit)).then(|| RunId(text.to_owned()))
     }
 
+    /// The eight digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,11 +38,15 @@ impl fmt::Display for RunId {
 
 /// What a launcher writes down about its run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Record {
+    /// Its name.
     pub id: RunId,
+    /// The command and its arguments.
     pub command: Vec<String>,
     /// Seconds since 1970.
     pub since: u64,
+    /// The launcher's process id.
     pub launcher: u32,
     /// Pid 1 of the sandbox, by its number outside …
     pub init: u32,
@@ -54,22 +59,30 @@ pub struct Record {
 
 /// What a run uses now. What is not known is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Stats {
+    /// Memory of all processes now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// The most that it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory_bytes: Option<u64>,
+    /// The limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
+    /// Processor time so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
+    /// How long the processor limit made them wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled_seconds: Option<f64>,
     /// Threads count as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
+    /// The most that they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_processes: Option<u64>,
+    /// The limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process_limit: Option<u64>,
     /// Absent without an allowlist. A second old at most.

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use mcp_policy::Policy;
 
+/// A run as it is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSpec {
+    /// What it may do.
     pub policy: Policy,
+    /// The program and its arguments.
     pub command: Vec<OsString>,
     /// Where to start, instead of the current directory.
     pub cwd: Option<PathBuf>,
@@ -15,12 +18,14 @@ pub struct RunSpec {
     pub home: Option<PathBuf>,
     /// Further programs that the command may start. Those that the user has on PATH are shown.
     pub programs: Vec<OsString>,
+    /// In whose name git commits are made inside.
     pub identity: Identity,
 }
 
 /// In whose name git commits are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Identity {
+    /// In none: git asks for one.
     #[default]
     Nobody,
     /// Name and address of the user's own git settings are told, and nothing else of them.

@@ -50,7 +50,9 @@ pub struct Running {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Outcome {
+    /// How it ended.
     pub ending: Ending,
     /// What was enforced and used. `None` where the launcher was killed, and could not tell.
     pub report: Option<Report>,
@@ -73,9 +75,13 @@ impl Outcome {
 
 /// How a run ended, and what it wrote.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Output {
+    /// How it ended, and its report.
     pub outcome: Outcome,
+    /// What the command wrote to standard output.
     pub stdout: Vec<u8>,
+    /// What the command wrote to standard error.
     pub stderr: Vec<u8>,
 }
 
