@@ -237,8 +237,15 @@ pub struct Permissions {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mcp doctor               what holds on this machine, each thing tried
+  mcp doctor --full        programs and boundaries one by one, and a summary to paste into an issue
   mcp doctor --json        the same for a program, or for an issue")]
 pub struct Doctor {
+    /// Try also what programs need: compilers, node, python, git, servers (up to a minute)
+    #[arg(long)]
+    pub full: bool,
+    /// Of these only the checks whose names begin so
+    #[arg(long, value_name = "NAME", requires = "full")]
+    pub only: Option<String>,
     /// As JSON
     #[arg(long)]
     pub json: bool,

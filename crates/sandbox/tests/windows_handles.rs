@@ -66,7 +66,7 @@ mod windows {
         let request = platform::resolve(spec(policy, command)).unwrap();
         let mut facts = platform::assume_host().unwrap();
         let reservation = platform::reserve(&request, &mut facts);
-        let plan = mcp_sandbox::plan(&request, &facts);
+        let plan = mcp_sandbox::platform::plan(&request, &facts);
         platform::run(&plan, &request, reservation, Notices::Silent, None)
     }
 
