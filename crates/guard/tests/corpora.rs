@@ -141,6 +141,7 @@ fn dangerous_commands_do_not() {
                 Decision::Unknown => "unknown",
                 Decision::Ask => "asked",
                 Decision::Allow => "ALLOWED",
+                _ => "of a decision that this test does not know",
             })
             .or_default() += 1;
     }

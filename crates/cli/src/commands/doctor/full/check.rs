@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::commands::guest::GUEST;
+use crate::guest_arguments::GUEST;
 
 /// How long one command of a check may take.
 const PATIENCE: Duration = Duration::from_secs(20);
