@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::patterns::Conditions;
+
 use crate::language::{Shell, Strictness};
 use crate::verdict::Decision;
 
@@ -144,6 +146,8 @@ pub struct Rule {
     pub matches: Vec<String>,
     #[serde(default)]
     pub passes: Vec<String>,
+    #[serde(skip)]
+    pub(super) ready: Conditions,
 }
 
 fn own() -> Group {
@@ -201,6 +205,7 @@ impl Rule {
             human: "The guard's own rules cannot be read.".to_owned(),
             matches: Vec::new(),
             passes: Vec::new(),
+            ready: Conditions::default(),
         }
     }
 }
