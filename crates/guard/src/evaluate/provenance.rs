@@ -4,6 +4,7 @@
 use super::Evaluator;
 use super::call::Call;
 use super::state::State;
+use crate::place::Place;
 use crate::rules::address;
 use crate::shell::ast::{Command, Item, Kind, List, Span, Word};
 use crate::tri::Tri;
@@ -314,6 +315,14 @@ impl Evaluator<'_> {
 
     /// Whether it is a file of the class that the rules keep secrets in.
     pub fn is_secret_file(&self, field: &Field, state: &State) -> bool {
+        let leads_out = |piece: &Piece| match piece {
+            Piece::Text(text) => text.contains('/'),
+            piece => *piece == Piece::Home,
+        };
+        // Most words are names of the project's own files.
+        if state.cwd == Place::start() && !field.value.pieces.iter().any(leads_out) {
+            return false;
+        }
         let Some(class) = self.context.rules.class("@secret-file") else {
             return false;
         };

@@ -1,6 +1,7 @@
 //! Whether a rule is about a command.
 
-use super::{Entry, Rule, Rules, Unsure, When, is_place};
+use super::patterns::{Among, Entry, Item};
+use super::{Rule, Rules, Unsure, When};
 use crate::language::{NetworkAccess, Shell};
 use crate::place::Place;
 use crate::shell::ast::Span;
@@ -45,14 +46,10 @@ impl Rule {
         if (self.when == When::NoNetwork && network == NetworkAccess::Given)
             || (!self.redirect.is_empty() && call.writes.is_empty())
             || (!self.reads.is_empty() && call.reads.is_empty())
-            || (self.at_loopback && !words.aims_at_loopback())
-            || (self.elsewhere && words.aims_at_loopback())
             || (!self.assign.is_empty() && call.assigns.is_empty())
             || self.not_command.iter().any(|name| name_matches(rules, name, call.name))
-            || (self.foreign_address && !words.foreign_address(rules))
-            || (self.password_in_address && !words.password_in_address())
             || (!self.cwd.is_empty() && !words.runs_in(rules, &self.cwd))
-            || (!self.fed_by.is_empty() && call.input.is_none())
+            || !self.test_surroundings(call, rules)
         {
             return None;
         }
@@ -66,34 +63,28 @@ impl Rule {
         if !self.first.is_empty() {
             sure = sure.and(Tri::any(self.first.iter().map(|first| words.begin_with(first))));
         }
+        if sure == Tri::No
+            || (self.at_loopback && !words.aims_at_loopback())
+            || (self.elsewhere && words.aims_at_loopback())
+            || (self.foreign_address && !words.foreign_address(rules))
+            || (self.password_in_address && !words.password_in_address())
+        {
+            return None;
+        }
         let weigh = match self.unsure {
             Unsure::Allow => Weigh::SureOnly,
             Unsure::Unknown => Weigh::Possible,
         };
-        let conditions = [
-            (&self.operand, Among::Operands),
-            (&self.last, Among::LastOperand),
-            (&self.argument, Among::All),
-            (&self.also, Among::All),
-            (&self.redirect, Among::Writes),
-            (&self.reads, Among::Reads),
-        ];
-        for (patterns, among) in conditions {
-            if patterns.is_empty() {
-                continue;
-            }
-            let weighed = Weighed { weigh, case: self.ignore_case.into() };
-            let (found, span) = words.find(rules, patterns, among, spent, weighed);
+        let weighed = Weighed { weigh, case: self.ignore_case.into() };
+        for (among, items) in self.conditions() {
+            let (found, span) = words.find(rules, items, among, spent, weighed);
             sure = sure.and(found);
             if sure == Tri::No {
                 return None;
             }
             spans.extend(span);
         }
-        if sure == Tri::No
-            || !self.test_surroundings(call, rules)
-            || (self.reads_program && !words.reads_program(call.input))
-        {
+        if self.reads_program && !words.reads_program(call.input) {
             return None;
         }
         let span = match spans.first() {
@@ -168,13 +159,61 @@ impl From<bool> for Case {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Among {
-    Operands,
-    LastOperand,
-    All,
-    Writes,
-    Reads,
+/// A word that is compared with the patterns of a condition.
+struct Word<'a> {
+    call: &'a Invocation<'a>,
+    value: &'a Value,
+    /// In lower case, where case does not matter.
+    lower: Option<Value>,
+    place: std::cell::OnceCell<Place>,
+    weigh: Weighed,
+}
+
+impl<'a> Word<'a> {
+    fn new(call: &'a Invocation<'a>, value: &'a Value, weigh: Weighed) -> Word<'a> {
+        // Windows does not tell letters by case.
+        let folds = call.shell != Shell::Bash || weigh.case == Case::Any;
+        let lower = folds.then(|| {
+            let mut lower = value.clone();
+            for piece in &mut lower.pieces {
+                if let Piece::Text(text) = piece {
+                    *text = text.to_lowercase();
+                }
+            }
+            lower
+        });
+        Word { call, value, lower, place: std::cell::OnceCell::new(), weigh }
+    }
+
+    /// Of a class, unless an exception of the class names it.
+    fn is_of(&self, class: &[Entry]) -> Tri {
+        if self.call.shell != Shell::Bash {
+            return Tri::any(class.iter().map(|entry| place_is(self.value, &entry.text)));
+        }
+        let excepted = |entry: &&Entry| entry.except && self.is(entry) == Tri::Yes;
+        if class.iter().any(|entry| excepted(&entry)) {
+            return Tri::No;
+        }
+        Tri::any(class.iter().filter(|entry| !entry.except).map(|entry| self.is(entry)))
+    }
+
+    fn is(&self, entry: &Entry) -> Tri {
+        match &entry.place {
+            Some(wanted) if self.call.shell == Shell::Bash => {
+                self.place.get_or_init(|| self.call.cwd.join(self.value)).is(wanted)
+            }
+            _ => self.pattern(&entry.text),
+        }
+    }
+
+    fn pattern(&self, pattern: &str) -> Tri {
+        match (&self.lower, self.call.shell) {
+            (None, _) => matches_value(pattern, self.value, self.weigh.weigh),
+            // Patterns of rules that ignore case are in lower case already.
+            (Some(lower), Shell::Bash) => matches_value(pattern, lower, self.weigh.weigh),
+            (Some(lower), _) => matches_value(&pattern.to_lowercase(), lower, self.weigh.weigh),
+        }
+    }
 }
 
 /// An invocation with its options told from its operands.
@@ -251,7 +290,7 @@ impl<'a> Words<'a> {
     fn find(
         &self,
         rules: &Rules,
-        patterns: &[String],
+        items: &[Item],
         among: Among,
         spent: Spent,
         weigh: Weighed,
@@ -266,9 +305,11 @@ impl<'a> Words<'a> {
         let mut best = (Tri::No, None);
         let mut perhaps = 0;
         for field in all {
-            let sure = Tri::any(
-                patterns.iter().map(|pattern| self.one(rules, pattern, &field.value, weigh)),
-            );
+            let word = Word::new(self.call, &field.value, weigh);
+            let sure = Tri::any(items.iter().map(|item| match item {
+                Item::Class(name) => word.is_of(rules.class_named(name)),
+                Item::Own(entry) => word.is(entry),
+            }));
             let single_unknown = sure == Tri::Maybe
                 && !field.value.is_many()
                 && matches!(field.value.pieces.first(), Some(Piece::Unknown));
@@ -286,33 +327,6 @@ impl<'a> Words<'a> {
         best
     }
 
-    fn one(&self, rules: &Rules, pattern: &str, value: &Value, weigh: Weighed) -> Tri {
-        if let Some(class) = rules.class(pattern) {
-            return self.in_class(class, value, weigh);
-        }
-        match is_place(pattern) && self.call.shell == Shell::Bash {
-            true => self.in_class(&[Entry::new(pattern)], value, weigh),
-            false => self.pattern(pattern, value, weigh),
-        }
-    }
-
-    fn in_class(&self, class: &[Entry], value: &Value, weigh: Weighed) -> Tri {
-        if self.call.shell != Shell::Bash {
-            let all = class.iter().map(|entry| place_is(value, &entry.text));
-            return Tri::any(all);
-        }
-        let place = self.call.cwd.join(value);
-        let is = |entry: &Entry| match &entry.place {
-            Some(wanted) => place.is(wanted),
-            None => self.pattern(&entry.text, value, weigh),
-        };
-        let (except, of): (Vec<&Entry>, Vec<&Entry>) = class.iter().partition(|entry| entry.except);
-        if except.into_iter().any(|entry| is(entry) == Tri::Yes) {
-            return Tri::No;
-        }
-        Tri::any(of.into_iter().map(is))
-    }
-
     /// Whether the command runs in one of these places.
     fn runs_in(&self, rules: &Rules, places: &[String]) -> bool {
         let is = |entry: &Entry| {
@@ -322,20 +336,6 @@ impl<'a> Words<'a> {
             Some(class) => class.iter().any(is),
             None => is(&Entry::new(place)),
         })
-    }
-
-    /// Windows does not tell letters by case.
-    fn pattern(&self, pattern: &str, value: &Value, weigh: Weighed) -> Tri {
-        if self.call.shell == Shell::Bash && weigh.case == Case::Exact {
-            return matches_value(pattern, value, weigh.weigh);
-        }
-        let mut lower = value.clone();
-        for piece in &mut lower.pieces {
-            if let Piece::Text(text) = piece {
-                *text = text.to_lowercase();
-            }
-        }
-        matches_value(&pattern.to_lowercase(), &lower, weigh.weigh)
     }
 
     /// It is given no file and no text, so it runs what it reads.

@@ -8,6 +8,7 @@ pub(crate) mod address;
 mod load;
 mod loopback;
 mod matching;
+mod patterns;
 mod rule;
 
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ pub use matching::{Invocation, Words};
 pub use rule::{Confined, Group, Rule, Unsure, When};
 
 use crate::language::Shell;
-use crate::place::Pattern;
+use patterns::{Class, Entry};
 
 /// Rules of the guard: the built-in ones, and those that were added.
 #[derive(Debug, Clone)]
@@ -31,33 +32,7 @@ pub struct Rules {
     by_pattern: Vec<(String, usize)>,
     /// Those about any command.
     about_all: Vec<usize>,
-    classes: HashMap<String, Vec<Entry>>,
-}
-
-/// An entry of a class: a place, or a pattern of words.
-#[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub text: String,
-    pub place: Option<Pattern>,
-    /// Written `!entry`: what it names is not of the class.
-    pub except: bool,
-}
-
-impl Entry {
-    pub fn new(text: &str) -> Entry {
-        let (text, except) = match text.strip_prefix('!') {
-            Some(text) if is_place(text) => (text, true),
-            _ => (text, false),
-        };
-        let place = is_place(text).then(|| Pattern::parse(text));
-        Entry { text: text.to_owned(), place, except }
-    }
-}
-
-impl Entry {
-    fn written(&self) -> String {
-        format!("{}{}", if self.except { "!" } else { "" }, self.text)
-    }
+    classes: HashMap<String, Class>,
 }
 
 impl Rules {
@@ -67,7 +42,7 @@ impl Rules {
         let rules = RULES.get_or_init(|| {
             // A built-in file that cannot be read must not become a guard without rules; a test
             // shows that it can be read.
-            Arc::new(load::parse(BUILT_IN).unwrap_or_else(|_| Rules::refusing_everything()))
+            Arc::new(load::parse_ready(BUILT_IN).unwrap_or_else(|_| Rules::refusing_everything()))
         });
         rules.clone()
     }
@@ -88,8 +63,7 @@ impl Rules {
     }
 
     fn new(all: Vec<Rule>, classes: HashMap<String, Vec<String>>) -> Rules {
-        let entries = |list: Vec<String>| list.iter().map(|text| Entry::new(text)).collect();
-        let classes = classes.into_iter().map(|(name, list)| (name, entries(list))).collect();
+        let classes = classes.into_iter().map(|(name, list)| (name, Class::new(list))).collect();
         let mut rules = Rules {
             all: Vec::new(),
             by_name: HashMap::new(),
@@ -116,7 +90,7 @@ impl Rules {
     /// Names with classes written out.
     fn names(&self, list: &[String]) -> Vec<String> {
         let written = |name: &String| match class_name(name).and_then(|c| self.classes.get(c)) {
-            Some(entries) => entries.iter().map(|entry| entry.text.clone()).collect(),
+            Some(class) => class.texts.clone(),
             None => vec![name.clone()],
         };
         list.iter().flat_map(written).collect()
@@ -142,12 +116,15 @@ impl Rules {
 
     /// What `@name` stands for.
     pub(crate) fn class(&self, pattern: &str) -> Option<&[Entry]> {
-        class_name(pattern).map(|name| self.classes.get(name).map_or(&[][..], |all| all))
+        class_name(pattern).map(|name| self.class_named(name))
+    }
+
+    fn class_named(&self, name: &str) -> &[Entry] {
+        self.classes.get(name).map_or(&[][..], Class::entries)
     }
 
     fn class_texts(&self) -> HashMap<String, Vec<String>> {
-        let texts = |all: &Vec<Entry>| all.iter().map(Entry::written).collect();
-        self.classes.iter().map(|(name, all)| (name.clone(), texts(all))).collect()
+        self.classes.iter().map(|(name, class)| (name.clone(), class.texts.clone())).collect()
     }
 }
 
@@ -164,14 +141,25 @@ fn is_place(pattern: &str) -> bool {
     starts && !pattern.contains(':') || matches!(pattern, "." | "..")
 }
 
+/// The rules of `*.toml` without their examples, in a form that is read fast; a test compares them.
+/// `UPDATE_RULES=1 cargo test -p mcp-guard --lib rules::` writes it anew.
+const BUILT_IN: &str = include_str!("builtin.json");
+
 /// One file per concern; the classes are in the first.
-const BUILT_IN: &str = concat!(
+#[cfg(test)]
+pub(crate) const SOURCES: &str = concat!(
     include_str!("builtin.toml"),
     include_str!("sources.toml"),
     include_str!("credentials.toml"),
     include_str!("services.toml"),
     include_str!("persistence.toml"),
 );
+
+/// The built-in rules with their examples.
+#[cfg(test)]
+pub(crate) fn with_examples() -> Rules {
+    load::parse(SOURCES).unwrap_or_else(|_| Rules::refusing_everything())
+}
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::patterns::Conditions;
+
 use crate::language::{Shell, Strictness};
 use crate::verdict::Decision;
 
@@ -155,6 +157,8 @@ pub struct Rule {
     /// Commands that it has to let pass.
     #[serde(default)]
     pub passes: Vec<String>,
+    #[serde(skip)]
+    pub(super) ready: Conditions,
 }
 
 fn own() -> Group {
@@ -212,6 +216,7 @@ impl Rule {
             human: "The guard's own rules cannot be read.".to_owned(),
             matches: Vec::new(),
             passes: Vec::new(),
+            ready: Conditions::default(),
         }
     }
 }
