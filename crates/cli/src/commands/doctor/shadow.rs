@@ -82,6 +82,7 @@ mod tests {
     use super::*;
 
     /// A directory with a program of the given text.
+    #[allow(clippy::unwrap_used)]
     fn program(top: &Path, directory: &str, name: &str, text: &str) -> PathBuf {
         let file = top.join(directory).join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
