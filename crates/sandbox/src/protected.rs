@@ -66,7 +66,7 @@ impl Undoings {
     }
 
     /// Somebody replaced it, and it was closed to the command again.
-    #[cfg(any(unix, test))]
+    #[cfg(unix)]
     pub fn replaced(&mut self, path: &Path) {
         self.replaced.push(path.to_string_lossy().into_owned());
     }

@@ -9,7 +9,7 @@ use crate::core::error::{Error, SetupFailure};
 use crate::core::exit_code;
 use crate::core::notices::Notices;
 use crate::core::plan::Plan;
-use crate::core::report::{Answer, Ending, Evidence, Report};
+use crate::core::report::{Answer, Evidence, Report};
 use crate::core::request::Request;
 use crate::protected::Undoings;
 use crate::windows::channel::Failed;

@@ -262,12 +262,11 @@ pub fn is_project(found: &Found) -> bool {
     matches!(found.scope, Scope::Project(_))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn files_of_windows_are_named_from_wsl() {
         let mount = std::env::temp_dir().join(format!("mcp-wsl-{}", std::process::id()));

@@ -52,7 +52,9 @@ pub struct Argument {
 pub enum Kind {
     Directory,
     File,
+    #[cfg_attr(not(unix), allow(dead_code))]
     Socket,
+    #[cfg_attr(not(unix), allow(dead_code))]
     Device,
     /// It is not there, and the directory above it is.
     New,
