@@ -61,6 +61,8 @@ pub(crate) fn contradiction<K: Eq + Hash, A: Copy, B>(
 }
 
 type Entries<'t, 'a> = [(&'t str, &'t Value<'a>)];
+/// Entries that are known, and a mistake at each place of others.
+type Sorted<'t, 'a> = (Vec<(&'t str, &'t Value<'a>)>, Vec<(usize, Error)>);
 
 struct Schema<'a> {
     source: TomlSource<'a>,
@@ -107,7 +109,7 @@ impl<'a> Schema<'a> {
         table: &'t DeTable<'a>,
         name: Option<&str>,
         known: &[&str],
-    ) -> (Vec<(&'t str, &'t Value<'a>)>, Vec<(usize, Error)>) {
+    ) -> Sorted<'t, 'a> {
         let mut entries = Vec::new();
         let mut mistakes = Vec::new();
         for (key, value) in table.iter() {

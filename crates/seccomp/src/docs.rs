@@ -77,6 +77,9 @@ fn security_lists_the_refused_calls() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
     } else {
-        assert_eq!(shown, wanted, "run the tests with UPDATE_DOCS=1 to renew docs/security/syscalls.md");
+        assert_eq!(
+            shown, wanted,
+            "run the tests with UPDATE_DOCS=1 to renew docs/security/syscalls.md"
+        );
     }
 }

@@ -142,6 +142,7 @@ fn controls<S: Describe>(plan: &Plan<S>, with_steps: bool) -> String {
                 format!("  {} {name} {why}\n      {:<18} {remedy}\n", paint.bad("[⚠]"), "")
             }
             Intent::NotRequested => format!("  {} {name} not asked for\n", paint.faint("[ ]")),
+            other => format!("  {} {name} {other:?}\n", paint.warn("[?]")),
         };
     }
     if !with_steps {
