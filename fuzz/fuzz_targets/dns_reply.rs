@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::dns::{Edns, Family, Found, Lookup};
+use mcp_net::dns::{Edns, Family, ServerAnswer, Lookup};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(name) = "a.example".parse() else { return };
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
             message.extend_from_slice(tail);
         }
         for message in [&message[..], bytes] {
-            if let Some(Found::Addresses { addresses, .. }) = lookup.read(message) {
+            if let Some(ServerAnswer::Addresses { addresses, .. }) = lookup.read(message) {
                 assert!(addresses.len() <= 32 && addresses.iter().all(|ip| family.has(*ip)));
                 for (at, ip) in addresses.iter().enumerate() {
                     assert!(!addresses[..at].contains(ip));

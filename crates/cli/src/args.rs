@@ -83,7 +83,8 @@ pub enum Command {
 Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an
 address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private
 addresses have to be named. TLS to a name must ask for that name, and on port 443 a client must begin
-with TLS; with ,tls=off it may say and ask for anything.
+with TLS; with ,tls=off it may say and ask for anything. Addresses, and localhost, which means 127.0.0.1
+and ::1 of this machine, have no name that could be checked.
 
 Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set
 up; 126 not executable; 127 not found; 2 usage.")]
@@ -236,8 +237,15 @@ pub struct Permissions {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mcp doctor               what holds on this machine, each thing tried
+  mcp doctor --full        programs and boundaries one by one, and a summary to paste into an issue
   mcp doctor --json        the same for a program, or for an issue")]
 pub struct Doctor {
+    /// Try also what programs need: compilers, node, python, git, servers (up to a minute)
+    #[arg(long)]
+    pub full: bool,
+    /// Of these only the checks whose names begin so
+    #[arg(long, value_name = "NAME", requires = "full")]
+    pub only: Option<String>,
     /// As JSON
     #[arg(long)]
     pub json: bool,

@@ -5,6 +5,7 @@ mod args;
 mod audit;
 mod commands;
 mod failure;
+mod guest_arguments;
 mod layers;
 mod package_runner;
 mod packages;
@@ -39,7 +40,7 @@ fn run() -> u8 {
         args::Command::Policy(policy) => commands::policy::run(policy),
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Completions(completions) => commands::completions::run(&completions),
-        args::Command::Wire(verb) => commands::wire::run(verb),
+        args::Command::Wire(verb) => commands::clients::run(verb),
         args::Command::Package(verb) => commands::package::run(verb),
     };
     match outcome {

@@ -11,7 +11,7 @@ mod reply;
 mod request;
 
 pub use frames::{Frames, TooLong, framed};
-pub use lookup::{Edns, Family, Found, Lookup};
+pub use lookup::{Edns, Family, Lookup, ServerAnswer};
 pub use reply::{Answer, Transport};
 pub use request::{Kind, Query, Request};
 

@@ -25,7 +25,7 @@ pub enum Side {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum HalfState {
     Flows,
     Ended,
 }
@@ -40,8 +40,8 @@ struct Stream {
     waiting: VecDeque<u8>,
     /// Taken, and the other side not told.
     taken: u32,
-    ours: Way,
-    theirs: Way,
+    ours: HalfState,
+    theirs: HalfState,
 }
 
 /// Room for one more message of a few words.
@@ -54,8 +54,8 @@ impl Stream {
             due: WINDOW,
             waiting: VecDeque::new(),
             taken: 0,
-            ours: Way::Flows,
-            theirs: Way::Flows,
+            ours: HalfState::Flows,
+            theirs: HalfState::Flows,
         }
     }
 
@@ -122,7 +122,7 @@ impl Mux {
             Frame::Open(id) => self.opened(id),
             Frame::Data(id, bytes) => {
                 let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
-                if stream.theirs == Way::Ended {
+                if stream.theirs == HalfState::Ended {
                     return Err(Violation("bytes behind the end"));
                 }
                 let left = stream.due.checked_sub(bytes.len() as u32);
@@ -132,9 +132,9 @@ impl Mux {
             }
             Frame::End(id) => {
                 let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
-                match std::mem::replace(&mut stream.theirs, Way::Ended) {
-                    Way::Flows => Ok(Heard::Changed(id)),
-                    Way::Ended => Err(Violation("a second end")),
+                match std::mem::replace(&mut stream.theirs, HalfState::Ended) {
+                    HalfState::Flows => Ok(Heard::Changed(id)),
+                    HalfState::Ended => Err(Violation("a second end")),
                 }
             }
             Frame::Reset(id) => match self.stream(id)? {
@@ -177,7 +177,7 @@ impl Mux {
     /// How many bytes may be sent now.
     pub fn room(&self, id: Id) -> usize {
         match self.streams.get(&id) {
-            Some(stream) if stream.ours == Way::Flows => stream.credit as usize,
+            Some(stream) if stream.ours == HalfState::Flows => stream.credit as usize,
             _ => 0,
         }
     }
@@ -196,7 +196,7 @@ impl Mux {
     /// Says that nothing more comes.
     pub fn end(&mut self, id: Id) {
         if let Some(stream) = self.streams.get_mut(&id)
-            && std::mem::replace(&mut stream.ours, Way::Ended) == Way::Flows
+            && std::mem::replace(&mut stream.ours, HalfState::Ended) == HalfState::Flows
         {
             Frame::End(id).write(&mut self.outbox);
         }
@@ -215,25 +215,25 @@ impl Mux {
 
     /// The other side has ended.
     pub fn is_ended(&self, id: Id) -> bool {
-        self.streams.get(&id).is_some_and(|stream| stream.theirs == Way::Ended)
+        self.streams.get(&id).is_some_and(|stream| stream.theirs == HalfState::Ended)
     }
 
     /// The other side has ended, and all it said is taken.
     pub fn is_heard_out(&self, id: Id) -> bool {
-        let is = |stream: &Stream| stream.theirs == Way::Ended && stream.waiting.is_empty();
+        let is = |stream: &Stream| stream.theirs == HalfState::Ended && stream.waiting.is_empty();
         self.streams.get(&id).is_some_and(is)
     }
 
     /// Whether anything may still be said on any connection.
     pub fn has_more_to_say(&self) -> bool {
-        self.streams.values().any(|stream| stream.ours == Way::Flows)
+        self.streams.values().any(|stream| stream.ours == HalfState::Flows)
     }
 
     /// Whether anything may still be heard on any connection.
     pub fn has_more_to_hear(&self) -> bool {
         self.streams
             .values()
-            .any(|stream| stream.theirs == Way::Flows || !stream.waiting.is_empty())
+            .any(|stream| stream.theirs == HalfState::Flows || !stream.waiting.is_empty())
     }
 
     /// So many bytes of [`waiting`](Self::waiting) are passed on: there is room for as many more.
@@ -246,7 +246,7 @@ impl Mux {
         }
         stream.taken += count as u32;
         // Not for every byte a message.
-        if stream.taken >= WINDOW / 2 && stream.theirs == Way::Flows {
+        if stream.taken >= WINDOW / 2 && stream.theirs == HalfState::Flows {
             stream.due += stream.taken;
             Frame::Credit(id, std::mem::take(&mut stream.taken)).write(&mut self.outbox);
         }
@@ -255,7 +255,7 @@ impl Mux {
     /// Forgets a connection that both sides have ended; whether it was one.
     pub fn close(&mut self, id: Id) -> bool {
         let is_over = self.is_heard_out(id)
-            && self.streams.get(&id).is_some_and(|stream| stream.ours == Way::Ended);
+            && self.streams.get(&id).is_some_and(|stream| stream.ours == HalfState::Ended);
         if is_over {
             self.streams.remove(&id);
         }

@@ -102,11 +102,11 @@ pub enum Heard {
 #[derive(Debug)]
 pub struct Reception {
     login: Option<Login>,
-    stage: Stage,
+    stage: RequestStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum RequestStage {
     Start,
     /// How much of the head was looked at.
     Http(RequestReader, usize),
@@ -118,29 +118,29 @@ enum Stage {
 impl Reception {
     /// With a login, who does not show it is sent away.
     pub fn new(login: Option<Login>) -> Reception {
-        Reception { login, stage: Stage::Start }
+        Reception { login, stage: RequestStage::Start }
     }
 
     /// `waiting` is all that was said and not taken yet.
     pub fn hear(&mut self, waiting: &[u8]) -> Heard {
-        if let (Stage::Start, Some(first)) = (&self.stage, waiting.first()) {
+        if let (RequestStage::Start, Some(first)) = (&self.stage, waiting.first()) {
             self.stage = match (first, &self.login) {
-                (4 | 5, _) => Stage::SocksGreeting,
-                (_, None) => Stage::Http(RequestReader::default(), 0),
+                (4 | 5, _) => RequestStage::SocksGreeting,
+                (_, None) => RequestStage::Http(RequestReader::default(), 0),
                 (_, Some(login)) => {
-                    Stage::Http(RequestReader::for_holders_of(login.http.clone()), 0)
+                    RequestStage::Http(RequestReader::for_holders_of(login.http.clone()), 0)
                 }
             };
         }
         match &mut self.stage {
-            Stage::Start => Heard::NeedMore,
-            Stage::Http(reader, seen) => {
+            RequestStage::Start => Heard::NeedMore,
+            RequestStage::Http(reader, seen) => {
                 let before = std::mem::replace(seen, waiting.len());
                 http(reader.feed(waiting.get(before..).unwrap_or_default()), before)
             }
-            Stage::SocksGreeting => self.greeting(waiting),
-            Stage::SocksLogin => self.password(waiting),
-            Stage::SocksRequest => request(waiting),
+            RequestStage::SocksGreeting => self.greeting(waiting),
+            RequestStage::SocksLogin => self.password(waiting),
+            RequestStage::SocksRequest => request(waiting),
         }
     }
 
@@ -153,8 +153,8 @@ impl Reception {
         };
         let words = socks::choice(greeting).to_vec();
         self.stage = match greeting {
-            Greeting::Open => Stage::SocksRequest,
-            Greeting::Password => Stage::SocksLogin,
+            Greeting::Open => RequestStage::SocksRequest,
+            Greeting::Password => RequestStage::SocksLogin,
             Greeting::Unacceptable => return Heard::Refused { words, why: STRANGER },
             Greeting::V4 => {
                 let words = socks::V4_REFUSAL.to_vec();
@@ -175,7 +175,7 @@ impl Reception {
             let words = socks::auth_status(Welcome::No).to_vec();
             return Heard::Refused { words, why: STRANGER };
         }
-        self.stage = Stage::SocksRequest;
+        self.stage = RequestStage::SocksRequest;
         Heard::Answer { used, words: socks::auth_status(Welcome::Yes).to_vec() }
     }
 }

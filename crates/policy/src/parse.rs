@@ -60,9 +60,9 @@ pub(crate) fn contradiction<K: Eq + Hash, A: Copy, B>(
     later.find_map(|(key, b)| earlier.get(&key).map(|a| (*a, b)))
 }
 
+/// Entries by their known keys.
+type Known<'t, 'a> = Vec<(&'t str, &'t Value<'a>)>;
 type Entries<'t, 'a> = [(&'t str, &'t Value<'a>)];
-/// Entries that are known, and a mistake at each place of others.
-type Sorted<'t, 'a> = (Vec<(&'t str, &'t Value<'a>)>, Vec<(usize, Error)>);
 
 struct Schema<'a> {
     source: TomlSource<'a>,
@@ -109,7 +109,7 @@ impl<'a> Schema<'a> {
         table: &'t DeTable<'a>,
         name: Option<&str>,
         known: &[&str],
-    ) -> Sorted<'t, 'a> {
+    ) -> (Known<'t, 'a>, Vec<(usize, Error)>) {
         let mut entries = Vec::new();
         let mut mistakes = Vec::new();
         for (key, value) in table.iter() {

@@ -34,10 +34,10 @@ use mcp_guard::paths::{Absolute, Gate, GateBuilder, Refusal};
 pub use mcp_guard::{Context, Decision, NetworkAccess, Shell, Strictness, Verdict};
 use mcp_policy::{Defaults, Layer, NetworkMode, Policy};
 
-use crate::error::Error;
-use crate::file_names;
-use crate::report::Judged;
-use crate::run_spec::{Identity, RunSpec};
+use crate::core::error::Error;
+use crate::core::report::Judged;
+use crate::core::run_spec::{Identity, RunSpec};
+use crate::host_files::names as file_names;
 use crate::sandbox::Sandbox;
 
 mod parser;

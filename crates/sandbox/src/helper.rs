@@ -8,12 +8,12 @@
 
 use std::process::exit;
 
+use crate::core::error::Error;
 use crate::core::exit_code;
-use crate::error::Error;
+use crate::core::report::Report;
 use crate::order::reply::Reply;
 use crate::order::{Order, Received};
-use crate::platform::{self, Line};
-use crate::report::Report;
+use crate::platform::{self, HelperLink};
 use crate::sandbox::ready;
 use crate::session::{Events, Options, Scene, Session};
 
@@ -35,7 +35,7 @@ const NOT_SET_UP: i32 = exit_code::NOT_SET_UP as i32;
 pub fn dispatch() {
     match platform::caller() {
         None => ready::set(),
-        Some(Ok(line)) => serve(line),
+        Some(Ok(link)) => serve(link),
         Some(Err(why)) => {
             eprintln!("mcp-sandbox-helper: {}", mcp_policy::text::word(&why));
             exit(NOT_SET_UP)
@@ -43,15 +43,15 @@ pub fn dispatch() {
     }
 }
 
-fn serve(mut line: Line) -> ! {
-    let order = match line.receive() {
+fn serve(mut link: HelperLink) -> ! {
+    let order = match link.receive() {
         Ok(Some(order)) => order,
         // Nobody is there to be told.
         Ok(None) | Err(_) => exit(NOT_SET_UP),
     };
     let outcome = Order::from_bytes(&order).and_then(|received| {
         drop(order);
-        launch(received, &line)
+        launch(received, &link)
     });
     let (answer, code) = match outcome {
         Ok(report) => {
@@ -65,20 +65,20 @@ fn serve(mut line: Line) -> ! {
     };
     // A caller may read the outputs to their ends before it listens here.
     platform::let_go_of_stdio();
-    reply(&line, &answer);
+    reply(&link, &answer);
     exit(code.into())
 }
 
-fn reply(line: &Line, reply: &Reply) {
+fn reply(link: &HelperLink, reply: &Reply) {
     let sent = serde_json::to_vec(reply).map_err(std::io::Error::from);
-    if let Err(error) = sent.and_then(|bytes| line.send(&bytes)) {
+    if let Err(error) = sent.and_then(|bytes| link.send(&bytes)) {
         eprintln!("mcp-sandbox-helper: answer the caller: {error}");
         exit(NOT_SET_UP)
     }
 }
 
 /// The caller's end of the line. Its stderr is the command's, so nothing is told there: the report has it.
-struct Caller<'a>(&'a Line);
+struct Caller<'a>(&'a HelperLink);
 
 impl Events for Caller<'_> {
     fn starting(&mut self, _: Scene<'_>) -> Result<(), Error> {
@@ -87,7 +87,7 @@ impl Events for Caller<'_> {
     }
 }
 
-fn launch(received: Received, line: &Line) -> Result<Report, Error> {
+fn launch(received: Received, link: &HelperLink) -> Result<Report, Error> {
     let Received { spec, secrets, fallback, strict, judged } = received;
     if !platform::is_single_threaded() {
         return Err(Error::Input {
@@ -99,7 +99,7 @@ fn launch(received: Received, line: &Line) -> Result<Report, Error> {
     }
     let options = Options { fallback, strict, judged, secrets, ..Options::default() };
     let session = Session::prepare(spec, options)?;
-    match session.run(&mut Caller(line)) {
+    match session.run(&mut Caller(link)) {
         Ok(ended) => Ok(ended.report),
         Err(not_started) => Err(not_started.error),
     }

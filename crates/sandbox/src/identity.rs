@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::core::request::{HOME, Home, Request};
+use crate::core::run_spec::Identity;
 use crate::protected::git;
-use crate::request::{HOME, Home, Request};
-use crate::run_spec::Identity;
 
 const SETTINGS: &str = ".gitconfig";
 

@@ -122,15 +122,8 @@ pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFac
 #[cfg(target_os = "linux")]
 #[doc(hidden)]
 pub use linux::step::{Stage, Step};
-pub use mcp_net::broker::{NetworkUse, Refusal, Traffic};
+pub use mcp_net::broker::{NetworkUse, RefusedDestination, Traffic};
 pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
 #[doc(hidden)]
 pub use protected::git_config;
 pub use sandbox::{Outcome, Output, Running, Sandbox};
-
-// The old paths, while branches that use them are merged.
-use crate::core::{
-    control, error, glob_set, host, notices, plan, report, request, run_spec, termination,
-    variables,
-};
-use host_files::{id as file_id, names as file_names};

@@ -12,11 +12,11 @@ use mcp_policy::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::core::error::Error;
+use crate::core::report::Judged;
+use crate::core::request::Secret;
+use crate::core::run_spec::{Identity, RunSpec};
 use crate::core::wire;
-use crate::error::Error;
-use crate::report::Judged;
-use crate::request::Secret;
-use crate::run_spec::{Identity, RunSpec};
 
 pub mod reply;
 mod said;

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use mcp_policy::Policy;
 
 pub use crate::core::check::Check;
+use crate::core::error::Error;
+use crate::core::notices::Notices;
+use crate::core::plan::Plan;
+use crate::core::report::Report;
+use crate::core::request::{Request, Unshown};
 use crate::core::run_record::Record;
-use crate::error::Error;
-use crate::notices::Notices;
-use crate::plan::Plan;
-use crate::report::Report;
-use crate::request::{Request, Unshown};
-use crate::run_spec::RunSpec;
+use crate::core::run_spec::RunSpec;
 #[cfg(unix)]
 use crate::unix::writable::Writable;
 
@@ -67,8 +67,8 @@ pub fn resolve_knowing(spec: RunSpec, _: &[PathBuf]) -> Result<Request, Error> {
 mod linux {
     use super::*;
     pub use crate::linux::facts::LinuxFacts as Facts;
-    pub(crate) use crate::linux::line::{
-        Launcher, Line, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+    pub(crate) use crate::linux::helper_link::{
+        HelperLink, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::linux::plan::plan;
     pub use crate::linux::step::Step;
@@ -93,22 +93,22 @@ mod linux {
         Ok(request)
     }
 
-    pub use crate::linux::claim::Claim;
+    pub use crate::linux::reservation::Reservation;
     pub use crate::linux::runs::RunHandle;
 
     /// Takes what the run needs of the host before it is planned, and completes the facts.
-    pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
-        crate::linux::claim::claim(request, facts)
+    pub fn reserve(request: &Request, facts: &mut Facts) -> Reservation {
+        crate::linux::reservation::reserve(request, facts)
     }
 
     pub fn run(
         plan: &Plan<Step>,
         request: &Request,
-        claim: Claim,
+        reservation: Reservation,
         notices: Notices,
         check: Option<Check<'_>>,
     ) -> Result<Report, Error> {
-        crate::linux::launch::run(plan, request, claim, notices, check)
+        crate::linux::launch::run(plan, request, reservation, notices, check)
     }
 
     pub(crate) use crate::linux::plan::same_walls;
@@ -132,7 +132,7 @@ mod macos {
     use super::*;
     pub use crate::macos::facts::MacFacts as Facts;
     pub(crate) use crate::macos::helper_link::{
-        HelperLink as Line, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+        HelperLink, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::macos::plan::plan;
     pub use crate::macos::profile::is_visible;
@@ -151,23 +151,23 @@ mod macos {
         Ok(crate::macos::on_disk_case::as_stored(request))
     }
 
-    pub use crate::macos::proxy_host::ProxyPort as Claim;
+    pub use crate::macos::proxy_host::ProxyPort as Reservation;
     pub use crate::macos::runs::RunHandle;
 
     /// Takes the port of the run's proxy, which its profile names.
-    pub fn claim(request: &Request, facts: &mut Facts) -> Claim {
+    pub fn reserve(request: &Request, facts: &mut Facts) -> Reservation {
         crate::macos::proxy_host::reserve_port(request, facts)
     }
 
     pub fn run(
         plan: &Plan<Step>,
         request: &Request,
-        claim: Claim,
+        reservation: Reservation,
         notices: Notices,
         check: Option<Check<'_>>,
     ) -> Result<Report, Error> {
         pass(check)?;
-        crate::macos::launch::run(plan, request, claim, notices)
+        crate::macos::launch::run(plan, request, reservation, notices)
     }
 
     /// Names are new in each plan; what it intends is not.
@@ -194,7 +194,7 @@ mod windows {
     use super::*;
     pub use crate::windows::facts::WindowsFacts as Facts;
     pub(crate) use crate::windows::helper_link::{
-        HelperLink as Line, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
+        HelperLink, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::windows::plan::{is_visible, plan};
     pub use crate::windows::runs::RunHandle;
@@ -212,17 +212,17 @@ mod windows {
         crate::windows::resolve::resolve(spec)
     }
 
-    pub struct Claim;
+    pub struct Reservation;
 
     /// Nothing is taken of the host before a run.
-    pub fn claim(_: &Request, _: &mut Facts) -> Claim {
-        Claim
+    pub fn reserve(_: &Request, _: &mut Facts) -> Reservation {
+        Reservation
     }
 
     pub fn run(
         plan: &Plan<Step>,
         request: &Request,
-        _: Claim,
+        _: Reservation,
         notices: Notices,
         check: Option<Check<'_>>,
     ) -> Result<Report, Error> {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use mcp_policy::protect::{EXCEPTION, beyond};
 use mcp_policy::{Origin, Policy, Sourced};
 
-use crate::error::Error;
-use crate::file_names;
-use crate::report::{MoreUndone, Undone};
-use crate::request::{DeniedKind, Guarded, Place, Protected, Request};
+use crate::core::error::Error;
+use crate::core::report::{MoreUndone, Undone};
+use crate::core::request::{DeniedKind, Guarded, Place, Protected, Request};
+use crate::host_files::names as file_names;
 
 pub mod git;
 pub mod git_config;

@@ -5,8 +5,8 @@
 //! lives. So a record without a lock is stale, whatever process has its number now; only records
 //! in a directory that is the user's alone are read.
 
+use crate::core::error::Error;
 pub use crate::core::run_record::{NetworkTotals, Record, RunId, Stats};
-use crate::error::Error;
 use crate::platform;
 
 /// A run that is listed.

@@ -8,12 +8,12 @@ use mcp_policy::{
     Defaults, EnvName, Fallback, Layer, LayerBuilder, LayerKind, LayerLimits, Policy, Tools,
 };
 
-use crate::error::Error;
+use crate::core::error::Error;
+use crate::core::report::Judged;
+use crate::core::request::Secret;
+use crate::core::run_spec::{Identity, RunSpec};
 use crate::order::{Order, Received};
 use crate::platform;
-use crate::report::Judged;
-use crate::request::Secret;
-use crate::run_spec::{Identity, RunSpec};
 
 mod limits;
 mod permissions;

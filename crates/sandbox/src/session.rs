@@ -20,7 +20,7 @@ use crate::core::plan::Plan;
 use crate::core::report::{Ending, Judged, Report, Usage};
 use crate::core::request::{Request, Secret};
 use crate::core::run_spec::RunSpec;
-use crate::platform::{self, Check, Claim, Facts, Step};
+use crate::platform::{self, Check, Facts, Reservation, Step};
 
 mod gaps;
 
@@ -161,15 +161,15 @@ impl From<Error> for NotStarted {
 /// A plan with what it was made from.
 struct Planning {
     facts: Facts,
-    claim: Claim,
+    reservation: Reservation,
     plan: Plan<Step>,
 }
 
 impl Planning {
     fn new(request: &Request, mut facts: Facts) -> Planning {
-        let claim = platform::claim(request, &mut facts);
+        let reservation = platform::reserve(request, &mut facts);
         let plan = platform::plan(request, &facts);
-        Planning { facts, claim, plan }
+        Planning { facts, reservation, plan }
     }
 }
 
@@ -212,19 +212,19 @@ impl<'a> Session<'a> {
     ///
     /// When the command was not started. A command that fails is no error.
     pub fn run(self, events: &mut dyn Events) -> Result<Ended, NotStarted> {
-        let Planning { mut facts, claim, mut plan } =
+        let Planning { mut facts, reservation, mut plan } =
             Planning::new(&self.request, platform::assume_host()?);
         let scene = Scene { request: &self.request, plan: &plan, facts: &facts };
         self.settle(&plan, events)
             .and_then(|()| events.starting(scene))
             .map_err(|error| self.not_started(&plan, error))?;
-        let mut outcome = self.carry_out(&plan, claim);
+        let mut outcome = self.carry_out(&plan, reservation);
         if let Err(error) = &outcome
             && let Some(again) = self.plan_again(&plan, error)?
         {
             (facts, plan) = (again.facts, again.plan);
             self.settle(&plan, events).map_err(|error| self.not_started(&plan, error))?;
-            outcome = self.carry_out(&plan, again.claim);
+            outcome = self.carry_out(&plan, again.reservation);
         }
         let mut report = outcome.map_err(|error| self.not_started(&plan, error))?;
         report.guard.clone_from(&self.options.judged);
@@ -237,9 +237,9 @@ impl<'a> Session<'a> {
         rules.settle(plan, &self.request.policy, events)
     }
 
-    fn carry_out(&self, plan: &Plan<Step>, claim: Claim) -> Result<Report, Error> {
+    fn carry_out(&self, plan: &Plan<Step>, reservation: Reservation) -> Result<Report, Error> {
         let Options { notices, check, .. } = self.options;
-        platform::run(plan, &self.request, claim, notices, check)
+        platform::run(plan, &self.request, reservation, notices, check)
     }
 
     /// Another plan after a failed set-up, made from what is found by trying. None where the failure is not the

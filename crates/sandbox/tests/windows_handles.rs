@@ -65,9 +65,9 @@ mod windows {
     fn start(policy: Policy, command: Vec<OsString>) -> Result<Report, Error> {
         let request = platform::resolve(spec(policy, command)).unwrap();
         let mut facts = platform::assume_host().unwrap();
-        let claim = platform::claim(&request, &mut facts);
-        let plan = mcp_sandbox::plan(&request, &facts);
-        platform::run(&plan, &request, claim, Notices::Silent, None)
+        let reservation = platform::reserve(&request, &mut facts);
+        let plan = mcp_sandbox::platform::plan(&request, &facts);
+        platform::run(&plan, &request, reservation, Notices::Silent, None)
     }
 
     fn start_under(policy: Policy, code: &str) -> Result<Report, Error> {

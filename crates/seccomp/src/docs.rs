@@ -23,9 +23,9 @@ fn answer(name: &str, action: Action, reason: &str) -> &'static str {
         Action::Errno(EAFNOSUPPORT) => "EAFNOSUPPORT",
         Action::Notify if reason.contains("proxy") => "the launcher: connects in its place",
         Action::Notify if name == "connect" => "the launcher: goes on",
-        Action::Notify if reason.contains("reads") => "the deputy: EOPNOTSUPP",
+        Action::Notify if reason.contains("reads") => "the syscall proxy: EOPNOTSUPP",
         Action::Notify if reason.contains("changes") || reason.contains("other processes") => {
-            "the deputy: EPERM"
+            "the syscall proxy: EPERM"
         }
         Action::Notify => "the launcher: EPERM",
         other => panic!("{other:?}"),
@@ -59,16 +59,16 @@ fn security_lists_the_refused_calls() {
             plain::NO_UNIX_SOCKETS,
         ),
         (
-            "Without namespaces also (the deputy changes attributes in writable places, and reads them in granted ones)",
+            "Without namespaces also (the syscall proxy changes attributes in writable places, and reads them in granted ones)",
             plain::PLAIN,
         ),
         (
-            "Without namespaces, where another sandbox has the listener, instead of the deputy",
+            "Without namespaces, where another sandbox has the listener, instead of the syscall proxy",
             plain::NO_ATTRIBUTES,
         ),
         ("Without namespaces, with Landlock before 3, also", plain::BEFORE_TRUNCATE),
         (
-            "Without namespaces, with Landlock before 6, also (the deputy sends signals within the run)",
+            "Without namespaces, with Landlock before 6, also (the syscall proxy sends signals within the run)",
             plain::BEFORE_SCOPES,
         ),
     ] {

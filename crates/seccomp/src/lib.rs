@@ -32,7 +32,7 @@ mod tests;
 pub use bpf::Instruction;
 pub use filter::Arch;
 pub use rules::Number;
-pub use settings::{Connects, Deputy, Ground, NewProcesses, Sockets};
+pub use settings::{Connects, Ground, NewProcesses, Sockets, SyscallProxy};
 
 /// The program for the kernel.
 pub fn program(
@@ -45,7 +45,7 @@ pub fn program(
     let tables = plain::tables(sockets, ground);
     let filter = rules::with(arch, processes, connects, &tables);
     compile::compile(&match ground {
-        Ground::Plain { deputy: Deputy::None, .. } => filter.without_asking(),
+        Ground::Plain { syscall_proxy: SyscallProxy::None, .. } => filter.without_asking(),
         _ => filter,
     })
 }

@@ -4,7 +4,7 @@
 //! Landlock keeps files from being opened, made, moved and removed. It has nothing to say about
 //! their modes, owners, times and extended attributes, about other ways to shared memory, and,
 //! before its sixth version, about signals. What a filter can tell from numbers is refused here; what
-//! depends on which file or process is meant, the launcher is asked (see `linux/deputy.rs`).
+//! depends on which file or process is meant, the launcher is asked (see `linux/syscall_proxy.rs`).
 
 use crate::filter::{EACCES, ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, Test};
 use crate::ioctls;
@@ -12,7 +12,7 @@ use crate::rules::{
     AF_INET, AF_INET6, AF_UNIX, NO_OTHER_LISTENER, Refusal, SOCKET, Sense, always, any_bit, asked,
     both, int, none_of, one_of, same, when, x86,
 };
-use crate::{Deputy, Ground, Sockets};
+use crate::{Ground, Sockets, SyscallProxy};
 
 /// Calls that are decided by file or process, by number: the launcher carries them out itself.
 pub mod call {
@@ -194,7 +194,7 @@ pub const PLAIN: &[Refusal] = &[
     ),
 ];
 
-/// Without a deputy: as on a file system that has no attributes, for programs that ask every file for them.
+/// Without a syscall proxy: as on a file system that has no attributes, for programs that ask every file for them.
 pub const NO_ATTRIBUTES: &[Refusal] = &[
     always(call::GETXATTR, EOPNOTSUPP, READS),
     always(call::LGETXATTR, EOPNOTSUPP, READS),
@@ -254,9 +254,9 @@ pub fn tables(sockets: Sockets, ground: Ground) -> Vec<&'static [Refusal]> {
         Sockets::Proxied => vec![PROXIED],
         Sockets::None => vec![NO_SOCKETS],
     };
-    if let Ground::Plain { landlock, deputy } = ground {
+    if let Ground::Plain { landlock, syscall_proxy } = ground {
         // Of two answers to one call the first counts.
-        if deputy == Deputy::None {
+        if syscall_proxy == SyscallProxy::None {
             tables.push(NO_ATTRIBUTES);
         }
         tables.push(PLAIN);
@@ -264,7 +264,7 @@ pub fn tables(sockets: Sockets, ground: Ground) -> Vec<&'static [Refusal]> {
             tables.push(BEFORE_TRUNCATE);
         }
         // Refused altogether, a process could not even signal itself.
-        if landlock < 6 && deputy == Deputy::Asked {
+        if landlock < 6 && syscall_proxy == SyscallProxy::Asked {
             tables.push(BEFORE_SCOPES);
         }
     }

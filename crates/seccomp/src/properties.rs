@@ -7,7 +7,7 @@ use crate::decide::Call;
 use crate::filter::{Action, Arch, Filter, Rule, Test, Width};
 use crate::interpret::run;
 use crate::rules::{filter, with};
-use crate::{Connects, Deputy, Ground, NewProcesses, Sockets, plain};
+use crate::{Connects, Ground, NewProcesses, Sockets, SyscallProxy, plain};
 
 /// No call of today has a larger number.
 const NUMBERS: std::ops::RangeInclusive<u32> = 0..=520;
@@ -123,7 +123,7 @@ proptest! {
         for arch in [Arch::X86_64, Arch::Aarch64] {
             for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
                 let plainly =
-                    |landlock| Ground::Plain { landlock, deputy: Deputy::Asked };
+                    |landlock| Ground::Plain { landlock, syscall_proxy: SyscallProxy::Asked };
                 for (connects, more) in [
                     (Connects::Free, plain::tables(Sockets::All, Ground::Namespaces)),
                     (Connects::Announced, plain::tables(Sockets::All, Ground::Namespaces)),

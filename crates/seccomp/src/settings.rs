@@ -42,14 +42,14 @@ pub enum Ground {
     /// No namespaces: Landlock of this version, or none at all (0).
     Plain {
         landlock: u32,
-        deputy: Deputy,
+        syscall_proxy: SyscallProxy,
     },
 }
 
 /// Whether the launcher carries out what depends on which file or process is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deputy {
+pub enum SyscallProxy {
     Asked,
     /// A task has one listener, and another sandbox around this one has it: all of these are refused.
     None,
@@ -58,6 +58,6 @@ pub enum Deputy {
 impl Ground {
     /// Whether the launcher is asked about calls besides those of `--no-subprocess`.
     pub fn asks(self) -> bool {
-        matches!(self, Ground::Plain { deputy: Deputy::Asked, .. })
+        matches!(self, Ground::Plain { syscall_proxy: SyscallProxy::Asked, .. })
     }
 }

@@ -9,7 +9,7 @@ use crate::interpret::run;
 use crate::ioctls;
 use crate::plain;
 use crate::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter, with};
-use crate::{Connects, Deputy, Ground, NewProcesses, Sockets};
+use crate::{Connects, Ground, NewProcesses, Sockets, SyscallProxy};
 
 const HIGH: [u64; 3] = [0, 1 << 32, 0xffff_ffff << 32];
 const PERM: Action = Action::Errno(EPERM);
@@ -310,9 +310,10 @@ fn every_program_is_one_that_the_kernel_takes() {
         for processes in [NewProcesses::Allowed, NewProcesses::Refused] {
             for connects in [Connects::Free, Connects::Announced] {
                 for sockets in [Sockets::All, Sockets::Internet, Sockets::Proxied, Sockets::None] {
-                    for ground in
-                        [Ground::Namespaces, Ground::Plain { landlock: 0, deputy: Deputy::Asked }]
-                    {
+                    for ground in [
+                        Ground::Namespaces,
+                        Ground::Plain { landlock: 0, syscall_proxy: SyscallProxy::Asked },
+                    ] {
                         let program = super::program(arch, processes, connects, sockets, ground);
                         let length = program.len();
                         let fits = (1..=LONGEST_PROGRAM).contains(&length);
@@ -344,7 +345,8 @@ fn connections_are_announced_where_asked_for_and_then_only() {
 /// As [`decides`], for a filter on its own.
 #[track_caller]
 fn plainly(sockets: Sockets, landlock: u32, name: &str, arguments: &[u64], action: Action) {
-    let tables = plain::tables(sockets, Ground::Plain { landlock, deputy: Deputy::Asked });
+    let tables =
+        plain::tables(sockets, Ground::Plain { landlock, syscall_proxy: SyscallProxy::Asked });
     let row = tables.iter().copied().flatten().find(|refusal| refusal.call.name == name);
     let number = row.map_or_else(|| number(name), |refusal| refusal.call);
     for arch in [Arch::X86_64, Arch::Aarch64] {
@@ -464,10 +466,10 @@ fn init_is_left_alone() {
 }
 
 #[test]
-fn without_namespaces_attributes_are_read_by_the_deputy_or_by_nobody() {
+fn without_namespaces_attributes_are_read_by_the_syscall_proxy_or_by_nobody() {
     for name in ["getxattr", "lgetxattr", "listxattr", "llistxattr"] {
         plainly(Sockets::None, 7, name, &[0, 0, 0, 0], Action::Notify);
-        let ground = Ground::Plain { landlock: 7, deputy: Deputy::None };
+        let ground = Ground::Plain { landlock: 7, syscall_proxy: SyscallProxy::None };
         let tables = plain::tables(Sockets::None, ground);
         let row = tables.iter().copied().flatten().find(|refusal| refusal.call.name == name);
         for arch in [Arch::X86_64, Arch::Aarch64] {
@@ -555,8 +557,10 @@ fn what_an_older_landlock_does_not_know_is_asked_or_refused() {
 #[track_caller]
 fn plainly_by_number(landlock: u32, numbers: (u32, u32), arguments: &[u64], action: Action) {
     for (arch, number) in [(Arch::X86_64, numbers.0), (Arch::Aarch64, numbers.1)] {
-        let tables =
-            plain::tables(Sockets::None, Ground::Plain { landlock, deputy: Deputy::Asked });
+        let tables = plain::tables(
+            Sockets::None,
+            Ground::Plain { landlock, syscall_proxy: SyscallProxy::Asked },
+        );
         let program = compile(&with(arch, NewProcesses::Allowed, Connects::Free, &tables));
         let mut registers = [0; 6];
         registers[..arguments.len()].copy_from_slice(arguments);

@@ -13,7 +13,7 @@ use super::{Permissions, Starting, home_name};
   mcp exec -- 'cargo build && cargo test'
   mcp exec -C ~/src/app -- 'git commit -am done'
   mcp exec --allow-net registry.npmjs.org:443 --home npm -- npm ci
-  mcp exec --unprotect .git/config -- git remote add origin https://example.org/a.git
+  mcp exec --unprotect .git/config -- git remote add origin https://github.com/a/a.git
   mcp exec --json -- 'make test' | jq .exit_code
   mcp exec --rules my-rules.toml --report report.json -- 'python3 -c 1'
 

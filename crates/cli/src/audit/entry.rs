@@ -209,7 +209,7 @@ fn word(ending: &Ending) -> String {
 #[cfg(test)]
 mod tests {
     use mcp_policy::{Layer, Policy};
-    use mcp_sandbox::{Control, NetworkUse, Refusal};
+    use mcp_sandbox::{Control, NetworkUse, RefusedDestination};
     use proptest::prelude::*;
 
     use super::*;
@@ -221,7 +221,8 @@ mod tests {
         let status =
             Status::Partial { by: secret.into(), missing: secret.into(), seen: Vec::new() };
         report.controls.insert(Control::Network, status);
-        let refusal = Refusal { times: 2, why: secret.into(), flag: Some(secret.into()) };
+        let refusal =
+            RefusedDestination { times: 2, why: secret.into(), flag: Some(secret.into()) };
         let refused = [(format!("{}.evil.example:443", secret.to_lowercase()), refusal)].into();
         report.network =
             Some(NetworkUse { refused, bounds: vec![secret.into()], ..NetworkUse::default() });

@@ -1,12 +1,8 @@
 //! This binary as the guest: `doctor` and `demo` start it inside a sandbox to try things there.
 
 use super::demo;
+use crate::guest_arguments::{GUEST, SERVER};
 use crate::render;
-
-/// The first argument of a guest. Not a verb: it is no interface for people.
-pub const GUEST: &str = "__guest";
-/// The guest that is a whole MCP server; any other word is an act of the probe.
-pub const SERVER: &str = "server";
 
 /// Acts as a guest when called as one.
 pub fn dispatch() -> Option<u8> {

@@ -2,6 +2,7 @@
 
 pub mod add;
 pub mod check;
+pub mod clients;
 pub mod completions;
 pub mod demo;
 pub mod doctor;

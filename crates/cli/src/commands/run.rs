@@ -41,9 +41,13 @@ pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
                 .to_owned(),
         ));
     }
-    typed::understand(&mut args)?;
+    // A mistake is a run that did not start: it is in the log and in the report, too.
+    let understood = typed::understand(&mut args);
     let what = What::new(args.reference.as_deref(), first(&args.command));
-    recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
+    recorded(&args.starting, what, &args.command, |log, report| {
+        understood?;
+        start(&args, log, report)
+    })
 }
 
 /// Does what `start` does, with a line in the log and a report, however it ends.

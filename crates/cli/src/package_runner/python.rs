@@ -167,7 +167,7 @@ fn reference(package: &str) -> Option<String> {
     let reference = format!("pypi:{name}{extras}{version}");
     // The one grammar for packages decides.
     let is_good = reference.parse::<mcp_package::Reference>().is_ok();
-    (is_good && !reference.contains(',') || is_good && !extras.is_empty()).then_some(reference)
+    (is_good && (!reference.contains(',') || !extras.is_empty())).then_some(reference)
 }
 
 /// What `--with` names, as it goes behind a reference: a name, perhaps with bounds, no file and no URL.

@@ -135,7 +135,7 @@ fn from_registry(store: &Store, reference: &Reference, how: &Fetching) -> Result
         let (_, tagged) = oci.manifest(&tag)?;
         if tagged != *asked {
             return Err(
-                mcp_package::Error::digest(format_args!("the tag {tag}"), asked, &tagged).into()
+                mcp_package::Error::digest(format_args!("the tag {tag}"), asked, tagged).into()
             );
         }
     }
@@ -200,7 +200,7 @@ fn refuse_moved_tag(
     match store.find(reference, Some(source))? {
         Some(stored) if is_version && stored.digest != *digest => Err(mcp_package::Error::digest(
             format_args!("{reference} in the registry"),
-            &stored.digest,
+            stored.digest,
             digest,
         )
         .hinted(format!("the tag was moved; mcp remove {reference} first, if that is right"))

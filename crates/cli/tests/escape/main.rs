@@ -22,6 +22,8 @@ mod bad_surroundings;
 mod cgroup;
 #[cfg_attr(target_os = "macos", path = "macos/deny.rs")]
 mod deny;
+#[cfg(target_os = "linux")]
+mod doctor_full;
 #[cfg_attr(target_os = "macos", path = "macos/environment.rs")]
 mod environment;
 #[cfg(target_os = "linux")]

@@ -92,12 +92,13 @@ fn git_settings_are_told_how_to_be_changed() {
     }
     let scratch = Scratch::new();
     let project = repository(&scratch);
-    for command in ["git remote add origin https://example.org/a.git", "git branch -m main trunk"] {
+    for command in ["git remote add origin https://github.com/a/a.git", "git branch -m main trunk"]
+    {
         let finished = exec(&project, command).run();
         assert_ne!(finished.code, 0, "{command}\n{finished}");
         assert!(finished.stderr.contains("--unprotect .git/config"), "{command}\n{finished}");
     }
-    let finished = exec(&project, "git remote add origin https://example.org/a.git")
+    let finished = exec(&project, "git remote add origin https://github.com/a/a.git")
         .flag("--allow-write")
         .arg(".git/config")
         .run();

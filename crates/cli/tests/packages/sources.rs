@@ -262,3 +262,34 @@ fn an_older_store_is_fetched_again_and_its_grants_are_asked_for_again() {
     .unwrap();
     user.mcp(&by_path).ok().says("hunter2");
 }
+
+/// Whoever packs again pulls again. It is said, and the grant stays with the old one.
+#[test]
+fn another_bundle_at_the_same_path_replaces_it_with_a_word() {
+    require!("userns");
+    let (user, note) = user_with_a_note();
+    let source = user.package("source", "1.0.0", ASKS);
+    let bundle = user.path("test.mcpb");
+    let pull = || {
+        user.mcp(&["pack", text(&source), "-o", text(&bundle)]).ok();
+        user.mcp(&["pull", text(&bundle)]).ok()
+    };
+    let run = |flags: &[&str]| {
+        user.mcp(&[&["run", "acme/test@1.0.0"], flags, &["--", "read", text(&note)]].concat())
+    };
+    assert!(!pull().err.contains("replaced"));
+    run(&["--yes"]).ok().says("hunter2");
+    // The same once more is nothing to tell.
+    assert!(!pull().err.contains("replaced"));
+    run(&[]).ok().says("hunter2");
+    fs::write(source.join("evil"), "x").unwrap();
+    let said = pull().err;
+    let lines: Vec<_> = said.lines().filter(|line| line.contains("was replaced")).collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert!(
+        lines[0].contains("acme/test@1.0.0") && lines[0].matches("sha256:").count() == 2,
+        "{said}"
+    );
+    run(&[]).fails(125, "asks for");
+    run(&["--yes"]).ok().says("hunter2");
+}

@@ -33,6 +33,19 @@ fn there_and_back_byte_for_byte() {
         );
         let once = fs::read(&path).unwrap();
         assert_eq!(once != sample.bytes, has_servers, "{name}: {}", wired.err);
+        for comment in [
+            "runs it",
+            "// word",
+            "# word",
+            "# about",
+            "// settings",
+            "/* the servers",
+            "// the",
+            "/* none */",
+        ] {
+            let count = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches(comment).count();
+            assert_eq!(count(&once), count(&sample.bytes), "{name}: comments");
+        }
         // All but docker, which stays as it is and is said.
         let left = home.mcp(&["wire", "--check", "--client", id]);
         assert!(left.out.lines().all(|line| line.contains("docker")), "{name}: {}", left.out);

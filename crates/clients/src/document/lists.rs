@@ -47,16 +47,24 @@ impl Document {
 
     /// A word and the comma before it; comments stay.
     fn removed(&self, before: &Node, node: &Node) -> (Vec<Splice>, String) {
-        let gap = &self.text[before.span.end..node.span.start];
-        match self.comma(before.span.end, node.span.start).filter(|_| gap.trim() != ",") {
-            Some(comma) => {
-                let left =
-                    [&self.text[before.span.end..comma], &self.text[comma + 1..node.span.start]];
-                let gone =
-                    vec![Splice::new(comma..comma + 1, ""), Splice::new(node.span.clone(), "")];
-                (gone, left.concat())
+        let (from, to) = (before.span.end, node.span.start);
+        let gap = &self.text[from..to];
+        let whole = || (vec![Splice::new(from..node.span.end, "")], String::new());
+        if matches!(gap.trim(), "," | "-") {
+            return whole();
+        }
+        // In a block of YAML the dash goes with its word, and comments stay on their lines.
+        let dash = gap.rfind('-').filter(|_| self.format == Format::Yaml).map(|at| from + at);
+        match (self.comma(from, to), dash) {
+            (Some(comma), _) => {
+                let left = [&self.text[from..comma], &self.text[comma + 1..to]].concat();
+                let gone = [Splice::new(comma..comma + 1, ""), Splice::new(node.span.clone(), "")];
+                (gone.into(), left)
             }
-            None => (vec![Splice::new(before.span.end..node.span.end, "")], String::new()),
+            (None, Some(dash)) => {
+                (vec![Splice::new(dash..node.span.end, "")], self.text[from..dash].to_owned())
+            }
+            (None, None) => whole(),
         }
     }
 

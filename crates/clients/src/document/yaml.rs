@@ -49,6 +49,7 @@ pub fn parse(text: &str) -> Result<Parsed, Fault> {
                 if anchor > 0 || tag.is_some() {
                     fixed = Some("it has anchors or tags");
                 }
+                let end = start + written(&text[start..end.max(start)]);
                 Node { span: start..end, value: scalar(&value, style) }
             }
             Event::SequenceStart(anchor, ref tag) | Event::MappingStart(anchor, ref tag) => {
@@ -68,6 +69,10 @@ pub fn parse(text: &str) -> Result<Parsed, Fault> {
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                // The bracket alone: the parser counts what is behind it as well.
+                Some(collection) if text[start..].starts_with([']', '}']) => {
+                    finished(collection, start + 1)
+                }
                 Some(collection) => finished(collection, end),
                 None => continue,
             },
@@ -119,6 +124,34 @@ fn take(
         },
     }
     Ok(())
+}
+
+/// How much of the text is the scalar itself: the parser counts the blanks and comments behind it as well.
+fn written(text: &str) -> usize {
+    let mut rest = text.char_indices();
+    match rest.next() {
+        Some((_, '"')) => {
+            while let Some((at, c)) = rest.next() {
+                match c {
+                    '\\' => drop(rest.next()),
+                    '"' => return at + 1,
+                    _ => {}
+                }
+            }
+        }
+        Some((_, '\'')) => {
+            while let Some((at, c)) = rest.next() {
+                let is_doubled = text[at + c.len_utf8()..].starts_with('\'');
+                match c {
+                    '\'' if is_doubled => drop(rest.next()),
+                    '\'' => return at + 1,
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+    text.trim_end().len()
 }
 
 fn scalar(value: &str, style: ScalarStyle) -> Value {

@@ -23,13 +23,13 @@ const MOST_SOURCES: usize = 256;
 
 /// What the host's network is like, as far as it was seen.
 #[derive(Default)]
-pub struct Ways {
+pub struct Routes {
     pub families: Families,
     /// Which address of its own the host uses to reach another.
     sources: HashMap<IpAddr, Option<IpAddr>>,
 }
 
-impl Ways {
+impl Routes {
     /// Routes may have changed.
     pub fn forget_sources(&mut self) {
         self.sources.clear();
@@ -109,9 +109,9 @@ impl Broker {
         if addresses.len() < 2 {
             return addresses.into();
         }
-        let candidate = |to| Candidate { to, source: self.ways.source(to) };
+        let candidate = |to| Candidate { to, source: self.routes.source(to) };
         let candidates = addresses.into_iter().map(candidate).collect();
-        self.ways.families.order(candidates, Instant::now())
+        self.routes.families.order(candidates, Instant::now())
     }
 
     pub(super) fn connect(&mut self, slot: usize, caller: Caller, connecting: Connecting) {
@@ -127,7 +127,7 @@ impl Broker {
             match it.race.step(Instant::now()) {
                 Step::Begin(to) => match self.begin(slot, it.from, to) {
                     Ok((true, stream)) => {
-                        self.awake.stay();
+                        self.busy_poll.stay();
                         return self.won(slot, caller, *it, to, stream);
                     }
                     Ok((false, stream)) => it.streams.push((to, stream)),
@@ -162,7 +162,7 @@ impl Broker {
         stream: TcpStream,
     ) {
         if it.from == From::Host {
-            let families = &mut self.ways.families;
+            let families = &mut self.routes.families;
             families.works(Family::of(to.ip()));
             let now = Instant::now();
             if let Some(slow) = it.race.won(to, now) {

@@ -8,8 +8,8 @@ use mcp_policy::{HostName, Protocol, Tls};
 use mio::net::TcpStream;
 
 use super::budget::{Gauge, Hold};
+use super::half_pipe::{End, HalfPipe, Look, Store, Turn};
 use super::slots::{Cause, Side};
-use super::way::{End, Look, Store, Turn, Way};
 use super::{rearm, socket};
 use crate::allowlist::Allowlist;
 use crate::endpoint::{Endpoint, Target};
@@ -72,8 +72,8 @@ pub struct Joined {
     unheard: Option<Box<Unheard>>,
     /// The client has said something urgent: what it says stops there until it is taken.
     is_urgent: bool,
-    out: Way,
-    back: Way,
+    out: HalfPipe,
+    back: HalfPipe,
     /// When to look whether the end that is left still speaks.
     pub until: Option<Instant>,
     /// What was moved when it was last looked at, to tell silence.
@@ -141,8 +141,8 @@ impl Joined {
             upstream,
             unheard: (check == Check::Names).then(|| Box::new(Unheard::new(heads))),
             is_urgent: false,
-            out: Way::new(),
-            back: Way::new(),
+            out: HalfPipe::new(),
+            back: HalfPipe::new(),
             until: None,
             marked: 0,
         }
@@ -151,9 +151,9 @@ impl Joined {
     /// The first words of a connection that was asked for: to the client that it is there, to the
     /// server what the client asked for.
     pub fn begin_with(&mut self, manner: Manner) {
-        self.back = Way::after(manner.connected());
+        self.back = HalfPipe::after(manner.connected());
         if let Manner::Forward { head } = manner {
-            self.out = Way::after_counted(head);
+            self.out = HalfPipe::after_counted(head);
         }
     }
 
@@ -285,15 +285,15 @@ impl Joined {
 
 /// Whether a direction has anything to do. When one socket has something to say, the other
 /// direction has not, unless something waits in it until it can be sent.
-fn has_turn(cause: Cause, from: Side, way: &Way) -> bool {
+fn has_turn(cause: Cause, from: Side, pipe: &HalfPipe) -> bool {
     match cause {
-        Cause::Event(side) => side == from || way.is_held_up(),
-        Cause::Room(side) => side != from && way.is_held_up(),
+        Cause::Event(side) => side == from || pipe.is_held_up(),
+        Cause::Room(side) => side != from && pipe.is_held_up(),
         Cause::End(_) | Cause::Unfinished => true,
     }
 }
 
-fn end_after(other: &Way) -> End {
+fn end_after(other: &HalfPipe) -> End {
     if other.is_ended() { End::Whole } else { End::Half }
 }
 

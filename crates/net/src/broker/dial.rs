@@ -13,7 +13,7 @@ use super::connecting::{Connecting, From};
 use super::connection::{Joined, Service};
 use super::event_loop::Entry;
 use super::slots::{Cause, Side};
-use super::talk::{Said, Talk};
+use super::upstream_handshake::{Said, UpstreamHandshake};
 use super::{Broker, socket};
 use crate::endpoint::{Endpoint, Target};
 use crate::proxy::{Failed, Manner};
@@ -57,7 +57,7 @@ pub(super) enum Phase {
     /// The proxy is being asked.
     Talking {
         stream: TcpStream,
-        talk: Talk,
+        handshake: UpstreamHandshake,
     },
 }
 
@@ -83,7 +83,7 @@ impl Dialing {
     pub fn waits_to_write(&self) -> bool {
         match &self.phase {
             Phase::Connecting(_) => true,
-            Phase::Talking { talk, .. } => talk.waits_to_write(),
+            Phase::Talking { handshake, .. } => handshake.waits_to_write(),
             Phase::Naming(_) => false,
         }
     }
@@ -280,7 +280,9 @@ impl Broker {
         self.timers.clear(until, slot);
         match phase {
             Phase::Connecting(connecting) => self.connecting(slot, caller, connecting),
-            Phase::Talking { stream, talk } => self.talk(slot, caller, stream, talk, until),
+            Phase::Talking { stream, handshake } => {
+                self.handshake(slot, caller, stream, handshake, until)
+            }
             phase @ Phase::Naming(_) => self.wait(slot, caller, phase, until),
         }
     }
@@ -316,23 +318,23 @@ impl Broker {
             None => self.join(slot, caller, stream),
             Some((proxy, goal)) => {
                 let until = Instant::now() + LAST;
-                self.talk(slot, caller, stream, Talk::new(proxy, goal), until);
+                self.handshake(slot, caller, stream, UpstreamHandshake::new(proxy, goal), until);
             }
         }
     }
 
-    fn talk(
+    fn handshake(
         &mut self,
         slot: usize,
         caller: Caller,
         stream: TcpStream,
-        mut talk: Talk,
+        mut handshake: UpstreamHandshake,
         until: Instant,
     ) {
-        let why = match talk.advance(&stream, &mut self.scratch) {
+        let why = match handshake.advance(&stream, &mut self.scratch) {
             Ok(Said::Open) => return self.join(slot, caller, stream),
             Ok(Said::Waits) => {
-                return self.wait(slot, caller, Phase::Talking { stream, talk }, until);
+                return self.wait(slot, caller, Phase::Talking { stream, handshake }, until);
             }
             Ok(Said::Refused(why)) => why,
             Err(e) => e.to_string(),

@@ -11,10 +11,10 @@ use mio::event::Event;
 use super::connection::{Closing, HALF_CLOSED, Joined, Service, State};
 use super::dial::Dialing;
 use super::flow::{Flow, Port};
-use super::front::{Asking, Front, Leaving};
 use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::Question;
+use super::proxy_frontend::{Asking, Leaving, ProxyFrontend};
 use super::slots::{Cause, Side, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
 use crate::endpoint::Target;
@@ -32,7 +32,7 @@ pub enum Entry {
     ResolverStream(Box<stub::Stream>),
     Listener(Listener),
     HostPort(mio::net::TcpListener, u16),
-    Front(Front),
+    ProxyFrontend(ProxyFrontend),
     Asking(Box<Asking>),
     Leaving(Box<Leaving>),
     Dialing(Box<Dialing>),
@@ -79,7 +79,7 @@ impl Broker {
     pub(super) fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         let next = [self.timers.next(), self.names.deadline(), self.journal.due, until];
         let next = next.into_iter().chain([self.unsure.at]).flatten().min();
-        let is_awake = self.awake.is_awake();
+        let is_awake = self.busy_poll.is_awake();
         let may_rest = self.busy.is_empty() && !self.names.is_busy() && !is_awake;
         let pause = match (may_rest, next) {
             (false, _) => Some(Duration::ZERO),
@@ -155,7 +155,7 @@ impl Broker {
             Entry::Dialing(dialing) => self.dialing(slot, cause, dialing),
             Entry::Listener(listener) => self.accept(slot, listener),
             Entry::HostPort(listener, port) => self.accept_from_host(slot, listener, port),
-            Entry::Front(front) => self.accept_at_front(slot, front),
+            Entry::ProxyFrontend(frontend) => self.accept_at_frontend(slot, frontend),
             Entry::Asking(asking) => self.asking(slot, cause, asking),
             Entry::Leaving(leaving) => self.leaving(slot, leaving),
             Entry::Resolver(socket) => self.resolver(slot, socket),

@@ -22,7 +22,7 @@ pub struct NetworkUse {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reached: BTreeMap<String, Traffic>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub refused: BTreeMap<String, Refusal>,
+    pub refused: BTreeMap<String, RefusedDestination>,
     /// Bounds that were met, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<String>,
@@ -42,7 +42,7 @@ pub struct Traffic {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct RefusedDestination {
     pub times: u64,
     pub why: String,
     /// The flag that would allow it, where one would.
@@ -178,10 +178,12 @@ impl Journal {
         if refused.len() >= MOST {
             let why = || "too many to keep apart".to_owned();
             let others = refused.entry(OTHERS.to_owned());
-            others.or_insert_with(|| Refusal { times: 0, why: why(), flag: None }).times += 1;
+            others
+                .or_insert_with(|| RefusedDestination { times: 0, why: why(), flag: None })
+                .times += 1;
             return;
         }
-        refused.insert(to.to_owned(), Refusal { times: 1, why: why.to_owned(), flag });
+        refused.insert(to.to_owned(), RefusedDestination { times: 1, why: why.to_owned(), flag });
         self.line(&line());
     }
 

@@ -8,8 +8,8 @@
 //!
 //! Portable: how sockets come to be inside is left to [`Inside`] and [`Watcher`].
 
-mod awake;
 mod budget;
+mod busy_poll;
 mod configured;
 mod connecting;
 mod connection;
@@ -18,12 +18,13 @@ mod copy;
 mod dial;
 mod event_loop;
 mod flow;
-mod front;
+mod half_pipe;
 mod handle;
 mod host_names;
 mod journal;
 mod listeners;
 mod names;
+mod proxy_frontend;
 mod rearm;
 mod room;
 mod slots;
@@ -31,10 +32,9 @@ mod socket;
 #[cfg(target_os = "linux")]
 mod splice;
 mod stub;
-mod talk;
 #[cfg(test)]
 mod tests;
-mod way;
+mod upstream_handshake;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -44,21 +44,23 @@ use std::time::Instant;
 use mcp_policy::{HostName, NetRule, Protocol};
 use mio::{Interest, Registry, Token};
 
-use self::awake::Awake;
 use self::budget::Budget;
+use self::busy_poll::BusyPoll;
 pub use self::configured::NameServers;
-use self::connecting::Ways;
+use self::connecting::Routes;
 use self::event_loop::Entry;
-use self::front::Expected;
-pub use self::front::{Callers, Wanted};
+use self::half_pipe::{Buffers, Store};
 use self::handle::Caller;
 pub use self::handle::Handle;
-pub use self::journal::{Journal, Meter, NetworkTotals, NetworkUse, Refusal, Tell, Traffic};
+pub use self::journal::{
+    Journal, Meter, NetworkTotals, NetworkUse, RefusedDestination, Tell, Traffic,
+};
 use self::names::Names;
 #[cfg(target_os = "linux")]
 pub(crate) use self::names::{Socket, configured};
+use self::proxy_frontend::Expected;
+pub use self::proxy_frontend::{Callers, Wanted};
 use self::slots::{Side, Slots, Timers, token};
-use self::way::{Buffers, Store};
 use crate::address::Networks;
 use crate::allowlist::Allowlist;
 use crate::endpoint::{Endpoint, Target};
@@ -121,8 +123,8 @@ impl Watched<'_> {
     }
 
     /// Where connections are taken to be proxied.
-    pub fn front(&self) -> Option<SocketAddr> {
-        self.0.front
+    pub fn frontend(&self) -> Option<SocketAddr> {
+        self.0.frontend
     }
 
     /// Whether the rules allow a connection to this address. What they do not is told.
@@ -185,7 +187,7 @@ pub struct Broker {
     slots: Slots<Entry>,
     /// Who has more to do without being told.
     busy: Vec<usize>,
-    awake: Awake,
+    busy_poll: BusyPoll,
     /// Who may wait for something it will not be told (see [`rearm`]).
     unsure: rearm::Unsure,
     timers: Timers,
@@ -194,7 +196,7 @@ pub struct Broker {
     upstream: Upstream,
     pool: Pool,
     names: Names,
-    ways: Ways,
+    routes: Routes,
     /// How other threads reach this one, once it is one.
     caller: Option<Caller>,
     inside: Box<dyn Inside>,
@@ -209,7 +211,7 @@ pub struct Broker {
     /// How many of them keep their addresses for good.
     kept_names: usize,
     /// Where connections are taken to be proxied, and whose.
-    front: Option<SocketAddr>,
+    frontend: Option<SocketAddr>,
     expected: Expected,
     /// Listeners that have somebody waiting while there is no room.
     paused: BTreeSet<usize>,
@@ -241,7 +243,7 @@ impl Broker {
             poll: mio::Poll::new()?,
             slots: Slots::new(),
             busy: Vec::new(),
-            awake: Awake::new(),
+            busy_poll: BusyPoll::new(),
             unsure: rearm::Unsure::default(),
             timers: Timers::default(),
             allow,
@@ -249,7 +251,7 @@ impl Broker {
             upstream,
             pool,
             names: Names::new(name_servers),
-            ways: Ways::default(),
+            routes: Routes::default(),
             caller: None,
             inside,
             listening: HashMap::new(),
@@ -257,7 +259,7 @@ impl Broker {
             flow_slots: HashMap::new(),
             published: HashMap::new(),
             kept_names: 0,
-            front: None,
+            frontend: None,
             expected: Expected::new(),
             paused: BTreeSet::new(),
             connections: Shares::new(bounds.connections),

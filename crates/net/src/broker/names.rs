@@ -201,9 +201,9 @@ impl Broker {
         }
         let own = (self.own)();
         self.names.listed = own.is_ok().then_some(now);
-        self.ways.forget_sources();
+        self.routes.forget_sources();
         if self.allow.set_own(own.ok()) == Change::Changed {
-            self.ways.families.forget();
+            self.routes.families.forget();
         }
     }
 

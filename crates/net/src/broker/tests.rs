@@ -175,7 +175,7 @@ impl Proxy {
         let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let at = listener.local_addr().unwrap();
-        broker.add_front(listener, callers).unwrap();
+        broker.add_frontend(listener, callers).unwrap();
         Proxy { broker, at }
     }
 

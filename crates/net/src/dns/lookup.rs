@@ -44,7 +44,7 @@ pub struct Lookup {
 
 /// What a server said about the question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum ServerAnswer {
     /// In the server's order, none twice; empty: the name has none of this family.
     Addresses {
         addresses: Vec<IpAddr>,
@@ -114,7 +114,7 @@ impl Lookup {
 
     /// `None` when this is no answer to this question: to be ignored, for the right one may
     /// still come.
-    pub fn read(&self, message: &[u8]) -> Option<Found> {
+    pub fn read(&self, message: &[u8]) -> Option<ServerAnswer> {
         let mut cursor = Cursor::new(message);
         let id = cursor.u16()?;
         let flags = cursor.u16()?;
@@ -127,33 +127,33 @@ impl Lookup {
         let rcode = flags & 0xf;
         if questions == 0 && matches!(rcode, 1 | 4) {
             // Servers that could not read the question do not repeat it.
-            return Some(Found::NotUnderstood);
+            return Some(ServerAnswer::NotUnderstood);
         }
         if questions != 1 || !self.is_question(&mut cursor)? {
             return None;
         }
         if flags & 0x0200 != 0 {
-            return Some(Found::Cut);
+            return Some(ServerAnswer::Cut);
         }
         match rcode {
             0 | 3 => {}
-            1 | 4 => return Some(Found::NotUnderstood),
-            _ => return Some(Found::Failed),
+            1 | 4 => return Some(ServerAnswer::NotUnderstood),
+            _ => return Some(ServerAnswer::Failed),
         }
         // From here on it is the server's answer, readable or not.
         let count = usize::from(answers);
         let Some(records) = read_records(message, &mut cursor, count) else {
-            return Some(Found::Failed);
+            return Some(ServerAnswer::Failed);
         };
         let (addresses, ttl) = self.follow(&records);
         if !addresses.is_empty() {
-            return Some(Found::Addresses { addresses, ttl });
+            return Some(ServerAnswer::Addresses { addresses, ttl });
         }
         let ttl = read_records(message, &mut cursor, usize::from(authorities))
             .map_or(0, |records| negative_ttl(&records));
         Some(match rcode {
-            3 => Found::NoSuchName { ttl },
-            _ => Found::Addresses { addresses, ttl },
+            3 => ServerAnswer::NoSuchName { ttl },
+            _ => ServerAnswer::Addresses { addresses, ttl },
         })
     }
 

@@ -63,7 +63,7 @@ fn a_question_and_its_addresses() {
             assert_eq!(query.host(), Some(&host("api.example.com")));
             assert_eq!(
                 lookup.read(&query.reply(&answer, Transport::Udp)),
-                Some(Found::Addresses { addresses: ips(expected), ttl: 30 })
+                Some(ServerAnswer::Addresses { addresses: ips(expected), ttl: 30 })
             );
         }
     }
@@ -73,13 +73,13 @@ fn a_question_and_its_addresses() {
 fn nothing_is_said_so_that_it_can_be_remembered() {
     let (lookup, query) = asked("a.example", Family::V4, Edns::With);
     let said = |answer| lookup.read(&query.reply(&answer, Transport::Udp));
-    assert_eq!(said(Answer::Empty), Some(Found::Addresses { addresses: vec![], ttl: 5 }));
-    assert_eq!(said(Answer::NoSuchName), Some(Found::NoSuchName { ttl: 5 }));
-    assert_eq!(said(Answer::Refused), Some(Found::Failed));
-    assert_eq!(said(Answer::Failed), Some(Found::Failed));
+    assert_eq!(said(Answer::Empty), Some(ServerAnswer::Addresses { addresses: vec![], ttl: 5 }));
+    assert_eq!(said(Answer::NoSuchName), Some(ServerAnswer::NoSuchName { ttl: 5 }));
+    assert_eq!(said(Answer::Refused), Some(ServerAnswer::Failed));
+    assert_eq!(said(Answer::Failed), Some(ServerAnswer::Failed));
     let v6 = ips(&["::1"]);
     let other_family = Answer::Addresses { addresses: &v6, ttl: 9 };
-    assert_eq!(said(other_family), Some(Found::Addresses { addresses: vec![], ttl: 5 }));
+    assert_eq!(said(other_family), Some(ServerAnswer::Addresses { addresses: vec![], ttl: 5 }));
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn what_does_not_fit_is_cut() {
     let many: Vec<IpAddr> = (0..40).map(|n| IpAddr::from([198, 18, 0, n])).collect();
     let answer = Answer::Addresses { addresses: &many, ttl: 1 };
     let (lookup, query) = asked("a.example", Family::V4, Edns::Without);
-    assert_eq!(lookup.read(&query.reply(&answer, Transport::Udp)), Some(Found::Cut));
-    let Some(Found::Addresses { addresses, .. }) =
+    assert_eq!(lookup.read(&query.reply(&answer, Transport::Udp)), Some(ServerAnswer::Cut));
+    let Some(ServerAnswer::Addresses { addresses, .. }) =
         lookup.read(&query.reply(&answer, Transport::Tcp))
     else {
         panic!("TCP takes all");
@@ -169,7 +169,7 @@ fn what_does_not_fit_is_cut() {
     assert_eq!(addresses.len(), 32);
     let (lookup, query) = asked("a.example", Family::V4, Edns::With);
     let reply = query.reply(&answer, Transport::Udp);
-    assert!(matches!(lookup.read(&reply), Some(Found::Addresses { .. })), "{reply:?}");
+    assert!(matches!(lookup.read(&reply), Some(ServerAnswer::Addresses { .. })), "{reply:?}");
 }
 
 /// A reply to `a.example A` with these answers: owner, type, ttl, data.
@@ -195,22 +195,22 @@ fn aliases_are_followed_in_any_order() {
         (b"\xc0\x0c", 5, 90, b"\x01b\x00"),
         (b"\x05other\x00", 1, 1, &[192, 0, 2, 9]),
     ]);
-    let expected = Found::Addresses { addresses: ips(&["192.0.2.1"]), ttl: 20 };
+    let expected = ServerAnswer::Addresses { addresses: ips(&["192.0.2.1"]), ttl: 20 };
     assert_eq!(lookup.read(&message), Some(expected));
 }
 
 #[test]
 fn circles_and_strangers_give_nothing() {
-    let none = Some(Found::Addresses { addresses: vec![], ttl: 0 });
+    let none = Some(ServerAnswer::Addresses { addresses: vec![], ttl: 0 });
     let (lookup, message) =
         answers(&[(b"\xc0\x0c", 5, 9, b"\x01b\x00"), (b"\x01b\x00", 5, 9, b"\xc0\x0c")]);
     assert_eq!(lookup.read(&message), none, "a circle");
     let (lookup, message) = answers(&[(b"\x05other\x00", 1, 1, &[192, 0, 2, 9])]);
     assert_eq!(lookup.read(&message), none, "another name's address");
     let (lookup, message) = answers(&[(b"\xc0\x0c", 1, 1, &[192, 0, 2])]);
-    assert_eq!(lookup.read(&message), Some(Found::Failed), "three bytes");
+    assert_eq!(lookup.read(&message), Some(ServerAnswer::Failed), "three bytes");
     let (lookup, message) = answers(&[(b"\xc0\x1b", 1, 1, &[192, 0, 2, 1])]);
-    assert_eq!(lookup.read(&message), Some(Found::Failed), "a pointer to itself");
+    assert_eq!(lookup.read(&message), Some(ServerAnswer::Failed), "a pointer to itself");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use super::Exchange;
-use crate::dns::{Edns, Found, Lookup, Transport};
+use crate::dns::{Edns, Lookup, ServerAnswer, Transport};
 use crate::resolv::Start;
 
 #[derive(Debug)]
@@ -77,19 +77,21 @@ impl Side {
     /// `None` when the message is no answer to the question.
     pub fn received(&mut self, message: &[u8]) -> Option<Step> {
         Some(match self.lookup.read(message)? {
-            Found::Addresses { addresses, ttl } => {
+            ServerAnswer::Addresses { addresses, ttl } => {
                 Step::Found(Finding::Addresses { addresses, ttl })
             }
-            Found::NoSuchName { ttl } => Step::Found(Finding::NoSuchName { ttl }),
-            Found::Cut if self.transport == Transport::Udp => {
+            ServerAnswer::NoSuchName { ttl } => Step::Found(Finding::NoSuchName { ttl }),
+            ServerAnswer::Cut if self.transport == Transport::Udp => {
                 self.transport = Transport::Tcp;
                 Step::Ask
             }
-            Found::NotUnderstood if self.edns == Edns::With => {
+            ServerAnswer::NotUnderstood if self.edns == Edns::With => {
                 self.edns = Edns::Without;
                 Step::Ask
             }
-            Found::Cut | Found::NotUnderstood | Found::Failed => self.next_server(),
+            ServerAnswer::Cut | ServerAnswer::NotUnderstood | ServerAnswer::Failed => {
+                self.next_server()
+            }
         })
     }
 

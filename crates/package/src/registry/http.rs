@@ -222,7 +222,7 @@ impl Http {
         if found == *sha256 {
             Ok(())
         } else {
-            Err(Error::digest(without_query(url), sha256, &found))
+            Err(Error::digest(without_query(url), sha256, found))
         }
     }
 

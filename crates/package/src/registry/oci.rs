@@ -165,8 +165,8 @@ impl<'a> Oci<'a> {
         match wanted {
             Some(wanted) if wanted != found => Err(Error::digest(
                 format_args!("the manifest of {}/{}", self.host, self.path),
-                &wanted,
-                &found,
+                wanted,
+                found,
             )),
             _ => Ok((bytes, found)),
         }
@@ -180,11 +180,7 @@ impl<'a> Oci<'a> {
         }
         let bytes = response.bytes(most)?;
         let found = Digest::of(&bytes);
-        if found == of.digest {
-            Ok(bytes)
-        } else {
-            Err(Error::digest("a blob", &of.digest, &found))
-        }
+        if found == of.digest { Ok(bytes) } else { Err(Error::digest("a blob", of.digest, found)) }
     }
 
     /// A blob into a file: what broke off goes on where it stopped, and the whole is compared.
@@ -222,11 +218,7 @@ impl<'a> Oci<'a> {
         if found == of.digest {
             return Ok(());
         }
-        Err(Error::digest(
-            format_args!("a blob of {}/{}", self.host, self.path),
-            &of.digest,
-            &found,
-        ))
+        Err(Error::digest(format_args!("a blob of {}/{}", self.host, self.path), of.digest, found))
     }
 
     fn part(

@@ -77,7 +77,7 @@ impl PublicKey {
         let found = Digest::of(manifest);
         match digest.parse::<Digest>() {
             Ok(signed) if signed == found => {}
-            Ok(signed) => return Err(Error::digest("the signed package", &signed, &found)),
+            Ok(signed) => return Err(Error::digest("the signed package", signed, found)),
             Err(error) => return Err(untrusted(error)),
         }
         if !is_name(&name) {

@@ -48,7 +48,7 @@ fn one(reference: &Reference, stored: &[Stored]) -> Result<Option<Stored>> {
                     return Err(Error::digest(
                         format_args!("{} in the store", found.name),
                         digest,
-                        &found.digest,
+                        found.digest,
                     ));
                 }
                 (None, Some(digest)) => {

@@ -173,7 +173,7 @@ impl Store {
         }
         let found = Digest::of(&bytes);
         if found != *digest {
-            return Err(Error::digest(path.display(), digest, &found).hinted(DAMAGED));
+            return Err(Error::digest(path.display(), digest, found).hinted(DAMAGED));
         }
         Ok(bytes)
     }
@@ -189,7 +189,7 @@ impl Store {
         let file = mcp_files::open(&path, Links::Refuse).map_err(failed)?;
         let (found, _) = Digest::of_reader(file).map_err(failed)?;
         if found != *digest {
-            return Err(Error::digest(path.display(), digest, &found).hinted(DAMAGED));
+            return Err(Error::digest(path.display(), digest, found).hinted(DAMAGED));
         }
         Ok(())
     }
@@ -232,7 +232,7 @@ impl Store {
         let file = File::options().read(true).write(true).open(from).map_err(failed)?;
         let (found, _) = Digest::of_reader(&file).map_err(failed)?;
         if found != *digest {
-            return Err(Error::digest(from.display(), digest, &found));
+            return Err(Error::digest(from.display(), digest, found));
         }
         file.sync_all().map_err(failed)?;
         drop(file);

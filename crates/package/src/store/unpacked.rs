@@ -117,7 +117,7 @@ impl Store {
         let file = mcp_files::open(&path, Links::Refuse).map_err(failed)?;
         let (found, _) = Digest::of_reader(&file).map_err(failed)?;
         if found != layer.digest {
-            return Err(Error::digest(path.display(), &layer.digest, &found).hinted(DAMAGED));
+            return Err(Error::digest(path.display(), layer.digest, found).hinted(DAMAGED));
         }
         Ok(file)
     }

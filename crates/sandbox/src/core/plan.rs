@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::control::Control;
+use crate::core::control::Control;
 
 /// What the plan intends for one control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::Control;
-use crate::plan::{Describe, Intent, Plan};
+use crate::core::control::Control;
+use crate::core::plan::{Describe, Intent, Plan};
 use mcp_net::broker::NetworkUse;
 
 /// Bumped when a field changes its meaning.

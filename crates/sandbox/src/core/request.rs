@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Policy, Protect, Sourced};
 use serde::{Serialize, Serializer};
 
-use crate::file_id::FileId;
+use crate::host_files::id::FileId;
 
 /// serde refuses paths that are not UTF-8, and a plan must not fail on a file's name.
 pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {

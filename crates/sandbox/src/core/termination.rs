@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::report::Ending;
+use crate::core::report::Ending;
 
 /// Two signals this close together were sent as one: coreutils' `timeout` sends its own to the launcher and then
 /// to the group that the launcher is in.

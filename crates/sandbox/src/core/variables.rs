@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use mcp_policy::{EnvPattern, Policy};
 
-use crate::request::HeldBack;
+use crate::core::request::HeldBack;
 
 /// What arrives of the host's environment and the policy's, and what was held back though a pattern fits: a
 /// pattern lets through in bulk, and a person who means a credential names it.

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::request::Link;
+use crate::core::request::Link;
 
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;

@@ -3,11 +3,11 @@
 //! Both are copies of the single-threaded launcher. Whatever fails is sent to the launcher with
 //! the number of its step, and the process ends: nothing half-made ever runs the command.
 
+mod exec_arguments;
 mod init;
 mod rlimits;
 mod steps;
 mod target;
-mod words;
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,15 +15,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::process;
 
-use self::words::private_directories;
+use self::exec_arguments::private_directories;
+use crate::core::request::Request;
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
 use crate::linux::failure::StepFailure;
 use crate::linux::mounts::{Root, Trees};
 use crate::linux::open_files::Before;
-use crate::linux::outlets::Workshop;
+use crate::linux::sandbox_sockets::SocketFactory;
 use crate::linux::step::{Plan, Stage, Step};
 use crate::linux::{run_directory, sys};
-use crate::request::Request;
 use mcp_seccomp::Instruction;
 
 /// What the launcher made before init existed.
@@ -36,7 +36,7 @@ pub struct Prepared {
     /// The system call filter.
     pub filter: Vec<Instruction>,
     /// Where sockets of the sandbox's network are handed out.
-    pub workshop: Workshop,
+    pub socket_factory: SocketFactory,
     /// The limit of open files that the command gets, where ours is another.
     pub files: Option<Before>,
     /// Whether the launcher looks at what is to be run while the sandbox is made, and says when it has.
@@ -56,7 +56,7 @@ pub struct Sandbox<'a> {
     seen: Vec<(usize, Seen)>,
     argv: Vec<CString>,
     env: Vec<CString>,
-    /// Every process is stopped for a moment, by the launcher's spec.
+    /// Every process is stopped for a moment, because the launcher asked for it.
     pub is_frozen: bool,
     /// The caller's, for the command; init makes files with the modes it names.
     umask: Mode,
@@ -141,8 +141,8 @@ impl Sandbox<'_> {
         }
     }
 
-    pub fn workshop(&self) -> &Workshop {
-        &self.prepared.workshop
+    pub fn socket_factory(&self) -> &SocketFactory {
+        &self.prepared.socket_factory
     }
 
     /// What a launcher that was killed cannot remove any more.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use crate::request::{DeniedKind, Protected};
+use crate::core::request::{DeniedKind, Protected};
 
 /// The user has some thousands of watches for everything.
 const MOST: usize = 64;

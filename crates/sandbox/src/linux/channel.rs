@@ -10,9 +10,9 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::core::report::{Answer, Evidence};
 use crate::linux::leftovers::Leftovers;
 use crate::linux::sys::Change;
-use crate::report::{Answer, Evidence};
 
 /// A step that failed, by its place in the plan.
 #[derive(Debug, Serialize, Deserialize)]

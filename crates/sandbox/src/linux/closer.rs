@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::Control;
+use crate::core::control::Control;
 use crate::linux::mounts::{Again, Root};
 use crate::linux::step::{Plan, Step};
 use crate::linux::sys;

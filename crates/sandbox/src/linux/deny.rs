@@ -13,9 +13,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::core::plan::Intent;
+use crate::core::request::{Denied, DeniedKind, PlaceKind, Request};
 use crate::linux::step::{Access, Mask, Step};
-use crate::plan::Intent;
-use crate::request::{Denied, DeniedKind, PlaceKind, Request};
 
 /// The steps that close what is denied, once `placed` is in place.
 pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {

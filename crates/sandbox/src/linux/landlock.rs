@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::request::{PlaceKind, lossy};
+use crate::core::request::{PlaceKind, lossy};
 
 /// Version 1 has no right to move a file to another directory and refuses it always. Programs
 /// do that all the time, and the mounts hold without Landlock.
@@ -172,9 +172,9 @@ pub const REFUSES_SOCKETS: u32 = 9;
 /// Looks for unix sockets in what is granted, where Landlock does not refuse them. `plain` are
 /// directories that are known to hold none.
 #[cfg(target_os = "linux")]
-pub fn find_strays(request: &mut crate::request::Request, plain: &[PathBuf]) {
+pub fn find_strays(request: &mut crate::core::request::Request, plain: &[PathBuf]) {
     let isolated = request.policy.network.mode.value == mcp_policy::NetworkMode::Isolated;
-    let unknown = |place: &&crate::request::Place| !plain.contains(&place.path);
+    let unknown = |place: &&crate::core::request::Place| !plain.contains(&place.path);
     let read: Vec<_> = request.read.iter().filter(unknown).cloned().collect();
     let granted = read.len() + request.write.len() > 0;
     if isolated && granted && crate::linux::sys::landlock_abi() < REFUSES_SOCKETS {

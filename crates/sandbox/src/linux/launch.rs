@@ -5,33 +5,33 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use crate::core::check::Check;
+use crate::core::error::{Error, SetupFailure};
 use crate::core::exit_code;
+use crate::core::notices::Notices;
+use crate::core::report::{Answer, Ending, Evidence, Report, Usage};
+use crate::core::request::{Request, Stdio};
 use crate::core::rlimit::Resource;
-use crate::error::{Error, SetupFailure};
 use crate::linux::apply::{self, Prepared};
 use crate::linux::attempts::Attempts;
 use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
-use crate::linux::claim::Claim;
-use crate::linux::deputy::{Deputy, Mandate};
 use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::mounts::{Trees, host_tree};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
 use crate::linux::relay::{Pipe, Relay, is_same_file, set_nonblocking};
 use crate::linux::replaced::Watch;
+use crate::linux::reservation::Reservation;
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::step::{Access, NetworkNamespace, Owner, Plan, Step};
 use crate::linux::supervise::{self, Init, Limits, Supervisor};
 use crate::linux::sweeper::Sweeper;
+use crate::linux::syscall_proxy::{Mandate, SyscallProxy};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::watch::Tree;
-use crate::linux::{open_files, outlets, runs, stdio, sys, terminal};
-use crate::notices::Notices;
+use crate::linux::{open_files, runs, sandbox_sockets, stdio, sys, terminal};
 use crate::protected::Undoings;
-use crate::report::{Answer, Ending, Evidence, Report, Usage};
-use crate::request::{Request, Stdio};
 use crate::unix::protect::undo::{Seen, undo};
 use crate::unix::terminal::standard;
 
@@ -46,7 +46,7 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
 pub fn run(
     plan: &Plan,
     request: &Request,
-    claim: Claim,
+    reservation: Reservation,
     notices: Notices,
     check: Option<Check<'_>>,
 ) -> Result<Report, Error> {
@@ -54,7 +54,7 @@ pub fn run(
     let attempts = Attempts::watch(&request.protected);
     let mut sweeper = None;
     let beside = Beside { sweeper: &mut sweeper, attempts: &attempts };
-    let outcome = try_run(plan, request, claim, outside, check, beside);
+    let outcome = try_run(plan, request, reservation, outside, check, beside);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
         Err(LaunchFailure::Step(_) | LaunchFailure::Changed) => Undoings::default(),
@@ -97,12 +97,12 @@ struct Beside<'a> {
 fn try_run(
     plan: &Plan,
     request: &Request,
-    claim: Claim,
+    reservation: Reservation,
     outside: Outside,
     check: Option<Check<'_>>,
     Beside { sweeper, attempts }: Beside<'_>,
 ) -> Result<(Report, Seen), LaunchFailure> {
-    let Claim { id, cgroup } = claim;
+    let Reservation { id, cgroup } = reservation;
     let carried = outside.evidence();
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
@@ -118,18 +118,18 @@ fn try_run(
     let files = map.as_ref().map(|_| open_files::raise());
     let (stdio, relays) = prepare_stdio(request, map.as_ref(), index)?;
     let (trees, unmapped) = prepare_trees(plan, map.as_ref(), index)?;
-    let (orders, workshop) = outlets::pair()?;
+    let (orders, socket_factory) = sandbox_sockets::pair()?;
     let (filter, is_checked) = (filter(plan), check.is_some());
-    let prepared = Prepared { trees, stdio, unmapped, filter, workshop, files, is_checked };
+    let prepared = Prepared { trees, stdio, unmapped, filter, socket_factory, files, is_checked };
 
     // Before there is a command that it could have to answer for.
-    let (deputy, became) = start_deputy(plan)?.unzip();
+    let (syscall_proxy, became) = start_syscall_proxy(plan)?.unzip();
     let set = bounds::set(plan, cgroup.as_ref())?;
     let (pid, pidfd) = match sys::clone_into(namespaces, bounds::target(plan, cgroup.as_ref())) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
             drop((ours, relays, map, orders, outside, cgroup.map(Held::disown)));
-            deputy.into_iter().for_each(Deputy::disown);
+            syscall_proxy.into_iter().for_each(SyscallProxy::disown);
             apply::init(plan, request, theirs, signals, prepared)
         }
         Ok(sys::Cloned::Parent { pid, pidfd }) => (pid, pidfd),
@@ -141,7 +141,7 @@ fn try_run(
         pidfd,
         channel: ours,
         tree: if namespaces == 0 { Tree::Below(pid) } else { Tree::OfNamespace },
-        deputy,
+        syscall_proxy,
     };
     match Sweeper::start(plan, request, init.pidfd.as_fd()) {
         Ok(started) => *sweeper = started,
@@ -237,11 +237,11 @@ fn private_directories(plan: &Plan) -> Option<RunDirectory> {
 }
 
 /// Answers the calls that a filter without namespaces leaves to the launcher. With it comes what it has become.
-fn start_deputy(plan: &Plan) -> Result<Option<(Deputy, Evidence)>, LaunchFailure> {
+fn start_syscall_proxy(plan: &Plan) -> Result<Option<(SyscallProxy, Evidence)>, LaunchFailure> {
     let (mut step, mut arch, mut largest_file, mut rules) = (None, None, None, Vec::new());
     for (index, planned) in plan.steps.iter().enumerate() {
         match &planned.step {
-            Step::Deputy { user } => step = Some((index, *user)),
+            Step::SyscallProxy { user } => step = Some((index, *user)),
             Step::Landlock { rules: all, .. } => rules.clone_from(all),
             Step::Filter { arch: of, .. } => arch = Some(*of),
             Step::Limit { resource: Resource::FileSize, value } => largest_file = Some(*value),
@@ -251,9 +251,9 @@ fn start_deputy(plan: &Plan) -> Result<Option<(Deputy, Evidence)>, LaunchFailure
     let (Some((step, user)), Some(arch)) = (step, arch) else {
         return Ok(None);
     };
-    let started = Deputy::start(Mandate { arch, user, rules, largest_file });
-    let (deputy, became) = started.map_err(|e| at_step(step, &e))?;
-    Ok(Some((deputy, Evidence { step, answer: Answer::Confirmed(became) })))
+    let started = SyscallProxy::start(Mandate { arch, user, rules, largest_file });
+    let (syscall_proxy, became) = started.map_err(|e| at_step(step, &e))?;
+    Ok(Some((syscall_proxy, Evidence { step, answer: Answer::Confirmed(became) })))
 }
 
 fn filter(plan: &Plan) -> Vec<mcp_seccomp::Instruction> {

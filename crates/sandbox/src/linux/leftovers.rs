@@ -5,9 +5,9 @@
 use rustix::fs::{Dir, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+use crate::core::plan::Plan;
+use crate::core::request::{HOME, Home, Request};
 use crate::linux::step::Step;
-use crate::plan::Plan;
-use crate::request::{HOME, Home, Request};
 
 /// So many names are told, of so many characters.
 const MOST_NAMES: usize = 3;

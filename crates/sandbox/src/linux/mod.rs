@@ -7,9 +7,9 @@ pub mod deny;
 pub mod facts;
 pub mod inside;
 pub mod landlock;
-pub mod outlet;
 pub mod plan;
 pub mod protect;
+pub mod sandbox_socket;
 pub mod step;
 pub mod view;
 
@@ -23,23 +23,17 @@ mod attempts;
 #[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
-pub mod claim;
-#[cfg(target_os = "linux")]
 mod closer;
 #[cfg(target_os = "linux")]
-mod connector;
-#[cfg(target_os = "linux")]
-mod deputy;
+mod connect_proxy;
 #[cfg(target_os = "linux")]
 mod failure;
 #[cfg(target_os = "linux")]
-mod gate;
+pub mod helper_link;
 #[cfg(target_os = "linux")]
 pub mod launch;
 #[cfg(target_os = "linux")]
 mod leftovers;
-#[cfg(target_os = "linux")]
-pub mod line;
 #[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
@@ -48,8 +42,6 @@ mod netlink;
 mod network;
 #[cfg(target_os = "linux")]
 mod open_files;
-#[cfg(target_os = "linux")]
-mod outlets;
 #[cfg(target_os = "linux")]
 mod own_networks;
 #[cfg(target_os = "linux")]
@@ -63,9 +55,15 @@ mod refusals;
 #[cfg(target_os = "linux")]
 mod replaced;
 #[cfg(target_os = "linux")]
+pub mod reservation;
+#[cfg(target_os = "linux")]
 mod run_directory;
 #[cfg(target_os = "linux")]
 pub mod runs;
+#[cfg(target_os = "linux")]
+mod sandbox_sockets;
+#[cfg(target_os = "linux")]
+mod seccomp_notify;
 #[cfg(target_os = "linux")]
 pub mod stdio;
 #[cfg(target_os = "linux")]
@@ -74,6 +72,8 @@ mod supervise;
 mod sweeper;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
+mod syscall_proxy;
 #[cfg(target_os = "linux")]
 pub mod terminal;
 #[cfg(target_os = "linux")]

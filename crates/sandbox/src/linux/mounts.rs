@@ -22,9 +22,9 @@ use rustix::mount::{
 
 use self::classic::{Devices, Wanted};
 pub use self::mask::{Again, Closed};
+use crate::core::request::PlaceKind;
 use crate::linux::step::{Access, ProcView};
 use crate::linux::sys;
-use crate::request::PlaceKind;
 
 mod classic;
 mod folding;

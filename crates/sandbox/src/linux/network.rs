@@ -10,20 +10,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::core::error::Error;
 use crate::core::host::Ids;
-use crate::error::Error;
-use crate::linux::connector::Connector;
-use crate::linux::gate::Gate;
+use crate::core::notices::Notices;
+use crate::core::report::Answer;
+use crate::core::request::Request;
+use crate::linux::connect_proxy::ConnectProxy;
 use crate::linux::inside::RESOLVER;
-use crate::linux::outlet::{Outlet, Refused};
-use crate::linux::outlets::Orders;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
+use crate::linux::sandbox_socket::{Refused, SandboxSocket};
+use crate::linux::sandbox_sockets::Orders;
+use crate::linux::seccomp_notify::SeccompNotify;
 use crate::linux::step::{Plan, Step};
 use crate::linux::{open_files, own_networks};
-use crate::notices::Notices;
-use crate::report::Answer;
-use crate::request::Request;
 use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{
     Broker, Callers, Handle, Inside, Journal, Meter, NameServers, NetworkUse, NoInside, Setup, Tell,
@@ -33,15 +33,19 @@ use mcp_seccomp::Connects;
 
 pub struct Network {
     setup: Option<Setup>,
-    way: Way,
+    path: Path,
     open: bool,
     state: State,
 }
 
 /// How the command's connections come to the broker.
-enum Way {
+enum Path {
     /// By sockets that init made in a network of the sandbox's own.
-    Outlets { orders: Option<Orders>, outlets: Vec<Outlet>, connects: Connects },
+    SandboxSockets {
+        orders: Option<Orders>,
+        sandbox_sockets: Vec<SandboxSocket>,
+        connects: Connects,
+    },
     /// The launcher makes them. Whose rights count where it looks at the command.
     Proxy { user: Option<Ids> },
 }
@@ -49,7 +53,7 @@ enum Way {
 enum State {
     Before,
     /// Nothing was asked yet. What is asked first wakes the broker.
-    Asleep(Vec<(Outlet, OwnedFd)>),
+    Asleep(Vec<(SandboxSocket, OwnedFd)>),
     Running(Handle),
     Over,
 }
@@ -63,13 +67,13 @@ impl Network {
         orders: Orders,
         meter: Option<Meter>,
     ) -> Option<Network> {
-        let way = Way::of(plan, request, orders)?;
+        let path = Path::of(plan, request, orders)?;
         let Outside { upstream, listeners, tell } = outside;
         let rules = request.policy.network.allow.iter().map(|rule| rule.value.clone());
-        let (rules, listeners) = match way {
-            Way::Outlets { .. } => (rules.collect(), listeners),
+        let (rules, listeners) = match path {
+            Path::SandboxSockets { .. } => (rules.collect(), listeners),
             // Nobody can listen inside.
-            Way::Proxy { .. } => (Allowlist::with_loopback(rules), Vec::new()),
+            Path::Proxy { .. } => (Allowlist::with_loopback(rules), Vec::new()),
         };
         let setup = Setup {
             rules,
@@ -81,15 +85,17 @@ impl Network {
             memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
         let open = network::is_open(request);
-        Some(Network { setup: Some(setup), way, open, state: State::Before })
+        Some(Network { setup: Some(setup), path, open, state: State::Before })
     }
 
     /// The command is about to start: its sockets are there.
     pub fn begin(&mut self) -> io::Result<()> {
-        let sockets = match &self.way {
-            Way::Outlets { orders: Some(orders), outlets, .. } => orders.collect(outlets)?,
-            Way::Outlets { orders: None, .. } => return Ok(()),
-            Way::Proxy { .. } => Vec::new(),
+        let sockets = match &self.path {
+            Path::SandboxSockets { orders: Some(orders), sandbox_sockets, .. } => {
+                orders.collect(sandbox_sockets)?
+            }
+            Path::SandboxSockets { orders: None, .. } => return Ok(()),
+            Path::Proxy { .. } => Vec::new(),
         };
         self.state = State::Asleep(sockets);
         if self.open { self.wake() } else { Ok(()) }
@@ -97,17 +103,20 @@ impl Network {
 
     /// Has the broker answer the system call filter, where connections are announced; else gives
     /// it back.
-    pub fn take_over(&self, gate: Gate) -> Option<Gate> {
-        match (&self.state, &self.way) {
-            (State::Running(handle), Way::Outlets { connects: Connects::Announced, .. }) => {
-                handle.watch(Box::new(gate));
+    pub fn take_over(&self, notify: SeccompNotify) -> Option<SeccompNotify> {
+        match (&self.state, &self.path) {
+            (
+                State::Running(handle),
+                Path::SandboxSockets { connects: Connects::Announced, .. },
+            ) => {
+                handle.watch(Box::new(notify));
                 None
             }
-            (State::Running(handle), Way::Proxy { user }) => {
-                handle.watch(Box::new(gate.connecting_with(Connector::new(*user))));
+            (State::Running(handle), Path::Proxy { user }) => {
+                handle.watch(Box::new(notify.connecting_with(ConnectProxy::new(*user))));
                 None
             }
-            _ => Some(gate),
+            _ => Some(notify),
         }
     }
 
@@ -137,37 +146,37 @@ impl Network {
         let (State::Asleep(sockets), Some(setup)) = (state, self.setup.take()) else {
             return Ok(());
         };
-        let mut broker = match &mut self.way {
-            Way::Outlets { orders, .. } => {
+        let mut broker = match &mut self.path {
+            Path::SandboxSockets { orders, .. } => {
                 let Some(orders) = orders.take() else {
                     return Ok(());
                 };
                 Broker::new(setup, Box::new(Insider(orders)), descriptors())?
             }
-            Way::Proxy { .. } => {
+            Path::Proxy { .. } => {
                 let mut broker = Broker::new(setup, Box::new(NoInside), descriptors())?;
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-                broker.add_front(listener, Callers::Expected)?;
+                broker.add_frontend(listener, Callers::Expected)?;
                 broker
             }
         };
-        for (outlet, socket) in sockets {
-            match outlet {
-                Outlet::Datagrams(at) if at == RESOLVER => {
+        for (sandbox_socket, socket) in sockets {
+            match sandbox_socket {
+                SandboxSocket::Datagrams(at) if at == RESOLVER => {
                     broker.add_resolver(UdpSocket::from(socket))?;
                 }
-                Outlet::Listener(at) if at == RESOLVER => {
+                SandboxSocket::Listener(at) if at == RESOLVER => {
                     broker.add_resolver_listener(TcpListener::from(socket))?;
                 }
-                Outlet::Listener(at) => broker.add_listener(at, socket.into())?,
-                Outlet::Datagrams(at) => broker.add_datagrams(at, socket.into())?,
-                Outlet::Refusals(kind) => {
+                SandboxSocket::Listener(at) => broker.add_listener(at, socket.into())?,
+                SandboxSocket::Datagrams(at) => broker.add_datagrams(at, socket.into())?,
+                SandboxSocket::Refusals(kind) => {
                     if kind == Refused::Tcp6 {
                         broker.offer_ipv6();
                     }
                     broker.add_watcher(Box::new(Refusals::new(kind, socket)))?;
                 }
-                Outlet::Connection(_) => {}
+                SandboxSocket::Connection(_) => {}
             }
         }
         self.state = State::Running(broker.start()?);
@@ -183,24 +192,24 @@ impl Network {
     }
 }
 
-impl Way {
+impl Path {
     /// `None` where nothing is carried.
-    fn of(plan: &Plan, request: &Request, orders: Orders) -> Option<Way> {
+    fn of(plan: &Plan, request: &Request, orders: Orders) -> Option<Path> {
         let steps = || plan.steps.iter().map(|planned| &planned.step);
-        let outlets = steps().find_map(|step| match step {
-            Step::Outlets { outlets } => Some(outlets.clone()),
+        let sandbox_sockets = steps().find_map(|step| match step {
+            Step::SandboxSockets { sandbox_sockets } => Some(sandbox_sockets.clone()),
             _ => None,
         });
-        if let Some(outlets) = outlets {
+        if let Some(sandbox_sockets) = sandbox_sockets {
             let connects = network::connects(request);
-            return Some(Way::Outlets { orders: Some(orders), outlets, connects });
+            return Some(Path::SandboxSockets { orders: Some(orders), sandbox_sockets, connects });
         }
         let user = steps().find_map(|step| match step {
             Step::Become { uid, gid } => Some(Ids { uid: *uid, gid: *gid }),
             _ => None,
         });
         let proxied = steps().any(|step| matches!(step, Step::Proxy { .. }));
-        proxied.then_some(Way::Proxy { user })
+        proxied.then_some(Path::Proxy { user })
     }
 }
 
@@ -264,23 +273,23 @@ struct Insider(Orders);
 
 impl Inside for Insider {
     fn listen(&mut self, at: &[SocketAddr]) -> io::Result<Vec<io::Result<TcpListener>>> {
-        let outlets: Vec<_> = at.iter().map(|at| Outlet::Listener(*at)).collect();
-        let made = self.0.order(&outlets)?;
+        let sandbox_sockets: Vec<_> = at.iter().map(|at| SandboxSocket::Listener(*at)).collect();
+        let made = self.0.order(&sandbox_sockets)?;
         Ok(made.into_iter().map(|made| made.map(Into::into)).collect())
     }
 
     fn datagrams(&mut self, at: SocketAddr) -> io::Result<UdpSocket> {
-        self.one(Outlet::Datagrams(at)).map(Into::into)
+        self.one(SandboxSocket::Datagrams(at)).map(Into::into)
     }
 
     fn connect(&mut self, to: SocketAddr) -> io::Result<TcpStream> {
-        self.one(Outlet::Connection(to)).map(Into::into)
+        self.one(SandboxSocket::Connection(to)).map(Into::into)
     }
 }
 
 impl Insider {
-    fn one(&self, outlet: Outlet) -> io::Result<OwnedFd> {
+    fn one(&self, sandbox_socket: SandboxSocket) -> io::Result<OwnedFd> {
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
-        self.0.order(&[outlet])?.into_iter().next().ok_or_else(gone)?
+        self.0.order(&[sandbox_socket])?.into_iter().next().ok_or_else(gone)?
     }
 }

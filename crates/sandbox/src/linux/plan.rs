@@ -11,15 +11,15 @@ use std::path::Path;
 
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
-use crate::control::Control;
+use crate::core::control::Control;
 use crate::core::host::{Caller, Fact};
 use crate::core::plan::Intent;
+use crate::core::request::{HOME, Home, Request, Stdio};
 use crate::core::rlimit::Resource;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::inside::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::step::{NetworkNamespace, Plan, Planned, ProcView, Step};
 use crate::linux::{deny, protect, view};
-use crate::request::{HOME, Home, Request, Stdio};
 use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 
 /// Whether two plans differ in nothing that matters, so that the second would fail as well: in the cgroup, whose

@@ -103,7 +103,7 @@ pub fn probe() -> LinuxFacts {
     if !landlock.usable() {
         facts.landlock_abi = 0;
     }
-    facts.cgroup = crate::linux::claim::probe();
+    facts.cgroup = crate::linux::reservation::probe();
     facts.run_directory = run_directory::name();
     facts.texts = plan::plain_texts().filter_map(regular_file).collect();
     if facts.caller.is_root() {

@@ -11,10 +11,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::core::plan::Intent;
+use crate::core::request::{Guarded, Request};
 use crate::linux::deny::{Mount, held_above, seen_at};
 use crate::linux::step::Step;
-use crate::plan::Intent;
-use crate::request::{Guarded, Request};
 
 /// The steps that protect, once `placed` is in place.
 pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {

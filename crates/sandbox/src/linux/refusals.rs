@@ -11,7 +11,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::net::{RecvFlags, recvfrom};
 
-use crate::linux::outlet::Refused;
+use crate::linux::sandbox_socket::Refused;
 use mcp_net::broker::{Keep, Watched, Watcher};
 
 /// The command can make as many as it likes, and the rest has to be served too.

@@ -21,13 +21,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::CWD;
 
-use crate::file_id::{self, FileId};
+use crate::core::request::{Guarded, Protected, Request};
+use crate::host_files::id::{self as file_id, FileId};
 use crate::linux::attempts::Attempts;
 use crate::linux::closer::{self, Closed};
 use crate::linux::deny::{Mount, seen_at};
 use crate::linux::step::Plan;
 use crate::linux::sweeper::Sweeper;
-use crate::request::{Guarded, Protected, Request};
 use crate::unix::protect::undo::Seen;
 
 /// How often is looked where nothing tells.
@@ -62,7 +62,7 @@ pub struct Watch<'a> {
 
 /// What a look came to.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Sighting {
     AsItWas,
     /// Something is not there: it may come back at once.
     Missing,
@@ -206,8 +206,8 @@ impl<'a> Watch<'a> {
     }
 
     /// Compares what is there with what is known.
-    pub fn look(&mut self) -> Found {
-        let mut found = Found::AsItWas;
+    pub fn look(&mut self) -> Sighting {
+        let mut found = Sighting::AsItWas;
         let mut is_new = false;
         for (path, known) in &mut self.known {
             match Now::at(path) {
@@ -215,7 +215,7 @@ impl<'a> Watch<'a> {
                     is_new |= !now.is_same(known);
                     *known = now;
                 }
-                Now::Gone if !self.seen.gone.contains(*path) => found = Found::Missing,
+                Now::Gone if !self.seen.gone.contains(*path) => found = Sighting::Missing,
                 Now::Gone | Now::Unknown => {}
             }
         }

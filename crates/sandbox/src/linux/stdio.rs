@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, major, minor};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use crate::error::Error;
+use crate::core::error::Error;
+use crate::core::request::Stdio;
 use crate::linux::mounts::host_tree;
 use crate::linux::step::Access;
-use crate::request::Stdio;
 use crate::unix::relay::is_append_only;
 use crate::unix::terminal::standard;
 

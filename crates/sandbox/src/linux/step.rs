@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::core::host::Ids;
 use crate::core::plan::{self, Describe};
+use crate::core::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
 use crate::core::rlimit::Resource;
 use crate::linux::facts::CgroupMeans;
 use crate::linux::landlock::{Ports, Rule};
-use crate::linux::outlet::Outlet;
-use crate::request::{DeniedKind, PlaceKind, Stdio, lossy, lossy_list};
+use crate::linux::sandbox_socket::SandboxSocket;
 use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 
 pub type Plan = plan::Plan<Step>;
@@ -138,7 +138,7 @@ pub enum Step {
     /// the command and with the launcher.
     Subreaper,
     /// A process that has become the command's user carries out what the filter leaves to the launcher.
-    Deputy {
+    SyscallProxy {
         /// Whom it becomes, where that is not the caller.
         user: Option<Ids>,
     },
@@ -161,8 +161,8 @@ pub enum Step {
         own: Vec<IpAddr>,
     },
     /// Sockets inside that the launcher answers.
-    Outlets {
-        outlets: Vec<Outlet>,
+    SandboxSockets {
+        sandbox_sockets: Vec<SandboxSocket>,
     },
     /// Opens a file that stands on one of the descriptors 0 to 2 again, through a read-only mount.
     Reopen {
@@ -276,7 +276,7 @@ impl Step {
             Step::SetCgroup { .. }
             | Step::EnterCgroup { .. }
             | Step::Namespaces { .. }
-            | Step::Deputy { .. }
+            | Step::SyscallProxy { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
             | Step::Broker { .. }
@@ -306,7 +306,7 @@ impl Step {
             Step::MapIds { .. } => "map user and group ids",
             Step::DieWithLauncher => "tie the sandbox to the launcher",
             Step::Subreaper => "collect the orphans of the tree",
-            Step::Deputy { .. } => "start a deputy",
+            Step::SyscallProxy { .. } => "start a syscall proxy",
             Step::Become { .. } => "become another user",
             Step::HideMemory => "hide the init process",
             Step::NewSession => "start a session",
@@ -315,7 +315,7 @@ impl Step {
             Step::Hostname { .. } => "set the host name",
             Step::Loopback => "bring up the loopback interface",
             Step::Routes { .. } => "make every address local",
-            Step::Outlets { .. } => "open sockets for the launcher",
+            Step::SandboxSockets { .. } => "open sockets for the launcher",
             Step::Reopen { .. } => "open read-only",
             Step::NewRoot { .. } => "mount a new root",
             Step::Directory { .. } => "make directory",
@@ -352,8 +352,10 @@ impl Step {
             Step::PrivateDirectories { home, tmp, .. } => {
                 format!("HOME {}, TMPDIR {}", home.display(), tmp.display())
             }
-            Step::Deputy { user: Some(Ids { uid, gid }) } => format!("as uid {uid}, gid {gid}"),
-            Step::Deputy { user: None } => "as the caller".to_owned(),
+            Step::SyscallProxy { user: Some(Ids { uid, gid }) } => {
+                format!("as uid {uid}, gid {gid}")
+            }
+            Step::SyscallProxy { user: None } => "as the caller".to_owned(),
             Step::Become { uid, gid } => format!("uid {uid}, gid {gid}"),
             Step::Timeout { after, grace } => format!("{after}, then {grace} of grace"),
             Step::WatchMemory { limit } => format!("of the whole tree, limit {limit}"),
@@ -371,9 +373,10 @@ impl Step {
                 let own: Vec<_> = own.iter().map(ToString::to_string).collect();
                 format!("with {} as its own", own.join(" and "))
             }
-            Step::Outlets { outlets } => {
-                let outlets: Vec<_> = outlets.iter().map(ToString::to_string).collect();
-                outlets.join(", ")
+            Step::SandboxSockets { sandbox_sockets } => {
+                let sandbox_sockets: Vec<_> =
+                    sandbox_sockets.iter().map(ToString::to_string).collect();
+                sandbox_sockets.join(", ")
             }
             Step::Reopen { fd, path } => format!("{} for descriptor {fd}", path.display()),
             Step::Directory { at } | Step::Text { at, .. } | Step::Show { path: at, .. } => {

@@ -11,22 +11,22 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, pidfd_send_signal};
 
+use crate::core::report::{Ending, Evidence, Usage};
+use crate::core::request::Stdio;
+use crate::core::termination::Termination;
 use crate::linux::cgroup::held::Held as HeldCgroup;
 use crate::linux::channel::{Channel, Failed, ToLauncher};
-use crate::linux::deputy::Deputy;
 use crate::linux::failure::LaunchFailure;
-use crate::linux::gate::{Askers, Gate};
 use crate::linux::leftovers::Leftovers;
 use crate::linux::network::Network;
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::replaced::Watch;
+use crate::linux::seccomp_notify::{Askers, SeccompNotify};
 use crate::linux::sys::{self, Change, Signals};
+use crate::linux::syscall_proxy::SyscallProxy;
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{MemoryWatch, Tree};
-use crate::report::{Ending, Evidence, Usage};
-use crate::request::Stdio;
-use crate::termination::Termination;
 use crate::unix::protect::undo::Seen;
 use mcp_net::broker::NetworkUse;
 
@@ -65,7 +65,7 @@ pub struct Init {
     pub channel: Channel,
     pub tree: Tree,
     /// Who answers for files and signals, where no namespace keeps them apart.
-    pub deputy: Option<Deputy>,
+    pub syscall_proxy: Option<SyscallProxy>,
 }
 
 impl Init {
@@ -147,7 +147,7 @@ pub struct Supervisor<'a> {
     cgroup: Option<HeldCgroup>,
     /// Largest memory that was seen, where the kernel does not keep it.
     seen_memory: Option<u64>,
-    gate: Option<Gate>,
+    notify: Option<SeccompNotify>,
     network: Option<Network>,
     blocked_processes: Arc<AtomicU64>,
     evidence: Vec<Evidence>,
@@ -188,7 +188,7 @@ impl<'a> Supervisor<'a> {
             watch: None,
             cgroup,
             seen_memory: None,
-            gate: None,
+            notify: None,
             network,
             blocked_processes: Arc::default(),
             evidence: Vec::new(),
@@ -357,8 +357,8 @@ impl<'a> Supervisor<'a> {
         for (fd, flags) in keys.chain(relays).filter_map(Relay::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
-        if let Some(gate) = &self.gate {
-            fds.extend(gate.wants().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+        if let Some(notify) = &self.notify {
+            fds.extend(notify.wants().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
         }
         if let Some(fd) = self.network.as_ref().and_then(Network::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
@@ -424,14 +424,15 @@ impl<'a> Supervisor<'a> {
             ToLauncher::Done(seen) => {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 if let Some(listener) = fd {
-                    let deputy = self.init.deputy.take();
-                    if let Some(deputy) = &deputy {
-                        deputy.begin(listener.as_fd(), self.init.pid)?;
+                    let syscall_proxy = self.init.syscall_proxy.take();
+                    if let Some(syscall_proxy) = &syscall_proxy {
+                        syscall_proxy.begin(listener.as_fd(), self.init.pid)?;
                     }
-                    let gate = Gate::new(listener, deputy, self.blocked_processes.clone());
-                    self.gate = match &self.network {
-                        Some(network) => network.take_over(gate),
-                        None => Some(gate),
+                    let notify =
+                        SeccompNotify::new(listener, syscall_proxy, self.blocked_processes.clone());
+                    self.notify = match &self.network {
+                        Some(network) => network.take_over(notify),
+                        None => Some(notify),
                     };
                 }
             }
@@ -473,12 +474,12 @@ impl<'a> Supervisor<'a> {
     }
 
     fn answer(&mut self) -> io::Result<()> {
-        let Some(gate) = &mut self.gate else {
+        let Some(notify) = &mut self.notify else {
             return Ok(());
         };
-        let askers = gate.serve()?;
+        let askers = notify.serve()?;
         if askers == Askers::Gone {
-            self.gate = None;
+            self.notify = None;
         }
         Ok(())
     }

@@ -15,11 +15,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use serde::{Deserialize, Serialize};
 
+use crate::core::request::Request;
 use crate::linux::channel::Channel;
 use crate::linux::closer::{self, Closed};
 use crate::linux::step::Plan;
 use crate::linux::sys::{self, Change};
-use crate::request::Request;
 use crate::unix::protect::undo::{Seen, undo};
 
 /// The only descriptors it keeps.

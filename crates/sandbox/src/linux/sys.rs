@@ -364,7 +364,7 @@ pub fn become_user(uid: u32, gid: u32, groups: Groups) -> io::Result<()> {
 
 /// Looks at a process as another user would, where `user` is one; only root's launcher has to. To look and nothing
 /// else: groups stay, and so do all capabilities but those over files. What is done for a user is done by a process that
-/// has become it (`linux/deputy.rs`).
+/// has become it (`linux/syscall_proxy.rs`).
 pub fn look_as<T>(user: Option<Ids>, look: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(user) = user else {
         return look();

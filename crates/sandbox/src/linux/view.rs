@@ -7,11 +7,11 @@ use std::path::{Component, Path, PathBuf};
 use mcp_policy::NetworkMode;
 
 use crate::core::host::Rootless;
+use crate::core::request::{HOME, Home, Link, Place, PlaceKind, Request};
 use crate::linux::facts::{EntryKind, LinuxFacts, SystemEntry};
 use crate::linux::inside::RESOLVER;
 use crate::linux::landlock;
 use crate::linux::step::{Access, Owner, ProcView, Step};
-use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
 
 /// Parts of /proc that hold secrets of the host: its memory, the keys of its users. What only
 /// describes the machine stays, because programs read it; all of /proc is read-only.

@@ -57,7 +57,7 @@ struct Round {
 }
 
 /// What a look at the tree found.
-pub enum Found {
+pub enum TreeMemory {
     Within { look_again: Duration },
     Over,
 }
@@ -73,7 +73,7 @@ impl MemoryWatch {
         pause(self.limit)
     }
 
-    pub fn look(&mut self) -> Found {
+    pub fn look(&mut self) -> TreeMemory {
         self.looks += 1;
         let begun = Instant::now();
         let mut round = std::mem::take(&mut self.round);
@@ -94,7 +94,7 @@ impl MemoryWatch {
             if begun.elapsed() >= AT_ONCE && !round.pending.is_empty() {
                 self.round = round;
                 // As long as it took: half of a processor is enough for a watch.
-                return Found::Within { look_again: begun.elapsed() };
+                return TreeMemory::Within { look_again: begun.elapsed() };
             }
         }
         self.most_tasks = self.most_tasks.max(round.tasks);
@@ -103,15 +103,15 @@ impl MemoryWatch {
             let pending = round.counted;
             self.round = Round { pending, is_precise: true, ..Round::default() };
             return match begun.elapsed() >= AT_ONCE {
-                true => Found::Within { look_again: begun.elapsed() },
+                true => TreeMemory::Within { look_again: begun.elapsed() },
                 false => self.look(),
             };
         }
         self.peak = self.peak.max(round.bytes);
         if round.bytes > self.limit {
-            return Found::Over;
+            return TreeMemory::Over;
         }
-        Found::Within { look_again: pause(self.limit - round.bytes) }
+        TreeMemory::Within { look_again: pause(self.limit - round.bytes) }
     }
 
     /// Every process but init.

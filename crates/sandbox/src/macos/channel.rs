@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::report::{Answer, Evidence};
 use crate::macos::step::Act;
-use crate::report::{Answer, Evidence};
 
 /// What the helper has to do, by the step's place in the plan.
 #[derive(Debug, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ use std::path::{Component, Path, PathBuf};
 
 use mcp_policy::glob::{self, Glob, Part};
 
+use crate::core::plan::Intent;
+use crate::core::request::{Link, Place, PlaceKind, Request};
 use crate::macos::pattern;
-use crate::plan::Intent;
-use crate::request::{Link, Place, PlaceKind, Request};
 
 /// What the rules close, as a profile can say it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::Sourced;
 
-use crate::error::Error;
+use crate::core::error::Error;
+use crate::core::plan::Plan;
+use crate::core::request::{HOME, Home, Link, Place, PlaceKind, Request};
+use crate::core::run_spec::RunSpec;
 use crate::macos::deny::{SYSTEM_LINKS, resolved};
 use crate::macos::facts::MacFacts;
 use crate::macos::plan::plan;
 use crate::macos::step::Step;
-use crate::plan::Plan;
-use crate::request::{HOME, Home, Link, Place, PlaceKind, Request};
-use crate::run_spec::RunSpec;
 
 pub fn explain(spec: RunSpec) -> Result<Plan<Step>, Error> {
     Ok(plan(&request(spec)?, &MacFacts::usual()))

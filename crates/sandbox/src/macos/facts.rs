@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::host::{Caller, Fact};
-use crate::request::{lossy, lossy_list};
+use crate::core::host::{Caller, Fact};
+use crate::core::request::{lossy, lossy_list};
 
 /// Everything below `/usr/bin/sandbox-exec` that a plan rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -8,9 +8,13 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 
+use crate::core::error::{Error, SetupFailure};
 use crate::core::exit_code;
+use crate::core::notices::Notices;
+use crate::core::plan::Plan;
+use crate::core::report::{Answer, Ending, Evidence, Report};
+use crate::core::request::{Request, Stdio};
 use crate::core::rlimit::Resource;
-use crate::error::{Error, SetupFailure};
 use crate::macos::channel::{Channel, Failed, Go, Order, Reply, Task};
 use crate::macos::guardian::Guardian;
 use crate::macos::helper_main::MARK;
@@ -23,11 +27,7 @@ use crate::macos::sys::{self, Membership, Signals};
 use crate::macos::terminal::{self, Pair};
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
-use crate::notices::Notices;
-use crate::plan::Plan;
 use crate::protected::Undoings;
-use crate::report::{Answer, Evidence, Report};
-use crate::request::{Request, Stdio};
 use crate::unix::protect::undo::{Seen, undo};
 use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
 use crate::unix::terminal::{copy_settings, standard};
@@ -52,10 +52,10 @@ impl From<io::Error> for RunError {
 pub fn run(
     plan: &Plan<Step>,
     request: &Request,
-    claim: ProxyPort,
+    reservation: ProxyPort,
     notices: Notices,
 ) -> Result<Report, Error> {
-    let proxy_host = ProxyHost::prepare(request, claim, notices)?;
+    let proxy_host = ProxyHost::prepare(request, reservation, notices)?;
     let outcome = try_run(plan, request, proxy_host);
     // However it ended, unless the command was never started.
     let undone = match &outcome {

@@ -5,9 +5,9 @@
 
 use mcp_policy::{NetworkMode, Protocol, Trust};
 
+use crate::core::plan::Intent;
+use crate::core::request::Request;
 use crate::macos::facts::MacFacts;
-use crate::plan::Intent;
-use crate::request::Request;
 
 /// Ports of the launcher's own proxy on 127.0.0.1, which is all of the network that an allowlist
 /// opens in the profile. The default is none at all.

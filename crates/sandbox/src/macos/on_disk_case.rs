@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::Subprocess;
 
+use crate::core::request::Request;
 use crate::macos::sys;
-use crate::request::Request;
 use crate::unix::locate::{MOST_INTERPRETERS, shebang};
 
 pub fn as_stored(mut request: Request) -> Request {

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
-use crate::control::Control;
+use crate::core::control::Control;
+use crate::core::host::Fact;
+use crate::core::plan::{Intent, Plan, Planned};
+use crate::core::request::{HOME, Request};
 use crate::core::rlimit::Resource;
-use crate::host::Fact;
 use crate::identity;
 use crate::macos::facts::MacFacts;
 use crate::macos::network::{self, Proxy};
 use crate::macos::profile::{home, profile, service};
 use crate::macos::step::{Act, Step};
 use crate::macos::{deny, profile as seatbelt, protect};
-use crate::plan::{Intent, Plan, Planned};
-use crate::request::{HOME, Request};
 
 pub fn plan(request: &Request, facts: &MacFacts) -> Plan<Step> {
     let proxy = Proxy::of(request, facts);
@@ -211,7 +211,7 @@ fn start_directory(request: &Request, facts: &MacFacts) -> PathBuf {
         return if rest.as_os_str().is_empty() { home } else { home.join(rest) };
     }
     let temporary = ["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"];
-    let is_granted = |place: &crate::request::Place| request.cwd.starts_with(&place.path);
+    let is_granted = |place: &crate::core::request::Place| request.cwd.starts_with(&place.path);
     let granted = request.read.iter().chain(&request.write).any(is_granted);
     match temporary.iter().any(|own| request.cwd == Path::new(own)) && !granted {
         true => facts.temporary(),

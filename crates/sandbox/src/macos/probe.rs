@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{getgid, getuid};
 
-use crate::error::Error;
-use crate::host::{Caller, Fact};
+use crate::core::error::Error;
+use crate::core::host::{Caller, Fact};
 use crate::macos::facts::MacFacts;
 use crate::macos::launch::SANDBOX_EXEC;
 use crate::macos::profile::service;

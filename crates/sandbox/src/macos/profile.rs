@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{NetworkMode, Subprocess, Trust};
 use serde::Serialize;
 
+use crate::core::request::{Home, Place, PlaceKind, Request, Stdio};
 use crate::macos::deny::{self, resolved};
 use crate::macos::facts::MacFacts;
 use crate::macos::network::Proxy;
 use crate::macos::protect;
-use crate::request::{Home, Place, PlaceKind, Request, Stdio};
 
 const BASE: &str = include_str!("base.sbpl");
 

@@ -9,10 +9,10 @@
 use mcp_policy::glob::Part;
 use mcp_policy::protect::{LIST, Spot};
 
+use crate::core::plan::Intent;
+use crate::core::request::{Guarded, Request};
 use crate::macos::deny::Closed;
 use crate::macos::pattern;
-use crate::plan::Intent;
-use crate::request::{Guarded, Request};
 
 pub fn intent(request: &Request) -> Intent {
     if !request.protects() {

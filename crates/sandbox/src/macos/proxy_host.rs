@@ -12,13 +12,13 @@ use std::net::{Ipv4Addr, TcpListener};
 use mcp_policy::Sourced;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::error::Error;
+use crate::core::error::Error;
+use crate::core::notices::Notices;
+use crate::core::report::Answer;
+use crate::core::request::Request;
 use crate::macos::facts::MacFacts;
 use crate::macos::network::wants_proxy;
 use crate::macos::sys;
-use crate::notices::Notices;
-use crate::report::Answer;
-use crate::request::Request;
 use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{Broker, Callers, Handle, Journal, NameServers, NoInside, Setup};
 use mcp_net::proxy::Login;
@@ -107,7 +107,7 @@ impl ProxyHost {
     /// In a thread of its own: nothing may be forked after this.
     pub fn start(self) -> io::Result<Handle> {
         let mut broker = Broker::new(self.setup, Box::new(NoInside), descriptors())?;
-        broker.add_front(self.listener, Callers::Holders(self.login))?;
+        broker.add_frontend(self.listener, Callers::Holders(self.login))?;
         broker.start()
     }
 }

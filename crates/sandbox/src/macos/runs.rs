@@ -2,8 +2,8 @@
 
 use std::io;
 
+use crate::core::error::Error;
 use crate::core::run_record::{Record, Stats};
-use crate::error::Error;
 
 pub enum RunHandle {}
 

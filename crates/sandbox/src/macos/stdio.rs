@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{FileType, fstat, stat};
 use rustix::net::{AddressFamily, SocketType, getsockname, sockopt};
 
-use crate::error::Error;
-use crate::request::Stdio;
+use crate::core::error::Error;
+use crate::core::request::Stdio;
 use crate::unix::relay::is_append_only;
 use crate::unix::terminal::standard;
 

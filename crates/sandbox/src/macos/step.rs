@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use mcp_policy::{Bytes, Duration};
 use serde::Serialize;
 
+use crate::core::plan::Describe;
+use crate::core::request::{Stdio, lossy};
 use crate::core::rlimit::Resource;
 use crate::macos::profile::Profile;
-use crate::plan::Describe;
-use crate::request::{Stdio, lossy};
 
 /// Which process carries a step out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::core::report::{Ending, Usage};
+use crate::core::request::Stdio;
+use crate::core::termination::{Due, Termination};
 use crate::macos::helper_link;
 use crate::macos::sys::{self, Change, Events, Signals, Waited};
 use crate::macos::tree::Tree;
 use crate::macos::watch::{MemoryUse, Watch};
-use crate::report::{Ending, Usage};
-use crate::request::Stdio;
-use crate::termination::{Due, Termination};
 use crate::unix::relay::{Relay, set_nonblocking};
 use crate::unix::terminal::UserTerminal;
 

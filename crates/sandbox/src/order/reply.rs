@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::error::Error;
+use crate::core::report::Report;
 pub use crate::core::wire::Heard;
-use crate::error::Error;
-use crate::report::Report;
 
 /// In this order: one of `Accepted` and `Failed`, and after `Accepted` one of `Ended` and `Failed`.
 #[derive(Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub enum Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::SetupFailure;
+    use crate::core::error::SetupFailure;
 
     #[test]
     fn errors_arrive_as_they_were() {

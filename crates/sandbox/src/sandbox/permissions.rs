@@ -6,7 +6,7 @@ use std::path::Path;
 use mcp_policy::{Protect, SecretRef};
 
 use super::Sandbox;
-use crate::request::Secret;
+use crate::core::request::Secret;
 
 impl Sandbox {
     /// A file or directory that the command may read. Relative paths mean the directory that was

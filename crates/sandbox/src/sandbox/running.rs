@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use crate::core::error::Error;
+use crate::core::report::{Ending, Report};
 use crate::order::reply::{Heard, Reply};
 use crate::platform::{self, Launcher};
-use crate::report::{Ending, Report};
 
 /// A command in its sandbox, made by [`Sandbox::spawn`](crate::Sandbox::spawn).
 ///

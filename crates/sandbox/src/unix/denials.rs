@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{Policy, Sourced};
 
-use crate::error::Error;
-use crate::request::{Denied, Place, PlaceKind};
+use crate::core::error::Error;
+use crate::core::request::{Denied, Place, PlaceKind};
+use crate::host_files::walk::walk;
 use crate::unix::deny;
 use crate::unix::locate::Located;
-use crate::unix::walk::walk;
 
 pub struct Denials<'a> {
     pub denied: Vec<Denied>,

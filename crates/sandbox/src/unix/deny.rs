@@ -21,12 +21,12 @@ use mcp_policy::{Origin, Sourced};
 use rustix::fs::{Access, CWD, FileType, access, lstat};
 use rustix::io::Errno;
 
-use crate::error::Error;
-use crate::glob_set::{GlobSet, Position};
-use crate::request::{Denied, DeniedKind, Place, PlaceKind};
+use crate::core::error::Error;
+use crate::core::glob_set::{GlobSet, Position};
+use crate::core::request::{Denied, DeniedKind, Place, PlaceKind};
+use crate::host_files::walk::walk;
 use crate::unix::glob::{self, Glob};
 use crate::unix::listing::{self, Lister};
-use crate::unix::walk::walk;
 
 /// Each is a mount inside; a rule that matches more of them means a directory.
 const MOST: usize = 4096;
@@ -43,7 +43,7 @@ pub fn find(
     granted: &[&Place],
     shown: &[&Place],
 ) -> Result<Vec<Denied>, Error> {
-    let mut found = Found::default();
+    let mut found = DeniedPaths::default();
     let mut globs = Vec::new();
     for (rule, Sourced { value: entry, origin }) in rules.iter().enumerate() {
         let refuse = |why: String| Error::Grant { flag: flag(origin), path: entry.clone(), why };
@@ -109,7 +109,7 @@ fn roots(granted: &[&Place], shown: &[&Place]) -> Vec<(Place, Scope)> {
 fn starts(
     globs: &GlobSet,
     roots: &[(Place, Scope)],
-    found: &mut Found,
+    found: &mut DeniedPaths,
 ) -> io::Result<BTreeMap<PathBuf, Rc<Position>>> {
     let mut starts: BTreeMap<PathBuf, Vec<Rc<Position>>> = BTreeMap::new();
     for (root, scope) in roots {
@@ -143,9 +143,9 @@ fn starts(
 
 /// What was found so far, by its path.
 #[derive(Default)]
-struct Found(BTreeMap<PathBuf, (DeniedKind, usize)>);
+struct DeniedPaths(BTreeMap<PathBuf, (DeniedKind, usize)>);
 
-impl Found {
+impl DeniedPaths {
     /// Denies the file or directory of exactly this path, if there is one.
     fn look_up(&mut self, path: &Path, rule: usize) -> io::Result<()> {
         let real = match (path.parent(), path.file_name()) {

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::core::error::Error;
 use crate::unix::locate::{MOST_INTERPRETERS, Search, find, real_program, shebang};
 
 /// The program and arguments that do with one exec what `program` with `argv` does with more.

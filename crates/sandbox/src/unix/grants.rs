@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{Origin, Policy, Sourced};
 
-use crate::error::Error;
-use crate::request::{HOME, Link, Place, PlaceKind};
-use crate::unix::walk::{Walked, walk};
+use crate::core::error::Error;
+use crate::core::request::{HOME, Link, Place, PlaceKind};
+use crate::host_files::walk::{Walked, walk};
 use crate::unix::writable::Writable;
 
 /// A grant as it was written, and where it leads.

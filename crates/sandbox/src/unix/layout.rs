@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::host_files::walk::walk;
 use crate::unix::shim::Variable;
-use crate::unix::walk::walk;
 use crate::unix::writable::Writable;
 
 /// Trees that hold many tools which refer to each other by absolute path.

@@ -7,10 +7,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::error::Error;
-use crate::request::{Link, Unshown};
+use crate::core::error::Error;
+use crate::core::request::{Link, Unshown};
+use crate::host_files::walk::{Walked, walk};
 use crate::unix::shim::{Behind, Variable, behind};
-use crate::unix::walk::{Walked, walk};
 use crate::unix::writable::Writable;
 use crate::unix::{layout, peek};
 

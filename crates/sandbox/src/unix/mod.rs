@@ -1,6 +1,5 @@
 //! What Linux and macOS share: finding the program and resolving a policy against the host.
 
-pub(crate) use crate::host_files::walk;
 pub(crate) use mcp_policy::glob;
 
 pub mod denials;

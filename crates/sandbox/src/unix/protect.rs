@@ -14,10 +14,10 @@ use std::path::PathBuf;
 
 use mcp_policy::{Policy, Protect};
 
-use crate::error::Error;
+use crate::core::error::Error;
+use crate::core::request::{Link, Place, Protected};
+use crate::host_files::walk::walk;
 use crate::protected;
-use crate::request::{Link, Place, Protected};
-use crate::unix::walk::walk;
 
 mod descent;
 mod links;

@@ -10,18 +10,18 @@ use mcp_policy::{
     CERTIFICATE_VARIABLES, NetRule, NetworkMode, Policy, Protocol, SecretRef, Sourced, Subprocess,
 };
 
-use crate::error::Error;
+use crate::core::error::Error;
+use crate::core::request::{HOME, Home, Link, Place, Request, Secret, Stdio, Unshown};
+use crate::core::run_spec::RunSpec;
+use crate::core::variables;
+use crate::host_files::walk::walk;
 use crate::identity::{self, Level};
-use crate::request::{HOME, Home, Link, Place, Request, Secret, Stdio, Unshown};
-use crate::run_spec::RunSpec;
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::grants::{self, forbidden, place};
 use crate::unix::locate::{Located, Search, Unlocated, locate, without_parents};
-use crate::unix::walk::walk;
 use crate::unix::writable::Writable;
 use crate::unix::{protect, sockets};
-use crate::variables;
 
 /// Always on PATH inside.
 const SYSTEM_PATH: [&str; 6] =

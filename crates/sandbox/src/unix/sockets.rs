@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Origin, Sourced};
 use rustix::fs::{Access, access};
 
-use crate::error::Error;
-use crate::request::{DeniedKind, Link, Place, PlaceKind, Stray};
-use crate::unix::walk::walk;
+use crate::core::error::Error;
+use crate::core::request::{DeniedKind, Link, Place, PlaceKind, Stray};
+use crate::host_files::walk::walk;
 use crate::unix::writable::Writable;
 
 /// Names that are looked at; larger trees would be a start that people notice.

@@ -12,7 +12,7 @@ use rustix::termios::{
     OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, tcsetwinsize,
 };
 
-use crate::request::Stdio;
+use crate::core::request::Stdio;
 
 /// One of the descriptors 0 to 2, which are open as long as the process lives: Rust's runtime
 /// opens /dev/null on those it finds closed.

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{Policy, Sourced};
 
-use crate::request::{Place, Unshown};
-use crate::unix::walk::{Walked, walk};
+use crate::core::request::{Place, Unshown};
+use crate::host_files::walk::{Walked, walk};
 
 /// Shown to every command, whoever asks.
 const SYSTEM: [&str; 3] = ["/usr", "/etc/ssl", "/etc/pki"];
@@ -111,7 +111,7 @@ fn is_below(path: &Path, root: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::PlaceKind;
+    use crate::core::request::PlaceKind;
     use crate::unix::fixture::Fixture;
 
     fn place(path: PathBuf) -> Place {

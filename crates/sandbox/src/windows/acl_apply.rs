@@ -23,7 +23,7 @@ use crate::windows::exclusion::{Exclusion, ExclusionKind};
 pub enum Kind {
     Directory,
     File,
-    /// A symbolic link, a junction or another reparse point.
+    /// A symbolic link, a mux endpoint or another reparse point.
     ReparsePoint,
 }
 

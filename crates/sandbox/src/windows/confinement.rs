@@ -7,9 +7,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::core::plan::Plan;
+use crate::core::report::{Answer, Evidence};
 use crate::core::run_record::RunId;
-use crate::plan::Plan;
-use crate::report::{Answer, Evidence};
 use crate::windows::access::{Access, Grant};
 use crate::windows::acl_apply;
 use crate::windows::channel::Failed;
@@ -304,8 +304,8 @@ fn cap(job: &Job, rate: CpuRate) -> Result<Answer, SetupError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Control;
-    use crate::plan::Planned;
+    use crate::core::control::Control;
+    use crate::core::plan::Planned;
 
     /// A command that takes over a process of ours gains nothing that its own job does not have.
     #[test]

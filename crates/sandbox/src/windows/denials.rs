@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{Policy, Sourced};
 
-use crate::error::Error;
-use crate::request::{Denied, Place, PlaceKind};
+use crate::core::error::Error;
+use crate::core::request::{Denied, Place, PlaceKind};
 use crate::windows::deny;
 use crate::windows::locate::Located;
 

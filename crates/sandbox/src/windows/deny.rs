@@ -11,10 +11,10 @@ use std::rc::Rc;
 use mcp_policy::glob::{self, Glob};
 use mcp_policy::{Origin, Sourced};
 
-use crate::error::Error;
-use crate::file_names::real;
-use crate::glob_set::{GlobSet, Position};
-use crate::request::{Denied, DeniedKind, Place};
+use crate::core::error::Error;
+use crate::core::glob_set::{GlobSet, Position};
+use crate::core::request::{Denied, DeniedKind, Place};
+use crate::host_files::names::real;
 use crate::windows::win32::ERROR_INVALID_NAME;
 
 /// Each is looked at from inside; a rule that matches more of them means a directory.
@@ -224,7 +224,7 @@ mod tests {
     use mcp_policy::Layer;
 
     use super::*;
-    use crate::request::PlaceKind;
+    use crate::core::request::PlaceKind;
 
     struct Project(PathBuf);
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::request::{HOME, Home, Request};
+use crate::core::request::{HOME, Home, Request};
 use crate::windows::facts::WindowsFacts;
 
 /// What the policy gives, over what belongs to this machine and this run. Programs without SystemRoot do not

@@ -3,9 +3,9 @@
 use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
 
-use crate::control::Control;
-use crate::plan::Intent;
-use crate::request::{Guarded, Request};
+use crate::core::control::Control;
+use crate::core::plan::Intent;
+use crate::core::request::{Guarded, Request};
 use crate::windows::exclusion::{Exclusion, ExclusionKind};
 use crate::windows::step::Act;
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::Sourced;
 
-use crate::error::Error;
-use crate::plan::Plan;
-use crate::request::{HOME, Home, Place, PlaceKind, Request};
-use crate::run_spec::RunSpec;
+use crate::core::error::Error;
+use crate::core::plan::Plan;
+use crate::core::request::{HOME, Home, Place, PlaceKind, Request};
+use crate::core::run_spec::RunSpec;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::plan::{local, plan};
 use crate::windows::step::Step;

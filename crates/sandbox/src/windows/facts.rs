@@ -4,7 +4,7 @@ use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
 use serde::Serialize;
 
-use crate::host::Fact;
+use crate::core::host::Fact;
 
 /// What the names of all profiles of runs begin with.
 pub const PROFILE: &str = "mcp.run.";

@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use crate::core::error::{Error, SetupFailure};
 use crate::core::exit_code;
-use crate::error::{Error, SetupFailure};
-use crate::notices::Notices;
-use crate::plan::Plan;
+use crate::core::notices::Notices;
+use crate::core::plan::Plan;
+use crate::core::report::{Answer, Ending, Evidence, Report};
+use crate::core::request::Request;
 use crate::protected::Undoings;
-use crate::report::{Answer, Evidence, Report};
-use crate::request::Request;
 use crate::windows::channel::Failed;
 use crate::windows::confinement::Confinement;
 use crate::windows::failure::{RunError, at_step};

@@ -10,13 +10,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
-use crate::request::Request;
+use crate::core::error::Error;
+use crate::core::request::Request;
 use crate::windows::confinement::Confinement;
 use crate::windows::relay_main;
 use crate::windows::relay_process::Relay;
 use mcp_net::broker::Inside;
-use mcp_net::junction::{Door, Over};
+use mcp_net::mux_endpoint::{Door, Over};
 
 /// How long a connection on this machine may take.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::core::error::Error;
 use crate::windows::disk;
 use crate::windows::program_files::{is_batch, is_needed, never_starts, npm_shim};
 

@@ -10,9 +10,9 @@
 
 use mcp_policy::{NetworkMode, Protocol};
 
-use crate::host::Fact;
-use crate::plan::Intent;
-use crate::request::Request;
+use crate::core::host::Fact;
+use crate::core::plan::Intent;
+use crate::core::request::Request;
 use crate::windows::facts::WindowsFacts;
 
 const OVERRIDE: &str =

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use mcp_policy::windows_path::Spelling;
 use mcp_policy::{NetworkMode, Subprocess, WindowsPath};
 
-use crate::control::Control;
-use crate::host::Fact;
+use crate::core::control::Control;
+use crate::core::host::Fact;
+use crate::core::plan::{Intent, Plan, Planned};
+use crate::core::request::{HOME, Home, Request};
 use crate::identity;
-use crate::plan::{Intent, Plan, Planned};
-use crate::request::{HOME, Home, Request};
 use crate::windows::access::{Access, Grant, needed};
 use crate::windows::environment;
 use crate::windows::exclusion_plan;

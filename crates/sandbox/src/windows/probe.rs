@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use mcp_policy::windows_path::Spelling;
 use mcp_policy::{Defaults, Origin, Policy, Sourced, WindowsPath};
 
+use crate::core::error::Error;
+use crate::core::host::Fact;
+use crate::core::notices::Notices;
+use crate::core::plan::{Plan, Planned};
+use crate::core::request::Request;
 use crate::core::run_record::RunId;
-use crate::error::Error;
-use crate::host::Fact;
-use crate::notices::Notices;
-use crate::plan::{Plan, Planned};
-use crate::request::Request;
 use crate::windows::channel::{Attempt, Order, Reply, Task};
 use crate::windows::confinement::Confinement;
 use crate::windows::facts::WindowsFacts;

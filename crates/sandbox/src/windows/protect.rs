@@ -1,10 +1,10 @@
 //! Finds what is protected inside writable directories: once before a run, to be left read-only, and once after
 //! it, to remove what is new. The rules are those of the other systems: a git directory is known by what is in
 //! it, and what a `.git` file, git's settings or a link lead to is protected too, where it lies
-//! in a writable directory. No link or junction is followed on the way.
+//! in a writable directory. No link or mux endpoint is followed on the way.
 //!
 //! Leaves open: the time until the end, a launcher that is killed before, and another run that swaps a directory
-//! for a junction between the look at the way and the removal.
+//! for a mux endpoint between the look at the way and the removal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileType};
@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use mcp_policy::protect::{Spot, beyond, is_of_others, reason, reason_in};
 use mcp_policy::{Policy, Protect};
 
-use crate::error::Error;
-use crate::file_id;
-use crate::file_names::real;
+use crate::core::error::Error;
+use crate::core::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
+use crate::host_files::id as file_id;
+use crate::host_files::names::real;
 use crate::protected::git_leads::{
     self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable,
 };
@@ -25,7 +26,6 @@ use crate::protected::{
     self, GIT_LINK, GIT_PLACE, TO_SETTINGS, UNREAD, Undoings, is_harmless, is_named_git,
     settings_beyond,
 };
-use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Request};
 
 /// What a policy protects in the places that it gives for writing.
 pub fn find(

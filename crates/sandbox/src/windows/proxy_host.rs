@@ -11,11 +11,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use mcp_policy::Sourced;
 
-use crate::error::Error;
-use crate::notices::Notices;
-use crate::plan::Plan;
-use crate::report::{Answer, Evidence};
-use crate::request::Request;
+use crate::core::error::Error;
+use crate::core::notices::Notices;
+use crate::core::plan::Plan;
+use crate::core::report::{Answer, Evidence};
+use crate::core::request::Request;
 use crate::windows::confinement::Confinement;
 use crate::windows::failure::{RunError, at_step};
 use crate::windows::listen_relay::{self, ListenRelay, ListenTargets};
@@ -25,7 +25,7 @@ use crate::windows::step::Step;
 use crate::windows::sys::{adapters, random};
 use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{Broker, Callers, Handle, Journal, Meter, NameServers, NetworkUse, Setup};
-use mcp_net::junction::{Door, Over};
+use mcp_net::mux_endpoint::{Door, Over};
 use mcp_net::proxy::Login;
 use mcp_net::resolv::Server;
 use mcp_net::upstream::Upstream;
@@ -152,7 +152,7 @@ fn try_start(
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let front = listener.local_addr()?;
     let relay = Relay::start(confinement, &[MARK.into()], Door::To(front))?;
-    broker.add_front(listener, Callers::Holders(login))?;
+    broker.add_frontend(listener, Callers::Holders(login))?;
     let place = format!("{NAME}:{password}@127.0.0.1:{}", relay.port);
     Ok((Some(RunningOutbound { step, relay, place, direct }), broker.start()?))
 }

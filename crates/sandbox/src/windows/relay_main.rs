@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::windows::failure::{StepError, number};
 use crate::windows::sys::handles;
-use mcp_net::junction::{Door, Junction};
 use mcp_net::mux::Frame;
+use mcp_net::mux_endpoint::{Door, MuxEndpoint};
 
 /// The first argument of a relay.
 pub const MARK: &str = "mcp-sandbox-relay";
@@ -43,7 +43,7 @@ fn carry(port: u16, door: Door) -> io::Result<()> {
     let mut hello = Vec::new();
     Frame::Hello { port }.write(&mut hello);
     to.write_all(&hello)?;
-    Junction::new(door, from, to)?.run().map(drop)
+    MuxEndpoint::new(door, from, to)?.run().map(drop)
 }
 
 /// Sends the first message of SOCKS 5 to the launcher's proxy, without a login or a target. Only that proxy gives this

@@ -9,8 +9,8 @@ use crate::windows::confinement::Confinement;
 use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::process::Children;
-use mcp_net::junction::{Door, Ended, Farewell, Junction, Over};
 use mcp_net::mux::{Frame, Frames};
+use mcp_net::mux_endpoint::{Door, Ended, Farewell, MuxEndpoint, Over};
 
 /// A relay that sends nothing for this long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -36,12 +36,12 @@ impl Relay {
         door: Door,
     ) -> io::Result<Relay> {
         let Process { job, port, from, to } = Process::start(confinement, arguments)?;
-        let junction = Junction::new(door, from, to)?;
-        let farewell = junction.farewell();
+        let mux_endpoint = MuxEndpoint::new(door, from, to)?;
+        let farewell = mux_endpoint.farewell();
         let (done, far_end) = channel();
         std::thread::Builder::new()
             .name("mcp-relay".to_owned())
-            .spawn(move || done.send(junction.run()))?;
+            .spawn(move || done.send(mux_endpoint.run()))?;
         Ok(Relay { job: Some(job), port, farewell, far_end })
     }
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use mcp_policy::windows_path::Spelling;
 use mcp_policy::{Origin, Sourced, WindowsPath};
 
-use crate::error::Error;
+use crate::core::error::Error;
+use crate::core::request::{HOME, Home, Place, PlaceKind, Request};
+use crate::core::run_spec::RunSpec;
+use crate::core::variables;
 use crate::identity::{self, Level};
-use crate::request::{HOME, Home, Place, PlaceKind, Request};
-use crate::run_spec::RunSpec;
-use crate::variables;
 use crate::windows::denials::Denials;
 use crate::windows::locate::{self, Located};
 use crate::windows::{protect, secrets, stdio};

@@ -9,8 +9,8 @@ use std::os::windows::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::core::error::Error;
 use crate::core::run_record::{NetworkTotals, Record, RunId, Stats};
-use crate::error::Error;
 use crate::windows::sys::job::Job;
 use crate::windows::undo_log;
 use crate::windows::win32::{DELETE, ERROR_SHARING_VIOLATION};

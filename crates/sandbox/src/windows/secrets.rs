@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use mcp_policy::{Policy, SecretRef};
 
-use crate::error::Error;
-use crate::request::Secret;
+use crate::core::error::Error;
+use crate::core::request::Secret;
 
 /// Windows takes no longer variable.
 const LARGEST: u64 = 32 * 1024;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::plan::{Plan, Planned};
-use crate::report::{Answer, Evidence};
+use crate::core::plan::{Plan, Planned};
+use crate::core::report::{Answer, Evidence};
 use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Reply, Task};
 use crate::windows::confinement::Confinement;
 use crate::windows::failure::{RunError, at_step};

@@ -1,8 +1,8 @@
 //! The kinds of the three standard handles. The launcher never hands its console over: a program that has it can put
 //! keystrokes into its input, for the shell that reads it next.
 
-use crate::error::Error;
-use crate::request::Stdio;
+use crate::core::error::Error;
+use crate::core::request::Stdio;
 use crate::windows::sys::handles::{self, Kind};
 
 pub fn inspect() -> Result<[Stdio; 3], Error> {

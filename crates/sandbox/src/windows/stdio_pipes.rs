@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use crate::request::Stdio;
+use crate::core::request::Stdio;
 use crate::windows::stdio_copy::{DRAIN, Input, Output};
 use crate::windows::sys::handles::{self, Inheritable};
 

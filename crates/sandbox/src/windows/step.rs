@@ -6,8 +6,8 @@ use std::fmt;
 use mcp_policy::{Duration, WindowsPath};
 use serde::Serialize;
 
-use crate::plan::Describe;
-use crate::request::{Stdio, lossy};
+use crate::core::plan::Describe;
+use crate::core::request::{Stdio, lossy};
 use crate::windows::access::Grant;
 use crate::windows::exclusion::{Exclusion, ExclusionKind};
 use crate::windows::job::{CpuRate, JobLimits};

@@ -6,8 +6,8 @@ use std::os::windows::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::report::{Ending, Usage};
-use crate::termination::{Due, Termination};
+use crate::core::report::{Ending, Usage};
+use crate::core::termination::{Due, Termination};
 use crate::windows::helper_main::BREAK_MARK;
 use crate::windows::stdio_copy::Input;
 use crate::windows::sys::console::{CLOSE, INTERRUPT, TERMINATE};

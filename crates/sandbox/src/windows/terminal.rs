@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::request::Stdio;
+use crate::core::request::Stdio;
 use crate::windows::confinement::Confinement;
 use crate::windows::helper_main::CONSOLE_MARK;
 use crate::windows::own_program::{OwnProgram, nothing};

@@ -3,6 +3,7 @@
 //! without its flag and held with it. Privileges are read back, the timeout is seen to kill.
 
 mod advice;
+mod full;
 mod limits;
 mod macos;
 mod shadow;
@@ -102,6 +103,9 @@ struct Diagnosis {
 pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     let host = platform::probe_host()?;
     let mechanisms = host.mechanisms();
+    if args.full {
+        return full::run(mechanisms, args.only.as_deref().unwrap_or_default(), args.json);
+    }
     let controls = trial::controls(&host)?;
     let starts = controls.iter().all(|line| line.mark != Mark::Fails);
     // Every boundary, and all of it: what a host without namespaces leaves open is not that.

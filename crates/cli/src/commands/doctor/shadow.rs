@@ -75,29 +75,30 @@ fn is_program(file: &Path) -> bool {
 }
 
 #[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
-    /// A directory with a program of the given text.
-    fn program(top: &Path, directory: &str, name: &str, text: &str) -> PathBuf {
-        let file = top.join(directory).join(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, text).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-        file
-    }
-
     #[test]
     fn another_mcp_is_told_and_a_name_or_copy_of_ours_is_not() {
         let top = env::temp_dir().join(format!("mcp-shadow-{}", std::process::id()));
-        let own = program(&top, "own", "mcp", "this program");
-        let copy = program(&top, "copy", "mcp", "this program");
-        let sdk = program(&top, "sdk", "mcp", "#!/usr/bin/python3\nfrom mcp.cli import app\n");
-        let other = program(&top, "other", "mcp", "that program");
-        let shim = program(&top, "npm/mcp-sandbox/bin", "mcp.js", "#!/usr/bin/env node\n");
+        // A directory with a program of the given text.
+        let program = |directory: &str, name: &str, text: &str| {
+            let directory = top.join(directory);
+            fs::create_dir_all(&directory).unwrap();
+            let file = directory.join(name);
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+            file
+        };
+        let own = program("own", "mcp", "this program");
+        let copy = program("copy", "mcp", "this program");
+        let sdk = program("sdk", "mcp", "#!/usr/bin/python3\nfrom mcp.cli import app\n");
+        let other = program("other", "mcp", "that program");
+        let shim = program("npm/mcp-sandbox/bin", "mcp.js", "#!/usr/bin/env node\n");
         let linked = top.join("linked");
         symlink(&own, &linked).unwrap();
 

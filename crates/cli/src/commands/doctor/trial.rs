@@ -8,8 +8,8 @@ use mcp_sandbox::{Control, platform};
 use serde::Deserialize;
 
 use super::{Findings, Line, Mark, limits, topic};
-use crate::commands::guest::GUEST;
 use crate::failure::Failure;
+use crate::guest_arguments::GUEST;
 
 /// A variable of the caller's that must not arrive.
 const CANARY: &str = "MCP_DOCTOR_CANARY";

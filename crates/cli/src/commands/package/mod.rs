@@ -12,7 +12,7 @@ mod update;
 use std::path::{Path, PathBuf};
 
 use mcp_package::bundle;
-use mcp_package::store::{Source, Under};
+use mcp_package::store::{Source, Stored, Under};
 use mcp_package::{Reference, Store};
 use serde_json::json;
 
@@ -87,10 +87,12 @@ fn pull(args: &Pull) -> Result<u8, Failure> {
     let mut pulled = Vec::new();
     for text in &args.references {
         let reference: Reference = text.parse()?;
+        let before = store.list()?;
         let digest = match &reference {
             Reference::Path(path) => take_in(&store, path)?,
             _ => fetch::fetch(&store, &reference, &args.fetching)?,
         };
+        tell_replaced(&before, &store.list()?);
         if args.json {
             pulled.push(json!({"reference": reference.to_string(), "digest": digest}));
         } else {
@@ -102,6 +104,19 @@ fn pull(args: &Pull) -> Result<u8, Failure> {
         render::print(&(to_json(&pulled) + "\n"));
     }
     Ok(0)
+}
+
+/// A name that means something else from now on: its source may say so, but not without a word.
+fn tell_replaced(before: &[Stored], after: &[Stored]) {
+    for now in after {
+        let is_other = |old: &&Stored| old.name == now.name && old.digest != now.digest;
+        if let Some(old) = before.iter().find(is_other) {
+            render::say(&render::plain(&format!(
+                "warning: {} was replaced: it was {} and is {}; what you allowed the old one is not allowed to it",
+                now.name, old.digest, now.digest
+            )));
+        }
+    }
 }
 
 /// A bundle file under its own name and version.

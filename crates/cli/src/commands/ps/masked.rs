@@ -10,6 +10,7 @@ const SECRET: &[&str] = &[
     "apikey",
     "api_key",
     "auth",
+    "authorization",
     "bearer",
     "cookie",
     "credential",
@@ -39,8 +40,10 @@ pub fn words(command: &[String]) -> Vec<String> {
 /// The word as it is shown, and whether the next one is its value and a secret.
 fn one(word: &str) -> (String, bool) {
     if let Some((name, value)) = word.split_once('=') {
-        let is_secret = is_secret_name(name) || looks_secret(value);
-        let shown = if is_secret && !value.is_empty() { MASK.to_owned() } else { address(value) };
+        let shown = match is_secret_name(name) && !value.is_empty() {
+            true => MASK.to_owned(),
+            false => value_of(value),
+        };
         return (format!("{name}={shown}"), false);
     }
     if word.starts_with('-') {
@@ -49,7 +52,7 @@ fn one(word: &str) -> (String, bool) {
     if let Some((name, _)) = word.split_once(": ").filter(|(name, _)| is_secret_name(name)) {
         return (format!("{name}: {MASK}"), false);
     }
-    (if looks_secret(word) { MASK.to_owned() } else { address(word) }, false)
+    (value_of(word), false)
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -62,8 +65,11 @@ fn is_secret_name(name: &str) -> bool {
             .any(|secret| parts.contains(secret) || secret.len() > 4 && name.contains(secret))
 }
 
-fn looks_secret(word: &str) -> bool {
-    mcp_guard::environment::judge("WORD", word).is_some()
+/// Without the password of an address, or not at all where it has the form of a credential.
+fn value_of(word: &str) -> String {
+    let shown = address(word);
+    let looks_secret = || mcp_guard::environment::judge("WORD", word).is_some();
+    if shown == word && looks_secret() { MASK.to_owned() } else { shown }
 }
 
 /// `scheme://user:password@host` without the password.

@@ -3,7 +3,7 @@
 use mcp_clients::{Access, Kind, Proposal};
 use serde_json::{Value, json};
 
-use crate::args::wire::{Access as AccessFlag, Clients, Wire};
+use crate::args::wire::{Access as AccessFlag, Wire};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::render::{self, Paint};
@@ -25,15 +25,7 @@ pub use plan::shell_line;
 /// Nothing is written, because nobody could be asked.
 pub const NOT_ASKED: u8 = 4;
 
-pub fn run(verb: Clients) -> Result<u8, Failure> {
-    match verb {
-        Clients::Wire(args) => wire(&args),
-        Clients::Unwire(args) => super::unwire::run(&args),
-        Clients::Add(args) => super::add::run(&args),
-    }
-}
-
-fn wire(args: &Wire) -> Result<u8, Failure> {
+pub fn run(args: &Wire) -> Result<u8, Failure> {
     let scene = Scene::new(&args.selection, args.binary.as_deref())?;
     let files = survey::files(&scene, &args.selection)?;
     match () {

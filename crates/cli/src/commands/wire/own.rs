@@ -61,9 +61,7 @@ pub fn looks_like_ours(command: &str) -> bool {
 
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let found =
-        env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file());
-    found
+    env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file())
 }
 
 /// The first name on PATH that leads to this program, links not followed: package managers move what they lead to.

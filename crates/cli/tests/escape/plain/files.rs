@@ -150,7 +150,7 @@ fn standard_files_are_opened_again_only_as_they_were_given() {
     allowed(bare().stdin(open()).probe(&["reopen", "0", "w"]));
 }
 
-/// Before Landlock 3 the deputy does it, and must not wait for the other end.
+/// Before Landlock 3 the syscall_proxy does it, and must not wait for the other end.
 #[test]
 fn truncating_a_fifo_waits_for_nobody() {
     require!("plain");

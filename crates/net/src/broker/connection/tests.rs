@@ -3,7 +3,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream as Std};
 
 use super::*;
 use crate::address::Networks;
-use crate::broker::way::Buffers;
+use crate::broker::half_pipe::Buffers;
 
 /// A connection on its way to a server on `port`, and its two far ends.
 struct Ends {

@@ -26,10 +26,6 @@ fn with_all_held_that_may_be_bytes_still_arrive() {
 
 #[test]
 fn with_all_held_that_may_be_nothing_is_held_for_who_does_not_read() {
-    if cfg!(windows) {
-        // Not understood yet; docs/security/windows.md says so.
-        return println!("SKIP: waits for ever under Wine");
-    }
     const ALL: usize = 1 << 30;
     let mut relay = Relay::new();
     let gauge = relay.broker.budget.relayed.clone();

@@ -54,7 +54,7 @@ fn serve(
     let mut fds = [
         PollFd::new(&sandbox.channel, PollFlags::IN),
         PollFd::new(&sandbox.signals, PollFlags::IN),
-        PollFd::new(sandbox.workshop(), PollFlags::IN),
+        PollFd::new(sandbox.socket_factory(), PollFlags::IN),
     ];
     let watched = if *orders == Orders::Open { 3 } else { 2 };
     let patience = (*stay == Stay::Brief).then_some(&SETTLED_AFTER);
@@ -68,7 +68,7 @@ fn serve(
     }
     let (message, child) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
     // A launcher that can take no more sockets has its reasons; it is no end of the run.
-    if !fds[2].revents().is_empty() && !sandbox.workshop().serve().unwrap_or(false) {
+    if !fds[2].revents().is_empty() && !sandbox.socket_factory().serve().unwrap_or(false) {
         *orders = Orders::Closed;
     }
     if child {

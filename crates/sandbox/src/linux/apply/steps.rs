@@ -16,8 +16,8 @@ use crate::linux::channel::{Seen, ToInit, ToLauncher};
 use crate::linux::failure::StepFailure;
 use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
 use crate::linux::mounts::{Closed, Root, keep_host_proc};
-use crate::linux::outlet::Outlet;
 use crate::linux::privileges::drop_privileges;
+use crate::linux::sandbox_socket::SandboxSocket;
 use crate::linux::step::{Mask, Owner, ProcView, Step};
 use crate::linux::{netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
@@ -74,7 +74,9 @@ impl Sandbox<'_> {
                 let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
             }
             Step::Routes { own } => return Ok(routes(own)?),
-            Step::Outlets { outlets } => return self.outlets(outlets),
+            Step::SandboxSockets { sandbox_sockets } => {
+                return self.sandbox_sockets(sandbox_sockets);
+            }
             Step::Reopen { fd, path } => self.reopen(*fd, path)?,
             Step::NewRoot { scratch } => {
                 // The new root stands on /proc until it is entered.
@@ -121,7 +123,7 @@ impl Sandbox<'_> {
             Step::SetCgroup { .. }
             | Step::EnterCgroup { .. }
             | Step::Namespaces { .. }
-            | Step::Deputy { .. }
+            | Step::SyscallProxy { .. }
             | Step::LimitUserProcesses { .. }
             | Step::Timeout { .. }
             | Step::WatchMemory { .. }
@@ -143,10 +145,12 @@ impl Sandbox<'_> {
         self.channel.send_with(&ToLauncher::Mounts, &[table.as_fd(), namespace.as_fd()])
     }
 
-    fn outlets(&self, outlets: &[Outlet]) -> Result<Seen, StepFailure> {
-        match self.prepared.workshop.stock(outlets) {
+    fn sandbox_sockets(&self, sandbox_sockets: &[SandboxSocket]) -> Result<Seen, StepFailure> {
+        match self.prepared.socket_factory.stock(sandbox_sockets) {
             Ok(count) => Ok(Seen::Confirmed(format!("{count} sockets made"))),
-            Err((outlet, error)) => Err(StepFailure { part: outlet.to_string(), error }),
+            Err((sandbox_socket, error)) => {
+                Err(StepFailure { part: sandbox_socket.to_string(), error })
+            }
         }
     }
 

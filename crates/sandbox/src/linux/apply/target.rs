@@ -9,13 +9,13 @@ use rustix::process;
 
 use super::rlimits::{limit, limit_user_processes};
 use super::{Sandbox, confirmed, fail};
+use crate::core::request::Stdio;
 use crate::linux::channel::{Channel, Seen, ToLauncher};
 use crate::linux::failure::StepFailure;
 use crate::linux::landlock::{Ports, Rule, enforce};
 use crate::linux::open_files::Before;
 use crate::linux::step::Step;
 use crate::linux::sys;
-use crate::request::Stdio;
 use crate::unix::terminal::standard;
 use mcp_seccomp::{Connects, Ground, NewProcesses, Sockets};
 

@@ -7,9 +7,9 @@ use std::path::Path;
 use super::held::Held;
 use super::limits::holds;
 use super::mount::own_path;
+use crate::core::report::{Answer, Evidence};
 use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::step::{Plan, Step};
-use crate::report::{Answer, Evidence};
 
 /// Writes every limit before anything is in there.
 pub fn set(plan: &Plan, cgroup: Option<&Held>) -> Result<Vec<Evidence>, LaunchFailure> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::request::Place;
+use crate::core::request::Place;
 
 #[derive(Debug, Default)]
 pub struct Disks {

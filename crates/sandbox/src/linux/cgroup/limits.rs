@@ -7,7 +7,7 @@
 
 use mcp_policy::{Bytes, Cores, Limits, Rate};
 
-use crate::control::Control;
+use crate::core::control::Control;
 
 pub const MEMORY: &str = "memory";
 pub const PIDS: &str = "pids";

@@ -23,20 +23,20 @@ const PAGES: usize = 16 << 10;
 const ATTEMPTS: usize = 8;
 
 /// What was found on the way.
-pub struct Found {
+pub struct OwnCgroup {
     pub mount: Option<PathBuf>,
     pub held: Result<Held, String>,
 }
 
 /// Makes a cgroup for a run that needs these controllers.
-pub fn claim(wanted: &[&str], id: &RunId, is_root: bool) -> Found {
+pub fn reserve(wanted: &[&str], id: &RunId, is_root: bool) -> OwnCgroup {
     let standing = match standing(wanted) {
         Ok(standing) => standing,
-        Err(why) => return Found { mount: None, held: Err(why) },
+        Err(why) => return OwnCgroup { mount: None, held: Err(why) },
     };
     let seeker = Seeker { wanted, id, standing: &standing };
     let held = if is_root { seeker.as_root() } else { seeker.as_user() };
-    Found { mount: Some(standing.mount), held }
+    OwnCgroup { mount: Some(standing.mount), held }
 }
 
 /// Where we are, if that can be of use for any of these controllers.

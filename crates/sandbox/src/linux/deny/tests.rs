@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::core::request::{Denied, Home, Place};
 use crate::linux::plan::{arbitrary, sample};
 use crate::linux::view;
-use crate::request::{Denied, Home, Place};
 
 fn place(path: &str) -> Place {
     Place { path: path.into(), kind: PlaceKind::Directory }

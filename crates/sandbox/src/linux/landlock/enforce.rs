@@ -8,10 +8,10 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, open, openat2};
 use rustix::io::Errno;
 
+use crate::core::request::PlaceKind;
 use crate::linux::failure::StepFailure;
 use crate::linux::landlock::{Allowed, Ports, Rule, Ruleset};
 use crate::linux::sys;
-use crate::request::PlaceKind;
 
 /// Restricts the calling thread for good. Needs no_new_privs.
 pub fn restrict(

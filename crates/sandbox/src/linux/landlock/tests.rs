@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::*;
+use crate::core::request::{Home, Place};
 use crate::linux::plan::{plan, sample};
 use crate::linux::step::{Plan, Stage, Step};
-use crate::request::{Home, Place};
 
 const NEWEST_KNOWN: u32 = 10;
 const NOT_YET: u32 = 99;
@@ -154,8 +154,10 @@ fn the_rules_of_an_ordinary_run() {
 
 #[test]
 fn a_kept_home_is_writable() {
-    let request =
-        crate::request::Request { home: Home::Kept("/data/home".into()), ..sample::request() };
+    let request = crate::core::request::Request {
+        home: Home::Kept("/data/home".into()),
+        ..sample::request()
+    };
     let plan = plan(&request, &sample::facts(1000));
     let (_, _, rules) = landlock(&plan).unwrap();
     let home = rules.iter().find(|rule| rule.path == Path::new("/home/mcp")).unwrap();

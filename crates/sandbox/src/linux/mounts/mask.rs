@@ -12,9 +12,9 @@ use rustix::mount::{MoveMountFlags, move_mount};
 
 use super::classic::Devices;
 use super::{Root, clone_tree, confirm_read_only};
+use crate::core::request::DeniedKind;
 use crate::linux::step::{Access, Mask};
 use crate::linux::sys;
-use crate::request::DeniedKind;
 
 /// What masks are copies of, in the root's own file system, until all are in place.
 const NO_FILE: &str = ".mcp-no-file";
@@ -61,20 +61,20 @@ impl Root {
 
     fn mask_one(&mut self, at: &Path, kind: DeniedKind) -> io::Result<Closed> {
         let (place, nothing) = match (find(&self.top, at)?, kind) {
-            (Found::Nothing, _) => return Ok(Closed::Gone),
-            (Found::Behind(above), _) => {
+            (MaskTarget::Nothing, _) => return Ok(Closed::Gone),
+            (MaskTarget::Behind(above), _) => {
                 self.mask_one(&above, DeniedKind::Directory)?;
                 return Ok(Closed::Above);
             }
-            (Found::There(place, FileType::Directory), DeniedKind::Directory) => {
+            (MaskTarget::There(place, FileType::Directory), DeniedKind::Directory) => {
                 (place, NO_DIRECTORY)
             }
-            (Found::There(place, FileType::Symlink), DeniedKind::Link) => (place, NO_FILE),
-            (Found::There(_, FileType::Directory | FileType::Symlink), _)
-            | (Found::There(..), DeniedKind::Directory | DeniedKind::Link) => {
+            (MaskTarget::There(place, FileType::Symlink), DeniedKind::Link) => (place, NO_FILE),
+            (MaskTarget::There(_, FileType::Directory | FileType::Symlink), _)
+            | (MaskTarget::There(..), DeniedKind::Directory | DeniedKind::Link) => {
                 return Err(Errno::STALE.into());
             }
-            (Found::There(place, _), DeniedKind::File) => (place, NO_FILE),
+            (MaskTarget::There(place, _), DeniedKind::File) => (place, NO_FILE),
         };
         let mask = clone_tree(&self.top, Path::new(nothing))?;
         let flags = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
@@ -92,7 +92,7 @@ impl Root {
             confirm_read_only(&mask)?;
         }
         let (ours, now) = (fs::fstat(&mask)?, find(&self.top, at)?);
-        let Found::There(now, _) = now else {
+        let MaskTarget::There(now, _) = now else {
             return Err(Errno::STALE.into());
         };
         let now = fs::fstat(&now)?;
@@ -106,9 +106,9 @@ impl Root {
     pub fn protect(&mut self, at: &Path) -> io::Result<Closed> {
         self.parent = None;
         let (place, kind) = match find(&self.top, at)? {
-            Found::Nothing => return Ok(Closed::Gone),
-            Found::Behind(above) => return self.protect_above(&above),
-            Found::There(place, kind) => (place, kind),
+            MaskTarget::Nothing => return Ok(Closed::Gone),
+            MaskTarget::Behind(above) => return self.protect_above(&above),
+            MaskTarget::There(place, kind) => (place, kind),
         };
         let depth = if kind == FileType::Directory { sys::Depth::Tree } else { sys::Depth::One };
         let tree = clone_tree(&place, Path::new(""))?;
@@ -128,7 +128,7 @@ impl Root {
             }
             (false, _) => confirm_read_only(&tree)?,
         }
-        let Found::There(now, _) = find(&self.top, at)? else {
+        let MaskTarget::There(now, _) = find(&self.top, at)? else {
             return Err(Errno::STALE.into());
         };
         match is_mount_root(&now)? {
@@ -150,7 +150,7 @@ impl Root {
         if let Some(later) = &self.later {
             return Ok(later.iter().any(|one| one.at == at && one.access == Access::ReadOnly));
         }
-        let Found::There(place, _) = find(&self.top, at)? else {
+        let MaskTarget::There(place, _) = find(&self.top, at)? else {
             return Ok(false);
         };
         Ok(is_mount_root(&place)? && confirm_read_only(&place).is_ok())
@@ -161,16 +161,16 @@ impl Root {
         // What is kept open may be below.
         self.parent = None;
         let place = match find(&self.top, at)? {
-            Found::Nothing => return Ok(Closed::Gone),
-            Found::Behind(above) => return self.protect_above(&above),
-            Found::There(place, FileType::Directory) => place,
-            Found::There(..) => return Err(Errno::STALE.into()),
+            MaskTarget::Nothing => return Ok(Closed::Gone),
+            MaskTarget::Behind(above) => return self.protect_above(&above),
+            MaskTarget::There(place, FileType::Directory) => place,
+            MaskTarget::There(..) => return Err(Errno::STALE.into()),
         };
         let tree = clone_tree(&place, Path::new(""))?;
         if attach(&tree, &place)? == Closed::Gone {
             return Ok(Closed::Gone);
         }
-        let Found::There(now, _) = find(&self.top, at)? else {
+        let MaskTarget::There(now, _) = find(&self.top, at)? else {
             return Err(Errno::STALE.into());
         };
         match is_mount_root(&now)? {
@@ -194,7 +194,7 @@ impl Root {
     /// Holds a directory again whose mount is gone.
     pub fn hold_again(&mut self, at: &Path) -> io::Result<Again> {
         match find(&self.top, at)? {
-            Found::There(place, FileType::Directory) if !is_mount_root(&place)? => {
+            MaskTarget::There(place, FileType::Directory) if !is_mount_root(&place)? => {
                 self.hold(at).map(Again::from)
             }
             _ => Ok(Again::Fixed),
@@ -204,9 +204,9 @@ impl Root {
     /// Protects again what is not any more.
     pub fn protect_again(&mut self, at: &Path) -> io::Result<Again> {
         let is_fixed = match find(&self.top, at)? {
-            Found::Nothing => true,
-            Found::There(..) => self.is_fixed(at)?,
-            Found::Behind(above) => self.is_fixed(&above)?,
+            MaskTarget::Nothing => true,
+            MaskTarget::There(..) => self.is_fixed(at)?,
+            MaskTarget::Behind(above) => self.is_fixed(&above)?,
         };
         match is_fixed {
             true => Ok(Again::Fixed),
@@ -224,7 +224,7 @@ impl From<Closed> for Again {
     }
 }
 
-enum Found {
+enum MaskTarget {
     There(OwnedFd, FileType),
     Nothing,
     /// A directory on the way may not be entered: the path of the first such one, which itself is there.
@@ -233,18 +233,18 @@ enum Found {
 
 /// What is at a path inside, no link followed. One in the middle of it was put there since the
 /// path was found, and is an error.
-fn find(top: &OwnedFd, at: &Path) -> io::Result<Found> {
+fn find(top: &OwnedFd, at: &Path) -> io::Result<MaskTarget> {
     match open_inside(top, at) {
         Ok(place) => {
             let kind = FileType::from_raw_mode(fs::fstat(&place)?.st_mode);
-            Ok(Found::There(place, kind))
+            Ok(MaskTarget::There(place, kind))
         }
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(Found::Nothing),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(MaskTarget::Nothing),
         Err(Errno::ACCESS) => {
             let above = at.ancestors().skip(1).filter(|above| above.parent().is_some());
             for above in above {
                 match open_inside(top, above) {
-                    Ok(_) => return Ok(Found::Behind(above.to_owned())),
+                    Ok(_) => return Ok(MaskTarget::Behind(above.to_owned())),
                     Err(Errno::ACCESS) => {}
                     // It changes under our hands, which nobody's modes do.
                     Err(e) => return Err(e.into()),

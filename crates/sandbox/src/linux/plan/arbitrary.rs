@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use crate::core::host::{Caller, Fact, Ids, Rootless};
+use crate::core::report::Answer;
+use crate::core::request::{Home, Link, Place, PlaceKind, Request, Stdio};
 use crate::linux::facts::{
     CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry,
 };
 use crate::linux::plan::sample;
-use crate::report::Answer;
-use crate::request::{Home, Link, Place, PlaceKind, Request, Stdio};
 
 /// Everything that resolving lets through: never /, /home, /proc or /dev, and of the temporary
 /// places only what is below them.

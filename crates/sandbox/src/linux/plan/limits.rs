@@ -4,14 +4,14 @@
 use mcp_policy::Bytes;
 
 use super::{Counted, Steps, kernel_at_least};
-use crate::control::Control;
+use crate::core::control::Control;
 use crate::core::host::Rootless;
 use crate::core::plan::Intent;
+use crate::core::request::Request;
 use crate::core::rlimit::Resource;
 use crate::linux::cgroup::limits as files;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::step::{Planned, Step};
-use crate::request::Request;
 
 /// The launcher's part, before anything runs.
 pub fn steps(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {

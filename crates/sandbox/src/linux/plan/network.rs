@@ -11,12 +11,12 @@ use mcp_policy::{Host, NetRule, NetworkMode, Ports, Protocol, Sourced};
 
 use super::{filter_arch, proxied};
 use crate::core::host::Fact;
+use crate::core::plan::Intent;
+use crate::core::request::Request;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::inside::RESOLVER;
-use crate::linux::outlet::{Outlet, Refused};
+use crate::linux::sandbox_socket::{Refused, SandboxSocket};
 use crate::linux::step::Step;
-use crate::plan::Intent;
-use crate::request::Request;
 use mcp_net::pool::{V4_RANGE, V6_RANGE};
 use mcp_seccomp::Connects;
 
@@ -41,20 +41,20 @@ pub fn steps(request: &Request) -> Vec<Step> {
     if request.policy.network.mode.value == NetworkMode::Host {
         return Vec::new();
     }
-    let mut outlets = vec![Outlet::Datagrams(RESOLVER)];
+    let mut sandbox_sockets = vec![SandboxSocket::Datagrams(RESOLVER)];
     if !is_open(request) {
-        return vec![Step::Outlets { outlets }];
+        return vec![Step::SandboxSockets { sandbox_sockets }];
     }
-    outlets.push(Outlet::Listener(RESOLVER));
-    outlets.extend(Refused::ALL.map(Outlet::Refusals));
+    sandbox_sockets.push(SandboxSocket::Listener(RESOLVER));
+    sandbox_sockets.extend(Refused::ALL.map(SandboxSocket::Refusals));
     for (protocol, at) in addresses(&request.policy.network.allow) {
-        outlets.push(match protocol {
-            Protocol::Tcp => Outlet::Listener(at),
-            Protocol::Udp => Outlet::Datagrams(at),
+        sandbox_sockets.push(match protocol {
+            Protocol::Tcp => SandboxSocket::Listener(at),
+            Protocol::Udp => SandboxSocket::Datagrams(at),
         });
     }
-    outlets.dedup();
-    vec![Step::Routes { own: OWN.to_vec() }, Step::Outlets { outlets }]
+    sandbox_sockets.dedup();
+    vec![Step::Routes { own: OWN.to_vec() }, Step::SandboxSockets { sandbox_sockets }]
 }
 
 /// What rules name by address and port, so that it can be there from the start.

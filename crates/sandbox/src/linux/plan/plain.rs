@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{NetworkMode, Subprocess};
 
 use super::{Counted, Steps, filter, filter_arch, limits, proxied, rlimits, watches};
-use crate::control::Control;
+use crate::core::control::Control;
 use crate::core::host::{Fact, Ids};
+use crate::core::plan::Intent;
+use crate::core::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
 use crate::core::rlimit::Resource;
 use crate::linux::cgroup;
 use crate::linux::facts::{EntryKind, LinuxFacts};
 use crate::linux::landlock::{Allowed, Ports, Rule};
 use crate::linux::step::Step;
-use crate::plan::Intent;
-use crate::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
-use mcp_seccomp::{Deputy, Ground, Sockets};
+use mcp_seccomp::{Ground, Sockets, SyscallProxy};
 
 /// Pieces of the system that a private root has texts of its own for.
 const TEXTS: [&str; 6] = [
@@ -58,9 +58,10 @@ pub fn steps(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {
     if proxied::sockets(request, facts) == Sockets::Proxied {
         steps.push(proxied::step(request), &[Control::Network]);
     }
-    let deputy = if facts.listener.usable() { Deputy::Asked } else { Deputy::None };
-    if deputy == Deputy::Asked && filter_arch(facts).is_ok() {
-        steps.push(Step::Deputy { user: owner }, &[Control::Filesystem, Control::Privileges]);
+    let syscall_proxy =
+        if facts.listener.usable() { SyscallProxy::Asked } else { SyscallProxy::None };
+    if syscall_proxy == SyscallProxy::Asked && filter_arch(facts).is_ok() {
+        steps.push(Step::SyscallProxy { user: owner }, &[Control::Filesystem, Control::Privileges]);
     }
     steps.push(Step::Subreaper, &[Control::TreeKill]);
     steps.push(
@@ -114,7 +115,7 @@ pub fn steps(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {
         other => other,
     });
     steps.push(Step::Descriptors { stdio }, &[Control::Descriptors]);
-    let ground = Ground::Plain { landlock: facts.landlock_abi, deputy };
+    let ground = Ground::Plain { landlock: facts.landlock_abi, syscall_proxy };
     filter(request, facts, sockets, ground, steps);
     steps.0.extend(late);
     let cwd = places.inside(&request.cwd);
@@ -233,7 +234,7 @@ pub fn intent(
                     6.. => "Landlock: signals, memory, environment and files of processes outside",
                     _ => {
                         "Landlock: memory, environment and files of processes outside; the \
-                         deputy: signals"
+                         syscall_proxy: signals"
                     }
                 },
                 "names, command lines and states of the host's processes and its network \

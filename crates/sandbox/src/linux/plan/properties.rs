@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::*;
+use crate::core::report::{Answer, Ending, Evidence, Report, Status, Usage};
+use crate::core::request::{HOME, Home, Place};
 use crate::linux::landlock::Allowed;
 use crate::linux::plan::arbitrary;
 use crate::linux::step::{Access, Stage};
-use crate::report::{Answer, Ending, Evidence, Report, Status, Usage};
-use crate::request::{HOME, Home, Place};
 
 /// What stands at a path inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,8 +256,8 @@ proptest! {
                 let mut of_step = answers.iter().filter(|(step, _)| *step == index).peekable();
                 let is_lacking = of_step.peek().is_none();
                 let is_less = of_step.any(|(_, answer)| matches!(answer, Answer::Less(_)));
-                let claim = status.is_enforced() && (is_lacking || is_less);
-                prop_assert!(!claim, "{control} without {}", planned.step);
+                let reservation = status.is_enforced() && (is_lacking || is_less);
+                prop_assert!(!reservation, "{control} without {}", planned.step);
             }
         }
     }

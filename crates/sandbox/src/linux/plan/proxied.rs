@@ -4,11 +4,11 @@
 use mcp_policy::{NetworkMode, Protocol};
 
 use super::filter_arch;
+use crate::core::plan::Intent;
+use crate::core::request::Request;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::inside::PROXY;
 use crate::linux::step::Step;
-use crate::plan::Intent;
-use crate::request::Request;
 use mcp_seccomp::Sockets;
 
 /// What a run that has no network namespace may do with sockets.
@@ -75,7 +75,7 @@ pub fn intent(request: &Request, facts: &LinuxFacts, why: &str) -> Intent {
 
 #[cfg(test)]
 mod tests {
-    use crate::control::Control;
+    use crate::core::control::Control;
     use crate::core::host::Fact;
     use crate::linux::plan::plan;
     use crate::linux::plan::sample::{facts, policy, request};

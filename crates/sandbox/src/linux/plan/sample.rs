@@ -3,8 +3,8 @@
 use mcp_policy::{Defaults, Layer, Policy};
 
 use crate::core::host::{Caller, Fact, Ids};
+use crate::core::request::Request;
 use crate::linux::facts::{CgroupFacts, EntryKind, LinuxFacts, SystemEntry};
-use crate::request::Request;
 
 pub fn policy(flags: impl FnOnce(&mut mcp_policy::LayerBuilder)) -> Policy {
     let mut builder = Layer::command_line("/srv", Some("/home/me".into()));

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::core::host::Rootless;
+use crate::core::request::{Place, PlaceKind};
 use crate::linux::facts::{CgroupMeans, HeldCgroup};
 use crate::linux::plan::sample;
 use crate::linux::step::{Access, Owner};
-use crate::request::{Place, PlaceKind};
 
 fn names(plan: &Plan) -> Vec<String> {
     plan.steps.iter().map(|planned| planned.step.to_string()).collect()
@@ -187,7 +187,7 @@ fn a_plan_with_any_name_in_it_can_be_printed() {
     use std::os::unix::ffi::OsStringExt;
     use std::path::PathBuf;
 
-    use crate::request::{Home, Link};
+    use crate::core::request::{Home, Link};
     let odd = PathBuf::from(std::ffi::OsString::from_vec(b"/srv/\xff\n".to_vec()));
     let mut request = sample::request();
     request.read = vec![Place { path: odd.clone(), kind: PlaceKind::Directory }];
@@ -213,7 +213,7 @@ fn the_plan_without_namespaces() {
         names(&plan),
         [
             "watch memory of the whole tree, limit 512 MiB",
-            "start a deputy as the caller",
+            "start a syscall proxy as the caller",
             "collect the orphans of the tree",
             "make private directories HOME /tmp/mcp-run/home, TMPDIR /tmp/mcp-run/tmp",
             "hide the init process",

@@ -4,9 +4,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::Supervisor;
+use crate::core::report::Ending;
 use crate::linux::channel::{ToInit, ToLauncher};
-use crate::linux::replaced::Found;
-use crate::report::Ending;
+use crate::linux::replaced::Sighting;
 
 /// How long something protected may be away before it is taken for gone.
 const RETURN: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ impl Supervisor<'_> {
             return;
         }
         let mut closed = protected.close_again();
-        if closed.is_ok() && protected.look() == Found::Missing {
+        if closed.is_ok() && protected.look() == Sighting::Missing {
             closed = self.await_return();
         }
         if let Err(e) = closed {
@@ -44,7 +44,7 @@ impl Supervisor<'_> {
         let until = Instant::now() + RETURN;
         while let Some(protected) = &mut self.protected
             && is_frozen
-            && protected.look() == Found::Missing
+            && protected.look() == Sighting::Missing
             && Instant::now() < until
         {
             std::thread::sleep(Duration::from_millis(5));

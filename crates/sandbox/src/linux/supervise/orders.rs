@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::{LAST_RESORT_PLAIN, Supervisor};
+use crate::core::report::Ending;
+use crate::core::termination::Due;
 use crate::linux::channel::ToInit;
 use crate::linux::sys::{self, Arrived};
-use crate::linux::watch::{Found, Tree};
-use crate::report::Ending;
-use crate::termination::Due;
+use crate::linux::watch::{Tree, TreeMemory};
 use crate::unix::terminal::UserTerminal;
 
 /// How long init may take to kill and collect the tree before it is killed with it.
@@ -134,8 +134,8 @@ impl Supervisor<'_> {
             return;
         };
         match watch.look() {
-            Found::Within { look_again } => self.look_at = Some(now + look_again),
-            Found::Over => {
+            TreeMemory::Within { look_again } => self.look_at = Some(now + look_again),
+            TreeMemory::Over => {
                 self.look_at = None;
                 self.end(Ending::MemoryLimit);
                 self.kill();

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{Search, is_compiled};
-use crate::request::Unshown;
+use crate::core::request::Unshown;
+use crate::host_files::walk::{Walked, walk};
 use crate::unix::layout;
-use crate::unix::walk::{Walked, walk};
 
 /// Who says that a program is needed.
 #[derive(Debug, Clone)]

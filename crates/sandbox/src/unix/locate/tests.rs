@@ -311,7 +311,10 @@ fn refusals_and_their_codes() {
 fn in_writable_project(f: &Fixture, path: &[&str], command: &str) -> Result<Located, Unshown> {
     let home = f.home();
     let cwd = f.directory("home/project");
-    let place = |path| crate::request::Place { path, kind: crate::request::PlaceKind::Directory };
+    let place = |path| crate::core::request::Place {
+        path,
+        kind: crate::core::request::PlaceKind::Directory,
+    };
     let writable = Writable::new(&[place(f.directory("granted"))], &[place(cwd.clone())], None);
     let search = Search {
         path: path.iter().map(|directory| f.path(directory)).collect(),

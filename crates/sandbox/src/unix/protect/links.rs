@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::request::{DeniedKind, Guarded, Place, Protected};
+use crate::core::request::{DeniedKind, Guarded, Place, Protected};
 
 /// Deeper than this nobody looks for settings.
 const DEEPEST: usize = 8;

@@ -15,9 +15,9 @@ use super::descent::{Descent, below};
 use super::names::Names;
 use super::opening::Force;
 use super::undo::{Settled, Undoing};
-use crate::file_id::{self, FileId};
+use crate::core::request::{DeniedKind, Guarded, Place, PlaceKind, Protected};
+use crate::host_files::id::{self as file_id, FileId};
 use crate::protected::{GIT_LINK, GIT_PLACE, TO_SETTINGS, UNREAD, is_named_git};
-use crate::request::{DeniedKind, Guarded, Place, PlaceKind, Protected};
 use crate::unix::listing::Lister;
 
 mod leads;

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use super::descent::Descent;
 use super::removal::{remove_at, set_aside};
 use super::search::{Mode, Search};
-use crate::file_id::{self, FileId};
+use crate::core::request::{Guarded, Protected, Request};
+use crate::host_files::id::{self as file_id, FileId};
 use crate::protected::{Undoings, is_harmless};
-use crate::request::{Guarded, Protected, Request};
 use crate::unix::listing::Lister;
 
 /// What was seen to happen to protected places while the command ran.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::request::PlaceKind;
+use crate::core::request::PlaceKind;
 use crate::unix::fixture::Fixture;
 
 #[test]

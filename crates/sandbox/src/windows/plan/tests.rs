@@ -2,8 +2,8 @@ use mcp_policy::{Defaults, Layer, LayerKind, LayerSource, Policy};
 use proptest::prelude::*;
 
 use super::*;
-use crate::request::{Denied, DeniedKind, Guarded, Protected};
-use crate::run_spec::{Identity, RunSpec};
+use crate::core::request::{Denied, DeniedKind, Guarded, Protected};
+use crate::core::run_spec::{Identity, RunSpec};
 use crate::windows::explain_offline;
 
 fn request(text: &str) -> Request {

@@ -1,7 +1,7 @@
 use mcp_policy::{Defaults, Layer};
 
 use super::*;
-use crate::run_spec::{Identity, RunSpec};
+use crate::core::run_spec::{Identity, RunSpec};
 use crate::windows::explain_offline;
 
 struct Project(PathBuf);

@@ -23,8 +23,8 @@ use self::scene::{Scene, TOKEN};
 use self::table::{Row, Table};
 use self::trial::Seen;
 use crate::args;
-use crate::commands::guest::{GUEST, SERVER};
 use crate::failure::Failure;
+use crate::guest_arguments::{GUEST, SERVER};
 use crate::render::{self, Paint};
 
 /// Where the server runs.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::commands::guest::GUEST;
 use crate::failure::Failure;
+use crate::guest_arguments::GUEST;
 use crate::paths;
 
 /// The variable that the user's shell would hold.

@@ -15,10 +15,9 @@ pub fn before(facts: &Facts) -> Vec<Hint> {
 /// After a failure the others may have been paths, too.
 pub fn after(facts: &Facts) -> Vec<Hint> {
     let new = |argument: &&Argument| argument.kind == Kind::New && argument.role == Role::Path;
-    let unwritten = facts.arguments.iter().filter(new).filter_map(|argument| {
-        (argument.seen == Seen::ReadOnly && !is_system(argument))
-            .then(|| read_only(argument, facts))
-    });
+    let closed = |argument: &&Argument| argument.seen == Seen::ReadOnly && !is_system(argument);
+    let unwritten = facts.arguments.iter().filter(new).filter(closed);
+    let unwritten = unwritten.map(|argument| read_only(argument, facts));
     let hidden = facts.arguments.iter().filter_map(|argument| hint(argument, facts));
     hidden.chain(unwritten).collect()
 }

@@ -142,7 +142,8 @@ pub fn package(word: &mut OsString) -> Result<(), Failure> {
     if !path.is_dir() || !mcp_package::is_path(&text) {
         return Ok(());
     }
-    let has = |name: &str| path.join(name).is_file();
+    // Whatever it is: what cannot be read as a manifest is told by who reads it.
+    let has = |name: &str| path.join(name).symlink_metadata().is_ok();
     if has("manifest.json") || has("mcp.toml") {
         return Ok(());
     }

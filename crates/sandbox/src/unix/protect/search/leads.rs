@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use rustix::fs::FileType;
 
 use super::{At, Found, Mode, Search, Within};
-use crate::file_id;
+use crate::core::request::{DeniedKind, Guarded};
+use crate::host_files::id as file_id;
 use crate::protected::git_leads::{self, Believe, Lead, Leads, ON_THE_WAY, Role, Unreadable};
 use crate::protected::user_settings::UserSettings;
 use crate::protected::{GIT_LINK, TO_SETTINGS, UNREAD, is_named_git, settings_beyond};
-use crate::request::{DeniedKind, Guarded};
 use crate::unix::listing;
 
 impl Search {

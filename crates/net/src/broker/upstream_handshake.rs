@@ -13,14 +13,14 @@ use crate::parsed::Parsed;
 use crate::socks::{self, Choice, Outcome};
 use crate::upstream::Proxy;
 
-pub struct Talk {
+pub struct UpstreamHandshake {
     proxy: Arc<Proxy>,
     goal: Endpoint,
-    stage: Stage,
+    stage: HandshakeStage,
     unsent: Vec<u8>,
 }
 
-enum Stage {
+enum HandshakeStage {
     /// How much of the answer was looked at.
     Http(ResponseReader, usize),
     SocksChoice,
@@ -39,22 +39,24 @@ pub enum Said {
 
 enum Next {
     Waits,
-    /// So many bytes are taken, and the talk goes on.
+    /// So many bytes are taken, and the handshake goes on.
     Took(usize),
     Opened(usize),
     Refused(String),
 }
 
-impl Talk {
-    pub fn new(proxy: Arc<Proxy>, goal: Endpoint) -> Talk {
+impl UpstreamHandshake {
+    pub fn new(proxy: Arc<Proxy>, goal: Endpoint) -> UpstreamHandshake {
         let (stage, unsent) = match &*proxy {
             Proxy::Http { credentials, .. } => {
                 let request = connect::connect_request(&goal, credentials.as_ref());
-                (Stage::Http(ResponseReader::default(), 0), request)
+                (HandshakeStage::Http(ResponseReader::default(), 0), request)
             }
-            Proxy::Socks5 { auth, .. } => (Stage::SocksChoice, socks::greeting(auth.as_ref())),
+            Proxy::Socks5 { auth, .. } => {
+                (HandshakeStage::SocksChoice, socks::greeting(auth.as_ref()))
+            }
         };
-        Talk { proxy, goal, stage, unsent }
+        UpstreamHandshake { proxy, goal, stage, unsent }
     }
 
     pub fn waits_to_write(&self) -> bool {
@@ -86,7 +88,7 @@ impl Talk {
 
     fn hear(&mut self, heard: &[u8]) -> Next {
         match &mut self.stage {
-            Stage::Http(reader, seen) => {
+            HandshakeStage::Http(reader, seen) => {
                 let before = *seen;
                 *seen = heard.len();
                 match reader.feed(heard.get(before..).unwrap_or_default()) {
@@ -103,12 +105,14 @@ impl Talk {
                     }
                 }
             }
-            Stage::SocksChoice => took(socks::read_choice(heard), |choice| self.chosen(&choice)),
-            Stage::SocksLogin => took(socks::read_auth_status(heard), |()| {
+            HandshakeStage::SocksChoice => {
+                took(socks::read_choice(heard), |choice| self.chosen(&choice))
+            }
+            HandshakeStage::SocksLogin => took(socks::read_auth_status(heard), |()| {
                 self.ask();
                 None
             }),
-            Stage::SocksReply => match socks::read_reply(heard) {
+            HandshakeStage::SocksReply => match socks::read_reply(heard) {
                 Parsed::NeedMore => Next::Waits,
                 Parsed::Broken(why) => Next::Refused(why.to_owned()),
                 Parsed::Done { value: Outcome::Connected, used } => Next::Opened(used),
@@ -122,7 +126,7 @@ impl Talk {
             (Choice::Request, _) => self.ask(),
             (Choice::Password, Proxy::Socks5 { auth: Some(auth), .. }) => {
                 self.unsent = auth.message();
-                self.stage = Stage::SocksLogin;
+                self.stage = HandshakeStage::SocksLogin;
             }
             _ => return Some("the proxy wants a name and password".to_owned()),
         }
@@ -131,7 +135,7 @@ impl Talk {
 
     fn ask(&mut self) {
         self.unsent = socks::connect_request(&self.goal);
-        self.stage = Stage::SocksReply;
+        self.stage = HandshakeStage::SocksReply;
     }
 }
 

@@ -1,7 +1,7 @@
 //! One end of a pair of pipes that carries connections, and the sockets that belong to them.
 //!
 //! ```text
-//! program ──▶ listener ─ Junction ═══ pipes ═══ Junction ─▶ a place, e.g. the broker's proxy
+//! program ──▶ listener ─ MuxEndpoint ═══ pipes ═══ MuxEndpoint ─▶ a place, e.g. the broker's proxy
 //!                        (opens)                (answers)
 //! ```
 //!
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use self::pipes::{Inlet, Outlet};
+use self::pipes::{PipeReader, PipeWriter};
 use crate::mux::frame::LARGEST;
 use crate::mux::{Frame, Frames, Heard, Id, Mux, Side, Violation};
 
@@ -70,7 +70,7 @@ pub struct Ended {
     _sockets: Vec<TcpStream>,
 }
 
-/// Ends a junction from another thread: the other side says what it has to say, and goes.
+/// Ends a mux endpoint from another thread: the other side says what it has to say, and goes.
 pub struct Farewell {
     is_said: Arc<AtomicBool>,
     waker: Arc<Waker>,
@@ -83,15 +83,15 @@ impl Farewell {
     }
 }
 
-pub struct Junction {
+pub struct MuxEndpoint {
     poll: Poll,
     mux: Mux,
     sockets: HashMap<Id, TcpStream>,
     /// Who is not connected yet, and since when.
     connecting: HashMap<Id, Instant>,
-    door: Way,
-    inlet: Inlet,
-    outlet: Outlet,
+    door: Doorway,
+    reader: PipeReader,
+    writer: PipeWriter,
     frames: Frames,
     /// Who may have something to be told.
     ready: HashSet<Id>,
@@ -109,7 +109,7 @@ pub struct Junction {
     scratch: Box<[u8]>,
 }
 
-enum Way {
+enum Doorway {
     In(TcpListener),
     Out(SocketAddr),
 }
@@ -120,30 +120,30 @@ enum Last {
     Theirs,
 }
 
-impl Junction {
+impl MuxEndpoint {
     pub fn new(
         door: Door,
         from: impl Read + Send + 'static,
         to: impl Write + Send + 'static,
-    ) -> io::Result<Junction> {
+    ) -> io::Result<MuxEndpoint> {
         let poll = Poll::new()?;
         let (side, door) = match door {
             Door::From(listener) => {
                 listener.set_nonblocking(true)?;
                 let mut listener = TcpListener::from_std(listener);
                 poll.registry().register(&mut listener, DOOR, Interest::READABLE)?;
-                (Side::Opens, Way::In(listener))
+                (Side::Opens, Doorway::In(listener))
             }
-            Door::To(place) => (Side::Answers, Way::Out(place)),
+            Door::To(place) => (Side::Answers, Doorway::Out(place)),
         };
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        Ok(Junction {
+        Ok(MuxEndpoint {
             mux: Mux::new(side),
             sockets: HashMap::new(),
             connecting: HashMap::new(),
             door,
-            inlet: Inlet::start(from, waker.clone())?,
-            outlet: Outlet::start(to, waker.clone())?,
+            reader: PipeReader::start(from, waker.clone())?,
+            writer: PipeWriter::start(to, waker.clone())?,
             frames: Frames::default(),
             ready: HashSet::new(),
             readable: HashSet::new(),
@@ -174,7 +174,7 @@ impl Junction {
             }
             self.let_in();
             self.advance_all();
-            if !self.outlet.put(&mut self.mux.outbox) || self.has_left() {
+            if !self.writer.put(&mut self.mux.outbox) || self.has_left() {
                 return Ok(self.finish(Over::Closed));
             }
             if self.backlog() < MUCH {
@@ -213,14 +213,14 @@ impl Junction {
     }
 
     fn backlog(&self) -> usize {
-        self.mux.outbox.len() + self.outlet.held()
+        self.mux.outbox.len() + self.writer.held()
     }
 
     /// Who opens is asked to come to an end; who answers is heard out.
     fn take_leave(&mut self) {
         match self.door {
-            Way::Out(_) => Frame::Bye.write(&mut self.mux.outbox),
-            Way::In(_) => self.leaving = Some((Instant::now(), Last::Theirs)),
+            Doorway::Out(_) => Frame::Bye.write(&mut self.mux.outbox),
+            Doorway::In(_) => self.leaving = Some((Instant::now(), Last::Theirs)),
         }
     }
 
@@ -242,7 +242,7 @@ impl Junction {
                     return Some(Over::Violated(violation));
                 }
                 Ok(Some(Ok(heard))) => self.note(heard),
-                Ok(None) => match self.inlet.next() {
+                Ok(None) => match self.reader.next() {
                     pipes::Next::Bytes(bytes) => self.frames.feed(&bytes),
                     pipes::Next::Nothing => return None,
                     pipes::Next::Closed => return Some(Over::Closed),
@@ -276,7 +276,7 @@ impl Junction {
     /// Connects what the other side has opened. Nobody waits for it: where no server is, Windows takes two
     /// seconds to say so.
     fn lead(&mut self, id: Id) {
-        let Way::Out(place) = self.door else { return };
+        let Doorway::Out(place) = self.door else { return };
         match TcpStream::connect(place) {
             Ok(socket) => {
                 self.connecting.insert(id, Instant::now());
@@ -289,7 +289,7 @@ impl Junction {
     /// Takes who stands at the door, as long as there is room.
     fn let_in(&mut self) {
         while self.has_callers && !self.mux.is_full() && self.backlog() < MUCH {
-            let Way::In(listener) = &self.door else { return };
+            let Doorway::In(listener) = &self.door else { return };
             match listener.accept() {
                 Ok((socket, _)) => {
                     if let Some(id) = self.mux.open() {

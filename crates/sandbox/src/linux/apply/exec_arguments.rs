@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Sandbox;
+use crate::core::request::HOME;
 use crate::linux::step::{Plan, Step};
 use crate::linux::sys;
-use crate::request::HOME;
 use mcp_net::variables::variables;
 
 impl Sandbox<'_> {

@@ -50,7 +50,7 @@ pub enum Wanted {
 /// The address of each connection that is on its way to us. No more than there are ports.
 pub type Expected = HashMap<SocketAddr, Wanted>;
 
-pub struct Front {
+pub struct ProxyFrontend {
     socket: TcpListener,
     callers: Callers,
 }
@@ -84,7 +84,7 @@ enum Next {
 
 impl Broker {
     /// Takes connections to be proxied.
-    pub fn add_front(
+    pub fn add_frontend(
         &mut self,
         listener: std::net::TcpListener,
         callers: Callers,
@@ -94,27 +94,27 @@ impl Broker {
         let mut socket = TcpListener::from_std(listener);
         let slot = self.slots.reserve();
         self.register(&mut socket, slot, Side::Inner)?;
-        self.slots.put(slot, Entry::Front(Front { socket, callers }));
-        self.front = Some(at);
+        self.slots.put(slot, Entry::ProxyFrontend(ProxyFrontend { socket, callers }));
+        self.frontend = Some(at);
         Ok(())
     }
 
-    pub(super) fn accept_at_front(&mut self, slot: usize, front: Front) {
+    pub(super) fn accept_at_frontend(&mut self, slot: usize, frontend: ProxyFrontend) {
         for _ in 0..super::listeners::MOST_AT_ONCE {
             let has_room = self.connections.has_room(ASKING, 1) || self.stop_listening_to_one();
             if !has_room && self.is_full(slot, ASKING) {
-                return self.slots.put(slot, Entry::Front(front));
+                return self.slots.put(slot, Entry::ProxyFrontend(frontend));
             }
-            match front.socket.accept() {
-                Ok((client, from)) => self.receive(client, from, &front.callers),
+            match frontend.socket.accept() {
+                Ok((client, from)) => self.receive(client, from, &frontend.callers),
                 Err(e) => {
                     self.after_accept(slot, &e);
-                    return self.slots.put(slot, Entry::Front(front));
+                    return self.slots.put(slot, Entry::ProxyFrontend(frontend));
                 }
             }
         }
         self.busy.push(slot);
-        self.slots.put(slot, Entry::Front(front));
+        self.slots.put(slot, Entry::ProxyFrontend(frontend));
     }
 
     fn receive(&mut self, client: TcpStream, from: SocketAddr, callers: &Callers) {

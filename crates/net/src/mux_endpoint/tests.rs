@@ -27,9 +27,9 @@ struct Pair {
     farewell: Farewell,
 }
 
-fn start(junction: Junction) -> Receiver<io::Result<Ended>> {
+fn start(mux_endpoint: MuxEndpoint) -> Receiver<io::Result<Ended>> {
     let (done, over) = channel();
-    spawn(move || done.send(junction.run()));
+    spawn(move || done.send(mux_endpoint.run()));
     over
 }
 
@@ -40,8 +40,8 @@ impl Pair {
         let (from_inside, to_outside) = io::pipe().unwrap();
         let (from_outside, to_inside) = io::pipe().unwrap();
         let to = Door::To(server.local_addr().unwrap());
-        let outside = Junction::new(to, from_inside, to_inside).unwrap();
-        let inside = Junction::new(Door::From(inner), from_outside, to_outside).unwrap();
+        let outside = MuxEndpoint::new(to, from_inside, to_inside).unwrap();
+        let inside = MuxEndpoint::new(Door::From(inner), from_outside, to_outside).unwrap();
         let farewell = outside.farewell();
         Pair { at, server, ends: [start(outside), start(inside)], farewell }
     }
@@ -79,9 +79,9 @@ impl Liar {
     fn at(door: Door, server: TcpListener) -> Liar {
         let (from, say) = io::pipe().unwrap();
         let (hear, to) = io::pipe().unwrap();
-        let junction = Junction::new(door, from, to).unwrap();
-        let farewell = junction.farewell();
-        Liar { server, say, hear, over: start(junction), farewell }
+        let mux_endpoint = MuxEndpoint::new(door, from, to).unwrap();
+        let farewell = mux_endpoint.farewell();
+        Liar { server, say, hear, over: start(mux_endpoint), farewell }
     }
 
     /// Until it has heard a message.
@@ -336,7 +336,7 @@ fn idle_connections_do_not_keep_it_awake() {
     let at = inner.local_addr().unwrap();
     let (_from_inside, to_outside) = io::pipe().unwrap();
     let (from_outside, _to_inside) = io::pipe().unwrap();
-    let mut inside = Junction::new(Door::From(inner), from_outside, to_outside).unwrap();
+    let mut inside = MuxEndpoint::new(Door::From(inner), from_outside, to_outside).unwrap();
     drop(server);
     let mut client = TcpStream::connect(at).unwrap();
     client.write_all(b"x").unwrap();
@@ -353,7 +353,7 @@ fn idle_connections_do_not_keep_it_awake() {
         assert!(inside.hear().is_none());
         inside.let_in();
         inside.advance_all();
-        inside.outlet.put(&mut inside.mux.outbox);
+        inside.writer.put(&mut inside.mux.outbox);
         turns += 1;
     }
     assert!(turns < 50, "{turns} turns for one byte");

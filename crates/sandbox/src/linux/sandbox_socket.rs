@@ -1,5 +1,5 @@
 //! The sockets of the sandbox's network that the launcher holds: init makes them inside and hands
-//! them out. Pure; `outlets` makes them.
+//! them out. Pure; `sandbox_sockets` makes them.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outlet {
+pub enum SandboxSocket {
     /// Takes TCP connections to this address.
     Listener(SocketAddr),
     /// Takes datagrams to this address.
@@ -32,23 +32,25 @@ impl Refused {
     pub const ALL: [Refused; 4] = [Refused::Tcp4, Refused::Tcp6, Refused::Udp4, Refused::Udp6];
 }
 
-impl Outlet {
+impl SandboxSocket {
     /// Hosts may be without IPv6; then nothing can be reached over it inside either.
     pub fn needs_ipv6(self) -> bool {
         match self {
-            Outlet::Listener(at) | Outlet::Datagrams(at) | Outlet::Connection(at) => at.is_ipv6(),
-            Outlet::Refusals(refused) => matches!(refused, Refused::Tcp6 | Refused::Udp6),
+            SandboxSocket::Listener(at)
+            | SandboxSocket::Datagrams(at)
+            | SandboxSocket::Connection(at) => at.is_ipv6(),
+            SandboxSocket::Refusals(refused) => matches!(refused, Refused::Tcp6 | Refused::Udp6),
         }
     }
 }
 
-impl fmt::Display for Outlet {
+impl fmt::Display for SandboxSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outlet::Listener(at) => write!(f, "tcp {at}"),
-            Outlet::Datagrams(at) => write!(f, "udp {at}"),
-            Outlet::Connection(at) => write!(f, "to {at}"),
-            Outlet::Refusals(refused) => write!(f, "refused {refused:?}"),
+            SandboxSocket::Listener(at) => write!(f, "tcp {at}"),
+            SandboxSocket::Datagrams(at) => write!(f, "udp {at}"),
+            SandboxSocket::Connection(at) => write!(f, "to {at}"),
+            SandboxSocket::Refusals(refused) => write!(f, "refused {refused:?}"),
         }
     }
 }

@@ -20,7 +20,7 @@ const ROUNDS: usize = 16;
 const FEW: usize = 16 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum Flow {
     Flowing,
     /// The sender has ended; what it sent is still on its way.
     Ending,
@@ -45,8 +45,8 @@ enum Pace {
 }
 
 #[derive(Debug)]
-pub struct Way {
-    stage: Stage,
+pub struct HalfPipe {
+    flow: Flow,
     pace: Pace,
     /// Only while there is something in it: idle connections hold two descriptors, not six.
     buffer: Option<Buffer>,
@@ -94,15 +94,15 @@ pub enum Look {
     ToTheEnd,
 }
 
-impl Way {
-    pub fn new() -> Way {
-        Way::after(Vec::new())
+impl HalfPipe {
+    pub fn new() -> HalfPipe {
+        HalfPipe::after(Vec::new())
     }
 
     /// These words go first, and are not counted.
-    pub fn after(ahead: Vec<u8>) -> Way {
-        Way {
-            stage: Stage::Flowing,
+    pub fn after(ahead: Vec<u8>) -> HalfPipe {
+        HalfPipe {
+            flow: Flow::Flowing,
             pace: Pace::Few,
             buffer: None,
             ahead,
@@ -114,12 +114,12 @@ impl Way {
     }
 
     /// These words of the sender's, which were taken from it already, go first.
-    pub fn after_counted(ahead: Vec<u8>) -> Way {
-        Way { bytes: ahead.len() as u64, ..Way::after(ahead) }
+    pub fn after_counted(ahead: Vec<u8>) -> HalfPipe {
+        HalfPipe { bytes: ahead.len() as u64, ..HalfPipe::after(ahead) }
     }
 
     pub fn is_ended(&self) -> bool {
-        self.stage == Stage::Ended
+        self.flow == Flow::Ended
     }
 
     /// Whether something waits until it can be sent.
@@ -140,7 +140,7 @@ impl Way {
         store: &mut Store,
         scratch: &mut [u8],
     ) -> io::Result<Turn> {
-        if self.stage == Stage::Ended {
+        if self.flow == Flow::Ended {
             return Ok(Turn::Waits);
         }
         let turn = self.move_on((from, to), how, store, &mut scratch[..FEW]);
@@ -201,7 +201,7 @@ impl Way {
         scratch: &mut [u8],
     ) -> io::Result<Turn> {
         for _ in 0..ROUNDS {
-            if self.stage != Stage::Flowing {
+            if self.flow != Flow::Flowing {
                 return Ok(Turn::Waits);
             }
             let Some(count) = would_block(from.peek(scratch))? else {
@@ -209,13 +209,14 @@ impl Way {
                 return Ok(Turn::Waits);
             };
             if count == 0 {
-                self.stage = Stage::Ending;
+                self.flow = Flow::Ending;
                 return Ok(Turn::Waits);
             }
             let sent = would_block(to.write(&scratch[..count]))?.unwrap_or(0);
             from.read_exact(&mut scratch[..sent])?;
             self.bytes += sent as u64;
-            if sent < count {
+            // One that took a part is tried again: on Windows only one that takes nothing tells of room.
+            if sent == 0 {
                 self.waits_for_room = true;
                 return Ok(Turn::Waits);
             }
@@ -232,7 +233,7 @@ impl Way {
         scratch: &mut [u8],
     ) -> io::Result<Turn> {
         for _ in 0..ROUNDS {
-            if self.stage != Stage::Flowing {
+            if self.flow != Flow::Flowing {
                 return Ok(Turn::Waits);
             }
             let Some(count) = would_block(from.read(scratch))? else {
@@ -240,7 +241,7 @@ impl Way {
                 return Ok(Turn::Waits);
             };
             if count == 0 {
-                self.stage = Stage::Ending;
+                self.flow = Flow::Ending;
                 return Ok(Turn::Waits);
             }
             self.bytes += count as u64;
@@ -275,7 +276,7 @@ impl Way {
             // What is in the buffer is counted when the turn is over.
             let most = gauge.free().saturating_sub(buffer.held());
             let may_fill = buffer.is_empty() || most >= FEW;
-            if self.stage == Stage::Flowing && given == Given::Something && may_fill {
+            if self.flow == Flow::Flowing && given == Given::Something && may_fill {
                 match would_block(buffer.fill(from, most.max(FEW)))? {
                     Some(0) => given = Given::Nothing,
                     Some(count) => {
@@ -301,8 +302,8 @@ impl Way {
 
     /// Passes the end on, once it was reached and all before it was sent.
     fn end(&mut self, to: &TcpStream, end: End) {
-        if self.stage == Stage::Ending && self.ahead.is_empty() {
-            self.stage = Stage::Ended;
+        if self.flow == Flow::Ending && self.ahead.is_empty() {
+            self.flow = Flow::Ended;
             if end == End::Half {
                 // A receiver that is gone already has no use for it.
                 let _ = to.shutdown(Shutdown::Write);

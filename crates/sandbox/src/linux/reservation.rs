@@ -5,26 +5,26 @@ use std::io::Read;
 
 use rustix::process::getuid;
 
+use crate::core::request::Request;
 use crate::core::run_record::RunId;
 use crate::linux::cgroup::held::Held;
 use crate::linux::cgroup::{disks, limits, place};
 use crate::linux::facts::{CgroupFacts, HeldCgroup, LinuxFacts};
 use crate::linux::sys;
-use crate::request::Request;
 
 /// Given back when it is dropped, or by the run that it was made for.
-pub struct Claim {
+pub struct Reservation {
     pub(super) id: RunId,
     pub(super) cgroup: Option<Held>,
 }
 
 /// Takes what the request needs, and writes down in the facts what was to be had.
-pub fn claim(request: &Request, facts: &mut LinuxFacts) -> Claim {
+pub fn reserve(request: &Request, facts: &mut LinuxFacts) -> Reservation {
     let asked = &request.policy.limits;
     let id = RunId::random();
     let wanted = limits::wanted(asked);
     if wanted.is_empty() {
-        return Claim { id, cgroup: None };
+        return Reservation { id, cgroup: None };
     }
     let (found, cgroup) = take(&wanted, &id);
     facts.cgroup = found;
@@ -33,11 +33,11 @@ pub fn claim(request: &Request, facts: &mut LinuxFacts) -> Claim {
         facts.cgroup.disks = disks.named;
         facts.cgroup.unbounded = disks.unbounded;
     }
-    Claim { id, cgroup }
+    Reservation { id, cgroup }
 }
 
 fn take(wanted: &[&str], id: &RunId) -> (CgroupFacts, Option<Held>) {
-    let place::Found { mount, held } = place::claim(wanted, id, getuid().is_root());
+    let place::OwnCgroup { mount, held } = place::reserve(wanted, id, getuid().is_root());
     let mut facts = CgroupFacts { mount, ..CgroupFacts::default() };
     match held {
         Ok(held) => {

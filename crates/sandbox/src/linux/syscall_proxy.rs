@@ -2,14 +2,14 @@
 //!
 //! Landlock has no right for modes, owners, times and extended attributes, and before version 6 none for
 //! signals. So the filter (`seccomp/plain.rs`) leaves these calls to the launcher. None is let pass after a look at memory,
-//! which could change meanwhile: the deputy opens the file itself, makes sure that it lies in a place that was
+//! which could change meanwhile: the syscall proxy opens the file itself, makes sure that it lies in a place that was
 //! granted, and does what was asked through that handle.
 //!
-//! Stops: whatever the launcher may do and the command may not. The launcher may be root, so it acts for nobody: the deputy
+//! Stops: whatever the launcher may do and the command may not. The launcher may be root, so it acts for nobody: the syscall proxy
 //! has become the user for good (ids, groups, no capabilities, no_new_privs) before the command exists, and
 //! without it nothing starts. It cannot be traced, its memory and descriptors cannot be opened, and it
 //! ends with the launcher. Should it be killed, what it had to answer is refused. A file that it has to wait for (a
-//! network file system) keeps the deputy waiting, not the launcher's clock.
+//! network file system) keeps the syscall proxy waiting, not the launcher's clock.
 //!
 //! Leaves open: nothing that it knows of; what it cannot read (a process that is not dumpable) is refused.
 
@@ -37,12 +37,12 @@ use mcp_seccomp::Arch;
 
 pub use memory::{Memory, Use};
 
-/// How much may wait in the deputy's socket: some tens of calls. More wait in the kernel.
+/// How much may wait in the syscall proxy's socket: some tens of calls. More wait in the kernel.
 const WAITING_BYTES: usize = 16 * 1024;
 /// More calls than can wait there.
 const REMEMBERED: usize = 256;
 
-/// What a deputy is for.
+/// What a syscall proxy is for.
 pub struct Mandate {
     pub arch: Arch,
     /// Whom it becomes, where that is not the caller.
@@ -69,7 +69,7 @@ enum FromDeputy {
 }
 
 /// The launcher's side.
-pub struct Deputy {
+pub struct SyscallProxy {
     arch: Arch,
     user: Option<Ids>,
     process: Option<Process>,
@@ -91,9 +91,9 @@ pub enum State {
     Gone,
 }
 
-impl Deputy {
+impl SyscallProxy {
     /// Also tells what it has become. The calling process must have a single thread.
-    pub fn start(mandate: Mandate) -> io::Result<(Deputy, String)> {
+    pub fn start(mandate: Mandate) -> io::Result<(SyscallProxy, String)> {
         let (arch, user) = (mandate.arch, mandate.user);
         let (channel, theirs) = Channel::pair()?;
         set_socket_send_buffer_size(&channel, WAITING_BYTES)?;
@@ -105,15 +105,15 @@ impl Deputy {
             sys::Cloned::Parent { pid, pidfd } => Some(Process { pid, pidfd }),
         };
         drop(theirs);
-        let deputy = Deputy { arch, user, process, channel, handed: VecDeque::new() };
-        match deputy.channel.receive()? {
-            Some((FromDeputy::Ready(seen), _)) => Ok((deputy, seen)),
+        let syscall_proxy = SyscallProxy { arch, user, process, channel, handed: VecDeque::new() };
+        match syscall_proxy.channel.receive()? {
+            Some((FromDeputy::Ready(seen), _)) => Ok((syscall_proxy, seen)),
             Some((FromDeputy::Failed(number), _)) => Err(errno(number)),
             None => Err(errno(libc::EPIPE)),
         }
     }
 
-    /// In a copy of the launcher: the deputy is not its own.
+    /// In a copy of the launcher: the syscall proxy is not its own.
     pub fn disown(mut self) {
         self.process = None;
     }
@@ -139,12 +139,12 @@ impl Deputy {
         }
     }
 
-    /// Has it answer a call, while its [`state`](Deputy::state) is ready. Tells whether the call is one of its own.
+    /// Has it answer a call, while its [`state`](SyscallProxy::state) is ready. Tells whether the call is one of its own.
     pub fn answers(&mut self, listener: BorrowedFd<'_>, asked: Asked) -> io::Result<bool> {
         let Some(needs) = calls::needs(self.arch, &asked) else {
             return Ok(false);
         };
-        // Of whoever has the number now; the deputy looks whether that is still who asked.
+        // Of whoever has the number now; the syscall proxy looks whether that is still who asked.
         let memory = needs.map(|use_| Memory::of(asked.thread, self.user, use_));
         let memory: Vec<_> =
             memory.iter().filter_map(Memory::descriptor).map(AsFd::as_fd).collect();
@@ -168,13 +168,13 @@ impl Deputy {
     }
 }
 
-impl AsFd for Deputy {
+impl AsFd for SyscallProxy {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
     }
 }
 
-impl Drop for Deputy {
+impl Drop for SyscallProxy {
     fn drop(&mut self) {
         if let Some(Process { pid, pidfd }) = self.process.take() {
             // One that has ended already was waited for with the tree.

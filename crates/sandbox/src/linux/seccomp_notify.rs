@@ -3,8 +3,8 @@
 //! ever after. To connections, where rules need to hear of them: always yes, once a listener is
 //! there for what is allowed. The command may change the address after it was looked at; it then
 //! finds no listener, or one that is allowed too. Without a network namespace the answer is never yes,
-//! and the launcher connects in the command's place ([`Connector`]). What a filter without namespaces asks besides
-//! goes to the [`Deputy`], which answers by itself.
+//! and the launcher connects in the command's place ([`ConnectProxy`]). What a filter without namespaces asks besides
+//! goes to the [`SyscallProxy`], which answers by itself.
 //!
 //! The listener stays open as long as anybody asks: once it is closed, the command could listen
 //! for itself.
@@ -19,19 +19,19 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::linux::connector::{Connector, destination};
-use crate::linux::deputy::{Deputy, State};
+use crate::linux::connect_proxy::{ConnectProxy, destination};
 use crate::linux::sys::{self, Asked, Verdict};
+use crate::linux::syscall_proxy::{State, SyscallProxy};
 use mcp_net::broker::{Keep, Watched, Watcher};
 
 const MOST_AT_ONCE: usize = 64;
 
-pub struct Gate {
+pub struct SeccompNotify {
     listener: OwnedFd,
     start: Start,
-    deputy: Option<Deputy>,
+    syscall_proxy: Option<SyscallProxy>,
     /// Makes the command's connections, where it must not make them itself.
-    connector: Option<Connector>,
+    connect_proxy: Option<ConnectProxy>,
     /// New programs and processes that were refused.
     refused: Arc<AtomicU64>,
 }
@@ -49,14 +49,24 @@ pub enum Askers {
     Gone,
 }
 
-impl Gate {
-    pub fn new(listener: OwnedFd, deputy: Option<Deputy>, refused: Arc<AtomicU64>) -> Gate {
-        Gate { listener, start: Start::Awaited, deputy, connector: None, refused }
+impl SeccompNotify {
+    pub fn new(
+        listener: OwnedFd,
+        syscall_proxy: Option<SyscallProxy>,
+        refused: Arc<AtomicU64>,
+    ) -> SeccompNotify {
+        SeccompNotify {
+            listener,
+            start: Start::Awaited,
+            syscall_proxy,
+            connect_proxy: None,
+            refused,
+        }
     }
 
     /// No connection goes on from here on: this makes them instead.
-    pub fn connecting_with(self, connector: Connector) -> Gate {
-        Gate { connector: Some(connector), ..self }
+    pub fn connecting_with(self, connect_proxy: ConnectProxy) -> SeccompNotify {
+        SeccompNotify { connect_proxy: Some(connect_proxy), ..self }
     }
 
     /// Answers those who wait, but no more than some: time and memory must be looked at too.
@@ -73,25 +83,25 @@ impl Gate {
 
     /// What to wait for.
     pub fn wants(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let state = self.deputy.as_ref().map(Deputy::state);
+        let state = self.syscall_proxy.as_ref().map(SyscallProxy::state);
         let calls = (state != Some(State::Busy)).then(|| (self.listener.as_fd(), PollFlags::IN));
-        let deputy = match state {
+        let syscall_proxy = match state {
             Some(State::Busy) => Some(PollFlags::OUT),
             // Its end is always told.
             Some(State::Ready) => Some(PollFlags::empty()),
             Some(State::Gone) | None => None,
         };
-        let deputy = self.deputy.as_ref().map(Deputy::as_fd).zip(deputy);
-        calls.into_iter().chain(deputy)
+        let syscall_proxy = self.syscall_proxy.as_ref().map(SyscallProxy::as_fd).zip(syscall_proxy);
+        calls.into_iter().chain(syscall_proxy)
     }
 
-    /// While the deputy has as much to do as it may, calls wait in the kernel, and the launcher's clock runs.
+    /// While the syscall proxy has as much to do as it may, calls wait in the kernel, and the launcher's clock runs.
     fn waiting(&mut self) -> io::Result<Waiting> {
-        if let Some(deputy) = &mut self.deputy {
-            match deputy.state() {
+        if let Some(syscall_proxy) = &mut self.syscall_proxy {
+            match syscall_proxy.state() {
                 State::Ready => {}
                 State::Busy => return Ok(Waiting::Nobody),
-                State::Gone => deputy.refuse_the_rest(self.listener.as_fd())?,
+                State::Gone => syscall_proxy.refuse_the_rest(self.listener.as_fd())?,
             }
         }
         let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
@@ -115,8 +125,10 @@ impl Gate {
         };
         let listener = self.listener.as_fd();
         if i64::from(asked.number) == libc::SYS_connect {
-            let verdict = match (&mut self.connector, broker) {
-                (Some(connector), Some(broker)) => connector.answer(listener, &asked, broker),
+            let verdict = match (&mut self.connect_proxy, broker) {
+                (Some(connect_proxy), Some(broker)) => {
+                    connect_proxy.answer(listener, &asked, broker)
+                }
                 (None, Some(broker)) => {
                     if let Some(to) = announced(&asked) {
                         broker.announce(to);
@@ -129,8 +141,8 @@ impl Gate {
             sys::answer(listener, asked, verdict)?;
             return Ok(());
         }
-        if let Some(deputy) = &mut self.deputy
-            && deputy.answers(listener, asked)?
+        if let Some(syscall_proxy) = &mut self.syscall_proxy
+            && syscall_proxy.answers(listener, asked)?
         {
             return Ok(());
         }
@@ -158,12 +170,12 @@ enum Waiting {
 
 /// Served by the broker where connections are announced, so that the supervisor does not wait for
 /// a listener to be made.
-impl Watcher for Gate {
+impl Watcher for SeccompNotify {
     fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         // Older kernels wake the caller a little later.
         let _ = sys::answer_on_the_same_processor(self.listener.as_fd());
-        if let Some(deputy) = &self.deputy {
-            let mut socket = SourceFd(&deputy.as_fd().as_raw_fd());
+        if let Some(syscall_proxy) = &self.syscall_proxy {
+            let mut socket = SourceFd(&syscall_proxy.as_fd().as_raw_fd());
             registry.register(&mut socket, token, Interest::WRITABLE)?;
         }
         registry.register(&mut SourceFd(&self.listener.as_raw_fd()), token, Interest::READABLE)

@@ -13,7 +13,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use crate::linux::channel::{Channel, MOST_DESCRIPTORS};
-use crate::linux::outlet::{Outlet, Refused};
+use crate::linux::sandbox_socket::{Refused, SandboxSocket};
 use crate::linux::sys;
 
 /// Connections that may wait to be taken; the kernel's own bound is the same.
@@ -23,37 +23,40 @@ const BACKLOG: i32 = 4096;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Order(Vec<Outlet>);
+struct Order(Vec<SandboxSocket>);
 
 /// Zero or an error number for each socket that was asked for; those made come with the message.
 #[derive(Debug, Serialize, Deserialize)]
 struct Made(Vec<i32>);
 
 /// Init's end.
-pub struct Workshop(Channel);
+pub struct SocketFactory(Channel);
 
 /// The launcher's end.
 pub struct Orders(Channel);
 
-pub fn pair() -> io::Result<(Orders, Workshop)> {
+pub fn pair() -> io::Result<(Orders, SocketFactory)> {
     let (ours, theirs) = Channel::pair()?;
     sockopt::set_socket_timeout(&ours, Timeout::Recv, Some(PATIENCE))?;
-    Ok((Orders(ours), Workshop(theirs)))
+    Ok((Orders(ours), SocketFactory(theirs)))
 }
 
-impl Workshop {
+impl SocketFactory {
     /// Makes what the command must find at its start. IPv6 may be missing.
-    pub fn stock(&self, outlets: &[Outlet]) -> Result<usize, (Outlet, io::Error)> {
+    pub fn stock(
+        &self,
+        sandbox_sockets: &[SandboxSocket],
+    ) -> Result<usize, (SandboxSocket, io::Error)> {
         let mut count = 0;
-        for part in outlets.chunks(MOST_DESCRIPTORS) {
-            let made: Vec<_> = part.iter().map(|outlet| make(*outlet)).collect();
-            for (outlet, made) in part.iter().zip(&made) {
+        for part in sandbox_sockets.chunks(MOST_DESCRIPTORS) {
+            let made: Vec<_> = part.iter().map(|sandbox_socket| make(*sandbox_socket)).collect();
+            for (sandbox_socket, made) in part.iter().zip(&made) {
                 match made {
                     Ok(_) => count += 1,
-                    Err(_) if outlet.needs_ipv6() => {}
+                    Err(_) if sandbox_socket.needs_ipv6() => {}
                     Err(e) => {
                         let errno = e.raw_os_error().unwrap_or(libc::EIO);
-                        return Err((*outlet, io::Error::from_raw_os_error(errno)));
+                        return Err((*sandbox_socket, io::Error::from_raw_os_error(errno)));
                     }
                 }
             }
@@ -66,11 +69,14 @@ impl Workshop {
 
     /// Answers one order. `false` when the launcher will send no more.
     pub fn serve(&self) -> io::Result<bool> {
-        let Some((Order(outlets), _)) = self.0.receive_all::<Order>()? else {
+        let Some((Order(sandbox_sockets), _)) = self.0.receive_all::<Order>()? else {
             return Ok(false);
         };
-        let made: Vec<_> =
-            outlets.iter().take(MOST_DESCRIPTORS).map(|outlet| make(*outlet)).collect();
+        let made: Vec<_> = sandbox_sockets
+            .iter()
+            .take(MOST_DESCRIPTORS)
+            .map(|sandbox_socket| make(*sandbox_socket))
+            .collect();
         self.hand_out(&made)?;
         Ok(true)
     }
@@ -86,7 +92,7 @@ impl Workshop {
     }
 }
 
-impl AsFd for Workshop {
+impl AsFd for SocketFactory {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -94,21 +100,26 @@ impl AsFd for Workshop {
 
 impl Orders {
     /// What init made at the start, in the order in which it was planned.
-    pub fn collect(&self, outlets: &[Outlet]) -> io::Result<Vec<(Outlet, OwnedFd)>> {
+    pub fn collect(
+        &self,
+        sandbox_sockets: &[SandboxSocket],
+    ) -> io::Result<Vec<(SandboxSocket, OwnedFd)>> {
         let mut sockets = Vec::new();
-        for part in outlets.chunks(MOST_DESCRIPTORS) {
+        for part in sandbox_sockets.chunks(MOST_DESCRIPTORS) {
             let made = self.made()?;
             sockets.extend(
-                part.iter().zip(made).filter_map(|(outlet, made)| Some((*outlet, made.ok()?))),
+                part.iter()
+                    .zip(made)
+                    .filter_map(|(sandbox_socket, made)| Some((*sandbox_socket, made.ok()?))),
             );
         }
         Ok(sockets)
     }
 
     /// Asks for sockets and waits for them.
-    pub fn order(&self, outlets: &[Outlet]) -> io::Result<Vec<io::Result<OwnedFd>>> {
-        let mut sockets = Vec::with_capacity(outlets.len());
-        for part in outlets.chunks(MOST_DESCRIPTORS) {
+    pub fn order(&self, sandbox_sockets: &[SandboxSocket]) -> io::Result<Vec<io::Result<OwnedFd>>> {
+        let mut sockets = Vec::with_capacity(sandbox_sockets.len());
+        for part in sandbox_sockets.chunks(MOST_DESCRIPTORS) {
             self.0.send(&Order(part.to_vec()))?;
             sockets.extend(self.made()?);
         }
@@ -131,24 +142,24 @@ impl Orders {
     }
 }
 
-fn make(outlet: Outlet) -> io::Result<OwnedFd> {
-    match outlet {
-        Outlet::Listener(at) => {
+fn make(sandbox_socket: SandboxSocket) -> io::Result<OwnedFd> {
+    match sandbox_socket {
+        SandboxSocket::Listener(at) => {
             let socket = bound(SocketType::STREAM, at)?;
             // The connections that are taken have it too: small packets go out at once.
             sockopt::set_tcp_nodelay(&socket, true)?;
             listen(&socket, BACKLOG)?;
             Ok(socket)
         }
-        Outlet::Datagrams(at) => bound(SocketType::DGRAM, at),
-        Outlet::Connection(to) => {
+        SandboxSocket::Datagrams(at) => bound(SocketType::DGRAM, at),
+        SandboxSocket::Connection(to) => {
             let socket = open(SocketType::STREAM, to.ip())?;
             match connect(&socket, &to) {
                 Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
                 Err(e) => Err(e.into()),
             }
         }
-        Outlet::Refusals(refused) => refusals(refused),
+        SandboxSocket::Refusals(refused) => refusals(refused),
     }
 }
 

@@ -17,15 +17,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, getsockname, socket_with};
 
 use crate::core::host::Ids;
-use crate::linux::deputy::{Memory, Use};
 use crate::linux::inside::PROXY;
 use crate::linux::sys::{self, Asked, Cloexec, Verdict};
+use crate::linux::syscall_proxy::{Memory, Use};
 use mcp_net::broker::{Wanted, Watched};
 
 /// So many of the last sockets are known to be connected already.
 const REMEMBERED: usize = 4096;
 
-pub struct Connector {
+pub struct ConnectProxy {
     /// Whose rights count, where they are not the launcher's.
     user: Option<Ids>,
     /// The inodes of what was handed out.
@@ -38,9 +38,9 @@ struct Theirs {
     flags: i32,
 }
 
-impl Connector {
-    pub fn new(user: Option<Ids>) -> Connector {
-        Connector { user, installed: VecDeque::new() }
+impl ConnectProxy {
+    pub fn new(user: Option<Ids>) -> ConnectProxy {
+        ConnectProxy { user, installed: VecDeque::new() }
     }
 
     pub fn answer(
@@ -77,7 +77,7 @@ impl Connector {
             false if broker.allows(to) => Wanted::Address(to),
             false => return Err(errno(libc::ECONNREFUSED)),
         };
-        let front = broker.front().ok_or_else(|| errno(libc::ECONNREFUSED))?;
+        let front = broker.frontend().ok_or_else(|| errno(libc::ECONNREFUSED))?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let ours = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
         // With many waiting to be taken, it is there only once they are.

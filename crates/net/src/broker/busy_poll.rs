@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 const MOMENT: Duration = Duration::from_micros(300);
 
 #[derive(Debug)]
-pub struct Awake {
+pub struct BusyPoll {
     until: Option<Instant>,
     /// With a single processor, nobody whose answer is awaited could run.
     helps: bool,
 }
 
-impl Awake {
-    pub fn new() -> Awake {
+impl BusyPoll {
+    pub fn new() -> BusyPoll {
         let helps =
             thread::available_parallelism().is_ok_and(|count| count > NonZero::<usize>::MIN);
-        Awake { until: None, helps }
+        BusyPoll { until: None, helps }
     }
 
     pub fn stay(&mut self) {
@@ -45,20 +45,20 @@ mod tests {
 
     #[test]
     fn a_moment_ends() {
-        let mut awake = Awake { until: None, helps: true };
-        assert!(!awake.is_awake());
-        awake.until = Some(Instant::now() + Duration::from_secs(60));
-        assert!(awake.is_awake());
-        awake.stay();
-        assert!(awake.until.is_some());
+        let mut busy_poll = BusyPoll { until: None, helps: true };
+        assert!(!busy_poll.is_awake());
+        busy_poll.until = Some(Instant::now() + Duration::from_secs(60));
+        assert!(busy_poll.is_awake());
+        busy_poll.stay();
+        assert!(busy_poll.until.is_some());
         thread::sleep(MOMENT);
-        assert!(!awake.is_awake());
+        assert!(!busy_poll.is_awake());
     }
 
     #[test]
     fn a_single_processor_is_left_to_the_others() {
-        let mut awake = Awake { until: None, helps: false };
-        awake.stay();
-        assert_eq!(awake.until, None);
+        let mut busy_poll = BusyPoll { until: None, helps: false };
+        busy_poll.stay();
+        assert_eq!(busy_poll.until, None);
     }
 }

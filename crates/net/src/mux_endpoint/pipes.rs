@@ -11,7 +11,7 @@ const CHUNK: usize = 64 << 10;
 const AHEAD: usize = 2;
 
 /// What comes in.
-pub struct Inlet(Receiver<Vec<u8>>);
+pub struct PipeReader(Receiver<Vec<u8>>);
 
 pub enum Next {
     Bytes(Vec<u8>),
@@ -19,9 +19,12 @@ pub enum Next {
     Closed,
 }
 
-impl Inlet {
-    pub fn start(mut from: impl Read + Send + 'static, waker: Arc<Waker>) -> io::Result<Inlet> {
-        let (to, inlet) = sync_channel(AHEAD);
+impl PipeReader {
+    pub fn start(
+        mut from: impl Read + Send + 'static,
+        waker: Arc<Waker>,
+    ) -> io::Result<PipeReader> {
+        let (to, reader) = sync_channel(AHEAD);
         let read = move || {
             let mut chunk = vec![0; CHUNK];
             loop {
@@ -41,7 +44,7 @@ impl Inlet {
             let _ = waker.wake();
         };
         std::thread::Builder::new().name("mcp-pipe-in".to_owned()).spawn(read)?;
-        Ok(Inlet(inlet))
+        Ok(PipeReader(reader))
     }
 
     pub fn next(&self) -> Next {
@@ -74,19 +77,19 @@ impl Shared {
 }
 
 /// What goes out. Dropping it ends the thread after what it has.
-pub struct Outlet(Arc<Shared>);
+pub struct PipeWriter(Arc<Shared>);
 
-impl Outlet {
-    pub fn start(to: impl Write + Send + 'static, waker: Arc<Waker>) -> io::Result<Outlet> {
+impl PipeWriter {
+    pub fn start(to: impl Write + Send + 'static, waker: Arc<Waker>) -> io::Result<PipeWriter> {
         let shared = Arc::new(Shared::default());
-        let outlet = Outlet(shared.clone());
+        let writer = PipeWriter(shared.clone());
         let write = move || {
             write_all(to, &shared, &waker);
             shared.queue().is_closed = true;
             let _ = waker.wake();
         };
         std::thread::Builder::new().name("mcp-pipe-out".to_owned()).spawn(write)?;
-        Ok(outlet)
+        Ok(writer)
     }
 
     /// How much is not written yet.
@@ -106,7 +109,7 @@ impl Outlet {
     }
 }
 
-impl Drop for Outlet {
+impl Drop for PipeWriter {
     fn drop(&mut self) {
         self.0.queue().is_closed = true;
         self.0.changed.notify_one();

@@ -15,11 +15,11 @@ fn deputy_of(live: &Live) -> u32 {
         let children = list.unwrap_or_default();
         let of_name = |pid: &&str| {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
-            name.is_ok_and(|name| name.trim() == "mcp-deputy")
+            name.is_ok_and(|name| name.trim() == "mcp-syscalls")
         };
         children.split_whitespace().find(of_name).map(|pid| pid.parse::<u32>().unwrap())
     };
-    assert!(eventually(patience(), || found().is_some()), "the launcher has no deputy");
+    assert!(eventually(patience(), || found().is_some()), "the launcher has no syscall_proxy");
     found().unwrap()
 }
 
@@ -47,15 +47,18 @@ fn is_the_user_that_the_command_is_and_has_no_privilege() {
     let mut live = waiting(":").spawn();
     live.await_output("begun");
     let status = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let deputy = status(deputy_of(&live));
+    let syscall_proxy = status(deputy_of(&live));
     let launcher = status(live.pid());
-    let uids = field(&deputy, "Uid");
-    assert!(uids.iter().all(|uid| *uid == uids[0]), "{deputy}");
-    assert!(field(&deputy, "Gid").iter().all(|gid| *gid == field(&deputy, "Gid")[0]), "{deputy}");
+    let uids = field(&syscall_proxy, "Uid");
+    assert!(uids.iter().all(|uid| *uid == uids[0]), "{syscall_proxy}");
+    assert!(
+        field(&syscall_proxy, "Gid").iter().all(|gid| *gid == field(&syscall_proxy, "Gid")[0]),
+        "{syscall_proxy}"
+    );
     for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
-        assert_eq!(field(&deputy, set), ["0000000000000000"], "{deputy}");
+        assert_eq!(field(&syscall_proxy, set), ["0000000000000000"], "{syscall_proxy}");
     }
-    assert_eq!(field(&deputy, "NoNewPrivs"), ["1"], "{deputy}");
+    assert_eq!(field(&syscall_proxy, "NoNewPrivs"), ["1"], "{syscall_proxy}");
     // The files of a process that is not dumpable are not its user's.
     let own_files = |pid: u32| {
         let files = std::fs::metadata(format!("/proc/{pid}/environ")).unwrap();
@@ -63,10 +66,13 @@ fn is_the_user_that_the_command_is_and_has_no_privilege() {
     };
     assert!(!own_files(deputy_of(&live)) && own_files(command_of(&live)));
     if is_root() {
-        // The launcher is root, and the deputy is not, in no way.
+        // The launcher is root, and the syscall_proxy is not, in no way.
         assert_eq!(field(&launcher, "Uid")[0], "0");
         assert_ne!(field(&launcher, "CapEff"), ["0000000000000000"]);
-        assert!(!uids.contains(&"0".to_owned()) && field(&deputy, "Groups").is_empty(), "{deputy}");
+        assert!(
+            !uids.contains(&"0".to_owned()) && field(&syscall_proxy, "Groups").is_empty(),
+            "{syscall_proxy}"
+        );
     }
     drop(live.stdin());
     live.wait().code_is(0);
@@ -77,7 +83,7 @@ fn is_the_user_that_the_command_is_and_has_no_privilege() {
 fn is_out_of_the_commands_reach() {
     require!("plain");
     let script = "for p in /proc/[0-9]*; do \
-                  [ \"$(cat $p/comm 2>/dev/null)\" = mcp-deputy ] || continue; \
+                  [ \"$(cat $p/comm 2>/dev/null)\" = mcp-syscalls ] || continue; \
                   n=${p#/proc/}; echo found; \
                   kill -9 $n 2>/dev/null && echo killed; kill -STOP $n 2>/dev/null && echo stopped; \
                   [ -n \"$(head -c9 $p/environ 2>/dev/null)\" ] && echo environ; ls $p/fd >/dev/null 2>&1 && echo fd; \
@@ -100,13 +106,13 @@ fn ends_with_the_run_and_with_the_launcher() {
     for killed in [false, true] {
         let mut live = waiting(":").spawn();
         live.await_output("begun");
-        let deputy = deputy_of(&live);
-        let place = format!("/proc/{deputy}/comm");
+        let syscall_proxy = deputy_of(&live);
+        let place = format!("/proc/{syscall_proxy}/comm");
         match killed {
             true => live.signal(libc::SIGKILL),
             false => drop(live.stdin()),
         }
-        let gone = || std::fs::read_to_string(&place).map_or(true, |name| name != "mcp-deputy\n");
+        let gone = || std::fs::read_to_string(&place).map_or(true, |name| name != "mcp-syscalls\n");
         assert!(eventually(patience(), gone), "still there after the end (killed: {killed})");
     }
 }
@@ -133,8 +139,8 @@ fn its_end_ends_all_waiting() {
                   for i in 1 2 3; do (chmod 640 f 2>/dev/null || echo refused) & done; echo asked; wait";
     let mut live = plain().shell(script).open_input().spawn();
     live.await_output("begun");
-    let deputy = deputy_of(&live);
-    sys::kill(deputy, libc::SIGSTOP);
+    let syscall_proxy = deputy_of(&live);
+    sys::kill(syscall_proxy, libc::SIGSTOP);
     drop(live.stdin());
     live.await_output("asked");
     let waits = |pid: &u32| {
@@ -143,7 +149,7 @@ fn its_end_ends_all_waiting() {
     };
     let all_wait = || live.descendants().iter().filter(|pid| waits(pid)).count() == 3;
     assert!(eventually(patience(), all_wait), "they do not ask");
-    sys::kill(deputy, libc::SIGKILL);
+    sys::kill(syscall_proxy, libc::SIGKILL);
     let finished = live.wait();
     assert_eq!(finished.text().matches("refused").count(), 3, "{finished}");
 }
@@ -160,13 +166,13 @@ fn one_that_waits_does_not_stop_the_clock() {
                         i=0; while [ $i -lt 200 ]; do chmod 640 f & i=$((i+1)); done; wait; echo done")
     .spawn();
     live.await_output("begun");
-    let deputy = deputy_of(&live);
-    sys::kill(deputy, libc::SIGSTOP);
+    let syscall_proxy = deputy_of(&live);
+    sys::kill(syscall_proxy, libc::SIGSTOP);
     drop(live.stdin());
     let finished = live.wait();
     finished.code_is(124);
     assert!(!finished.text().contains("done"), "{finished}");
-    assert!(!Path::new(&format!("/proc/{deputy}/fd/0")).exists());
+    assert!(!Path::new(&format!("/proc/{syscall_proxy}/fd/0")).exists());
 }
 
 /// Many at once are answered, all of them.

@@ -1,5 +1,5 @@
 //! The memory of a thread that waits for an answer. The launcher opens it: Yama lets nobody do so but those
-//! above a process, and the deputy is beside the command.
+//! above a process, and the syscall proxy is beside the command.
 
 use std::ffi::OsString;
 use std::fs::File;

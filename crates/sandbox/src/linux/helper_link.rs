@@ -28,7 +28,7 @@ const MARK: &str = "mcp-sandbox-helper";
 const PREFIX: usize = size_of::<u64>();
 
 /// One end of the socket.
-pub struct Line {
+pub struct HelperLink {
     socket: OwnedFd,
     received: Vec<u8>,
     /// Held for its effect.
@@ -41,7 +41,7 @@ enum Piece {
     End,
 }
 
-impl Line {
+impl HelperLink {
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         let length = (message.len() as u64).to_le_bytes();
         self.send_all(&length)?;
@@ -98,7 +98,7 @@ impl Line {
 pub struct Launcher {
     child: Child,
     process: OwnedFd,
-    line: Line,
+    link: HelperLink,
     is_silent: bool,
     ended: Option<ExitStatus>,
 }
@@ -117,9 +117,9 @@ impl Launcher {
         command.args([&theirs, &reader].map(|fd| fd.as_raw_fd().to_string()));
         sys::keep_open(&mut command, [theirs.as_fd(), reader.as_fd()]);
         let mut child = command.spawn()?;
-        let line = Line { socket: ours, received: Vec::new(), _leash: leash };
+        let link = HelperLink { socket: ours, received: Vec::new(), _leash: leash };
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(process) => Ok(Launcher { child, process, line, is_silent: false, ended: None }),
+            Ok(process) => Ok(Launcher { child, process, link, is_silent: false, ended: None }),
             Err(e) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -137,19 +137,19 @@ impl Launcher {
     }
 
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
-        self.line.send(message)
+        self.link.send(message)
     }
 
     /// Waits for the next message or the end; without a time, for ever.
     pub fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
         loop {
-            if let Some(message) = self.line.complete() {
+            if let Some(message) = self.link.complete() {
                 return Ok(Heard::Message(message));
             }
             let has_ended = self.wait(until)?;
             // What it said last is read before its end is believed.
             if !self.is_silent {
-                match self.line.read(RecvFlags::DONTWAIT)? {
+                match self.link.read(RecvFlags::DONTWAIT)? {
                     Piece::Some => continue,
                     Piece::End => self.is_silent = true,
                     Piece::NotYet => {}
@@ -168,7 +168,7 @@ impl Launcher {
     fn wait(&self, until: Option<Instant>) -> io::Result<bool> {
         let mut fds = vec![PollFd::new(&self.process, PollFlags::IN)];
         if !self.is_silent {
-            fds.push(PollFd::new(&self.line.socket, PollFlags::IN));
+            fds.push(PollFd::new(&self.link.socket, PollFlags::IN));
         }
         let pause = until.map(|until| {
             let pause = until.saturating_duration_since(Instant::now());
@@ -234,7 +234,7 @@ fn above_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
 }
 
 /// In a program that was started as a helper: the line to its caller, or why there is none.
-pub fn caller() -> Option<Result<Line, String>> {
+pub fn caller() -> Option<Result<HelperLink, String>> {
     let mut args = std::env::args_os();
     if args.next()? != MARK {
         return None;
@@ -242,7 +242,7 @@ pub fn caller() -> Option<Result<Line, String>> {
     Some(answer(args))
 }
 
-fn answer(mut args: impl Iterator<Item = OsString>) -> Result<Line, String> {
+fn answer(mut args: impl Iterator<Item = OsString>) -> Result<HelperLink, String> {
     // Whoever can start a set-uid program can give it any name and any descriptors.
     if sys::is_privileged_start() {
         return Err("a program with more rights than its caller is no helper".to_owned());
@@ -262,7 +262,7 @@ fn answer(mut args: impl Iterator<Item = OsString>) -> Result<Line, String> {
         return Err("the caller is gone".to_owned());
     }
     sys::hear_of_children();
-    Ok(Line { socket, received: Vec::new(), _leash: leash })
+    Ok(HelperLink { socket, received: Vec::new(), _leash: leash })
 }
 
 /// Whether this process can be copied without copying another thread's locks.

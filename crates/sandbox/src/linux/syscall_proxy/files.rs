@@ -200,7 +200,7 @@ mod tests {
         outcome.err().map(|error| error.raw_os_error().unwrap())
     }
 
-    /// Before Landlock 3 the deputy truncates by path; what it opened for it could wait for ever.
+    /// Before Landlock 3 the syscall proxy truncates by path; what it opened for it could wait for ever.
     #[test]
     fn only_a_regular_file_has_a_length_and_none_is_waited_for() {
         let fixture = Fixture::new();

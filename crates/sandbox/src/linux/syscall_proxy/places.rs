@@ -1,4 +1,4 @@
-//! Where a file is that the deputy has opened: in a place that was granted, or nowhere that counts.
+//! Where a file is that the syscall proxy has opened: in a place that was granted, or nowhere that counts.
 //!
 //! Names alone do not tell. A path through `/proc/PID/root` leads to a file of another mount namespace, whose name
 //! there may be that of a granted place here. So each place is held open, and a file is in it where it is on the
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
 
 use super::errno;
+use crate::core::request::PlaceKind;
 use crate::linux::landlock::{Allowed, Rule, enforce};
-use crate::request::PlaceKind;
 
 pub struct Places(Vec<Place>);
 

@@ -1,4 +1,4 @@
-//! The life of the deputy: it becomes the user, says so, and answers calls until the launcher is gone.
+//! The life of the syscall proxy: it becomes the user, says so, and answers calls until the launcher is gone.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -43,7 +43,7 @@ fn prepare(channel: &Channel, mandate: &Mandate) -> io::Result<(Channel, String)
     process::setsid()?;
     process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     process::chdir("/")?;
-    sys::scrub_start(c"mcp-deputy");
+    sys::scrub_start(c"mcp-syscalls");
     if let Some(ids) = mandate.user {
         sys::become_user(ids.uid, ids.gid, sys::Groups::Drop)?;
         let (uid, gid) = (process::getuid().as_raw(), process::getgid().as_raw());

@@ -1,0 +1,357 @@
+//! One check: a command that is run outside, as the control, and inside, under a time-out.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::guest_arguments::GUEST;
+
+/// How long one command of a check may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+const TICK: Duration = Duration::from_millis(5);
+
+/// What is tried. In words, `{dir}` is a directory of the check's own, `{port}` a port on which mcp listens outside
+/// and `{free}` a free one.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// A stable name: summaries of different machines are compared by it.
+    pub id: &'static str,
+    pub what: &'static str,
+    pub program: Program,
+    /// Flags of `mcp run`.
+    pub flags: &'static [&'static str],
+    pub expect: Expect,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Program {
+    /// An act of our own probe: this program again.
+    Guest(&'static [&'static str]),
+    /// A program of the machine. Without it the check is skipped.
+    Host(&'static [&'static str]),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// It works outside, and the same comes out inside.
+    Works,
+    /// The same, with standard output in a file that was not granted.
+    WorksIntoFile,
+    /// It works outside, and fails inside.
+    Refused,
+    /// It ends inside with this exit code.
+    Exit(i32),
+    /// A daemon of the command is dead after the launcher was killed.
+    DiesWithLauncher,
+    /// A server inside is reached on this machine's loopback.
+    Serves,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    Passed,
+    Failed {
+        why: String,
+    },
+    /// The control did not work outside, so the answer inside would mean nothing.
+    Skipped {
+        why: String,
+    },
+}
+
+/// What a command printed and how it ended; no status after a time-out.
+struct Finished {
+    status: Option<ExitStatus>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Finished {
+    fn succeeded(&self) -> bool {
+        self.status.is_some_and(|status| status.success()) && !self.stdout.contains("\"ok\":false")
+    }
+
+    fn shown(&self) -> String {
+        let code = match self.status {
+            None => format!("no end after {} s", PATIENCE.as_secs()),
+            Some(status) => status.to_string(),
+        };
+        let last: Vec<&str> = self.stderr.lines().rev().take(3).collect();
+        let said: Vec<&str> = last.into_iter().rev().collect();
+        let refused = self.stdout.lines().find(|line| line.contains("\"ok\":false"));
+        format!("{code}: {} {}", said.join(" / "), refused.unwrap_or_default()).trim().to_owned()
+    }
+}
+
+/// Where a check runs: files for it, and this program.
+pub struct Place<'a> {
+    pub exe: &'a Path,
+    pub directory: PathBuf,
+    pub port: u16,
+    /// One that was free a moment ago.
+    pub free: u16,
+}
+
+impl Place<'_> {
+    fn words(&self, words: &[&str]) -> Vec<String> {
+        let directory = self.directory.display().to_string();
+        let port = self.port.to_string();
+        let free = self.free.to_string();
+        let fill = |word: &&str| {
+            let word = word.replace("{dir}", &directory).replace("{port}", &port);
+            word.replace("{free}", &free)
+        };
+        words.iter().map(fill).collect()
+    }
+
+    fn command(&self, program: Program) -> Vec<String> {
+        match program {
+            Program::Host(words) => self.words(words),
+            Program::Guest(acts) => {
+                let own = [self.exe.display().to_string(), GUEST.to_owned()];
+                own.into_iter().chain(self.words(acts)).collect()
+            }
+        }
+    }
+
+    fn outside(&self, check: &Check) -> std::io::Result<Finished> {
+        let words = self.command(check.program);
+        let (program, arguments) = words.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        self.prepare();
+        self.finish(command, None)
+    }
+
+    fn inside(&self, check: &Check, output: Option<File>) -> std::io::Result<Finished> {
+        self.prepare();
+        self.finish(self.sandboxed(check), output)
+    }
+
+    fn sandboxed(&self, check: &Check) -> Command {
+        let mut command = Command::new(self.exe);
+        command.args(["run", "--quiet"]).args(self.words(check.flags)).arg("--");
+        command.args(self.command(check.program));
+        command
+    }
+
+    /// Fresh files for each try, so that none sees what another left.
+    fn prepare(&self) {
+        let _ = fs::remove_dir_all(&self.directory);
+        for directory in ["grant/src", "read", "odd name \u{fc} 'x'"] {
+            let _ = fs::create_dir_all(self.directory.join(directory));
+        }
+        for (file, text) in [
+            ("secret", "secret"),
+            ("grant/secret", "secret"),
+            ("grant/.mcp.json", "{}"),
+            ("read/file", "text"),
+            ("odd name \u{fc} 'x'/file", "text"),
+            (
+                "grant/Cargo.toml",
+                "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+            ),
+            ("grant/src/main.rs", "fn main() { println!(\"built\"); }\n"),
+            ("grant/x.c", "int main(void) { return 0; }\n"),
+        ] {
+            let _ = fs::write(self.directory.join(file), text);
+        }
+    }
+
+    fn finish(&self, mut command: Command, output: Option<File>) -> std::io::Result<Finished> {
+        let to_file = output.is_some();
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        command.stdout(output.map_or_else(Stdio::piped, Stdio::from));
+        command.env("MCP_DOCTOR_CANARY", "1").current_dir(std::env::temp_dir());
+        let mut child = command.spawn()?;
+        let stderr = reader(child.stderr.take());
+        let stdout = if to_file { reader(None::<File>) } else { reader(child.stdout.take()) };
+        let status = wait(&mut child)?;
+        Ok(Finished { status, stdout: text(stdout), stderr: text(stderr) })
+    }
+}
+
+type Reader = std::thread::JoinHandle<String>;
+
+fn reader(from: Option<impl Read + Send + 'static>) -> Reader {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(from) = from {
+            let _ = from.take(1 << 20).read_to_end(&mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+fn text(reader: Reader) -> String {
+    reader.join().unwrap_or_default()
+}
+
+/// `None` when it had to be killed.
+fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() > until {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(TICK);
+    }
+}
+
+/// Runs a check to its outcome.
+pub fn run(check: &Check, place: &Place<'_>) -> Outcome {
+    let outcome = match check.expect {
+        Expect::Works => works(check, place, None),
+        Expect::WorksIntoFile => into_file(check, place),
+        Expect::Refused => refused(check, place),
+        Expect::Exit(code) => exit(check, place, code),
+        Expect::DiesWithLauncher => dies(check, place),
+        Expect::Serves => serves(check, place),
+    };
+    let _ = fs::remove_dir_all(&place.directory);
+    outcome.unwrap_or_else(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Outcome::Skipped { why: "not installed".to_owned() },
+        std::io::ErrorKind::PermissionDenied => {
+            Outcome::Skipped { why: "this user may not execute it".to_owned() }
+        }
+        _ => Outcome::Failed { why: e.to_string() },
+    })
+}
+
+fn failed(why: impl Into<String>) -> Outcome {
+    Outcome::Failed { why: why.into() }
+}
+
+/// The control; `Err` with the outcome where it does not work.
+fn control(check: &Check, place: &Place<'_>) -> std::io::Result<Result<Finished, Outcome>> {
+    let outside = place.outside(check)?;
+    Ok(match outside.succeeded() {
+        true => Ok(outside),
+        false => {
+            Err(Outcome::Skipped { why: format!("does not work outside: {}", outside.shown()) })
+        }
+    })
+}
+
+fn works(check: &Check, place: &Place<'_>, output: Option<File>) -> std::io::Result<Outcome> {
+    let outside = match control(check, place)? {
+        Ok(outside) => outside,
+        Err(outcome) => return Ok(outcome),
+    };
+    let to_file = output.is_some();
+    let inside = place.inside(check, output)?;
+    Ok(match (inside.succeeded(), to_file || same(&outside.stdout, &inside.stdout)) {
+        (true, true) => Outcome::Passed,
+        (true, false) => failed(format!("another answer inside: {}", inside.stdout.trim())),
+        (false, _) => failed(inside.shown()),
+    })
+}
+
+/// Acts of the probe say more than whether they worked, which may differ.
+fn same(outside: &str, inside: &str) -> bool {
+    outside.contains("\"ok\":") || outside.trim() == inside.trim()
+}
+
+fn into_file(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
+    let path = place.directory.with_extension("out");
+    let outcome = works(check, place, Some(File::create(&path)?))?;
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    let _ = fs::remove_file(&path);
+    Ok(match outcome {
+        Outcome::Passed if written.trim().is_empty() => failed("nothing is in the file"),
+        outcome => outcome,
+    })
+}
+
+fn refused(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
+    if let Err(outcome) = control(check, place)? {
+        return Ok(outcome);
+    }
+    let inside = place.inside(check, None)?;
+    // A sandbox that does not start refuses everything, which proves nothing.
+    let started = inside.status.and_then(|status| status.code()) != Some(125);
+    Ok(match (inside.succeeded(), started) {
+        (true, _) => failed("NOT refused inside"),
+        (false, true) => Outcome::Passed,
+        (false, false) => failed(format!("did not start: {}", inside.shown())),
+    })
+}
+
+fn exit(check: &Check, place: &Place<'_>, code: i32) -> std::io::Result<Outcome> {
+    let inside = place.inside(check, None)?;
+    Ok(match inside.status.and_then(|status| status.code()) {
+        Some(seen) if seen == code => Outcome::Passed,
+        _ => failed(format!("wanted exit {code}, saw {}", inside.shown())),
+    })
+}
+
+/// The heartbeat of a daemon in a granted file goes on until the launcher is killed, and stops then.
+fn dies(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
+    place.prepare();
+    let mut launcher = place.sandboxed(check);
+    launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut launcher = launcher.spawn()?;
+    let beat = place.directory.join("grant/beat");
+    let read = || fs::read(&beat).ok();
+    let lives = until(|| read().is_some_and(|bytes| !bytes.is_empty()));
+    launcher.kill()?;
+    launcher.wait()?;
+    if !lives {
+        return Ok(Outcome::Skipped { why: "the daemon did not start".to_owned() });
+    }
+    // Dead when a whole second passes without a beat.
+    let mut last = read();
+    let stopped = until(|| {
+        std::thread::sleep(Duration::from_secs(1));
+        let now = read();
+        let is_same = now == last;
+        last = now;
+        is_same
+    });
+    Ok(if stopped { Outcome::Passed } else { failed("the daemon lives on") })
+}
+
+fn serves(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
+    place.prepare();
+    let mut server = place.sandboxed(check);
+    server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = server.spawn()?;
+    let reached = until(|| {
+        ["127.0.0.1", "::1"].iter().any(|host| {
+            let Ok(address) = host.parse::<std::net::IpAddr>() else { return false };
+            let at = std::net::SocketAddr::from((address, place.free));
+            let Ok(mut stream) = std::net::TcpStream::connect_timeout(&at, Duration::from_secs(1))
+            else {
+                return false;
+            };
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
+            let mut byte = [7];
+            let _ = stream.write_all(&byte);
+            stream.read(&mut byte).is_ok_and(|count| count == 1)
+        })
+    });
+    server.kill()?;
+    server.wait()?;
+    Ok(if reached { Outcome::Passed } else { failed("no answer on the loopback") })
+}
+
+fn until(mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(8);
+    while Instant::now() < end {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(TICK);
+    }
+    false
+}

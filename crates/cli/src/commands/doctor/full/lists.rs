@@ -1,0 +1,195 @@
+//! What `mcp doctor --full` tries on each system. The lists are data: all of them compile everywhere, and the documents
+//! name what no machine has confirmed yet from the same lists.
+
+mod macos;
+mod unix;
+mod windows;
+
+use super::check::Expect::{DiesWithLauncher, Exit, Refused, Serves, Works};
+use super::check::Program::Guest;
+use super::check::{Check, Expect, Program};
+
+const fn check(
+    id: &'static str,
+    what: &'static str,
+    program: Program,
+    flags: &'static [&'static str],
+    expect: Expect,
+) -> Check {
+    Check { id, what, program, flags, expect }
+}
+
+const WRITE: &[&str] = &["--write", "{dir}/grant", "--cwd", "{dir}/grant"];
+
+/// The boundaries and endings, the same on every system.
+const EVERYWHERE: &[Check] = &[
+    check(
+        "files.read",
+        "a file that was not granted is not read",
+        Guest(&["read", "{dir}/secret"]),
+        &[],
+        Refused,
+    ),
+    check(
+        "files.create",
+        "nothing is created where nothing was granted",
+        Guest(&["create", "{dir}/new"]),
+        &[],
+        Refused,
+    ),
+    check(
+        "files.read-grant",
+        "a read grant is not written to",
+        Guest(&["create", "{dir}/read/new"]),
+        &["--read", "{dir}/read"],
+        Refused,
+    ),
+    check(
+        "files.grant",
+        "a read grant is read",
+        Guest(&["read", "{dir}/read/file"]),
+        &["--read", "{dir}/read"],
+        Works,
+    ),
+    check(
+        "files.odd-path",
+        "a granted path with spaces, quotes and other letters",
+        Guest(&["read", "{dir}/odd name \u{fc} 'x'/file"]),
+        &["--read", "{dir}/odd name \u{fc} 'x'"],
+        Works,
+    ),
+    check(
+        "files.deny",
+        "a denied file in a write grant is not read",
+        Guest(&["read", "{dir}/grant/secret"]),
+        &["--write", "{dir}/grant", "--deny", "**/secret"],
+        Refused,
+    ),
+    check(
+        "files.links",
+        "files are created, linked and renamed in a write grant",
+        Guest(&[
+            "hardlink",
+            "{dir}/grant/x.c",
+            "{dir}/grant/y.c",
+            "--then",
+            "rename",
+            "{dir}/grant/y.c",
+            "{dir}/grant/z.c",
+        ]),
+        &["--write", "{dir}/grant"],
+        Works,
+    ),
+    check(
+        "network.none",
+        "a port of this machine is out of reach",
+        Guest(&["connect", "127.0.0.1:{port}"]),
+        &[],
+        Refused,
+    ),
+    check(
+        "network.listen",
+        "a server inside is reached with --listen",
+        Guest(&["serve", "{free}", "50"]),
+        &["--listen", "{free}"],
+        Serves,
+    ),
+    check(
+        "process.fork",
+        "--no-subprocess refuses a process",
+        Guest(&["fork", "1"]),
+        &["--no-subprocess"],
+        Refused,
+    ),
+    check(
+        "process.threads",
+        "threads work under --no-subprocess",
+        Guest(&["threads", "8"]),
+        &["--no-subprocess"],
+        Works,
+    ),
+    check(
+        "process.daemon",
+        "a daemon dies when the launcher is killed",
+        Guest(&["daemonize", "60", "{dir}/grant/beat", "--then", "sleep", "60"]),
+        &["--write", "{dir}/grant"],
+        DiesWithLauncher,
+    ),
+    check(
+        "environment.unnamed",
+        "a variable that was not named does not arrive",
+        Guest(&["getenv", "MCP_DOCTOR_CANARY"]),
+        &[],
+        Refused,
+    ),
+    check(
+        "limits.memory",
+        "--max-memory stops a program that takes more",
+        Guest(&["alloc-shared", "268435456", "300"]),
+        &["--max-memory", "64M"],
+        Refused,
+    ),
+    check(
+        "limits.timeout",
+        "--timeout ends with 124",
+        Guest(&["sleep", "30"]),
+        &["--timeout", "300ms", "--grace", "100ms"],
+        Exit(124),
+    ),
+    check("ending.code", "an exit code passes through", Guest(&["exit", "42"]), &[], Exit(42)),
+];
+
+/// The checks of one system, by the name that Rust has for it.
+pub fn of(system: &str) -> Vec<&'static Check> {
+    let own: &[&[Check]] = match system {
+        "macos" => &[unix::UNIX, macos::MACOS],
+        "windows" => &[windows::WINDOWS],
+        _ => &[unix::UNIX, unix::LINUX],
+    };
+    EVERYWHERE.iter().chain(own.iter().copied().flatten()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    fn table(system: &str) -> String {
+        let rows =
+            of(system).into_iter().map(|check| format!("| `{}` | {} |\n", check.id, check.what));
+        format!("| check | what it shows |\n|---|---|\n{}", rows.collect::<String>())
+    }
+
+    /// The documents name what no real machine has confirmed from these very lists. `UPDATE_DOCS=1` writes them.
+    #[test]
+    fn documents_name_every_check() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FIRST-CONTACT.md");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut wanted = text.clone();
+        for system in ["macos", "windows"] {
+            let (open, close) = (format!("<!-- checks: {system} -->\n"), "<!-- end of checks -->");
+            let start = wanted.find(&open).unwrap() + open.len();
+            let end = start + wanted[start..].find(close).unwrap();
+            wanted.replace_range(start..end, &table(system));
+        }
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &wanted).unwrap();
+        }
+        assert!(
+            text == wanted,
+            "docs/FIRST-CONTACT.md is not what the lists say: UPDATE_DOCS=1 cargo test -p mcp-cli"
+        );
+    }
+
+    #[test]
+    fn every_system_has_25_checks_with_names_of_their_own() {
+        for system in ["linux", "macos", "windows"] {
+            let checks = of(system);
+            assert!(checks.len() >= 25, "{system}: {}", checks.len());
+            let ids: BTreeSet<&str> = checks.iter().map(|check| check.id).collect();
+            assert_eq!(ids.len(), checks.len(), "{system}");
+        }
+    }
+}
