@@ -1,5 +1,6 @@
 //! `cargo xtask`: chores of this workspace that are more than one cargo command.
 
+mod api;
 mod dist;
 mod launcher;
 mod modules;
@@ -28,6 +29,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
+    Api(api::Args),
     Modules(modules::Args),
     Dist(dist::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -39,6 +41,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
+        Verb::Api(args) => api::run(&args),
         Verb::Modules(args) => modules::run(&args),
         Verb::Dist(args) => dist::run(&args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

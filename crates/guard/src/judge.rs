@@ -31,7 +31,7 @@ pub fn judge(command: &str, shell: Shell, context: &Context) -> Verdict {
 }
 
 /// As [`judge`] for PowerShell, with what PowerShell itself found in the text: a script of ours
-/// ([`PARSE_SCRIPT`]) has it parse and tell. What either of the two finds counts.
+/// ([`PARSE_SCRIPT`](crate::PARSE_SCRIPT)) has it parse and tell. What either of the two finds counts.
 pub fn judge_parsed(command: &str, parsed: &Parsed, context: &Context) -> Verdict {
     let light = judge(command, Shell::PowerShell, context);
     let mut evaluator = evaluate::Evaluator::new(context);

@@ -73,6 +73,7 @@
 //! [`runs`] lists, measures and kills sandboxes that other programs started. [`session`] is what all of this and `mcp` itself
 //! go through, for a program that is a launcher of its own. [`exit_code`] has the exit codes of `mcp`. What this crate
 //! exports and does not show on this page is for `mcp` alone, and changes without notice.
+
 #![deny(missing_docs)]
 
 pub mod agent;
@@ -118,8 +119,10 @@ pub use crate::core::request::{
 pub use crate::core::run_spec::{Identity, RunSpec};
 pub use agent::prepare_run_command;
 #[cfg(target_os = "linux")]
+#[doc(hidden)]
 pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFacts, SystemEntry};
 #[cfg(target_os = "linux")]
+#[doc(hidden)]
 pub use linux::step::{Stage, Step};
 pub use mcp_net::broker::{NetworkUse, RefusedDestination, Traffic};
 pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};

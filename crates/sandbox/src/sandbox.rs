@@ -122,6 +122,7 @@ impl Sandbox {
     }
 
     /// A sandbox for this program, a path or a name to be found on `PATH`.
+    #[must_use]
     pub fn new(program: impl AsRef<OsStr>) -> Sandbox {
         let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         // Not `home_dir`, which asks the C library where HOME is not set: a static program must not.

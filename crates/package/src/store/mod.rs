@@ -14,7 +14,7 @@
 //!
 //! Everything appears by a rename, so a kill at any point leaves the old state or the new one; what
 //! is left in `staging` is swept by the next change. Files that are changed behind the store's back
-//! are noticed at the next start: see [`record`].
+//! are noticed at the next start: see `record`.
 
 mod collect;
 mod grants;

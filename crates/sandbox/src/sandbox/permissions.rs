@@ -58,7 +58,7 @@ impl Sandbox {
         self
     }
 
-    /// A port of the command's that the host may reach on 127.0.0.1; on Windows on [::1].
+    /// A port of the command's that the host may reach on 127.0.0.1; on Windows on `[::1]`.
     pub fn listen(&mut self, port: u16) -> &mut Sandbox {
         self.permissions.listen(port);
         self

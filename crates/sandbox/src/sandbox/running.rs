@@ -35,6 +35,7 @@ use crate::platform::{self, Launcher};
 ///     Ok(())
 /// }
 /// ```
+#[must_use = "dropping it kills the command"]
 pub struct Running {
     /// The command's input, where it was [piped](std::process::Stdio::piped).
     pub stdin: Option<ChildStdin>,
