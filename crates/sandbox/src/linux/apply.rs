@@ -156,6 +156,10 @@ impl Sandbox<'_> {
         self.plan.steps.iter().any(|planned| matches!(planned.step, Step::Namespaces { .. }))
     }
 
+    pub fn has_own_root(&self) -> bool {
+        self.plan.steps.iter().any(|planned| matches!(planned.step, Step::NewRoot { .. }))
+    }
+
     /// Closes what belongs to the command: its readers wait for the last writer to close.
     pub fn let_go(&mut self) {
         self.prepared.stdio = [None, None, None];

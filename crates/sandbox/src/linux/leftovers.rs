@@ -5,9 +5,7 @@
 use rustix::fs::{Dir, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::core::plan::Plan;
 use crate::core::request::{HOME, Home, Request};
-use crate::linux::step::Step;
 
 /// So many names are told, of so many characters.
 const MOST_NAMES: usize = 3;
@@ -23,12 +21,8 @@ pub struct Leftovers {
     pub lost: Vec<String>,
 }
 
-/// Init's look, from inside.
-pub fn look(plan: &Plan<Step>, request: &Request) -> Leftovers {
-    let has_root = plan.steps.iter().any(|planned| matches!(planned.step, Step::NewRoot { .. }));
-    if !has_root {
-        return Leftovers::default();
-    }
+/// Init's look, from inside a root of its own.
+pub fn look(request: &Request) -> Leftovers {
     let starts_there = request.home == Home::Ephemeral && request.cwd.as_os_str() == HOME;
     Leftovers { temporary: used(), lost: if starts_there { names() } else { Vec::new() } }
 }

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::linux::apply::Sandbox;
 use crate::linux::channel::{ToInit, ToLauncher};
-use crate::linux::leftovers;
+use crate::linux::leftovers::{self, Leftovers};
 use crate::linux::sys::{self, Change};
 use crate::linux::tree;
 
@@ -120,7 +120,10 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
                 }
                 false => tree::end_all(None)?,
             }
-            let left = leftovers::look(sandbox.plan, sandbox.request);
+            let left = match sandbox.has_own_root() {
+                true => leftovers::look(sandbox.request),
+                false => Leftovers::default(),
+            };
             sandbox.channel.send(&ToLauncher::Left(left))?;
             sandbox.channel.send(&ending)?;
             sys::exit_now(0);
