@@ -22,14 +22,21 @@ pub(super) fn unique() -> String {
 }
 
 impl Staging {
+    /// It is made under another name and gets its own when it has its lock, so that one without a lock is dead.
+    /// Windows does not rename a directory with something open in it: see [`is_dead_without_lock`].
     pub(super) fn new(within: &Path) -> Result<Staging> {
         loop {
-            let path = within.join(unique());
+            let name = unique();
+            let path = within.join(&name);
+            let made = if cfg!(windows) { path.clone() } else { within.join(format!(".{name}")) };
             let failed = |e: std::io::Error| Error::io("make", &path, &e);
-            make_private(&path).map_err(failed)?;
-            let lock = File::create_new(path.join("lock")).map_err(failed)?;
+            make_private(&made).map_err(failed)?;
+            let lock = File::create_new(made.join("lock")).map_err(failed)?;
             lock.lock().map_err(failed)?;
-            // A sweep may have come before the lock.
+            if made != path {
+                fs::rename(&made, &path).map_err(failed)?;
+            }
+            // On Windows a sweep may have come before the lock.
             if path.join("lock").exists() {
                 return Ok(Staging { path, lock: Some(lock) });
             }
@@ -104,8 +111,7 @@ impl Store {
                 Ok(_) => continue,
                 Err(_) => None,
             };
-            // Killed before it had a lock, or just being made.
-            if held.is_some() || is_old(&entry) {
+            if held.is_some() || is_dead_without_lock(&entry) {
                 remove_dead(&path, held);
             }
         }
@@ -123,6 +129,12 @@ fn remove_dead(path: &Path, held: Option<File>) {
     if fs::rename(path, &away).is_ok() {
         remove_tree(&away);
     }
+}
+
+/// A directory without a lock is being made, under a hidden name, or was being removed by a process that was killed.
+fn is_dead_without_lock(entry: &fs::DirEntry) -> bool {
+    let may_be_made = cfg!(windows) || entry.file_name().as_encoded_bytes().starts_with(b".");
+    !may_be_made || is_old(entry)
 }
 
 fn is_old(entry: &fs::DirEntry) -> bool {

@@ -225,12 +225,18 @@ fn what_a_crash_left_is_swept_and_harmless() {
     // Killed while unpacking: a staging directory whose lock nobody holds.
     scratch.file("store/staging/dead/lock", b"");
     scratch.file("store/staging/dead/root/half", b"");
+    // Killed while it was removed: its lock went first.
+    scratch.file("store/staging/removed/root/half", b"");
+    // Being made this moment.
+    scratch.file("store/staging/.made/root/half", b"");
     let live = store.staging().unwrap();
     // Killed before unpacking was done: the blobs are there, the files are not.
     fs::remove_dir_all(store.unpacked_path(&digest)).unwrap();
     store.ready(&digest).unwrap();
     store.collect(Keep::default()).unwrap();
     assert!(!scratch.join("store/staging/dead").exists());
+    assert_eq!(scratch.join("store/staging/removed").exists(), cfg!(windows));
+    assert!(scratch.join("store/staging/.made").exists());
     assert!(live.path().exists());
     // Unpacked in part, by whatever means.
     fs::remove_file(store.unpacked_path(&digest).join("record")).unwrap();
