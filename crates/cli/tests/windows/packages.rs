@@ -99,15 +99,19 @@ fn a_package_is_packed_kept_run_and_removed() {
     finished.code_is(125);
 }
 
-/// The public registry on loopback, with one server: this bundle.
-fn public_registry(bundle: Vec<u8>, sha256: &str) -> String {
+/// An OCI registry on loopback with one package: this bundle, as acme/test 1.0.0.
+fn oci_registry(bundle: Vec<u8>, digest: &str) -> String {
+    const NOTHING: &str = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let entry = format!(
-        r#"{{"server": {{"name": "io.example/test", "description": "", "version": "1.0.0", "packages":
-        [{{"registryType": "mcpb", "identifier": "{base}/test.mcpb", "fileSha256": "{sha256}",
-        "transport": {{"type": "stdio"}}}}]}}}}"#
+    let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let size = bundle.len();
+    let manifest = format!(
+        r#"{{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",
+        "artifactType":"application/vnd.mcp.package.v1",
+        "config":{{"mediaType":"application/vnd.oci.empty.v1+json","digest":"{NOTHING}","size":2}},
+        "layers":[{{"mediaType":"application/vnd.mcp.bundle.v1+zip","digest":"{digest}","size":{size}}}]}}"#
     );
+    let digest = digest.to_owned();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let mut reader = BufReader::new(&stream);
@@ -117,13 +121,20 @@ fn public_registry(bundle: Vec<u8>, sha256: &str) -> String {
             while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
                 line.clear();
             }
-            let body = if request.contains(".mcpb") { &bundle[..] } else { entry.as_bytes() };
-            let head = format!("content-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            let _ = (&stream).write_all(format!("HTTP/1.1 200 OK\r\n{head}").as_bytes());
+            let (status, body) = match &request {
+                _ if request.contains(&digest) => ("200 OK", &bundle[..]),
+                _ if request.contains(NOTHING) => ("200 OK", &b"{}"[..]),
+                _ if request.contains("/manifests/1.0.0") => ("200 OK", manifest.as_bytes()),
+                _ => ("404 Not Found", &b""[..]),
+            };
+            let kind = "content-type: application/vnd.oci.image.manifest.v1+json";
+            let head =
+                format!("content-length: {}\r\n{kind}\r\nconnection: close\r\n\r\n", body.len());
+            let _ = (&stream).write_all(format!("HTTP/1.1 {status}\r\n{head}").as_bytes());
             let _ = (&stream).write_all(body);
         }
     });
-    base
+    host
 }
 
 /// Not "run it again": the run that fetches a package runs it.
@@ -134,13 +145,13 @@ fn the_first_run_of_a_package_runs() {
     let packed = user.mcp(&["pack", text(&source), "--json"]);
     packed.code_is(0);
     let packed: serde_json::Value = serde_json::from_str(&packed.stdout).unwrap();
-    let sha256 = packed["digest"].as_str().unwrap().trim_start_matches("sha256:");
+    let digest = packed["digest"].as_str().unwrap();
     let bundle = std::fs::read(user.home.join(r"cwd\test-1.0.0.mcpb")).unwrap();
-    let base = public_registry(bundle, sha256);
+    let host = oci_registry(bundle, digest);
     for _ in ["fetched", "from the store"] {
         let mut command = user.command();
-        command.env("MCP_PUBLIC_REGISTRY", &base);
-        command.args(user.words("io.example/test@1.0.0", &["exit", "7"]));
+        command.env("MCP_REGISTRY", &host);
+        command.args(user.words("acme/test@1.0.0", &["exit", "7"]));
         finished(&mut command).code_is(7);
     }
 }

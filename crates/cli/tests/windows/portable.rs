@@ -41,7 +41,8 @@ fn a_policy_file_with_a_mistake_is_pointed_at() {
 #[test]
 fn plans_for_every_system_can_be_read() {
     for platform in ["windows", "macos"] {
-        let (code, text) = said(&["run", "--explain", "--platform", platform, "--", "node"]);
+        let (code, text) =
+            said(&["run", "--explain", "--steps", "--platform", platform, "--", "node"]);
         assert_eq!(code, 0, "{text}");
         assert!(text.contains("filesystem") && text.contains("Steps"), "{text}");
     }
