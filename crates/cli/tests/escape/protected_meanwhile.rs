@@ -147,14 +147,18 @@ fn a_replaced_directory_is_closed_again() {
     // By whom it was replaced nobody can say.
     assert!(finished.stderr.contains("was replaced while the command ran"), "{finished}");
     assert!(!project.join(".git/hooks/post-commit").exists());
-    assert_eq!(text(project.join(".vscode/tasks.json")), "{}");
+    // The names were free for a moment, so the command could have made what came: it is put aside, and nothing is lost.
+    assert!(!project.join(".vscode").exists(), "{finished}");
+    assert_eq!(text(project.join(".vscode.mcp-aside/tasks.json")), "{}");
+    assert_eq!(text(project.join(".git/hooks.mcp-aside/pre-commit")), "#!/bin/sh\n");
+    assert_eq!(text(project.join(".git/config")), CONFIG);
     let (_scratch, project) = self::project();
     let live = waiting(&project, "--no-protect", attack);
     assert!(go(&project, live).text().contains("written\nwritten\nmoved"));
 }
 
 /// Editors move the old file out of the way and write a new one: the name is free for a moment, and the mount goes
-/// with the old file.
+/// with the old file. The command could have made the new one, so it does not stay under that name.
 #[test]
 fn a_file_that_was_moved_away_and_written_anew_is_closed_again() {
     require!("userns");
@@ -165,8 +169,9 @@ fn a_file_that_was_moved_away_and_written_anew_is_closed_again() {
     fs::write(project.join(".mcp.json"), "saved").unwrap();
     let finished = go_when_closed(&project, live, &closed);
     assert!(!finished.text().contains("written"), "{finished}");
-    assert_eq!(text(project.join(".mcp.json")), "saved", "{finished}");
-    assert!(finished.stderr.contains(".mcp.json was replaced"), "{finished}");
+    assert!(!project.join(".mcp.json").exists(), "{finished}");
+    assert_eq!(text(project.join(".mcp.json.mcp-aside")), "saved", "{finished}");
+    assert!(finished.stderr.contains(".mcp.json is now .mcp.json.mcp-aside"), "{finished}");
 }
 
 /// The launcher looks at everything when one thing changes. What it cannot look at is not gone.
@@ -224,6 +229,36 @@ fn two_runs_do_not_hide_each_others_plants() {
     let finished = go_when_noticed(&project, second);
     assert!(!project.join(".zed").exists(), "{finished}");
     assert!(finished.stderr.contains(".zed"), "{finished}");
+}
+
+/// The second run waits for the moment in which the first one's plant is removed, and plants it again at once.
+#[test]
+fn a_second_run_does_not_plant_again_what_the_first_had_to_give_up() {
+    require!("userns");
+    // Whether it is left, of several tries: the first run may still find what the second made.
+    let is_left = |flag: &str| {
+        let (_scratch, project) = project();
+        let run = |flag: &str, script: &str| {
+            Run::new().flag(flag).write(&project).cwd(&project).shell(script).spawn()
+        };
+        let plant = "mkdir .zed; echo evil > .zed/settings.json";
+        let first = format!("{plant}; echo up; while [ ! -e end ]; do sleep 0.02; done");
+        let first = run("--protect", &first);
+        first.await_output("up");
+        let second = "echo up; until mkdir .zed 2>/dev/null; do :; done; \
+                      echo evil > .zed/settings.json; echo planted";
+        let second = run(flag, second);
+        second.await_output("up");
+        fs::write(project.join("end"), "").unwrap();
+        first.wait();
+        second.await_output("planted");
+        second.wait();
+        project.join(".zed").exists()
+    };
+    assert!((0..8).any(|_| is_left("--no-protect")), "the attack works nowhere");
+    for _ in 0..8 {
+        assert!(!is_left("--protect"));
+    }
 }
 
 /// Without a launcher nobody closes anything, but what is new is known all the same.

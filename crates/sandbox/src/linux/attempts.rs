@@ -1,11 +1,11 @@
-//! What inotify tells of protected places: that one was renamed, which `linux/replaced` acts on, and who gets ready to
-//! replace one. git writes `config.lock` beside `config` and renames it, which fails; that is a hint for people, and
+//! What inotify tells of protected places: that one was renamed, or its name was free for a moment, which `linux/replaced`
+//! acts on, and who gets ready to replace one. git writes `config.lock` beside `config` and renames it, which fails; that is a hint for people, and
 //! nothing rests on it.
 //!
 //! One queue for both: the kernel takes milliseconds to close one.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::mem::MaybeUninit;
@@ -18,14 +18,21 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
 use crate::core::request::{DeniedKind, Protected};
+use crate::host_files::id::{self as file_id, FileId};
 
 /// The user has some thousands of watches for everything.
-const MOST: usize = 64;
+const MOST: usize = 512;
 
 pub struct Attempts {
     queue: Option<OwnedFd>,
     /// What was read from the queue, and is a hint.
     seen: RefCell<Vec<String>>,
+    /// Whose names were free for a moment.
+    freed: RefCell<BTreeSet<PathBuf>>,
+    /// The queue was too long: any name may have been free.
+    is_lost: Cell<bool>,
+    /// The watched directories, as they were then.
+    directories: BTreeMap<PathBuf, FileId>,
     /// The protected files, by the watch on their directory, and what they were.
     files: BTreeMap<i32, Vec<(PathBuf, Option<State>)>>,
 }
@@ -50,8 +57,14 @@ impl State {
 impl Attempts {
     /// Watches the directories of protected files; what cannot be watched is not.
     pub fn watch(protected: &[Protected]) -> Attempts {
-        let mut attempts =
-            Attempts { queue: None, seen: RefCell::default(), files: BTreeMap::new() };
+        let mut attempts = Attempts {
+            queue: None,
+            seen: RefCell::default(),
+            freed: RefCell::default(),
+            is_lost: Cell::new(false),
+            directories: BTreeMap::new(),
+            files: BTreeMap::new(),
+        };
         if protected.is_empty() {
             return attempts;
         }
@@ -59,11 +72,15 @@ impl Attempts {
         let Ok(queue) = inotify::init(flags) else {
             return attempts;
         };
-        let files = protected.iter().filter(|place| place.kind == DeniedKind::File).take(MOST);
+        let files = protected.iter().filter(|place| place.kind != DeniedKind::Directory).take(MOST);
         for file in files.map(|place| place.path.clone()) {
-            let flags = WatchFlags::CREATE | WatchFlags::MASK_ADD;
-            let watch = file.parent().map(|directory| inotify::add_watch(&queue, directory, flags));
-            if let Some(Ok(watch)) = watch {
+            let flags = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVED_FROM;
+            let flags = flags | WatchFlags::MASK_ADD;
+            let Some(directory) = file.parent() else { continue };
+            let id = file_id::of(directory);
+            let watch = inotify::add_watch(&queue, directory, flags);
+            if let (Ok(watch), Some(id)) = (watch, id) {
+                attempts.directories.entry(directory.to_owned()).or_insert(id);
                 let state = State::of(&file);
                 attempts.files.entry(watch).or_default().push((file, state));
             }
@@ -98,6 +115,8 @@ impl Attempts {
         while let Ok(event) = reader.next() {
             let lost = ReadFlags::MOVE_SELF | ReadFlags::QUEUE_OVERFLOW;
             has_moved |= event.events().intersects(lost);
+            self.is_lost
+                .set(self.is_lost.get() || event.events().contains(ReadFlags::QUEUE_OVERFLOW));
             if let Some(name) = event.file_name().map(CStr::to_bytes) {
                 self.note(event.wd(), name);
             }
@@ -105,12 +124,28 @@ impl Attempts {
         has_moved
     }
 
-    fn note(&self, watch: i32, made: &[u8]) {
+    /// Whether what stands at a path took the place of what was there in one step, as `rename` does: the command cannot, for
+    /// what was there is a mount point to it. Where the name was free for a moment, it could. Asking forgets.
+    pub fn was_never_free(&self, path: &Path) -> bool {
+        self.read();
+        let is_same = |directory: &Path| {
+            let then = self.directories.get(directory);
+            then.is_some_and(|then| file_id::of(directory).is_some_and(|now| now.is_same(then)))
+        };
+        let is_watched = self.files.values().flatten().any(|(file, _)| file == path);
+        let was_free = self.freed.borrow_mut().remove(path) || self.is_lost.get();
+        is_watched && !was_free && path.parent().is_some_and(is_same)
+    }
+
+    fn note(&self, watch: i32, name: &[u8]) {
         let mut seen = self.seen.borrow_mut();
         for (file, _) in self.files.get(&watch).into_iter().flatten() {
             let own = file.file_name().map(OsStr::as_bytes);
+            if Some(name) == own {
+                self.freed.borrow_mut().insert(file.clone());
+            }
             let path = file.to_string_lossy();
-            if made.strip_suffix(b".lock") == own && !seen.iter().any(|have| *have == path) {
+            if name.strip_suffix(b".lock") == own && !seen.iter().any(|have| *have == path) {
                 seen.push(path.into_owned());
             }
         }

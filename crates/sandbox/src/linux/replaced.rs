@@ -6,12 +6,12 @@
 //! in the sandbox's table of mounts, which can be polled; the second is told by inotify, and where there is no watch
 //! to be had, seen by looking from time to time.
 //!
-//! Leaves open: the moment until the new file is closed. What is in it by the end is judged like anything new, or
-//! told. A file that was only away for a moment is told from one that the command makes by stopping the command:
-//! what comes back meanwhile is not its work.
+//! Leaves open: the moment until the new file is closed. What the command could have made, because the name was free for a
+//! moment, is put aside in the end. What took the place in one step is not its work, and what comes while the command is stopped
+//! is not either; that is told, for it could be written to until it was closed.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -54,6 +54,8 @@ pub struct Watch<'a> {
     look_at: Option<Instant>,
     /// How many looks are left before nothing is expected any more.
     looks: usize,
+    /// What was missing when the command was stopped: what comes is not its work.
+    away: BTreeSet<PathBuf>,
     /// What stands at a path since it was closed last.
     known: BTreeMap<&'a Path, FileId>,
     seen: Seen,
@@ -99,6 +101,7 @@ impl<'a> Watch<'a> {
             has_news,
             look_at,
             looks,
+            away: BTreeSet::new(),
             known,
             seen,
             times,
@@ -176,11 +179,11 @@ impl<'a> Watch<'a> {
 
     /// Closes what is open. An error is a reason to end the command.
     pub fn close_again(&mut self) -> io::Result<()> {
-        let Some((_, namespace)) = &self.mounts else {
-            return Err(io::ErrorKind::NotConnected.into());
-        };
         for _ in 0..ROUNDS {
             self.forget_news();
+            let Some((_, namespace)) = &self.mounts else {
+                return Err(io::ErrorKind::NotConnected.into());
+            };
             match self.sweeper.close_again(namespace.as_fd())? {
                 Closed::Again(again) if again.is_empty() => return Ok(()),
                 Closed::Again(again) => {
@@ -188,11 +191,9 @@ impl<'a> Watch<'a> {
                     if self.times > MOST {
                         return Err(io::Error::other("it happened too often"));
                     }
-                    for path in again.iter().filter_map(|number| self.places.get(*number)) {
-                        if let Some(path) = path
-                            && let Some(id) = file_id::at(CWD, path)
-                        {
-                            self.seen.closed_again.insert(path.clone(), id);
+                    for number in again {
+                        if let Some(Some(path)) = self.places.get(number) {
+                            self.seen_closed(path.clone());
                         }
                     }
                 }
@@ -203,6 +204,24 @@ impl<'a> Watch<'a> {
             }
         }
         Err(io::Error::other("it was replaced again and again"))
+    }
+
+    /// Something else stood at a path, and is closed now. It stays if the command cannot have made it: it came while the
+    /// command was stopped, or in one step in the place of what was there. Directories are not replaced in one step.
+    fn seen_closed(&mut self, path: PathBuf) {
+        let Some(id) = file_id::at(CWD, &path) else { return };
+        let is_directory = fs::symlink_metadata(&path).is_ok_and(|looked| looked.is_dir());
+        let in_one_step = self.moves.told.was_never_free(&path) && !is_directory;
+        match in_one_step || self.away.contains(&path) {
+            true => drop(self.seen.closed_again.insert(path, id)),
+            false => drop(self.seen.gone.insert(path)),
+        }
+    }
+
+    /// The command is stopped from here on, or goes on.
+    pub fn note_stopped(&mut self, is_stopped: bool) {
+        let is_missing = |path: &&&Path| is_stopped && matches!(Now::at(path), Now::Gone);
+        self.away = self.known.keys().filter(is_missing).map(|path| path.to_path_buf()).collect();
     }
 
     /// Compares what is there with what is known.

@@ -41,6 +41,9 @@ impl Supervisor<'_> {
     fn await_return(&mut self) -> io::Result<()> {
         self.order(ToInit::Freeze);
         let is_frozen = self.await_frozen();
+        if let Some(protected) = &mut self.protected {
+            protected.note_stopped(is_frozen);
+        }
         let until = Instant::now() + RETURN;
         while let Some(protected) = &mut self.protected
             && is_frozen
@@ -52,6 +55,7 @@ impl Supervisor<'_> {
         let closed = match &mut self.protected {
             Some(protected) => {
                 let closed = protected.close_again();
+                protected.note_stopped(false);
                 protected.give_up_missing();
                 closed
             }
