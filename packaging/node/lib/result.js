@@ -23,7 +23,9 @@ export class CommandFailed extends Error {
   constructor(result) {
     const { kind, why, number } = result.report.ending;
     const words = kind === "exited" ? `exit code ${result.exitCode}` : `${kind.replaceAll("_", " ")}${why ?? number ? `: ${why ?? number}` : ""}`;
-    const last = result.stderr.toString().trim().split("\n").at(-1);
+    const lines = result.stderr.toString().trim().split("\n");
+    // The command's own last line says why; hints of ours follow it.
+    const last = lines.filter((line) => !line.startsWith("mcp:")).at(-1) ?? lines.at(-1);
     super(last ? `${words}: ${last}` : words);
     this.name = "CommandFailed";
     this.result = result;

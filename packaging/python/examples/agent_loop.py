@@ -37,7 +37,7 @@ class ScriptedModel:
         if not transcript:
             return Call("printf 'def add(a, b):\\n    return a - b\\n' > sums.py")
         call, answer = transcript[-1]
-        test = "python3 -c 'from sums import add; assert add(2, 2) == 4, add(2, 2)'"
+        test = "python3 -B -c 'from sums import add; assert add(2, 2) == 4, add(2, 2)'"
         if answer.startswith("refused"):
             return Call(done="the test passes, and the download was not needed")
         if call.command == test and "AssertionError: 0" in answer:

@@ -25,8 +25,10 @@ class CommandFailed(Exception):
     def __init__(self, result: Result) -> None:
         ending = result.report.ending
         words = f"exit code {result.exit_code}" if ending.kind == "exited" else ending.describe()
-        last = result.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        super().__init__(": ".join([words, *last]))
+        lines = result.stderr.decode(errors="replace").strip().splitlines()
+        # The command's own last line says why; hints of ours follow it.
+        own = [line for line in lines if not line.startswith("mcp:")]
+        super().__init__(": ".join([words, *(own or lines)[-1:]]))
         self.result = result
 
 

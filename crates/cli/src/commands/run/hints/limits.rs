@@ -14,6 +14,9 @@ const XCPU: i32 = 24;
 const XFSZ: i32 = 25;
 const ABORTS: [i32; 5] = [4, 5, 6, 7, 11];
 
+/// What ordinary programs may need at once.
+const SMALL: Bytes = Bytes::mib(256);
+
 /// What is certain.
 pub fn after(limits: &Limits, report: &Report) -> Vec<Hint> {
     let mut hints = Vec::new();
@@ -114,7 +117,9 @@ pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<H
         let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
         let peak = peak.max(report.usage.max_process_resident_bytes);
         let is_near = peak >= limit.0 / 2;
-        if has_aborted || is_near || failed && limits.memory.origin != Origin::Default {
+        // A small limit that a person set may refuse one allocation at once, long before the peak is near it.
+        let is_small = limits.memory.origin != Origin::Default && limit <= SMALL;
+        if has_aborted || is_near || failed && is_small {
             words.push(format!("{limit} of memory"));
             flags.push(format!("--max-memory {}", more(limit)));
         }
