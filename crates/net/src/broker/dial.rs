@@ -271,8 +271,12 @@ impl Broker {
             return self.slots.put(slot, Entry::Dialing(dialing));
         };
         if side == Side::Inner {
-            if matches!(cause, Cause::End(_)) && dialing.is_abandoned() {
-                return self.hang_up(slot, dialing);
+            if matches!(cause, Cause::End(_)) {
+                if dialing.is_abandoned() {
+                    return self.hang_up(slot, dialing);
+                }
+                // It may be closed for another now: who waits for room looks again.
+                self.resume_paused();
             }
             return self.slots.put(slot, Entry::Dialing(dialing));
         }

@@ -272,6 +272,11 @@ impl Broker {
     pub(super) fn make_room(&mut self, slot: usize, party: Party) {
         self.slots.release(slot);
         self.connections.give_back(party, 1);
+        self.resume_paused();
+    }
+
+    /// Listeners that waited for room are asked once more.
+    pub(super) fn resume_paused(&mut self) {
         self.busy.extend(std::mem::take(&mut self.paused));
     }
 
