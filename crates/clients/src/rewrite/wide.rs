@@ -44,8 +44,8 @@ pub fn opened_wide(words: &[String], home: &Path) -> Vec<String> {
     found
 }
 
-/// Options of `mcp run` that take the next word; a test of the program holds this against its own definition.
-pub const WITH_VALUE: [&str; 36] = [
+/// Options of `mcp run` that take the next word. One that is missing here has its value taken for the command.
+pub const WITH_VALUE: [&str; 37] = [
     "--policy",
     "--read",
     "-r",
@@ -82,4 +82,5 @@ pub const WITH_VALUE: [&str; 36] = [
     "--registry",
     "--require-signature",
     "--bin",
+    "--config",
 ];
