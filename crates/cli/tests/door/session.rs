@@ -2,7 +2,7 @@
 
 use crate::person::Person;
 use crate::require;
-use crate::support::{Pty, Run};
+use crate::support::{Pty, Run, eventually, patience};
 
 /// A shell on a terminal, with what is typed into it.
 struct Typing {
@@ -26,6 +26,14 @@ impl Typing {
     fn types(&self, line: &str, expected: &str) {
         self.pty.type_in(&format!("{line}\n"));
         self.pty.expect(expected);
+    }
+
+    /// Types a line, and waits until a question stands at the end of the screen: an older one may still be on it.
+    #[track_caller]
+    fn types_and_is_asked(&self, line: &str, question: &str) {
+        self.pty.type_in(&format!("{line}\n"));
+        let is_asked = || self.pty.screen().trim_end().ends_with(question);
+        assert!(eventually(patience(), is_asked), "{question:?}\n{}", self.pty.screen());
     }
 }
 
@@ -77,10 +85,11 @@ fn a_package_asks_before_it_is_granted_anything() {
         .status()
         .unwrap();
     let typing = Typing::begin(&person, 80);
-    typing.types("mcp run ./package; echo a-$?.", "grant it, and remember that? [y/N]");
+    typing
+        .types_and_is_asked("mcp run ./package; echo a-$?.", "grant it, and remember that? [y/N]");
     typing.types("n", "a-125.");
-    typing.types("mcp run ./package; echo b-$?.", "remember that? [y/N]");
-    // The second question is the one that counts.
+    typing
+        .types_and_is_asked("mcp run ./package; echo b-$?.", "grant it, and remember that? [y/N]");
     typing.types("y", "served-6");
     typing.types("mcp grants", "read ");
     typing.types("mcp grants revoke --all; echo c-$?.", "c-0.");
