@@ -90,8 +90,11 @@ fn a_package_asks_before_it_is_granted_anything() {
     typing.types("n", "a-125.");
     typing
         .types_and_is_asked("mcp run ./package; echo b-$?.", "grant it, and remember that? [y/N]");
-    typing.types("y", "served-6");
-    typing.types("mcp grants", "read ");
+    // What is typed before the run has ended is the command's to read.
+    typing.types("y", "b-0.");
+    typing.pty.expect("served-6");
+    typing.types("mcp grants; echo d-$?.", "d-0.");
+    typing.pty.expect("read ");
     typing.types("mcp grants revoke --all; echo c-$?.", "c-0.");
     typing.types("mcp grants", "nothing was granted");
 }
