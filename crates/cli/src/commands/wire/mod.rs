@@ -16,6 +16,7 @@ mod plan;
 pub mod show;
 mod status;
 pub mod survey;
+mod wide;
 
 use plan::Step;
 use survey::{File, Scene};
