@@ -168,7 +168,16 @@ mod owner {
     pub fn keep(file: &File, meta: &Metadata) -> io::Result<()> {
         let new = file.metadata()?;
         if (new.uid(), new.gid()) != (meta.uid(), meta.gid()) {
-            fchown(file, Some(meta.uid()), Some(meta.gid()))?;
+            let told = |error: io::Error| match error.kind() {
+                io::ErrorKind::PermissionDenied => io::Error::other(format!(
+                    "its group ({}) is none of yours, so a new file cannot have it; nothing is written. Give it one of \
+                     yours first: chgrp {} FILE",
+                    meta.gid(),
+                    rustix::process::getegid().as_raw()
+                )),
+                _ => error,
+            };
+            fchown(file, Some(meta.uid()), Some(meta.gid())).map_err(told)?;
         }
         file.set_permissions(Permissions::from_mode(meta.mode() & 0o7777))
     }
