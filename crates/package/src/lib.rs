@@ -1,6 +1,8 @@
 //! Packages of MCP servers: what they are called, what they say of themselves, how they are packed,
 //! kept and fetched. Nothing here runs one.
 
+#![deny(missing_docs)]
+
 pub mod archive;
 mod asks;
 pub mod bundle;
