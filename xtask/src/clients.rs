@@ -28,6 +28,11 @@ pub struct Args {
     dir: Option<PathBuf>,
 }
 
+/// Of all install scripts the two without which a client does not start: each puts the program of this system, which is a
+/// package of its own with a digest, in its place.
+const SCRIPTS: [(&str, &str); 2] =
+    [("@anthropic-ai/claude-code", "install.cjs"), ("opencode-ai", "postinstall.mjs")];
+
 /// One server, which answers what every client asks and needs nothing.
 const SERVER: &str = r#"
 const answers = {
@@ -90,6 +95,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     fs::create_dir_all(&cache)?;
     let node = cache.canonicalize()?.join("node");
     install::node_packages(&node, "install", PACKAGE, PACKAGE_LOCK)?;
+    for (package, script) in SCRIPTS {
+        let package = node.join("node_modules").join(package);
+        install::succeed(Command::new("node").arg(script).current_dir(package))?;
+    }
     let mut failed = 0;
     for client in &CLIENTS {
         match tried(client, &launcher, &node.join("node_modules/.bin")) {
@@ -158,7 +167,8 @@ fn system_path() -> String {
 fn said(command: &mut Command) -> Result<String> {
     let program = command.get_program().display().to_string();
     let output = command.output().map_err(|error| format!("{program}: {error}"))?;
-    let text = [output.stdout, output.stderr].map(|part| String::from_utf8_lossy(&part).into_owned());
+    let text =
+        [output.stdout, output.stderr].map(|part| String::from_utf8_lossy(&part).into_owned());
     match output.status.success() {
         true => Ok(text.concat()),
         false => Err(format!("{program}: {}\n{}", output.status, text.concat()).into()),

@@ -18,7 +18,7 @@ pub mod registry;
 mod scratch;
 pub mod store;
 
-pub use archive::Effort;
+pub use archive::{Effort, EntryPath, Source, ZipWriter};
 pub use asks::{Ask, asks};
 pub use digest::{Digest, Hashing};
 pub use error::{Error, Kind, Result};
