@@ -1,6 +1,7 @@
 //! How many dangerous commands pass and how many everyday ones are stopped, in each mode.
 //!
 //! A corpus has one command per line, after one word for its class: `everyday` must pass, every other class must not.
+//! `powershell:` or `cmd:` before the class says which shell reads the line; it is bash where neither is there.
 //! `⏎` is a newline, `⟨U+202E⟩` a character that should not be in a file, `# ` begins a comment.
 //! To measure a corpus of your own, with every wrong verdict shown:
 //! `MCP_GUARD_CORPUS=$PWD/file.txt cargo test -p mcp-guard --test rates -- --nocapture measure`
@@ -15,6 +16,7 @@ const DANGEROUS_PASSED: f64 = 3.0;
 const EVERYDAY_STOPPED: f64 = 2.0;
 
 struct Entry {
+    shell: Shell,
     class: String,
     command: String,
 }
@@ -24,7 +26,12 @@ fn corpus(text: &str) -> Vec<Entry> {
         .filter(|line| !line.is_empty() && !line.starts_with("# "))
         .map(|line| {
             let (class, command) = line.split_once(' ').expect("a class and a command");
-            Entry { class: class.to_owned(), command: characters(command) }
+            let (shell, class) = match class.split_once(':') {
+                Some(("powershell", class)) => (Shell::PowerShell, class),
+                Some(("cmd", class)) => (Shell::Cmd, class),
+                _ => (Shell::Bash, class),
+            };
+            Entry { shell, class: class.to_owned(), command: characters(command) }
         })
         .collect()
 }
@@ -60,7 +67,7 @@ impl Rates {
     fn measure(entries: &[Entry], context: &Context) -> Rates {
         let mut rates = Rates::default();
         for entry in entries {
-            let verdict = judge(&entry.command, Shell::Bash, context);
+            let verdict = judge(&entry.command, entry.shell, context);
             let allowed = verdict.decision == Decision::Allow;
             if entry.class == "everyday" {
                 rates.everyday += 1;

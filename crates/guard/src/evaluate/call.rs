@@ -105,6 +105,9 @@ impl Evaluator<'_> {
         if let Some(tool) = sender.filter(|_| prints.environment) {
             self.raise("send-environment-argument", tool.span.start..command.span.end);
         }
+        if let Some(tool) = sender.filter(|_| prints.identity && self.names_stranger(&fields)) {
+            self.raise("send-identity", tool.span.start..command.span.end);
+        }
         if prints.all_containers {
             self.removes_listed(&fields, command.span.clone());
         }
@@ -231,8 +234,10 @@ impl Evaluator<'_> {
         self.foreign_text(name, arguments, call, state);
         self.sql(name, arguments, call);
         self.lookup_of_data(name, arguments);
-        self.strange_tree(name, first, arguments, state);
+        self.strange_tree(name, first, arguments, call.input, state);
         self.acts_on_list(name, arguments, call, state);
+        self.removes_tilde(name, arguments, call.span.clone());
+        self.mounts_home(name, arguments, call.span.clone());
         self.deletes_listed_branches(name, arguments, call.span.clone());
         self.runs_fetched_file(name, first, arguments, state);
         if let Some(script) = first.known().and_then(|path| state.file(&path)) {
@@ -243,7 +248,11 @@ impl Evaluator<'_> {
             return output;
         }
         self.builtin(name, arguments, state);
+        self.reads_secret(name, arguments, call.input, state);
         let mut output = self.output_of(name, arguments, call.input, state);
+        if super::shells::is_fetcher(name) && self.names_stranger(arguments) {
+            output.passed([STRANGER.to_owned()]);
+        }
         let secret = |field: &Field| holds_secrets(field) || self.is_secret_file(field, state);
         if arguments.iter().chain(call.reads).any(secret) {
             output.passed([SECRETS.to_owned()]);

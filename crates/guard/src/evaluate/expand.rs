@@ -306,7 +306,8 @@ impl Evaluator<'_> {
 
 /// Adds what `~` or `~name` is, and gives what follows it.
 fn tilde<'a>(text: &'a str, value: &mut Value) -> &'a str {
-    let end = text.find('/').unwrap_or(text.len());
+    // A colon ends a name: `~:/h` is a mount of the home for programs that expand it themselves.
+    let end = text.find(['/', ':']).unwrap_or(text.len());
     value.push(match &text[1..end] {
         "+" => Piece::Text(".".to_owned()),
         "-" => Piece::Unknown,

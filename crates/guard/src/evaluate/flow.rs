@@ -93,6 +93,7 @@ impl Evaluator<'_> {
             way.passed(output.from);
             // Files written there are there afterwards.
             state.files = own.files;
+            state.strange_tree |= own.strange_tree;
             fed = Some(Output { text: output.text, from: way.from.clone() });
         }
         self.captured = captured;
@@ -138,7 +139,11 @@ impl Evaluator<'_> {
                     }) {
                         streams.writes.push(field.clone());
                     }
-                    streams.input = Some(self.file(&field, state));
+                    let mut input = self.file(&field, state);
+                    if super::call::holds_secrets(&field) || self.is_secret_file(&field, state) {
+                        input.passed([super::call::SECRETS.to_owned()]);
+                    }
+                    streams.input = Some(input);
                     if field.feed.is_none() {
                         streams.reads.push(field);
                     }
@@ -261,7 +266,12 @@ impl Evaluator<'_> {
         input: Option<&Output>,
     ) -> Output {
         let fields = match words {
-            Some(words) => self.expand(words, state),
+            Some(words) => {
+                self.prints = super::provenance::Prints::default();
+                let fields = self.expand(words, state);
+                state.mark_secret(name, self.prints.environment);
+                fields
+            }
             None => state.arguments.to_vec(),
         };
         let before = state.clone();
@@ -336,6 +346,7 @@ impl Evaluator<'_> {
     ) -> Vec<(String, Assign)> {
         let mut all = Vec::new();
         for assignment in assignments {
+            let before = std::mem::take(&mut self.prints);
             let value = match &assignment.value {
                 Assigned::Word(word) => Assign::Value(self.expand_one(word, state)),
                 Assigned::Appended(word) => {
@@ -348,6 +359,8 @@ impl Evaluator<'_> {
                 }
                 Assigned::Array(words) => Assign::Array(self.expand(words, state)),
             };
+            state.mark_secret(&assignment.name, self.prints.environment);
+            self.prints.merge(before);
             all.push((assignment.name.clone(), value));
         }
         all

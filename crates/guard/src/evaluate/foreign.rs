@@ -42,6 +42,29 @@ const INTERPRETERS: &[&str] = &[
     "guile",
     "ts-node",
     "tsx",
+    "jshell",
+    "iex",
+    "erl",
+    "swipl",
+    "raku",
+    "crystal",
+    "scala",
+    "kotlin",
+    "swift",
+    "ipython",
+    "bpython",
+    "timeit",
+    "pdb",
+    "irb",
+    "pry",
+    "R",
+    "octave",
+    "ghc",
+    "runghc",
+    "sbcl",
+    "racket",
+    "clojure",
+    "clj",
 ];
 
 /// Whether it runs a program given as text. Versions in names do not matter.
@@ -73,6 +96,22 @@ const RUNS: &[&str] = &[
     "execvp",
     "execlp",
     "execute",
+    "cmd",
+    "Command",
+    "fork_exec",
+];
+
+/// Names of calls that write to the file they are given.
+const WRITES: &[&str] = &[
+    "appendFileSync",
+    "writeFileSync",
+    "appendFile",
+    "writeFile",
+    "write_text",
+    "write_bytes",
+    "file_put_contents",
+    "createWriteStream",
+    "spurt",
 ];
 
 /// Names of calls that delete what they are given.
@@ -103,6 +142,50 @@ const HOMES: &[&str] = &[
     "Path.home()",
 ];
 
+/// Files below a home that hold keys.
+const KEYS: &[&str] =
+    &["id_rsa", "id_ed25519", ".aws", ".netrc", ".git-credentials", ".gnupg", ".kube"];
+
+/// Files below a home that run at every login.
+const LOGIN: &[&str] = &[
+    ".bashrc",
+    ".zshrc",
+    ".profile",
+    ".bash_profile",
+    ".zshenv",
+    "authorized_keys",
+    ".gitconfig",
+    "autostart",
+    "LaunchAgents",
+];
+
+/// How they turn what nobody can read into text.
+const DECODES: &[&str] = &[
+    "b64decode",
+    "atob(",
+    "decode_base64",
+    "base64_decode",
+    "unhexlify",
+    "'base64'",
+    "\"base64\"",
+    "fromhex(",
+    "pack(\"H",
+    "pack('H",
+    "pack(\"m",
+    "pack('m",
+    "unpack(\"m",
+    "unpack('u",
+    "fromCharCode",
+    "map(chr",
+    "gzinflate",
+    "str_rot13",
+    "rot13",
+    "zlib.decompress",
+    "marshal.loads",
+    "codecs.decode",
+    "'hex'",
+];
+
 /// How they fetch from, or send to, another machine.
 const FETCHES: &[&str] = &[
     "urlopen(",
@@ -117,6 +200,21 @@ const FETCHES: &[&str] = &[
     "get('http",
     "Net::HTTP",
     "URI.open",
+    "requests.put(",
+    "httpx.",
+    "urllib3.",
+    "aiohttp",
+    "axios",
+    "http.request(",
+    "https.request(",
+    "http.client",
+    "LWP::",
+    "HTTP::Tiny",
+    "source(\"http",
+    "source('http",
+    "download(\"http",
+    "load \"http",
+    "curl_init",
     "file_get_contents('http",
     "file_get_contents(\"http",
 ];
@@ -152,7 +250,21 @@ impl Evaluator<'_> {
         if !is_interpreter(name) {
             return;
         }
-        let given = program_text(arguments);
+        let given = match name {
+            // Modules of Python whose word is a program.
+            "timeit" => arguments
+                .iter()
+                .find(|field| !field.value.starts_with('-'))
+                .map(|field| (field.value.without_unknown(), field.span.clone())),
+            "deno" if arguments.first().is_some_and(|f| f.known().as_deref() == Some("eval")) => {
+                arguments
+                    .iter()
+                    .skip(1)
+                    .find(|field| !field.value.starts_with('-'))
+                    .map(|field| (field.value.without_unknown(), field.span.clone()))
+            }
+            _ => program_text(arguments),
+        };
         let read = || {
             let text = call.input?.text.as_ref()?.without_unknown();
             Some((text, call.span.clone()))
@@ -172,9 +284,23 @@ impl Evaluator<'_> {
         let called =
             |name: &&str| text.contains(&format!("{name}(")) || text.contains(&format!("{name} "));
         let deletes = DELETES.iter().any(called);
-        let evaluates = any(&["exec(", "eval(", "eval ", "(eval)", "Function("]);
+        let evaluates = any(&[
+            "exec(",
+            "eval(",
+            "eval ",
+            "(eval)",
+            "Function(",
+            "source(",
+            "include(",
+            "load(",
+            "(load ",
+            "instance_eval",
+            "runInThisContext",
+            "vm.run",
+            "marshal.loads",
+        ]);
         let fetches = any(FETCHES);
-        let decodes = any(&["b64decode", "atob(", "decode_base64", "unhexlify", "'base64'"]);
+        let decodes = any(DECODES);
         let connects = any(&["socket", "fsockopen", "TCPSocket", "net.connect"]);
         let spawns = any(&["dup2(", "pty.spawn", "/bin/sh", "/bin/bash", "exec(\"sh", "exec('sh"]);
         let runs = any(&["'bash'", "\"bash\"", "'sh'", "\"sh\"", "os.system(", "child_process"]);
@@ -182,16 +308,40 @@ impl Evaluator<'_> {
         let repeats = any(&["while", "for ", "iter(", "loop"]);
         let all_rows =
             any(&[".delete_all", ".destroy_all", "objects.all().delete()", "::truncate("]);
-        let everything =
-            any(&["dict(os.environ", "JSON.stringify(process.env)", "ENV.to_h", "%ENV"]);
+        let everything = any(&[
+            "dict(os.environ",
+            "str(os.environ",
+            "json=os.environ",
+            "data=os.environ",
+            "JSON.stringify(process.env)",
+            "ENV.to_h",
+            "ENV.to_a",
+            "ENV.inspect",
+            "%ENV",
+            "print_r($_ENV",
+            "json_encode(getenv",
+            "json_encode($_ENV",
+        ]);
+        let sends = fetches
+            && any(&[".post(", "POST", "data=", "?'+", "?\"+", "/'+", "/\"+", "?\".", "?'."]);
+        let one_key = sends
+            && text
+                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .any(|word| super::provenance::names_secret(word) || word.ends_with("TOKEN"))
+            && !text.contains("uthorization");
+        let secret_file =
+            sends && any(&[".env'", ".env\"", "/.ssh/", "/.aws/", ".netrc", "/etc/passwd"]);
         for (rule, found) in [
             ("delete-everything", (deletes || text.contains("unlink glob")) && any(HOMES)),
+            ("read-secret", any(HOMES) && any(KEYS)),
+            ("login-file", any(HOMES) && any(WRITES) && any(LOGIN)),
             ("download-to-shell", (evaluates || runs) && fetches),
             ("fork-bomb", forks && repeats && !text.contains("wait")),
             ("drop-database", all_rows),
             ("decoded-to-shell", evaluates && decodes),
             ("reverse-shell", connects && spawns),
-            ("send-environment-argument", fetches && everything),
+            ("decoded-to-shell", runs && any(&["map(chr", "fromCharCode", "bytes.fromhex"])),
+            ("send-environment-argument", fetches && (everything || one_key || secret_file)),
         ] {
             if found {
                 self.raise(rule, span.clone());
@@ -249,7 +399,7 @@ fn program_text(arguments: &[Field]) -> Option<(String, Span)> {
         let option = text.strip_prefix('-')?;
         let letters = option.bytes().all(|byte| byte.is_ascii_alphabetic());
         let cluster = letters && option.len() < 6 && option.ends_with(['c', 'e', 'E', 'r', 'p']);
-        let long = matches!(option, "-eval" | "-print" | "-execute");
+        let long = matches!(option, "-eval" | "-print" | "-execute" | "eval" | "-e");
         let glued = option.strip_prefix(['c', 'e', 'E']).filter(|_| !letters);
         match glued {
             Some(program) => Some((program.to_owned(), field.span.clone())),
@@ -278,7 +428,22 @@ fn commands(text: &str) -> Vec<Vec<(Use, String)>> {
     let word = |text: &str| (Use::Word, text.to_owned());
     let mut list: Vec<(Use, String)> = Vec::new();
     let mut open_list = false;
-    for literal in literals_of(text) {
+    let literals = literals_of(text);
+    for (at, literal) in literals.iter().enumerate() {
+        // `spawn('rm', ['-rf', '/'])`: the words come in a list of their own.
+        if literal.call == "["
+            && let Some([(Use::Shell, program)]) = found.last().map(|words| &words[..])
+            && !program.contains(char::is_whitespace)
+        {
+            list = vec![word(program), word(&literal.text)];
+            found.pop();
+            open_list = true;
+            continue;
+        }
+        let next = literals.get(at + 1).filter(|next| next.call == ",");
+        let opened_to_write = literal.call == "open"
+            && next
+                .is_some_and(|next| next.text.len() < 4 && next.text.starts_with(['a', 'w', 'x']));
         if open_list && literal.call == "," {
             list.push(word(&literal.text));
             continue;
@@ -293,25 +458,34 @@ fn commands(text: &str) -> Vec<Vec<(Use, String)>> {
                 open_list = true;
                 list.push(word(&literal.text));
             } else {
-                found.push(vec![(Use::Shell, literal.text)]);
+                found.push(vec![(Use::Shell, literal.text.clone())]);
             }
+        } else if (WRITES.contains(&last) || opened_to_write || text.contains("File.write"))
+            && literal.text.contains('/')
+            && !literal.text.contains(char::is_whitespace)
+        {
+            found.push(vec![word("tee"), word("--"), word(&below_home(&literal.text))]);
         } else if DELETES.contains(&last) {
             found.push(vec![word("rm"), word("-rf"), word(&literal.text)]);
         } else if literal.text.contains('/') && !literal.text.contains(char::is_whitespace) {
-            // Any path is taken to be read; `HOME + "/.ssh/id_rsa"` is below the home.
-            let path = match literal.text.strip_prefix("/.") {
-                Some(rest) => format!("~/.{rest}"),
-                None => literal.text,
-            };
-            found.push(vec![word("cat"), word("--"), word(&path)]);
+            // Any path is taken to be read.
+            found.push(vec![word("cat"), word("--"), word(&below_home(&literal.text))]);
         } else if literal.text.contains("rm ") || literal.text.contains("dd ") {
-            found.push(vec![(Use::Perhaps, literal.text)]);
+            found.push(vec![(Use::Perhaps, literal.text.clone())]);
         }
     }
     if !list.is_empty() {
         found.push(list);
     }
     found
+}
+
+/// `HOME + "/.ssh/id_rsa"` is below the home.
+fn below_home(path: &str) -> String {
+    match path.strip_prefix("/.") {
+        Some(rest) => format!("~/.{rest}"),
+        None => path.to_owned(),
+    }
 }
 
 /// Texts in quotes, each with the name before its parenthesis; `,` for a further one of a list.

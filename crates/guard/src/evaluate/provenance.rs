@@ -22,6 +22,8 @@ pub const ALL_CONTAINERS: &str = "(all containers)";
 pub struct Prints {
     /// The environment, or a file with secrets.
     pub environment: bool,
+    /// Who or which machine this is.
+    pub identity: bool,
     /// What was encoded.
     pub decoded: bool,
     pub all_containers: bool,
@@ -32,6 +34,7 @@ pub struct Prints {
 impl Prints {
     pub fn merge(&mut self, other: Prints) {
         self.environment |= other.environment;
+        self.identity |= other.identity;
         self.decoded |= other.decoded;
         self.all_containers |= other.all_containers;
         self.secret_variable |= other.secret_variable;
@@ -41,6 +44,7 @@ impl Prints {
         let through =
             |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
         self.environment |= through(&["env", "printenv", super::call::SECRETS]);
+        self.identity |= through(&["whoami", "hostname", "id", "ifconfig", "logname"]);
         self.decoded |= super::shells::is_decoded(output);
         self.all_containers |= through(&[ALL_CONTAINERS]);
     }
@@ -110,8 +114,19 @@ const SOURCES: &[&str] = &[
     "HOMEBREW_BOTTLE_DOMAIN",
 ];
 
-const LOOKUPS: &[&str] =
-    &["dig", "host", "nslookup", "drill", "ping", "ping6", "kdig", "resolvectl"];
+const LOOKUPS: &[&str] = &[
+    "dig",
+    "host",
+    "nslookup",
+    "drill",
+    "ping",
+    "ping6",
+    "kdig",
+    "resolvectl",
+    "getent",
+    "ssh-keyscan",
+    "whois",
+];
 
 impl Evaluator<'_> {
     /// `PIP_INDEX_URL=http://…`, `GOSUMDB=off`.
@@ -131,7 +146,10 @@ impl Evaluator<'_> {
     /// A key or password of the environment in the words of a network tool, other than to authenticate.
     pub fn sends_secret_variable(&mut self, fields: &[Field], secrets: &[usize], span: Span) {
         let name = fields.first().and_then(|field| field.known());
-        let sender = name.is_some_and(|name| super::shells::is_sender(&name));
+        // Others are told a password because it is theirs: `redis-cli -a "$PASSWORD"`.
+        let sender = name.is_some_and(|name| {
+            super::shells::is_fetcher(&name) || LOOKUPS.contains(&name.as_ref()) || name == "mail"
+        });
         let sent = |at: &&usize| {
             let option = fields.get(at.wrapping_sub(1)).and_then(|field| field.known());
             let user = option.is_some_and(|option| {
@@ -142,6 +160,25 @@ impl Evaluator<'_> {
         };
         if sender && secrets.iter().any(|at| sent(&at)) {
             self.raise("send-secret-variable", span);
+        }
+    }
+
+    /// `read x < .env`: the variable holds what the file held.
+    pub fn reads_secret(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        input: Option<&Output>,
+        state: &mut State,
+    ) {
+        if !matches!(name, "read" | "mapfile" | "readarray") {
+            return;
+        }
+        let kept = [super::call::SECRETS, "env", "printenv"];
+        let secret = input.is_some_and(|i| i.from.iter().any(|f| kept.contains(&f.as_str())));
+        let names = arguments.iter().filter_map(|field| field.known());
+        for name in names.filter(|name| !name.starts_with('-')) {
+            state.mark_secret(&name, secret);
         }
     }
 
@@ -168,6 +205,13 @@ impl Evaluator<'_> {
                 self.raise("send-environment-argument", call.span.clone());
             }
         }
+        let lists = ["pip", "pip3", "brew", "npm", "apt", "dpkg", "dpkg-query", "gem", "conda"];
+        let removes = |f: &Field| {
+            f.known().is_some_and(|text| matches!(text.as_ref(), "uninstall" | "remove" | "purge"))
+        };
+        if name == "xargs" && from(&lists) && arguments.iter().any(removes) {
+            self.raise("uninstall-listed", call.span.clone());
+        }
         if matches!(name, "sftp" | "ftp" | "lftp" | "tftp")
             && let Some(text) = &input.text
             && text.without_unknown().lines().any(|line| self.puts_secret(line, state))
@@ -182,6 +226,37 @@ impl Evaluator<'_> {
             if whole && !input.text.as_ref().is_some_and(|t| t.pieces.contains(&Piece::Name)) {
                 self.raise("delete-everything", call.span.clone());
             }
+        }
+    }
+
+    /// `rm -rf '~'`: a home that the shell does not expand, but whoever reads it next may.
+    pub fn removes_tilde(&mut self, name: &str, arguments: &[Field], span: Span) {
+        let tilde =
+            |field: &Field| field.known().is_some_and(|text| text == "~" || text.starts_with("~/"));
+        if matches!(name, "rm" | "rmdir" | "shred") && arguments.iter().any(tilde) {
+            self.raise("delete-named-tilde", span);
+        }
+    }
+
+    /// `docker run -v ~:/h`: the whole home in a container.
+    pub fn mounts_home(&mut self, name: &str, arguments: &[Field], span: Span) {
+        if !matches!(name, "docker" | "podman" | "nerdctl") {
+            return;
+        }
+        let mounts = |field: &Field| {
+            // bash leaves `~:/h` as it is, other shells do not.
+            let written = field.known().is_some_and(|text| text.starts_with("~:"));
+            written
+                || field.value.pieces.windows(2).any(|pair| match pair {
+                    [Piece::Home, Piece::Text(rest)] => {
+                        let rest = rest.strip_prefix('/').unwrap_or(rest);
+                        rest.starts_with([':', ','])
+                    }
+                    _ => false,
+                })
+        };
+        if arguments.iter().any(mounts) {
+            self.raise("mount-home", span);
         }
     }
 
@@ -234,8 +309,10 @@ impl Evaluator<'_> {
         name: &str,
         first: &Field,
         arguments: &[Field],
+        input: Option<&Output>,
         state: &mut State,
     ) {
+        let piped = input.is_some_and(|input| input.from.iter().any(|from| from == STRANGER));
         let is = |at: usize, word: &str| {
             arguments.get(at).is_some_and(|field| field.known().as_deref() == Some(word))
         };
@@ -246,20 +323,28 @@ impl Evaluator<'_> {
         match name {
             "git" if is(0, "clone") => state.strange_tree |= self.names_stranger(arguments),
             "tar" | "bsdtar" | "unzip" | "7z" | "gunzip" | "unrar" => {
-                state.strange_tree |= arguments.iter().any(from_stranger);
+                state.strange_tree |= piped || arguments.iter().any(from_stranger);
             }
             _ if !state.strange_tree => {}
             _ => {
                 let local = |field: &Field| {
                     field.known().is_some_and(|path| {
-                        path.contains('/') && !path.starts_with(['/', '~']) && !path.contains("://")
+                        path.contains('/')
+                            && (path.starts_with("/tmp/") || !path.starts_with(['/', '~']))
+                            && !path.contains("://")
                     })
                 };
                 let runs_argument =
                     super::shells::is_shell(name) || super::foreign::is_interpreter(name);
                 let script = arguments.iter().find(|field| !field.value.starts_with('-'));
                 let runs = local(first)
-                    || matches!(name, "make" | "gmake")
+                    || matches!(name, "make" | "gmake" | "ninja" | "rake")
+                    || matches!(name, "npm" | "pip" | "pip3" | "yarn" | "pnpm" | "bun" | "cargo")
+                        && (is(0, "install")
+                            || is(0, "i")
+                            || is(0, "ci")
+                            || is(0, "run")
+                            || arguments.is_empty())
                     || runs_argument
                         && script.is_some_and(|f| f.known().is_some_and(|path| path.contains('.')));
                 if runs {
@@ -308,7 +393,8 @@ impl Evaluator<'_> {
     pub fn deletes_listed_branches(&mut self, name: &str, arguments: &[Field], span: Span) {
         let is = |word: &str| arguments.iter().any(|f| f.known().as_deref() == Some(word));
         let listed = arguments.iter().any(|field| field.value.is_many());
-        if name == "git" && is("branch") && is("-D") && listed {
+        let tags = is("tag") && (is("-d") || is("--delete"));
+        if name == "git" && (is("branch") && is("-D") || tags) && listed {
             self.raise("delete-listed-branches", span);
         }
     }

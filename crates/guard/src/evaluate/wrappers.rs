@@ -106,7 +106,9 @@ impl Evaluator<'_> {
             "gdb" | "lldb" => {
                 for field in arguments {
                     if let Some(text) = field.known()
-                        && let Some(text) = text.strip_prefix("shell ").or(text.strip_prefix('!'))
+                        && let Some(text) = ["platform shell ", "shell ", "!"]
+                            .iter()
+                            .find_map(|start| text.strip_prefix(start))
                     {
                         self.text_of(field, text, &mut state.clone(), None);
                     }

@@ -188,7 +188,11 @@ impl<'a> Word<'a> {
     /// Of a class, unless an exception of the class names it.
     fn is_of(&self, class: &[Entry]) -> Tri {
         if self.call.shell != Shell::Bash {
-            return Tri::any(class.iter().map(|entry| place_is(self.value, &entry.text)));
+            let is = |except: bool| {
+                let of = class.iter().filter(move |entry| entry.except == except);
+                Tri::any(of.map(|entry| place_is(self.value, &entry.text)))
+            };
+            return if is(true) == Tri::Yes { Tri::No } else { is(false) };
         }
         let excepted = |entry: &&Entry| entry.except && self.is(entry) == Tri::Yes;
         if class.iter().any(|entry| excepted(&entry)) {

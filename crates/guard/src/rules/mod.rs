@@ -153,6 +153,7 @@ pub(crate) const SOURCES: &str = concat!(
     include_str!("credentials.toml"),
     include_str!("services.toml"),
     include_str!("persistence.toml"),
+    include_str!("windows.toml"),
 );
 
 /// The built-in rules with their examples.

@@ -77,6 +77,30 @@ impl Evaluator<'_> {
                 arguments.iter().for_each(|field| text.extend(&field.value));
                 Output::known(text, name)
             }
+            "get-childitem" => {
+                let env = |field: &Field| {
+                    field.known().is_some_and(|text| text.to_lowercase().starts_with("env:"))
+                };
+                if arguments.iter().any(env) {
+                    return Output::unknown(super::portable::ENVIRONMENT);
+                }
+                let filtered = arguments.iter().any(|field| {
+                    field.known().is_some_and(|text| {
+                        let text = text.to_lowercase();
+                        ["-filter", "-include", "-exclude"]
+                            .iter()
+                            .any(|f| text.len() > 2 && f.starts_with(&text))
+                    })
+                });
+                let places: Vec<&Field> =
+                    arguments.iter().filter(|field| !field.value.starts_with('-')).collect();
+                match &places[..] {
+                    _ if filtered => Output::unknown(name),
+                    [] => Output::known(Value::text("."), name),
+                    [place] => Output::known(place.value.clone(), name),
+                    _ => Output::unknown(name),
+                }
+            }
             "get-location" => Output::known(Value::text("."), name),
             name => Output::unknown(name),
         }

@@ -3,9 +3,12 @@
 
 mod aliases;
 mod cmd;
+mod cmd_lines;
 mod handed;
 mod parsed;
+mod portable;
 mod powershell;
 mod tokens;
 
 pub use parsed::{PARSE_SCRIPT, Parsed, may_be_parsed};
+pub(crate) use portable::Kept;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::aliases::canonical;
+use super::portable::holds_secret;
 use super::tokens::{Reader, Token, environment, fill};
 use crate::evaluate::Evaluator;
 use crate::language::Shell;
@@ -133,6 +134,11 @@ impl Evaluator<'_> {
                 }
                 Output { text: Some(Value::default()), from: output.from }
             }
+            // `$env:TOKEN` alone prints it.
+            [Token::Variable(name, span)] if is_secret_variable(name) => {
+                self.raise("print-secret-variable", span.clone());
+                Output::default()
+            }
             [Token::Sign('&', _), rest @ ..] => self.called(rest, input, shell),
             [Token::Word(value, _), rest @ ..] if value.known().as_deref() == Some(".") => {
                 self.called(rest, input, shell)
@@ -190,6 +196,7 @@ impl Evaluator<'_> {
             Token::Block(_, inner, _) => {
                 let output = self.statements(inner, shell);
                 let fetched = output.from.iter().any(|from| FETCHERS.contains(&from.as_str()));
+                self.windows.secret |= holds_secret(&output);
                 match (output.text, fetched) {
                     (_, true) => Value::of(Piece::Fetched),
                     (Some(text), _) if !text.pieces.is_empty() => text,
@@ -223,7 +230,11 @@ impl Evaluator<'_> {
             };
             let member = matches!(tokens.get(at + 1), Some(Token::Word(value, _))
                 if value.without_unknown().starts_with("::"));
-            if member && !is_harmless(name) {
+            let sets = |token: Option<&Token>| {
+                matches!(token, Some(Token::Word(value, _))
+                    if value.without_unknown().to_lowercase().starts_with("::setenvironment"))
+            };
+            if member && (!is_harmless(name) || sets(tokens.get(at + 1))) {
                 self.raise("dotnet-call", span.clone());
             }
         }
@@ -293,11 +304,17 @@ impl Evaluator<'_> {
             self.raise("look-alike", span);
             return Output::default();
         }
+        self.starts_file(&Field::new(name.clone(), span.clone()));
         let name = match shell.aliases.get(&known.to_lowercase()) {
             Some(full) => full.clone(),
             None => canonical(&known),
         };
-        let (arguments, writes) = self.arguments(rest, shell);
+        let outer = self.windows.secret;
+        self.windows.secret |= input.is_some_and(holds_secret);
+        let (mut arguments, writes) = self.arguments(rest, shell);
+        self.tells_secret(&name, rest, span.clone());
+        self.windows.secret = outer;
+        arguments.extend(listed(&name, &arguments, input));
         let end = arguments.last().map_or(span.end, |field| field.span.end.max(span.end));
         self.show(&Invocation {
             shell: Shell::PowerShell,
@@ -310,7 +327,71 @@ impl Evaluator<'_> {
             cwd: &Place::start(),
             span: span.start.min(end)..end,
         });
-        self.runs(&name, &arguments, input, span, shell)
+        self.fetches(&name, &arguments);
+        if matches!(name.as_str(), "start-process" | "invoke-item") {
+            arguments.iter().for_each(|field| self.starts_file(field));
+        }
+        match self.portable(&name, &arguments, &writes, input, span.clone()) {
+            Some(output) => output,
+            None => {
+                let output = self.runs(&name, &arguments, input, span, shell);
+                self.shows(&arguments, output)
+            }
+        }
+    }
+
+    /// What a cmdlet saves came from the network.
+    fn fetches(&mut self, name: &str, arguments: &[Field]) {
+        if !FETCHERS.contains(&name) {
+            return;
+        }
+        let option = |field: &Field| {
+            field.known().is_some_and(|text| {
+                let text = text.to_lowercase();
+                text == "-o"
+                    || text.len() > 3
+                        && ("-outfile".starts_with(&text) || "-destination".starts_with(&text))
+            })
+        };
+        let named = arguments.iter().position(option).and_then(|at| arguments.get(at + 1));
+        let second = || match name {
+            "start-bitstransfer" => arguments.iter().filter(|f| !f.value.starts_with('-')).nth(1),
+            _ => None,
+        };
+        if let Some(file) = named.or_else(second) {
+            self.keeps(file, Output::unknown("curl"));
+        }
+    }
+
+    /// A key of the environment, or a file with secrets, that a command prints or sends.
+    fn tells_secret(&mut self, name: &str, words: &[Token], span: Range<usize>) {
+        let variable = words.iter().any(|token| match token {
+            Token::Variable(name, _) => is_secret_variable(name),
+            Token::Word(value, _) | Token::Text(value, _) => value
+                .without_unknown()
+                .split('\u{1}')
+                .skip(1)
+                .any(|part| is_secret_variable(part.split('\u{2}').next().unwrap_or_default())),
+            _ => false,
+        });
+        let sends = FETCHERS.contains(&name)
+            || matches!(
+                name,
+                "send-mailmessage" | "resolve-dnsname" | "nslookup" | "test-connection"
+            );
+        let header = words.iter().any(|token| {
+            let option =
+                |text: String| "-headers".starts_with(&text) && text.len() > 1 || text == "-token";
+            matches!(token, Token::Word(value, _) if option(value.without_unknown().to_lowercase()))
+        });
+        if sends && self.windows.secret {
+            self.raise("send-environment-argument", span.clone());
+        }
+        if variable && sends && !header {
+            self.raise("send-secret-variable", span);
+        } else if variable && matches!(name, "write-output" | "write-host" | "out-string") {
+            self.raise("print-secret-variable", span);
+        }
     }
 
     fn arguments(&mut self, rest: &[Token], shell: &mut PowerShell) -> (Vec<Field>, Vec<Field>) {
@@ -341,6 +422,31 @@ impl PowerShell {
     fn lookup(&self, name: &str) -> Option<Value> {
         self.variables.get(&name.to_lowercase()).cloned()
     }
+}
+
+/// `$env:NAME` of a key or a password, by its name.
+fn is_secret_variable(name: &str) -> bool {
+    let upper = name.to_uppercase();
+    upper.strip_prefix("ENV:").is_some_and(crate::evaluate::names_secret)
+}
+
+/// `gci ~ -Recurse | Remove-Item`: what a listing of everything hands on is the directory itself.
+fn listed(name: &str, arguments: &[Field], input: Option<&Output>) -> Vec<Field> {
+    let acts = ["remove-item", "clear-item", "clear-content", "move-item", "set-content"];
+    let operand = |field: &Field| !field.value.starts_with('-');
+    let Some(input) = input.filter(|_| acts.contains(&name) && !arguments.iter().any(operand))
+    else {
+        return Vec::new();
+    };
+    let from_listing = input.from.iter().any(|from| from == "get-childitem");
+    let Some(place) = input.text.clone().filter(|_| from_listing) else {
+        return Vec::new();
+    };
+    let mut fields = vec![Field::new(place, 0..0)];
+    if name == "remove-item" {
+        fields.push(Field::new(Value::text("-Recurse"), 0..0));
+    }
+    fields
 }
 
 /// The runs between signs of a kind.
