@@ -139,6 +139,24 @@ fn the_corpus_that_was_held_out() {
     within_bounds("held out", include_str!("../corpus/fresh/held-out.txt"));
 }
 
+#[test]
+fn the_corpus_that_others_wrote() {
+    within_bounds("by others", include_str!("../corpus/fresh/blind-2026-11-first-viewed.txt"));
+}
+
+/// Holds what is not caught by design as well (a program in the background, a push of an image), so it has a bound
+/// of its own; it is what PowerShell and cmd are measured by.
+#[test]
+fn the_corpus_by_class() {
+    let entries = corpus(include_str!("../corpus/fresh/tuned-by-class.txt"));
+    for (mode, context) in modes() {
+        let rates = Rates::measure(&entries, &context);
+        println!("by class, {mode}: {}", rates.line());
+        assert!(rates.passed() <= 8.0, "{mode} {}", rates.passed.join("\n"));
+        assert!(rates.stopped() <= EVERYDAY_STOPPED, "{mode} {}", rates.stopped.join("\n"));
+    }
+}
+
 /// A measure of commands that a person brings; it shows and does not judge.
 #[test]
 fn measure() {

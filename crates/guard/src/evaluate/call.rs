@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use super::Evaluator;
+use super::assignments::Assign;
 use super::files;
-use super::flow::Assign;
 use super::name::{self, Name};
 use super::provenance::{Prints, SECRET_VARIABLE, STRANGER};
 use super::state::State;
 use crate::language::Shell;
 use crate::rules::Invocation;
-use crate::shell::ast::{Assignment, Command, Item, Kind, List, Pipeline, Span, Word};
+use crate::shell::ast::{Assignment, Command, Span, Word};
 use crate::value::{Field, Output, Piece, Value};
 
 /// A command on its way through wrappers.
@@ -391,49 +391,6 @@ pub fn word(value: &Value) -> String {
 /// A text as one word of a shell.
 pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// A function that starts itself twice, or itself in the background.
-pub fn bomb(name: &str, body: &Command) -> bool {
-    let list = match &body.kind {
-        Kind::Group(list) | Kind::Subshell(list) => list,
-        _ => return false,
-    };
-    list.iter().any(|item| item_bombs(name, item))
-}
-
-fn item_bombs(name: &str, item: &Item) -> bool {
-    let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next));
-    pipelines.into_iter().any(|pipeline| {
-        let own = calls(name, pipeline);
-        own > 0 && (item.background || pipeline.stages.len() > 1)
-            || pipeline.stages.iter().any(|stage| inner_bombs(name, stage))
-    })
-}
-
-fn inner_bombs(name: &str, command: &Command) -> bool {
-    let inside = |list: &List| list.iter().any(|item| item_bombs(name, item));
-    match &command.kind {
-        Kind::Group(list) | Kind::Subshell(list) => inside(list),
-        Kind::While { body, .. } | Kind::For { body, .. } | Kind::ArithmeticFor { body, .. } => {
-            inside(body)
-        }
-        Kind::If { branches, otherwise } => {
-            inside(otherwise) || branches.iter().any(|(_, body)| inside(body))
-        }
-        _ => false,
-    }
-}
-
-fn calls(name: &str, pipeline: &Pipeline) -> usize {
-    let is = |command: &&Command| match &command.kind {
-        Kind::Simple { words, .. } => words.first().and_then(Word::bare) == Some(name),
-        Kind::Group(list) | Kind::Subshell(list) => {
-            list.iter().any(|item| calls(name, &item.first) > 0)
-        }
-        _ => false,
-    };
-    pipeline.stages.iter().filter(is).count()
 }
 
 /// A word that nothing is known about.

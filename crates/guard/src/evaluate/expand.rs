@@ -117,7 +117,7 @@ impl Evaluator<'_> {
                 Part::Plain(text) | Part::Literal(text) => value.push_text(text),
                 part => {
                     let (inner, _) = self.part(part, state);
-                    value.extend(&super::flow::one_word(inner));
+                    value.extend(&super::assignments::one_word(inner));
                 }
             }
             if !self.spend(1) {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::Evaluator;
+use super::assignments::one_word;
 use super::state::{Function, State};
 use crate::shell::ast::{
     Assigned, Command, Item, Kind, Link, List, Part, Pipeline, Redirect, Word,
@@ -208,7 +209,7 @@ impl Evaluator<'_> {
             }
             Kind::If { branches, otherwise } => self.branches(branches, otherwise, state, input),
             Kind::While { condition, body } => {
-                if super::provenance::starts_without_end(condition, body) {
+                if super::everything::starts_without_end(condition, body) {
                     self.raise("fork-bomb", command.span.clone());
                 }
                 self.list(condition, state, input);
@@ -318,7 +319,7 @@ impl Evaluator<'_> {
     }
 
     fn define(&mut self, name: &str, body: &Rc<Command>, state: &mut State, at: &Command) {
-        if super::call::bomb(name, body) {
+        if super::bomb::bomb(name, body) {
             self.raise("fork-bomb", at.span.clone());
         }
         if state.functions.len() < 256 {
@@ -337,49 +338,6 @@ impl Evaluator<'_> {
         self.active.pop();
         self.keep_heavier_than_unknown(known);
     }
-
-    /// Assignments of a command, by name.
-    pub fn assigned(
-        &mut self,
-        assignments: &[crate::shell::ast::Assignment],
-        state: &mut State,
-    ) -> Vec<(String, Assign)> {
-        let mut all = Vec::new();
-        for assignment in assignments {
-            let before = std::mem::take(&mut self.prints);
-            let value = match &assignment.value {
-                Assigned::Word(word) => Assign::Value(self.expand_one(word, state)),
-                Assigned::Appended(word) => {
-                    let mut value = match state.assigned(&assignment.name) {
-                        Some(value) => (**value).clone(),
-                        None => Value::of(Piece::Unknown),
-                    };
-                    value.extend(&self.expand_one(word, state));
-                    Assign::Value(value)
-                }
-                Assigned::Array(words) => Assign::Array(self.expand(words, state)),
-            };
-            state.mark_secret(&assignment.name, self.prints.environment);
-            self.prints.merge(before);
-            all.push((assignment.name.clone(), value));
-        }
-        all
-    }
-}
-
-pub enum Assign {
-    Value(Value),
-    Array(Vec<Field>),
-}
-
-/// A field as the value of a variable: one word, even if it is not known which.
-pub fn one_word(mut value: Value) -> Value {
-    for piece in &mut value.pieces {
-        if *piece == Piece::Many {
-            *piece = Piece::Unknown;
-        }
-    }
-    value
 }
 
 /// Assignments to variables alone cannot fail.

@@ -5,9 +5,12 @@
 //! Both branches of a condition are walked; what they leave different is unknown afterwards. Loop
 //! bodies are walked twice, so that what one round leaves is seen by the next.
 
+mod assignments;
+mod bomb;
 mod brace;
 mod builtins;
 mod call;
+mod everything;
 mod expand;
 mod files;
 mod flow;
@@ -65,6 +68,8 @@ pub struct Evaluator<'c> {
     holds_secret_variable: bool,
     /// What is printed goes to another program or into a value, not to whoever reads along.
     captured: bool,
+    /// Texts of `trap`, which run when all else has.
+    traps: Vec<crate::value::Field>,
     /// xargs, find and their like start the shell, for a text that is read.
     within_list: bool,
 }
@@ -82,6 +87,7 @@ impl<'c> Evaluator<'c> {
             windows: crate::windows::Kept::default(),
             holds_secret_variable: false,
             captured: false,
+            traps: Vec::new(),
             within_list: false,
         }
     }
@@ -89,6 +95,11 @@ impl<'c> Evaluator<'c> {
     pub fn bash(&mut self, text: &str) {
         let mut state = State::new();
         self.text(text, Origin::At(0), &mut state, None);
+        for trap in std::mem::take(&mut self.traps) {
+            if let Some(text) = trap.known() {
+                self.text(&text, trap.origin(&text), &mut state.clone(), None);
+            }
+        }
     }
 
     /// A text that another shell hands to this one.

@@ -5,6 +5,7 @@
 //! the built-in ones by the tests.
 
 pub(crate) mod address;
+mod flags;
 mod load;
 mod loopback;
 mod matching;
