@@ -189,8 +189,12 @@ impl<'a> Word<'a> {
     /// Of a class, unless an exception of the class names it.
     fn is_of(&self, class: &[Entry]) -> Tri {
         if self.call.shell != Shell::Bash {
+            let plain = self.value.known().is_some_and(|text| !text.contains(['/', '\\', '~']));
             let is = |except: bool| {
-                let of = class.iter().filter(move |entry| entry.except == except);
+                // A plain name is no place of more than one name; most words are plain.
+                let of = class.iter().filter(move |entry| {
+                    entry.except == except && !(plain && entry.text.contains('/'))
+                });
                 Tri::any(of.map(|entry| place_is(self.value, &entry.text)))
             };
             return if is(true) == Tri::Yes { Tri::No } else { is(false) };
