@@ -173,7 +173,7 @@ pub fn launch(
             None => {
                 let explained = Session::explain(spec, &plain).map_err(telling)?;
                 let told = explain::Told::of(&explained.request, told);
-                explain::print(&explained.plan, &told, starting)
+                explain::print(&explained.outline(), &told, starting)
             }
         };
     }
