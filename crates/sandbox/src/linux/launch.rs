@@ -17,7 +17,7 @@ use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
 use crate::linux::failure::{LaunchFailure, at_step};
-use crate::linux::mounts::{Trees, host_tree};
+use crate::linux::mounts::{STAGED_LAYER, Trees, host_tree};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
 use crate::linux::phases::{Plan, Target, Watches};
@@ -194,6 +194,7 @@ fn try_run(
     report.network = Some(ended.network).filter(|network| !network.is_empty());
     report.stopped = ended.stopped;
     report.lost = ended.lost;
+    report.unlayered = unlayered(plan, request, &evidence);
     Ok((report, ended.seen))
 }
 
@@ -272,6 +273,19 @@ fn limits(plan: &Plan, request: &Request) -> Limits {
         grace,
         memory: memory.as_ref().map(|memory| memory.step.limit.0),
     }
+}
+
+/// Why what was to be changed in a layer stayed read-only.
+fn unlayered(plan: &Plan, request: &Request, evidence: &[Evidence]) -> Option<String> {
+    request.layer.as_ref()?;
+    let is_layer = |placed: &&Numbered<Placed>| matches!(placed.step, Placed::Layer { .. });
+    let Some(layer) = plan.placed().iter().find(is_layer) else {
+        return Some("there is none without a root of its own, or over other grants".to_owned());
+    };
+    evidence.iter().find(|answer| answer.step == layer.number).and_then(|one| match &one.answer {
+        Answer::Less(why) => Some(why.clone()),
+        Answer::Confirmed(_) => None,
+    })
 }
 
 /// The steps that are the launcher's own: the clone succeeded, the clock and the watch ran. The
@@ -364,8 +378,13 @@ fn prepare_trees(
         return Ok((trees, unmapped));
     };
     for Numbered { number, step, .. } in plan.placed() {
-        let Placed::Bind { from, at, access, owner: Owner::CallerMapped, .. } = step else {
-            continue;
+        let staged = PathBuf::from(STAGED_LAYER);
+        let (from, at, access) = match step {
+            Placed::Bind { from, at, access, owner: Owner::CallerMapped, .. } => (from, at, access),
+            Placed::Layer { kept_in, owner: Owner::CallerMapped, .. } => {
+                (kept_in, &staged, &Access::ReadWrite)
+            }
+            _ => continue,
         };
         let owners = map.of(from).map_err(|e| at_step(namespaces, &e))?;
         let tree = match mapped_tree(from, *access, owners) {

@@ -156,6 +156,8 @@ fn root(request: &Request, facts: &LinuxFacts, ids: MapIds, numbers: &mut Number
     let placed = placed.into_iter().map(|step| {
         let rests: &[Control] = match step {
             Placed::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
+            // A convenience: without it more is refused, not less.
+            Placed::Layer { .. } => &[],
             Placed::Proc { .. } => &[Control::Filesystem, Control::ProcessIsolation],
             _ => &[Control::Filesystem],
         };

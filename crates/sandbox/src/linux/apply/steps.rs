@@ -19,7 +19,7 @@ use crate::linux::mounts::{Closed, Root, keep_host_proc};
 use crate::linux::privileges::drop_privileges;
 use crate::linux::sandbox_socket::SandboxSocket;
 use crate::linux::step::{
-    MapIds, Mask, NewRoot, Owner, Placed, PrivateDirectories, ProcView, Reopen, Step,
+    Access, MapIds, Mask, NewRoot, Owner, Placed, PrivateDirectories, ProcView, Reopen, Step,
 };
 use crate::linux::{netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
@@ -123,6 +123,9 @@ impl Sandbox<'_> {
                     return Ok(Seen::Less(text));
                 }
             }
+            Placed::Layer { at, kept_in, access, owner } => {
+                return self.layer(at, kept_in, *access, *owner);
+            }
             Placed::Scratch { places } => self.root()?.scratch(places)?,
             Placed::Devices => self.root()?.devices()?,
             Placed::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
@@ -143,6 +146,24 @@ impl Sandbox<'_> {
             Err((sandbox_socket, error)) => {
                 Err(StepFailure { part: sandbox_socket.to_string(), error })
             }
+        }
+    }
+
+    /// What the kernel refuses here stays read-only, and is told.
+    fn layer(
+        &mut self,
+        at: &Path,
+        kept_in: &Path,
+        access: Access,
+        owner: Owner,
+    ) -> Result<Seen, StepFailure> {
+        let is_unmapped = self.prepared.unmapped.iter().any(|path| path == kept_in);
+        if owner == Owner::CallerMapped && is_unmapped {
+            return Ok(Seen::Less("the file system cannot map owners".to_owned()));
+        }
+        match self.root()?.layer(at, kept_in, access)? {
+            Ok(()) => Ok(confirmed()),
+            Err(refused) => Ok(Seen::Less(refused.to_string())),
         }
     }
 

@@ -32,6 +32,9 @@ fn rules(placed: &[Numbered<Placed>]) -> Vec<Rule> {
             Placed::Bind { at, kind, access: Access::ReadWrite, .. } => {
                 add(Rule { path: at.clone(), kind: *kind, allowed: Allowed::Write });
             }
+            Placed::Layer { at, access: Access::ReadWrite, .. } => {
+                add(Rule::beneath(at, Allowed::Write));
+            }
             _ => {}
         }
     }

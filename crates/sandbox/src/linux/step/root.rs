@@ -87,6 +87,17 @@ pub enum Placed {
         access: Access,
         owner: Owner,
     },
+    /// An overlay (overlayfs) over what is shown at `at`: what is written goes to a directory of the launcher's.
+    /// Where the kernel refuses it, `at` stays read-only.
+    Layer {
+        #[serde(serialize_with = "lossy")]
+        at: PathBuf,
+        #[serde(serialize_with = "lossy")]
+        kept_in: PathBuf,
+        /// `ReadOnly`: what was written is seen, and another run adds to it.
+        access: Access,
+        owner: Owner,
+    },
     /// Writable temporary places, with their modes; the size is the sum over all of them.
     Scratch {
         places: Vec<(PathBuf, u32)>,
@@ -107,6 +118,7 @@ impl Placed {
             Placed::Show { .. } => "show read-only",
             Placed::Bind { access: Access::ReadOnly, .. } => "show read-only",
             Placed::Bind { access: Access::ReadWrite, .. } => "show writable",
+            Placed::Layer { .. } => "put a layer over",
             Placed::Scratch { .. } => "make temporary",
             Placed::Devices => "make /dev",
             Placed::Proc { .. } => "mount /proc",
@@ -123,6 +135,10 @@ impl fmt::Display for Placed {
             Placed::Link { at, to } => write!(f, "{} -> {}", at.display(), to.display()),
             Placed::Bind { from, at, .. } if from == at => write!(f, "{}", at.display()),
             Placed::Bind { from, at, .. } => write!(f, "{} at {}", from.display(), at.display()),
+            Placed::Layer { at, kept_in, access, .. } => {
+                let how = if *access == Access::ReadOnly { "read-only, as" } else { "writable," };
+                write!(f, "{}, {how} kept in {}", at.display(), kept_in.display())
+            }
             Placed::Scratch { places } => {
                 let places: Vec<_> =
                     places.iter().map(|(at, _)| at.display().to_string()).collect();
