@@ -108,13 +108,13 @@ pub use crate::core::exit_code;
 pub use crate::core::file_id::FileId;
 pub use crate::core::host::{Caller, Fact, Ids, Rootless};
 pub use crate::core::notices::Notices;
-pub use crate::core::plan::{Describe, Intent, Plan, Planned};
+pub use crate::core::plan::{Describe, Intent, Intents, Plan, Planned};
 pub use crate::core::report::{
     Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage,
 };
 pub use crate::core::request::{
-    Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
-    Secret, Stdio, Unshown,
+    Denied, DeniedKind, Guarded, HOME, HeldBack, Home, LayerWriting, Link, Place, PlaceKind,
+    Protected, Request, Secret, Stdio, Unshown, WritableLayer,
 };
 pub use crate::core::run_spec::{Identity, RunSpec};
 pub use agent::prepare_run_command;

@@ -210,6 +210,9 @@ pub struct Report {
     /// Names at the top of the HOME that the command was started in, which was not kept: they are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
+    /// Why what the command was to change in a layer of its own stayed read-only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlayered: Option<String>,
     /// What was reached and refused, where there was anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,
@@ -259,6 +262,7 @@ impl Report {
             replaced: Vec::new(),
             kept: Vec::new(),
             lost: Vec::new(),
+            unlayered: None,
             network: None,
         }
     }
@@ -280,6 +284,7 @@ impl Report {
             replaced: Vec::new(),
             kept: Vec::new(),
             lost: Vec::new(),
+            unlayered: None,
             network: None,
         }
     }
@@ -329,7 +334,7 @@ fn status<S: Describe>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::plan::Planned;
+    use crate::core::plan::{Intents, Planned};
 
     const CONTROL: Control = Control::Privileges;
 
@@ -352,7 +357,7 @@ mod tests {
     fn derived(intent: Intent, evidence: &[(usize, Answer)]) -> Status {
         let step = |step, for_controls| Planned { step, for_controls };
         let plan = Plan {
-            controls: BTreeMap::from([(CONTROL, intent)]),
+            controls: Intents::from_iter([(CONTROL, intent)]),
             steps: vec![
                 step(Step("drop privileges"), vec![CONTROL]),
                 step(Step("hide memory"), vec![Control::Environment, CONTROL]),
@@ -421,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_control_without_a_step_is_not_enforced() {
-        let controls = BTreeMap::from([(CONTROL, Intent::enforce("x"))]);
+        let controls = Intents::from_iter([(CONTROL, Intent::enforce("x"))]);
         let plan: Plan<Step> = Plan { controls, steps: vec![] };
         let report = Report::new(&plan, &[], vec![], Ending::Exited(0), 0, Usage::default());
         assert_eq!(report.controls[&CONTROL], unavailable("the plan has no step for it"));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::core::request::{Denied, DeniedKind};
 use crate::linux::plan::sample;
 
 /// A merged /usr and a file in /etc, as an ordinary user sees them.
@@ -35,16 +36,16 @@ fn bound(request: &Request, facts: &LinuxFacts) -> Vec<String> {
         Access::ReadOnly => at.display().to_string(),
         Access::ReadWrite => format!("{}+", at.display()),
     };
-    let bind = |step: &Step| match step {
-        Step::Bind { at, access, .. } => Some(marked(at, *access)),
+    let bind = |step: &Placed| match step {
+        Placed::Bind { at, access, .. } => Some(marked(at, *access)),
         _ => None,
     };
     steps(request, facts, 1000, 1000).iter().filter_map(bind).collect()
 }
 
 fn linked(request: &Request) -> Vec<String> {
-    let made = |step: &Step| match step {
-        Step::Link { at, to } => Some(format!("{} {}", at.display(), to.display())),
+    let made = |step: &Placed| match step {
+        Placed::Link { at, to } => Some(format!("{} {}", at.display(), to.display())),
         _ => None,
     };
     // These tests run on Windows as well, where joining puts in the other separator.
@@ -54,7 +55,7 @@ fn linked(request: &Request) -> Vec<String> {
 
 fn scratched(request: &Request) -> Vec<PathBuf> {
     let places = |step| match step {
-        Step::Scratch { places } => places.into_iter().map(|(at, _)| at).collect(),
+        Placed::Scratch { places } => places.into_iter().map(|(at, _)| at).collect(),
         _ => Vec::new(),
     };
     steps(request, &user(), 1000, 1000).into_iter().flat_map(places).collect()
@@ -90,9 +91,9 @@ fn a_file_of_etc_is_bound_alone() {
     assert_eq!(bound(&request, &user()), ["/etc/hosts"]);
     // Over the one of our own, which therefore comes first.
     let steps = steps(&request, &user(), 1000, 1000);
-    let at = |wanted: &dyn Fn(&Step) -> bool| steps.iter().position(wanted).unwrap();
-    let ours = at(&|step| matches!(step, Step::Text { at, .. } if at.ends_with("hosts")));
-    let theirs = at(&|step| matches!(step, Step::Bind { .. }));
+    let at = |wanted: &dyn Fn(&Placed) -> bool| steps.iter().position(wanted).unwrap();
+    let ours = at(&|step| matches!(step, Placed::Text { at, .. } if at.ends_with("hosts")));
+    let theirs = at(&|step| matches!(step, Placed::Bind { .. }));
     assert!(ours < theirs);
 }
 
@@ -121,8 +122,8 @@ fn grants_below_temporary_places_are_mounted_over_them() {
     );
     assert_eq!(linked(&request), ["/bin usr/bin"]);
     let steps = steps(&request, &user(), 1000, 1000);
-    let scratch = steps.iter().position(|step| matches!(step, Step::Scratch { .. }));
-    assert!(scratch < steps.iter().position(|step| matches!(step, Step::Bind { .. })));
+    let scratch = steps.iter().position(|step| matches!(step, Placed::Scratch { .. }));
+    assert!(scratch < steps.iter().position(|step| matches!(step, Placed::Bind { .. })));
 }
 
 #[test]
@@ -147,10 +148,10 @@ fn a_kept_home_comes_before_what_is_granted_in_it() {
     assert_eq!(scratched(&request), ["/tmp", "/dev/shm"].map(PathBuf::from));
     let home = steps(&request, &root(), 1000, 1000)
         .into_iter()
-        .find(|step| matches!(step, Step::Bind { from, .. } if from.ends_with("kept")));
+        .find(|step| matches!(step, Placed::Bind { from, .. } if from.ends_with("kept")));
     assert_eq!(
         home,
-        Some(Step::Bind {
+        Some(Placed::Bind {
             from: "/data/kept".into(),
             at: HOME.into(),
             kind: PlaceKind::Directory,
@@ -235,4 +236,40 @@ fn visible_is_what_is_bound_or_of_the_system() {
     ] {
         assert_eq!(is_visible(Path::new(path), &request, &user()), visible, "{path}");
     }
+}
+
+#[test]
+fn a_layer_lies_over_what_is_shown_read_only_and_covers_nothing_else() {
+    let at = |layer: &Placed| match layer {
+        Placed::Layer { at, access, .. } => Some((at.clone(), *access)),
+        _ => None,
+    };
+    let layer = |writing| Some(WritableLayer::new("/srv/p".into(), "/data/p".into(), writing));
+    let with = |change: &dyn Fn(&mut Request)| {
+        let mut request = Request {
+            read: vec![directory("/srv/p")],
+            layer: layer(LayerWriting::Allowed),
+            ..sample::request()
+        };
+        change(&mut request);
+        let steps = steps(&request, &user(), 1000, 1000);
+        let found = steps.iter().position(|step| at(step).is_some());
+        let bind = steps.iter().position(|step| matches!(step, Placed::Bind { .. }));
+        assert!(found.is_none() || bind < found);
+        found.and_then(|index| at(&steps[index]))
+    };
+    let (path, writable) = (PathBuf::from("/srv/p"), Access::ReadWrite);
+    assert_eq!(with(&|_| {}), Some((path.clone(), writable)));
+    let of_another = |r: &mut Request| r.layer = layer(LayerWriting::OfAnotherRun);
+    assert_eq!(with(&of_another), Some((path.clone(), Access::ReadOnly)));
+    assert_eq!(with(&|r| r.read = vec![directory("/srv")]), Some((path, writable)));
+    // What a person granted or denied there counts.
+    assert_eq!(with(&|r| r.read.clear()), None);
+    assert_eq!(with(&|r| r.write.push(directory("/srv"))), None);
+    assert_eq!(with(&|r| r.write.push(directory("/srv/p/out"))), None);
+    let denied = |r: &mut Request| {
+        let kind = DeniedKind::File;
+        r.denied.push(Denied { path: "/srv/p/key".into(), kind, rule: 0 });
+    };
+    assert_eq!(with(&denied), None);
 }
