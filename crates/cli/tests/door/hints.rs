@@ -175,33 +175,6 @@ fn a_server_that_dies_of_its_memory_is_told_of_the_limit() {
     holds(&Person::new(), line, "memory", |_, finished| finished.code == 0);
 }
 
-/// Its own files are locked by digest, so a server that writes beside them fails; below HOME it may.
-#[test]
-fn a_package_that_writes_beside_itself_is_told_where_it_may() {
-    require!("userns");
-    if !is_there("python3") {
-        println!("SKIP: python3: is not installed");
-        return;
-    }
-    let person = Person::new();
-    let server = "#!/usr/bin/env python3\nimport os, pathlib\nown = os.path.dirname(__file__)\n\
-                  place = os.path.expanduser(os.environ.get('DATA', own))\n\
-                  pathlib.Path(place, 'data').write_text('x')\n";
-    let manifest =
-        "[package]\nname = 'acme/writes'\nversion = '1.0.0'\n[server]\ncommand = './server'\n";
-    person.file("package/mcp.toml", manifest);
-    person.program("package/server", server);
-    let failed = person.types("mcp run ./package");
-    failed.code_is(1);
-    let said = ours(&failed);
-    let about: Vec<_> = said.iter().filter(|line| line.contains("can only be read")).collect();
-    assert_eq!(about.len(), 1, "{failed}");
-    assert!(about[0].contains("a path below HOME, and --home NAME"), "{failed}");
-    let works = person.types("mcp run --home kept -e DATA=~ ./package");
-    assert_eq!((works.code, ours(&works)), (0, Vec::new()), "{works}");
-    assert_eq!(ours(&person.types("mcp run --quiet ./package")), [""; 0]);
-}
-
 #[test]
 fn a_service_of_the_hosts_loopback_is_named() {
     require!("userns");

@@ -165,7 +165,7 @@ pub fn named(server: &Server) -> BTreeSet<String> {
 }
 
 /// The text of each file of the server's own, within bounds.
-pub fn each_file(files: &[PathBuf], read: &mut impl FnMut(&[u8])) {
+fn each_file(files: &[PathBuf], read: &mut impl FnMut(&[u8])) {
     let mut budget = Budget { files: MOST_FILES, bytes: MOST_BYTES };
     for path in files {
         walk(path, 0, &mut budget, read);
