@@ -175,6 +175,19 @@ fn a_server_that_dies_of_its_memory_is_told_of_the_limit() {
     holds(&Person::new(), line, "memory", |_, finished| finished.code == 0);
 }
 
+/// A file of the host's that happens to have the name is nothing to the command's own /tmp.
+#[test]
+fn a_file_of_the_hosts_tmp_is_not_the_commands() {
+    require!("userns");
+    let file = format!("/tmp/mcp-door-{}", std::process::id());
+    std::fs::write(&file, "the host's").unwrap();
+    let finished = Person::new().types(&format!("mcp run dd if=/dev/zero of={file} bs=1 count=1"));
+    let kept = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!((finished.code, ours(&finished)), (0, Vec::new()), "{finished}");
+    assert_eq!(kept, "the host's");
+}
+
 #[test]
 fn a_service_of_the_hosts_loopback_is_named() {
     require!("userns");
