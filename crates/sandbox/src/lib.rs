@@ -113,8 +113,8 @@ pub use crate::core::report::{
     Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage,
 };
 pub use crate::core::request::{
-    Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
-    Secret, Stdio, Unshown,
+    Denied, DeniedKind, Guarded, HOME, HeldBack, Home, LayerWriting, Link, Place, PlaceKind,
+    Protected, Request, Secret, Stdio, Unshown, WritableLayer,
 };
 pub use crate::core::run_spec::{Identity, RunSpec};
 pub use agent::prepare_run_command;
