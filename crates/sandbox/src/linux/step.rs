@@ -381,6 +381,7 @@ impl Step {
                 format!("uid {uid} = {outside_uid} outside, gid {gid} = {outside_gid} outside")
             }
             Step::Hostname { name } => (*name).to_owned(),
+            Step::Routes { own } if own.is_empty() => "for tcp, where all is refused".to_owned(),
             Step::Routes { own } => {
                 let own: Vec<_> = own.iter().map(ToString::to_string).collect();
                 format!("with {} as its own", own.join(" and "))

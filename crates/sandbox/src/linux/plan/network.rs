@@ -1,9 +1,9 @@
 //! The network of a run: what init makes inside for the launcher to answer, and what it amounts to.
 //!
-//! Without rules nothing leaves, and the resolver is there to say which name was asked for. With
-//! rules every address is local inside; a listener exists for what is allowed, and for nothing
-//! else: at the start for addresses, when a name is asked for, and when a connection is made to
-//! what has too many addresses or ports for that.
+//! Without rules nothing leaves, and the resolver is there to say which name was asked for; every address is local to
+//! TCP inside, so that a connection is refused at once, and heard of. With rules every address is local; a listener
+//! exists for what is allowed, and for nothing else: at the start for addresses, when a name is asked for, and when a
+//! connection is made to what has too many addresses or ports for that.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -43,7 +43,8 @@ pub fn steps(request: &Request) -> Vec<Step> {
     }
     let mut sandbox_sockets = vec![SandboxSocket::Datagrams(RESOLVER)];
     if !is_open(request) {
-        return vec![Step::SandboxSockets { sandbox_sockets }];
+        sandbox_sockets.extend([Refused::Tcp4, Refused::Tcp6].map(SandboxSocket::Refusals));
+        return vec![Step::Routes { own: Vec::new() }, Step::SandboxSockets { sandbox_sockets }];
     }
     sandbox_sockets.push(SandboxSocket::Listener(RESOLVER));
     sandbox_sockets.extend(Refused::ALL.map(SandboxSocket::Refusals));
@@ -81,7 +82,7 @@ fn literal(host: &Host) -> Vec<IpAddr> {
         Host::Name { .. } if is_localhost(host) => {
             vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
         }
-        Host::Name { .. } | Host::Network { .. } => Vec::new(),
+        Host::Name { .. } | Host::Network { .. } | Host::Public => Vec::new(),
     }
 }
 
@@ -95,7 +96,8 @@ pub fn connects(request: &Request) -> Connects {
     let network = &request.policy.network;
     let open = |rule: &NetRule| {
         rule.protocol == Protocol::Tcp
-            && (rule.ports == Ports::Any || matches!(rule.host, Host::Network { .. }))
+            && (rule.ports == Ports::Any
+                || matches!(rule.host, Host::Network { .. } | Host::Public))
     };
     match network.allow.iter().any(|rule| open(&rule.value)) && is_open(request) {
         true => Connects::Announced,
@@ -116,13 +118,13 @@ pub fn intent(request: &Request, facts: &LinuxFacts) -> Intent {
     }
     let mut ways = Vec::new();
     if !network.allow.is_empty() {
-        ways.push("the launcher carries what is allowed");
+        ways.push(format!("the launcher carries {}", request.allowed_in_words()));
     }
     if !network.listen.is_empty() {
-        ways.push("and takes connections on the host's loopback");
+        ways.push("and takes connections on the host's loopback".to_owned());
     }
     if !network.unix.is_empty() {
-        ways.push("and the unix sockets that were granted are shown");
+        ways.push("and the unix sockets that were granted are shown".to_owned());
     }
     match ways.is_empty() {
         true => Intent::enforce("empty network namespace"),
