@@ -6,7 +6,7 @@ mod streams;
 use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 
@@ -27,13 +27,11 @@ use crate::macos::run_directory::RunDirectory;
 use crate::macos::step::Step;
 use crate::macos::supervise::{self, Ended, Limits, Supervisor};
 use crate::macos::sys::{self, Membership, Signals};
-use crate::macos::terminal::{self, Pair};
+use crate::macos::terminal::Pair;
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{Seen, undo};
-use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
-use crate::unix::terminal::{copy_settings, standard};
 use mcp_net::broker::{Handle, NetworkUse};
 
 /// Never looked for on PATH.
