@@ -13,6 +13,7 @@ use mcp_policy::{
 
 pub mod exec;
 pub mod package;
+pub mod serve;
 mod verbs;
 pub mod wire;
 mod words;
@@ -51,6 +52,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Let a malicious MCP server try a dozen attacks, without and with the sandbox
     Demo(Demo),
+    /// Serve MCP servers over HTTP, each session or principal with a sandbox of its own
+    Serve(serve::Serve),
     /// List the sandboxes that run now
     Ps(Ps),
     /// Kill everything in a sandbox
