@@ -1,9 +1,9 @@
 //! Packages of MCP servers: what they are called, what they say of themselves, how they are packed,
 //! kept and fetched. Nothing here runs one.
 
-#![deny(missing_docs)]
+#![cfg_attr(not(feature = "fuzzing"), deny(missing_docs))]
 
-pub mod archive;
+mod archive;
 mod asks;
 pub mod bundle;
 mod digest;
@@ -18,6 +18,7 @@ pub mod registry;
 mod scratch;
 pub mod store;
 
+pub use archive::Effort;
 pub use asks::{Ask, asks};
 pub use digest::{Digest, Hashing};
 pub use error::{Error, Kind, Result};
@@ -25,3 +26,9 @@ pub use manifest::{Access, Launch, Manifest, Platform};
 pub use pack::{Packed, Take, pack};
 pub use reference::{Named, Package, Reference, Repository, Which, is_path, is_tag, normal_pypi};
 pub use store::Store;
+
+/// The readers of archives, public for the fuzz target alone.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::archive::{Content, Entry, Format, Limits, Sink, read};
+}

@@ -120,6 +120,11 @@ impl Store {
         self.root.join("unpacked").join(digest.hex())
     }
 
+    /// Where the files of the package with this digest are, or would be.
+    pub fn files_of(&self, digest: &Digest) -> PathBuf {
+        self.unpacked_path(digest).join("root")
+    }
+
     /// Makes the directories, private to the user.
     fn prepare_directories(&self) -> Result<()> {
         for directory in ["blobs/sha256", "unpacked", "staging", "grants", "notes"] {
