@@ -155,13 +155,13 @@ fn default_listen() -> SocketAddr {
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(from)?;
     let parsed = mcp_policy::Duration::from_str(&text);
-    parsed.map(|it| it.as_std()).map_err(|wrong| serde::de::Error::custom(wrong))
+    parsed.map(|it| it.as_std()).map_err(serde::de::Error::custom)
 }
 
 fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
     let text = String::deserialize(from)?;
     let parsed = mcp_policy::Bytes::from_str(&text);
-    let bytes = parsed.map_err(|wrong| serde::de::Error::custom(wrong))?;
+    let bytes = parsed.map_err(serde::de::Error::custom)?;
     usize::try_from(bytes.0).map_err(serde::de::Error::custom)
 }
 

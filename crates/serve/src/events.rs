@@ -80,7 +80,7 @@ impl Stream {
         state.events.push_back(Event { text: text.into(), is_answer, error });
         if is_answer {
             state.due = state.due.saturating_sub(1);
-            state.closed |= state.due == 0 && !self.endless;
+            state.closed |= state.due == 0;
         }
         while state.bytes > MOST_WAITING && state.events.front().is_some_and(|it| !it.is_answer) {
             if let Some(gone) = state.events.pop_front() {

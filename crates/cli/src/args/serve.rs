@@ -21,6 +21,9 @@ pub struct Serve {
     /// Listen here (127.0.0.1:8808); beyond loopback only with authentication and TLS
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
+    /// Judge the file and print the addresses, without serving
+    #[arg(long)]
+    pub check: bool,
     /// A proxy in front ends TLS
     #[arg(long)]
     pub behind_proxy: bool,

@@ -22,7 +22,7 @@ const PRIMED: &str = "2025-11-25";
 
 pub async fn post(call: Call, request: Request<Incoming>, told: &mut Told) -> Response<Body> {
     let headers = request.headers().clone();
-    if let Err(refused) = check_types(&headers) {
+    if let Some(refused) = wrong_types(&headers) {
         return refused;
     }
     let body = match body(request, call.current.config.limits.max_message).await {
@@ -74,11 +74,12 @@ pub fn malformed(wrong: &Malformed) -> Response<Body> {
     reply::failed(StatusCode::BAD_REQUEST, None, code, &wrong.to_string())
 }
 
-fn check_types(headers: &HeaderMap) -> Result<(), Response<Body>> {
+/// Why the kinds of content do not fit; none where they do.
+fn wrong_types(headers: &HeaderMap) -> Option<Response<Body>> {
     let kind = header(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
-        return Err(reply::text(
+        return Some(reply::text(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "Content-Type is to be application/json\n",
         ));
@@ -91,9 +92,9 @@ fn check_types(headers: &HeaderMap) -> Result<(), Response<Body>> {
         kinds.any(|kind| kind.eq_ignore_ascii_case(wanted) || kind == "*/*")
     };
     if accepts("application/json") && accepts("text/event-stream") {
-        return Ok(());
+        return None;
     }
-    Err(reply::failed(
+    Some(reply::failed(
         StatusCode::NOT_ACCEPTABLE,
         None,
         error::INVALID_REQUEST,
@@ -180,7 +181,7 @@ async fn in_session(call: &Call, session: &Arc<Session>, message: &Message<'_>) 
     let stream = session.stream(due);
     let waiting = Waiting::new(&session.sandbox, &stream);
     for part in &parts {
-        if let Err(forbidden) = check_tool(call, part) {
+        if let Some(forbidden) = forbidden_tool(call, part) {
             return forbidden;
         }
         let sent = match part.kind() {
@@ -203,23 +204,22 @@ async fn in_session(call: &Call, session: &Arc<Session>, message: &Message<'_>) 
     }
 }
 
-/// A scope may name the tools that it allows.
-pub fn check_tool(call: &Call, message: &Message<'_>) -> Result<(), Response<Body>> {
-    let Kind::Request { id, method } = message.kind() else { return Ok(()) };
+/// A scope may name the tools that it allows: why this call is not one of them; none where it is.
+pub fn forbidden_tool(call: &Call, message: &Message<'_>) -> Option<Response<Body>> {
+    let Kind::Request { id, method } = message.kind() else { return None };
     if method != "tools/call" {
-        return Ok(());
+        return None;
     }
-    let tool = message.param_text(&["name"]).map_err(|wrong| malformed(&wrong))?;
-    if call.principal.may.tool(&call.server, tool.as_deref().unwrap_or_default()) {
-        return Ok(());
+    let tool = match message.param_text(&["name"]) {
+        Ok(tool) => tool.unwrap_or_default(),
+        Err(wrong) => return Some(malformed(&wrong)),
+    };
+    if call.principal.may.tool(&call.server, &tool) {
+        return None;
     }
     call.gateway.metrics.refused("tool");
-    Err(reply::failed(
-        StatusCode::FORBIDDEN,
-        Some(id),
-        error::INVALID_REQUEST,
-        "this token may not call this tool",
-    ))
+    let why = "this token may not call this tool";
+    Some(reply::failed(StatusCode::FORBIDDEN, Some(id), error::INVALID_REQUEST, why))
 }
 
 pub fn refused(message: &Message<'_>, refusal: &Refusal) -> Response<Body> {

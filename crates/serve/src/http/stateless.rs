@@ -8,7 +8,7 @@ use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 use mcp_protocol::{Id, Kind, Malformed, Message, SESSIONS, STATELESS, error};
 
-use super::post::{check_tool, malformed, refused};
+use super::post::{forbidden_tool, malformed, refused};
 use super::reply::{self, Body, First, Resume, Waiting};
 use super::{Call, header};
 use crate::events::{Keep, Stream};
@@ -47,17 +47,18 @@ pub async fn post(
     if version != STATELESS {
         return unsupported(id, version);
     }
-    if let Err(forbidden) = check_tool(&call, message) {
+    if let Some(forbidden) = forbidden_tool(&call, message) {
         return forbidden;
     }
-    let Some(id) = id else { return notify(&call, message, method) };
+    if id.is_none() {
+        return notify(&call, message, method);
+    }
     let Ok(sandbox) = call.gateway.shared(&call.current, &call.principal, &call.server).await
     else {
         call.gateway.metrics.refused("busy");
         return reply::busy();
     };
-    let stream = Stream::new(0, 1, Keep::Nothing, false);
-    let stream = if method == LISTEN { Stream::new(0, 1, Keep::Nothing, true) } else { stream };
+    let stream = Stream::new(0, 1, Keep::Nothing, method == LISTEN);
     let waiting = Waiting::new(&sandbox, &stream);
     if let Err(refusal) = sandbox.ask(message, &stream) {
         return refused(message, &refusal);
@@ -65,7 +66,6 @@ pub async fn post(
     match reply::first(waiting, 1).await {
         First::Answer(event) => reply::json(status(event.error), event.text.to_vec()),
         First::More(waiting) => {
-            let _ = id;
             let attached = (method == LISTEN).then(|| sandbox.attach());
             reply::events(waiting, 0, Resume::Never, attached, call.gateway.draining.subscribe())
         }

@@ -62,7 +62,8 @@ async fn a_token_for_this_resource_names_its_principal_and_scopes() {
 async fn a_token_that_is_not_for_us_is_refused() {
     let issuer = issuer("k1");
     let check = check("bad", &issuer.jwk);
-    let changes: [(&str, fn(&mut Value)); 6] = [
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 6] = [
         ("another audience", |claims| claims["aud"] = json!("https://other.example")),
         ("another server's", |claims| claims["aud"] = json!("https://mcp.example/mcp/files")),
         ("another issuer", |claims| claims["iss"] = json!("https://evil.example")),

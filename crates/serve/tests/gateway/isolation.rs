@@ -67,13 +67,11 @@ fn no_answer_ever_crosses() {
     let each = calls() / 8;
     let answers: u64 = std::thread::scope(|scope| {
         let mut threads = Vec::new();
-        for principal in 0..2 {
+        for (principal, name) in names.into_iter().enumerate() {
             let session = gateway.client(principal).initialize("2025-06-18");
             for seed in 1..=4 {
                 let client = if seed <= 2 { session.clone() } else { gateway.client(principal) };
-                threads.push(
-                    scope.spawn(move || run(&client, names[principal], seed <= 2, seed, each)),
-                );
+                threads.push(scope.spawn(move || run(&client, name, seed <= 2, seed, each)));
             }
         }
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()

@@ -41,12 +41,17 @@ pub fn run(args: Serve) -> Result<u8, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::file(Path::new("mcp"), &e))?;
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let names: Vec<String> = config.servers.keys().cloned().collect();
-    mcp_serve::serve(program, config, is_file.then_some(source), |address| {
+    let tell = |address| {
         for name in &names {
             render::say(&format!("{name}: {scheme}://{address}/mcp/{name}"));
         }
-    })
-    .map_err(refused)?;
+    };
+    if args.check {
+        config.judge().map_err(refused)?;
+        tell(config.listen);
+        return Ok(0);
+    }
+    mcp_serve::serve(program, config, is_file.then_some(source), tell).map_err(refused)?;
     Ok(0)
 }
 
