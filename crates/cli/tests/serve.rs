@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/mod.rs"]
-#[allow(dead_code)]
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
