@@ -8,6 +8,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
+mod many;
+
 use super::*;
 use crate::pack::{Take, pack};
 use crate::scratch::Scratch;
