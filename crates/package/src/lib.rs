@@ -12,6 +12,7 @@ pub mod install;
 pub mod manifest;
 mod pack;
 mod public_hosts;
+pub mod recipes;
 mod reference;
 pub mod registry;
 #[cfg(test)]

@@ -109,6 +109,27 @@ fn an_installation_reaches_what_a_person_names_and_says_what_it_wanted() {
     }
 }
 
+/// A recipe proposes, once, what was not given; it gives nothing.
+#[test]
+fn a_recipe_is_proposed_once() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    let run = |flags: &[&str]| {
+        let words = [&["run"], flags, &["npm:tavily-mcp", "--", "one"]].concat();
+        let said: Said = index.command(&user, &words).output().unwrap().into();
+        said.ok().err
+    };
+    let said = run(&["--env", "TAVILY_API_KEY=x"]);
+    assert!(said.contains("usually needs --allow-net api.tavily.com; give"), "{said}");
+    assert!(!run(&[]).contains("usually needs"));
+    user.mcp(&["data", "remove", "npm:tavily-mcp"]).ok();
+    let all = ["--env", "TAVILY_API_KEY=x", "--allow-net", "api.tavily.com"];
+    assert!(!run(&all).contains("usually needs"));
+    let said = run(&[]);
+    assert!(said.contains("--secret TAVILY_API_KEY=env:TAVILY_API_KEY"), "{said}");
+}
+
 #[test]
 fn quiet_is_quiet() {
     require!("userns");

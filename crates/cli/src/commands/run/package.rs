@@ -63,6 +63,7 @@ impl Prepared {
         }
         if let Some(kept) = self.kept.as_ref().filter(|_| !starting.quiet) {
             kept.tell_before();
+            kept.tell_recipe(&self.policy);
         }
     }
 
