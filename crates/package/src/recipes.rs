@@ -115,7 +115,7 @@ impl Recipe {
 /// As for [`all`].
 pub fn page() -> Result<String> {
     let mut page = String::from(
-        "# Recipes\n\nWhat well-known servers need to do their job, from their documentation. `mcp run` names what is missing \
+        "# Recipes\n\nWhat well-known servers need to do their job (not tried with accounts of those services). `mcp run` names what is missing \
          the first time a package starts. A\nrecipe grants nothing: you give the flags that you want to give. \
          Made from `crates/package/src/recipes.toml` by\n`UPDATE_DOCS=1 cargo test -p mcp-cli --test docs`.\n\n\
          | server | does | needs | keeps | a call that shows it |\n|---|---|---|---|---|\n",
