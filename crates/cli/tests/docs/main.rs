@@ -119,25 +119,6 @@ fn every_command_in_the_documents_works() {
     );
 }
 
-/// Each line of the recipes is understood as the package it names. That nothing is fetched keeps this quick; whether
-/// a server answers is in the table, as it was tried.
-#[test]
-fn every_recipe_is_a_line_that_run_understands() {
-    require!("userns");
-    let home = Home::new();
-    home.shell("mkdir ~/memory ~/repo", 0).unwrap();
-    let text = std::fs::read_to_string(top().join("docs/RECIPES.md")).unwrap();
-    let lines = text.split('`').filter(|part| part.starts_with("mcp run "));
-    let mut count = 0;
-    for line in lines {
-        count += 1;
-        let explained = line.replacen("mcp run", "mcp run --explain", 1);
-        let why = home.shell(&explained, 0).expect_err("the store is empty");
-        assert!(why.contains("is not in the store"), "{line}\n{why}");
-    }
-    assert!(count >= 20, "{count}");
-}
-
 #[test]
 fn links_between_documents_lead_somewhere() {
     let mut broken = Vec::new();
