@@ -439,6 +439,9 @@ impl<'a> Supervisor<'a> {
             ToLauncher::Terminal => self.connect(fd)?,
             // A late answer: the command goes on already.
             ToLauncher::Mounts | ToLauncher::Frozen => {}
+            ToLauncher::Missing(places) => {
+                self.protected.iter_mut().for_each(|protected| protected.note_missing(&places));
+            }
             ToLauncher::Executing(seen) => {
                 self.evidence.extend(seen.into_iter().map(Evidence::from));
                 let now = Instant::now();
