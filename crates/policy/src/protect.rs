@@ -95,7 +95,9 @@ pub const LIST: &[(Spot, &[&str], &str)] = &[
             ".helix",
             ".theia",
             ".vim",
+            ".nova",
             "*.code-workspace",
+            "*.sublime-project",
         ],
         EDITORS,
     ),
@@ -139,6 +141,9 @@ pub const LIST: &[(Spot, &[&str], &str)] = &[
             "crushrc",
             ".crushrc",
             ".qwen",
+            ".grok",
+            ".tabnine",
+            ".warp",
             ".kilocode",
             ".kilocodemodes",
             ".kilo",
@@ -255,6 +260,7 @@ pub const LIST: &[(Spot, &[&str], &str)] = &[
             "pnpmfile.js",
             ".pypirc",
             ".bundle/config",
+            "bunfig.toml",
         ],
         PACKAGES,
     ),
@@ -474,6 +480,7 @@ mod tests {
         assert!(reason(Spot::Anywhere, b".vscode2").is_none());
         assert!(reason(Spot::Anywhere, b"app.Code-Workspace").is_some());
         assert!(reason(Spot::Anywhere, b"code-workspace").is_none());
+        assert!(reason(Spot::Anywhere, b"app.sublime-project").is_some());
         assert!(reason_in(Spot::Anywhere, b"/x/.Cargo", b"config.toml").is_some());
         assert!(reason_in(Spot::Anywhere, b".github", b"CODEOWNERS").is_none());
         for plain in [&b"config.toml"[..], b"workflows", b".cargo", b".github", b"", b"*"] {
