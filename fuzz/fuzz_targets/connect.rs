@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::connect::{Progress, Request, RequestReader, ResponseReader};
-use mcp_net::http;
+use mcp_net::fuzzing::connect::{Progress, Request, RequestReader, ResponseReader};
+use mcp_net::fuzzing::http;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((cut, bytes)) = bytes.split_first() else { return };

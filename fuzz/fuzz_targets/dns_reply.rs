@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::dns::{Edns, Family, ServerAnswer, Lookup};
+use mcp_net::fuzzing::dns::{Edns, Family, ServerAnswer, Lookup};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(name) = "a.example".parse() else { return };

@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_sandbox::git_config::grammar::parse;
-use mcp_sandbox::git_config::pathname::{Homes, expand, places};
-use mcp_sandbox::git_config::programs::{files, names};
+use mcp_sandbox::fuzzing::git_config::grammar::parse;
+use mcp_sandbox::fuzzing::git_config::pathname::{Homes, expand, places};
+use mcp_sandbox::fuzzing::git_config::programs::{files, names};
 
 fuzz_target!(|bytes: &[u8]| {
     let parsed = parse(bytes);

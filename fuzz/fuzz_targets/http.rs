@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::http::{Progress, Reader};
-use mcp_net::opening::{Opening, Verdict};
+use mcp_net::fuzzing::http::{Progress, Reader};
+use mcp_net::fuzzing::opening::{Opening, Verdict};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((cut, bytes)) = bytes.split_first() else { return };

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 
 use libfuzzer_sys::fuzz_target;
 use mcp_package::Result;
-use mcp_package::archive::{self, Content, Entry, Limits, Sink};
+use mcp_package::fuzzing::{self as archive, Content, Entry, Limits, Sink};
 
 #[derive(Default)]
 struct Watch(HashSet<String>);

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::parsed::Parsed;
-use mcp_net::socks;
+use mcp_net::fuzzing::parsed::Parsed;
+use mcp_net::fuzzing::socks;
 
 const LONGEST: usize = 513;
 

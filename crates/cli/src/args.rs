@@ -94,7 +94,7 @@ pub struct Run {
     /// Start in this directory (default: the current one where it is there inside, else HOME)
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub cwd: Option<PathBuf>,
-    /// Keep HOME between runs, under this name (default: gone after the run)
+    /// Keep HOME between runs, under this name (default: a package keeps its own, a command's is gone after the run)
     #[arg(long, value_name = "NAME", value_parser = home_name, help_heading = "Run")]
     pub home: Option<String>,
     #[command(flatten)]

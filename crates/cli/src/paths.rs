@@ -25,6 +25,11 @@ pub fn homes() -> Option<PathBuf> {
     Some(written("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("homes"))
 }
 
+/// What packages keep between their runs.
+pub fn package_data() -> Option<PathBuf> {
+    Some(written("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("data"))
+}
+
 /// The packages.
 pub fn store() -> Option<PathBuf> {
     Some(written("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("store"))

@@ -10,13 +10,18 @@ use crate::text;
 /// A server that is to be added.
 #[derive(Debug, Clone)]
 pub struct NewServer {
+    /// The name that the client shows.
     pub name: String,
+    /// The program that the client starts.
     pub command: String,
+    /// Its arguments, in order.
     pub args: Vec<String>,
+    /// Variables that the client sets for it: name and value.
     pub env: Vec<(String, String)>,
 }
 
 impl NewServer {
+    /// A server with this name, command, arguments and variables.
     pub fn new(
         name: String,
         command: String,

@@ -13,10 +13,13 @@ use serde::{Deserialize, Serialize};
 pub struct Client {
     /// What `--client` takes.
     pub id: String,
+    /// The client's own name, for people.
     pub name: String,
     /// 1: used by many. 3: seldom, discontinued, or little known.
     pub tier: u8,
+    /// How sure this entry of the table is.
     pub grade: Grade,
+    /// The format of the client's configuration files.
     pub format: Format,
     /// Where its files are. The first is the one that `mcp add` makes.
     pub files: Vec<FileAt>,
@@ -32,8 +35,10 @@ pub struct Client {
     /// Whether a file without these keys is itself the map of servers.
     #[serde(default)]
     pub flat: bool,
+    /// Whether the servers are in a map or in a list.
     #[serde(default)]
     pub container: Container,
+    /// The names of an entry's fields.
     #[serde(default)]
     pub fields: Fields,
     /// What a new entry has beside its command.
@@ -41,15 +46,19 @@ pub struct Client {
     pub new_entry: BTreeMap<String, serde_json::Value>,
     /// How an entry is switched off.
     pub disabled: Option<Disabled>,
+    /// Which variables the client passes on to its servers.
     #[serde(default)]
     pub environment: Environment,
     /// Lists that may compare the command of a server.
     #[serde(default)]
     pub allowlists: Vec<Allowlist>,
+    /// Servers of this client that `mcp wire` does not reach.
     #[serde(default)]
     pub not_covered: Vec<NotCovered>,
+    /// A remark for readers of the table.
     #[serde(default)]
     pub notes: String,
+    /// Where the facts come from: addresses of documentation or source code.
     #[serde(default)]
     pub sources: Vec<String>,
 }
@@ -71,6 +80,7 @@ pub enum Grade {
 }
 
 impl Grade {
+    /// The grade in one word, as `mcp wire --list` prints it.
     pub fn word(self) -> &'static str {
         match self {
             Grade::Primary => "primary",
@@ -81,14 +91,19 @@ impl Grade {
     }
 }
 
+/// The format of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Format {
+    /// JSON without comments.
     Json,
+    /// JSON with comments and trailing commas.
     Jsonc,
+    /// TOML.
     Toml,
+    /// YAML.
     Yaml,
     /// Kept by the program itself, in no file that could be edited.
     None,
@@ -101,8 +116,11 @@ pub enum Format {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FileAt {
+    /// The path on Linux.
     pub linux: Option<String>,
+    /// The path on macOS.
     pub macos: Option<String>,
+    /// The path on Windows.
     pub windows: Option<String>,
     /// What this file is, where the client has several.
     pub note: Option<String>,
@@ -116,13 +134,16 @@ pub struct FileAt {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Override {
+    /// The name of the variable.
     pub variable: String,
+    /// The path, with `{}` in it.
     pub path: String,
     /// The file is read beside the others, not in their place.
     #[serde(default)]
     pub additional: bool,
 }
 
+/// How a file holds its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -141,11 +162,15 @@ pub enum Container {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Fields {
+    /// The program, or the whole command line if `argv` is set.
     pub command: String,
     /// The command is one list with its arguments.
     pub argv: bool,
+    /// The arguments.
     pub args: String,
+    /// The map of variables.
     pub env: String,
+    /// The working directory, if the client has such a field.
     pub cwd: Option<String>,
     /// A list of variables that the client passes on from its own environment or a keyring.
     pub inherit: Option<String>,
@@ -173,7 +198,9 @@ impl Default for Fields {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Disabled {
+    /// The name of the field.
     pub name: String,
+    /// The value that switches the entry off.
     pub value: bool,
 }
 
@@ -198,10 +225,15 @@ pub enum Environment {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Allowlist {
+    /// The path on Linux.
     pub linux: Option<String>,
+    /// The path on macOS.
     pub macos: Option<String>,
+    /// The path on Windows.
     pub windows: Option<String>,
+    /// The format of the file.
     pub format: Format,
+    /// The keys that lead to the list.
     pub keys: Vec<String>,
 }
 
@@ -212,10 +244,15 @@ pub struct Allowlist {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NotCovered {
+    /// A description of these servers.
     pub what: String,
+    /// The path on Linux, if the servers have a file.
     pub linux: Option<String>,
+    /// The path on macOS.
     pub macos: Option<String>,
+    /// The path on Windows.
     pub windows: Option<String>,
+    /// A variable that is set if the client has such servers.
     pub variable: Option<String>,
 }
 
@@ -246,6 +283,7 @@ pub fn all() -> &'static [Client] {
     })
 }
 
+/// The client with this id.
 pub fn find(id: &str) -> Option<&'static Client> {
     all().iter().find(|client| client.id == id)
 }

@@ -12,6 +12,7 @@ use crate::text;
 pub struct Trail {
     /// The keys of the map or list that holds the servers.
     pub container: Vec<String>,
+    /// The name of the server.
     pub name: String,
     /// In a list: which one, where it has no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,26 +42,34 @@ impl Trail {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Entry {
+    /// The name of the server.
     pub name: String,
+    /// Where the entry is in the file.
     pub trail: Trail,
+    /// How the client reaches the server.
     pub kind: Kind,
     /// Switched off in the client.
     pub is_off: bool,
+    /// The line in the file, from 1.
     pub line: usize,
 }
 
+/// How a client reaches a server.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Kind {
+    /// The client starts a program and talks to it over stdin and stdout.
     Stdio(Box<Stdio>),
     /// On another machine, or a port: nothing is started here.
     Remote {
+        /// The address of the server.
         url: String,
     },
     /// Built in, or of an extension: the client knows how to start it.
     NoCommand,
     /// Not as the client wants it.
     Odd {
+        /// The reason that is shown to the user.
         why: &'static str,
     },
 }
@@ -69,16 +78,21 @@ pub enum Kind {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Stdio {
+    /// The program.
     pub command: String,
+    /// Its arguments.
     pub args: Vec<String>,
     /// Names with values, where these are text.
     pub env: Vec<(String, Option<String>)>,
     /// Names alone: the client has the values.
     pub inherit: Vec<String>,
+    /// A file of variables.
     pub env_file: Option<String>,
+    /// The working directory.
     pub cwd: Option<String>,
     /// VS Code's own sandbox, which also approves every call.
     pub has_client_sandbox: bool,
+    /// How the command and its arguments are written in the file.
     pub shape: Shape,
 }
 

@@ -11,11 +11,24 @@ use crate::document::Fault;
 #[non_exhaustive]
 pub enum Error {
     /// It does not parse, or means two things.
-    Fault { path: PathBuf, fault: Fault },
+    Fault {
+        /// The file.
+        path: PathBuf,
+        /// The place and the reason.
+        fault: Fault,
+    },
     /// It cannot be read or written.
-    File { path: PathBuf, why: String },
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// Another program wrote to it between our reading and our writing.
-    Changed { path: PathBuf },
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 impl Error {

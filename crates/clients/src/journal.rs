@@ -26,13 +26,37 @@ pub enum Record {
     /// A file was about to be changed.
     Changed(Change),
     /// All of a file's changes up to this one were taken back.
-    Undone { file: PathBuf, up_to: u64, when: u64 },
+    Undone {
+        /// The file.
+        file: PathBuf,
+        /// The last change that was taken back.
+        up_to: u64,
+        /// Milliseconds since 1970.
+        when: u64,
+    },
     /// Servers of a change that were taken back alone.
-    UndoneServers { change: u64, servers: Vec<Trail>, when: u64 },
+    UndoneServers {
+        /// The change that the servers belong to.
+        change: u64,
+        /// The servers.
+        servers: Vec<Trail>,
+        /// Milliseconds since 1970.
+        when: u64,
+    },
     /// A person said that a server stays as it is.
-    Left { file: PathBuf, trail: Trail, words: String, when: u64 },
+    Left {
+        /// The file.
+        file: PathBuf,
+        /// Where the entry is in the file.
+        trail: Trail,
+        /// The entry's command line when the person decided.
+        words: String,
+        /// Milliseconds since 1970.
+        when: u64,
+    },
 }
 
+/// One edit of a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Change {
@@ -40,13 +64,17 @@ pub struct Change {
     pub id: u64,
     /// Milliseconds since 1970.
     pub when: u64,
+    /// The file.
     pub file: PathBuf,
     /// Digests of the file.
     pub before: String,
+    /// The digest after the change.
     pub after: String,
     /// How many entries the change had.
     pub count: usize,
+    /// How to take each wired entry back.
     pub entries: Vec<Undo>,
+    /// The entries that were added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Added>,
 }
@@ -58,6 +86,7 @@ pub struct Journal {
     _lock: File,
 }
 
+/// The digest of a file's bytes, as the journal writes it.
 pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -105,15 +134,18 @@ impl Journal {
         Ok(id)
     }
 
+    /// Notes that all changes of a file up to `up_to` were taken back.
     pub fn undone(&self, file: &Path, up_to: u64) -> io::Result<()> {
         self.append(&Record::Undone { file: file.to_owned(), up_to, when: now() })?;
         self.forget_copies()
     }
 
+    /// Notes that some servers of a change were taken back.
     pub fn undone_servers(&self, change: u64, servers: Vec<Trail>) -> io::Result<()> {
         self.append(&Record::UndoneServers { change, servers, when: now() })
     }
 
+    /// Notes that a person wants a server to stay as it is.
     pub fn left(&self, file: &Path, trail: &Trail, words: &[String]) -> io::Result<()> {
         self.append(&Record::Left {
             file: file.to_owned(),

@@ -5,6 +5,7 @@
 //! replacements of places; what is outside of them stays as it is, byte for byte. The result is parsed again
 //! and compared with what was meant before anything is written.
 
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod add;

@@ -9,17 +9,23 @@ use crate::place::{Surroundings, System, matching};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Found {
+    /// The client that reads the file.
     pub client: &'static Client,
+    /// The path of the file.
     pub path: PathBuf,
+    /// Whose file it is.
     pub scope: Scope,
     /// The keys that lead to the servers in this file.
     pub servers: Vec<Vec<String>>,
+    /// A remark about the file, where the client has several.
     pub note: Option<String>,
 }
 
+/// Whose file a configuration file is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
+    /// The user's own.
     User,
     /// In a project, which may be shared with others.
     Project(PathBuf),

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum System {
+    /// Linux.
     Linux,
+    /// macOS.
     Macos,
+    /// Windows.
     Windows,
 }
 
 impl System {
+    /// The system that this program was compiled for.
     pub fn of_this_program() -> System {
         match () {
             () if cfg!(windows) => System::Windows,
@@ -23,7 +27,9 @@ impl System {
 
 /// Where a user is at home.
 pub struct Surroundings<'a> {
+    /// The operating system.
     pub system: System,
+    /// The user's home directory.
     pub home: PathBuf,
     /// The variables of the session.
     pub variable: &'a dyn Fn(&str) -> Option<String>,

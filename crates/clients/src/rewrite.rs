@@ -19,13 +19,26 @@ pub use wide::opened_wide;
 #[non_exhaustive]
 pub enum Line {
     /// A package, and what its server is given.
-    Package { reference: String, program: Option<String>, arguments: Vec<String> },
+    Package {
+        /// The reference that `mcp run` takes.
+        reference: String,
+        /// The program in the package, where it is not the package's own name.
+        program: Option<String>,
+        /// The arguments of the server.
+        arguments: Vec<String>,
+    },
     /// A wrapper taken off: the program that it would start.
-    Program { words: Vec<String> },
+    Program {
+        /// The program and its arguments.
+        words: Vec<String>,
+    },
     /// As it stands.
     Original,
     /// Cannot be put behind `mcp run`.
-    Unclear { why: String },
+    Unclear {
+        /// The reason that is shown to the user.
+        why: String,
+    },
 }
 
 /// What is known of a server beside its line.
@@ -40,27 +53,32 @@ pub struct Wanted {
     pub variables: Vec<String>,
     /// Whether it writes to the directories it is given.
     pub writes: bool,
+    /// Who says so: a line for the user.
     pub source: Option<String>,
 }
 
 impl Wanted {
+    /// Sets the network rules and who says so.
     pub fn set_network(mut self, network: Vec<String>, source: impl Into<String>) -> Wanted {
         self.network = network;
         self.source = Some(source.into());
         self
     }
 
+    /// Sets the policy file.
     pub fn set_policy(mut self, policy: PathBuf) -> Wanted {
         self.source = Some(format!("{}, learned before", policy.display()));
         self.policy = Some(policy);
         self
     }
 
+    /// Sets whether the server writes.
     pub fn set_writes(mut self, writes: bool) -> Wanted {
         self.writes = writes;
         self
     }
 
+    /// Sets the variables that the server reads.
     pub fn set_variables(mut self, variables: Vec<String>) -> Wanted {
         self.variables = variables;
         self
@@ -71,21 +89,28 @@ impl Wanted {
 pub struct Target<'a> {
     /// The absolute path of `mcp`.
     pub mcp: &'a str,
+    /// The user's home directory.
     pub home: &'a Path,
     /// What relative paths start from; none outside of a project.
     pub base: Option<&'a Path>,
+    /// Which variables the client passes on to its servers.
     pub environment: Environment,
+    /// Looks a variable up in the client's environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
+/// What a server may do in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
+    /// Read only.
     Read,
+    /// Read and write.
     Write,
 }
 
 impl Access {
+    /// The flag of `mcp run` for this access.
     pub fn flag(self) -> &'static str {
         match self {
             Access::Read => "--read",
@@ -100,6 +125,7 @@ impl Access {
 pub struct Grant {
     /// As it is written, with what the client expands.
     pub text: String,
+    /// Whether the server may write there.
     pub access: Access,
     /// Whether a person may choose; code is only ever read.
     pub is_open: bool,
@@ -109,11 +135,17 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Proposal {
+    /// The absolute path of `mcp`.
     pub mcp: String,
+    /// Names for `--env`.
     pub env: Vec<String>,
+    /// The file for `--env-file`.
     pub env_file: Option<String>,
+    /// The places that the server may use.
     pub grants: Vec<Grant>,
+    /// Rules for `--allow-net`.
     pub network: Vec<String>,
+    /// The file for `--policy`.
     pub policy: Option<String>,
     /// Who says what of the network; none where nothing is known.
     pub network_source: Option<String>,
@@ -123,7 +155,9 @@ pub struct Proposal {
     pub keep: usize,
     /// Variables that the client would not pass on unless the entry names them.
     pub add_env: Vec<(String, String)>,
+    /// The package, if the command is one.
     pub reference: Option<String>,
+    /// Remarks for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
     shape: Shape,
@@ -133,6 +167,7 @@ pub struct Proposal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
+    /// The reason that is shown to the user.
     pub why: String,
 }
 

@@ -6,7 +6,9 @@ const BOM: &str = "\u{feff}";
 /// A file's text, split from the byte order mark that Windows programs put before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes<'a> {
+    /// Whether the text begins with a byte order mark.
     pub has_mark: bool,
+    /// The text without the mark.
     pub text: &'a str,
 }
 

@@ -10,9 +10,15 @@ use crate::wire::{Added, Undo};
 #[non_exhaustive]
 pub enum Undone {
     /// Its words are what they were.
-    Restored { text: String },
+    Restored {
+        /// The new text of the file.
+        text: String,
+    },
     /// What was changed in the arguments after wiring is gone with them.
-    RestoredOver { text: String },
+    RestoredOver {
+        /// The new text of the file.
+        text: String,
+    },
     /// Somebody took it away, or gave it another command: nothing of ours is in it.
     NotOurs,
 }

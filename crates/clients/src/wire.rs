@@ -13,11 +13,14 @@ use crate::rewrite::Proposal;
 pub struct Undo {
     /// Whose fields the entry has.
     pub client: String,
+    /// Where the entry is in the file.
     pub trail: Trail,
+    /// How the command and its arguments were written.
     #[serde(default)]
     pub shape: Shape,
     /// The command as it was written, and as it is now.
     pub command_raw: String,
+    /// The command as it is now.
     pub command: String,
     /// The arguments as they were written, from the first to the last; none where the entry had no list.
     pub args_raw: Option<String>,
@@ -28,11 +31,13 @@ pub struct Undo {
     /// What is left of them behind it: comments.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub left_over: String,
+    /// How many of the last arguments stayed as they were.
     #[serde(default)]
     pub kept: usize,
     /// Variables that were added, and whether the map of them was.
     #[serde(default)]
     pub added_env: Vec<String>,
+    /// Whether the map of variables was added.
     #[serde(default)]
     pub added_env_map: bool,
 }
@@ -41,7 +46,9 @@ pub struct Undo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Added {
+    /// The id of the client.
     pub client: String,
+    /// Where the entry is in the file.
     pub trail: Trail,
     /// The file itself.
     #[serde(default)]
@@ -49,6 +56,7 @@ pub struct Added {
 }
 
 impl Added {
+    /// An entry at `trail` of a client's file.
     pub fn new(client: &Client, trail: Trail, made_file: bool) -> Added {
         Added { client: client.id.clone(), trail, made_file }
     }

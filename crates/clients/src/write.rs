@@ -23,11 +23,13 @@ pub struct Original {
     pub path: PathBuf,
     /// Where it is, links followed.
     pub real: PathBuf,
+    /// The content.
     pub bytes: Vec<u8>,
     /// None for a file that is to be made.
     meta: Option<Metadata>,
 }
 
+/// Reads a file so that it can be replaced later. A symlink is followed.
 pub fn read(path: &Path) -> Result<Original, Error> {
     let fail = |error: io::Error| Error::file(path, &error);
     let real = path.canonicalize().map_err(fail)?;
@@ -42,6 +44,7 @@ impl Original {
         Original { path: path.to_owned(), real: path.to_owned(), bytes: Vec::new(), meta: None }
     }
 
+    /// Whether the file does not exist yet.
     pub fn is_missing(&self) -> bool {
         self.meta.is_none()
     }

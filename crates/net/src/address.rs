@@ -11,22 +11,36 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// A class of addresses that are not on the public internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
+    /// 127.0.0.0/8, ::1.
     Loopback,
+    /// 0.0.0.0/8, ::.
     Unspecified,
+    /// 169.254.0.0/16, fe80::/10.
     LinkLocal,
+    /// A cloud's metadata service, which hands out credentials.
     Metadata,
+    /// 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918).
     Private,
     /// 100.64.0.0/10, behind carrier-grade NAT; Tailscale lives there too.
     Shared,
+    /// fc00::/7 (RFC 4193).
     UniqueLocal,
+    /// fec0::/10 (RFC 3879).
     SiteLocal,
+    /// 224.0.0.0/4, ff00::/8.
     Multicast,
+    /// 255.255.255.255.
     Broadcast,
+    /// Networks for examples (RFC 5737, RFC 3849).
     Documentation,
+    /// Networks for measurements (RFC 2544, RFC 5180).
     Benchmark,
+    /// 100::/64 (RFC 6666).
     Discard,
+    /// Everything else that is not assigned for global use.
     Reserved,
     /// One of the host's own addresses.
     Own,
@@ -83,13 +97,17 @@ impl Networks {
     }
 }
 
+/// Whether a name may lead to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
+    /// The address is on the public internet.
     Public,
     /// `prefix` is that of the whole class: a rule that names a network opens the class only
     /// when the network is inside it, so that `0.0.0.0/0` does not mean the loopback.
     Refused {
+        /// The class of the address.
         kind: Kind,
+        /// The prefix length of the class.
         prefix: u8,
     },
 }

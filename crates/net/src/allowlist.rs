@@ -17,6 +17,7 @@ use super::address::{Judgement, Networks, judge};
 use super::endpoint::{Endpoint, Target};
 use super::refusal::{Reason, Refusal};
 
+/// The rules of a run, and the names and addresses that they allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowlist {
     rules: Vec<NetRule>,
@@ -27,18 +28,23 @@ pub struct Allowlist {
 /// Whether a list is another one than before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
+    /// The list is as it was.
     Same,
+    /// The list is another one.
     Changed,
 }
 
 /// The ports that some rules allow together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortSet {
+    /// Every port.
     Any,
+    /// These ports.
     Listed(BTreeSet<u16>),
 }
 
 impl PortSet {
+    /// Whether a port is in the set.
     pub fn contains(&self, port: u16) -> bool {
         match self {
             Self::Any => port != 0,
@@ -54,6 +60,7 @@ impl PortSet {
         }
     }
 
+    /// Whether no port is in the set.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Listed(ports) if ports.is_empty())
     }
@@ -73,7 +80,9 @@ impl PortSet {
 /// What a name may be used for. Never empty in both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grants {
+    /// The ports for TCP.
     pub tcp: PortSet,
+    /// The ports for UDP.
     pub udp: PortSet,
 }
 
@@ -111,6 +120,7 @@ impl Allowlist {
         Change::Changed
     }
 
+    /// The rules, as the policy has them.
     pub fn rules(&self) -> &[NetRule] {
         &self.rules
     }

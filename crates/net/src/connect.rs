@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use super::endpoint::{Endpoint, authority};
 use super::head::{Collected, Collector, Lines};
 use super::http::{absolute_form, host_field, request_line};
@@ -208,7 +211,7 @@ pub struct Credentials(String);
 
 impl Credentials {
     pub fn basic(user: &[u8], password: &[u8]) -> Self {
-        Self(format!("Basic {}", base64(&[user, b":", password].concat())))
+        Self(format!("Basic {}", STANDARD.encode([user, b":", password].concat())))
     }
 }
 
@@ -225,20 +228,6 @@ pub fn connect_request(endpoint: &Endpoint, credentials: Option<&Credentials>) -
         None => String::new(),
     };
     format!("CONNECT {endpoint} HTTP/1.1\r\nHost: {endpoint}\r\n{login}\r\n").into_bytes()
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let [a, b, c] = [0, 1, 2].map(|at| u32::from(chunk.get(at).copied().unwrap_or(0)));
-        let bits = a << 16 | b << 8 | c;
-        for (at, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-            let letter = LETTERS.get((bits >> shift & 63) as usize).copied().unwrap_or(b'=');
-            text.push(if at <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
 }
 
 #[cfg(test)]

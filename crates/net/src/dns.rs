@@ -10,10 +10,14 @@ mod name;
 mod reply;
 mod request;
 
-pub use frames::{Frames, TooLong, framed};
+#[cfg(test)]
+use frames::TooLong;
+pub use frames::{Frames, framed};
 pub use lookup::{Edns, Family, Lookup, ServerAnswer};
 pub use reply::{Answer, Transport};
-pub use request::{Kind, Query, Request};
+#[cfg(test)]
+use request::Query;
+pub use request::{Kind, Request};
 
 const TYPE_A: u16 = 1;
 const TYPE_CNAME: u16 = 5;

@@ -12,31 +12,66 @@
 //!                         destination, race (which address is tried when)
 //! ```
 
+#![cfg_attr(not(feature = "fuzzing"), deny(missing_docs))]
+
 pub mod address;
 pub mod allowlist;
 pub mod broker;
-pub mod connect;
+mod connect;
 mod cursor;
-pub mod destination;
-pub mod dns;
-pub mod endpoint;
+mod destination;
+mod dns;
+mod endpoint;
 mod head;
-pub mod hello;
-pub mod hosts;
-pub mod http;
+mod hello;
+mod hosts;
+mod http;
 pub mod lookup;
 pub mod mux;
 pub mod mux_endpoint;
-pub mod nss;
-pub mod opening;
-pub mod parsed;
+mod nss;
+mod opening;
+mod parsed;
 pub mod pool;
 pub mod proxy;
-pub mod query;
-pub mod race;
-pub mod refusal;
+mod query;
+mod race;
+mod refusal;
 pub mod resolv;
 mod shares;
-pub mod socks;
+mod socks;
 pub mod upstream;
 pub mod variables;
+
+/// The parsers, public for the fuzz targets alone.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    /// Heads of requests and answers of HTTP proxies.
+    pub mod connect {
+        pub use crate::connect::*;
+    }
+    /// DNS messages.
+    pub mod dns {
+        pub use crate::dns::*;
+    }
+    /// The first message of TLS.
+    pub mod hello {
+        pub use crate::hello::*;
+    }
+    /// Heads of HTTP requests.
+    pub mod http {
+        pub use crate::http::*;
+    }
+    /// The first bytes of a connection, whatever they are.
+    pub mod opening {
+        pub use crate::opening::*;
+    }
+    /// Whether a message is complete.
+    pub mod parsed {
+        pub use crate::parsed::*;
+    }
+    /// SOCKS 4 and 5.
+    pub mod socks {
+        pub use crate::socks::*;
+    }
+}

@@ -18,9 +18,12 @@ pub const MOST: usize = 128;
 /// Bytes on their way in one direction of one connection.
 pub const WINDOW: u32 = 64 << 10;
 
+/// Which side opens connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
+    /// This side opens them.
     Opens,
+    /// The other side opens them.
     Answers,
 }
 
@@ -73,7 +76,9 @@ impl Stream {
 /// What a message came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
+    /// Nothing for the caller to do.
     Nothing,
+    /// The other side opened a connection.
     Opened(Id),
     /// Something about this connection has changed: there is more to take, or room to send.
     Changed(Id),
@@ -95,10 +100,12 @@ pub struct Mux {
 }
 
 impl Mux {
+    /// The books of a side without connections.
     pub fn new(side: Side) -> Mux {
         Mux { side, streams: HashMap::new(), last: 0, outbox: Vec::new() }
     }
 
+    /// Whether no further connection fits.
     pub fn is_full(&self) -> bool {
         self.streams.len() >= MOST
     }
@@ -202,6 +209,7 @@ impl Mux {
         }
     }
 
+    /// Breaks a connection off.
     pub fn reset(&mut self, id: Id) {
         if self.streams.remove(&id).is_some() {
             Frame::Reset(id).write(&mut self.outbox);

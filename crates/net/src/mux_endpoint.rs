@@ -61,11 +61,13 @@ pub enum Door {
 pub enum Over {
     /// A pipe was closed.
     Closed,
+    /// The other side broke the protocol.
     Violated(Violation),
 }
 
 /// What is left in the end: connections that were ended in order, and whose last words may still be unread.
 pub struct Ended {
+    /// Why it ended.
     pub over: Over,
     _sockets: Vec<TcpStream>,
 }
@@ -77,12 +79,14 @@ pub struct Farewell {
 }
 
 impl Farewell {
+    /// Asks the endpoint to end.
     pub fn say(&self) {
         self.is_said.store(true, Ordering::Release);
         let _ = self.waker.wake();
     }
 }
 
+/// One end of the multiplexed pipes: sockets on this side, frames on the other.
 pub struct MuxEndpoint {
     poll: Poll,
     mux: Mux,
@@ -121,6 +125,7 @@ enum Last {
 }
 
 impl MuxEndpoint {
+    /// An endpoint that takes or makes connections at `door`, and reads and writes frames over two pipes.
     pub fn new(
         door: Door,
         from: impl Read + Send + 'static,
@@ -157,6 +162,7 @@ impl MuxEndpoint {
         })
     }
 
+    /// Ends this endpoint later, from another thread.
     pub fn farewell(&self) -> Farewell {
         Farewell { is_said: self.farewell.clone(), waker: self.waker.clone() }
     }

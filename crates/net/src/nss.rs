@@ -28,6 +28,7 @@ const MAX_ADDRESSES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domains {
     /// As the host's own programs do.
+    #[cfg(target_os = "linux")]
     Tried,
     /// A rule names a host in full.
     Ignored,

@@ -19,6 +19,7 @@ use mcp_policy::HostName;
 /// tell. Nobody is reached at them: the IPv4 range is registered to the British Ministry of Defence,
 /// which does not announce it, and of the IPv6 one no part is assigned to anybody.
 pub const V4_RANGE: (Ipv4Addr, u8) = (Ipv4Addr::new(25, 18, 0, 0), 15);
+/// The range of fake IPv6 addresses.
 pub const V6_RANGE: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2e6d, 0x6370, 0x1918, 0, 0, 0, 0, 0), 96);
 /// Where rules mean all of those literally: for benchmarks (RFC 2544), and a unique local range.
 const V4_SPARE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
@@ -31,9 +32,12 @@ const ALL: u32 = 2 * ADDRESSES;
 /// More names than programs use, fewer than would hurt.
 pub const CAPACITY: usize = 4096;
 
+/// The fake addresses of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fake {
+    /// The IPv4 address.
     pub v4: Ipv4Addr,
+    /// The IPv6 address.
     pub v6: Ipv6Addr,
 }
 
@@ -72,6 +76,7 @@ pub struct Full;
 /// What came of asking for a name's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assigned {
+    /// The name's fake addresses.
     pub fake: Fake,
     /// The name that gave its address up for this one, just now.
     pub displaced: Option<HostName>,
@@ -80,6 +85,7 @@ pub struct Assigned {
 /// Whether an address is meant literally by a rule.
 type IsTaken = Box<dyn Fn(IpAddr) -> bool + Send>;
 
+/// The fake addresses in use, and the names that they stand for.
 pub struct Pool {
     names: HashMap<HostName, Entry>,
     by_index: HashMap<u32, HostName>,
@@ -198,6 +204,7 @@ impl Pool {
         true
     }
 
+    /// One use of a name has ended.
     pub fn unpin(&mut self, name: &HostName) {
         let Some(entry) = self.names.get_mut(name) else { return };
         match entry.users {
@@ -213,14 +220,17 @@ impl Pool {
         }
     }
 
+    /// How many names can have an address at a time.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
+    /// How many names have an address.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
+    /// Whether no name has an address.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

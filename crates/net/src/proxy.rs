@@ -29,11 +29,14 @@ impl Login {
 /// The language in which a program asked, and is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Manner {
+    /// CONNECT of HTTP: bytes pass in both directions.
     Tunnel,
     /// What the server is told before anything else.
     Forward {
+        /// The head of the request, rewritten for the server.
         head: Vec<u8>,
     },
+    /// SOCKS 5.
     Socks,
 }
 
@@ -42,6 +45,7 @@ pub enum Manner {
 pub enum Failed<'a> {
     /// By the rules.
     Blocked(&'a str),
+    /// No address of the server answered.
     Unreachable(&'a str),
 }
 
@@ -79,21 +83,29 @@ impl Manner {
 /// What to do about what was heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
+    /// The request is not complete.
     NeedMore,
     /// So many bytes are taken; this is the answer, and there is more to come.
     Answer {
+        /// How many bytes of the buffer belong to the message.
         used: usize,
+        /// The answer.
         words: Vec<u8>,
     },
     /// So many bytes are taken; what follows is for the server.
     Wants {
+        /// How many bytes of the buffer belong to the request.
         used: usize,
+        /// The server.
         to: Endpoint,
+        /// The protocol of the request.
         manner: Manner,
     },
     /// To be closed after these last words.
     Refused {
+        /// The answer.
         words: Vec<u8>,
+        /// The reason, for the user.
         why: &'static str,
     },
 }

@@ -24,7 +24,7 @@ use self::side::{Finding, Side, Step};
 use super::dns::{Family, Lookup, Transport};
 use super::hosts::Hosts;
 use super::resolv::Resolv;
-use super::shares::{NOBODY, Party, Shares};
+use super::shares::{Party, Shares};
 
 /// How long an answer is kept: a lookup for each connection would be a flood, and a name
 /// that moves is to be followed.
@@ -120,8 +120,9 @@ impl Resolver {
 
     /// Begins a lookup. When the name is already being looked up there is nothing to do:
     /// the one answer is for all who wait.
+    #[cfg(any(target_os = "linux", test))]
     pub fn resolve(&mut self, now: Instant, name: &HostName) -> Vec<Act> {
-        self.resolve_for(now, name, NOBODY)
+        self.resolve_for(now, name, super::shares::NOBODY)
     }
 
     /// The same for one of several, none of which keeps the others waiting for long.

@@ -9,18 +9,23 @@ use std::time::Duration;
 /// As many as the C library takes.
 const MAX_SERVERS: usize = 3;
 
+/// The settings of `resolv.conf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolv {
     /// At least one.
     pub servers: Vec<Server>,
+    /// How long an answer may take.
     pub timeout: Duration,
     /// How often each server is asked.
     pub attempts: usize,
+    /// Whether the first question goes over UDP or TCP.
     pub start: Start,
 }
 
+/// A name server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Server {
+    /// Its address.
     pub ip: IpAddr,
     /// The interface of a link-local address, `eth0` in `fe80::1%eth0`.
     pub zone: Option<String>,
@@ -29,7 +34,9 @@ pub struct Server {
 /// `options use-vc`: ask over TCP at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
+    /// Over UDP, and over TCP if the answer is too long.
     Udp,
+    /// Over TCP.
     Tcp,
 }
 

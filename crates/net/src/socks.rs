@@ -12,7 +12,7 @@ pub use client::{
     Auth, Choice, connect_request, greeting, read_auth_status, read_choice, read_reply,
 };
 pub use server::{
-    Admits, Command, Greeting, Request, V4_REFUSAL, Welcome, auth_status, choice, read_credentials,
+    Admits, Command, Greeting, V4_REFUSAL, Welcome, auth_status, choice, read_credentials,
     read_greeting, read_request, reply,
 };
 

@@ -19,25 +19,35 @@ use self::exceptions::Exceptions;
 /// How to get to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route<'a> {
+    /// Connect to the server.
     Direct,
+    /// Ask this proxy.
     Proxy(&'a Proxy),
 }
 
+/// The user's own proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proxy {
     /// By CONNECT.
     Http {
+        /// Its host and port.
         at: Endpoint,
+        /// The name and password for it.
         credentials: Option<Credentials>,
     },
+    /// By SOCKS 5.
     Socks5 {
+        /// Its host and port.
         at: Endpoint,
+        /// The name and password for it.
         auth: Option<Auth>,
+        /// Who resolves names.
         names: Names,
     },
 }
 
 impl Proxy {
+    /// Its host and port.
     pub fn at(&self) -> &Endpoint {
         match self {
             Self::Http { at, .. } | Self::Socks5 { at, .. } => at,
@@ -48,7 +58,9 @@ impl Proxy {
 /// Who resolves: `socks5h` leaves it to the proxy, `socks5` does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
+    /// The proxy resolves names.
     ByProxy,
+    /// The broker resolves names.
     ByUs,
 }
 
@@ -64,7 +76,9 @@ pub struct Upstream {
 /// A variable that cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadProxy {
+    /// The name of the variable.
     pub variable: &'static str,
+    /// What is wrong with its value.
     pub reason: &'static str,
 }
 
@@ -101,6 +115,7 @@ impl Upstream {
         })
     }
 
+    /// Whether no proxy is set.
     pub fn is_direct(&self) -> bool {
         self.https.is_none() && self.http.is_none() && self.all.is_none()
     }

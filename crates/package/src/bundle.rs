@@ -14,9 +14,13 @@ use crate::store::{Addition, BUNDLE, Descriptor, ImageManifest, SERVER, Store, U
 
 /// A bundle and what it says of itself.
 pub struct Bundle {
+    /// The name in its manifest.
     pub name: String,
+    /// The version in its manifest.
     pub version: String,
+    /// The digest of the whole bundle.
     pub digest: Digest,
+    /// Its size in bytes.
     pub size: u64,
 }
 

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::Error;
 
+/// A SHA-256 digest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -16,6 +17,7 @@ const PREFIX: &str = "sha256:";
 const FORM: &str = "expected sha256: and 64 digits of 0-9 and a-f";
 
 impl Digest {
+    /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }
@@ -91,10 +93,12 @@ pub struct Hashing<W> {
 }
 
 impl<W> Hashing<W> {
+    /// Digests what passes through `inner`.
     pub fn new(inner: W) -> Hashing<W> {
         Hashing { inner, hasher: Sha256::new() }
     }
 
+    /// Gives `inner` back with the digest of what passed.
     pub fn finish(self) -> (W, Digest) {
         (self.inner, Digest(self.hasher.finalize().into()))
     }

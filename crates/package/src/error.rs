@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+/// Why something with a package failed, and what to do about it.
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,
@@ -31,13 +32,16 @@ pub enum Kind {
     Machine,
 }
 
+/// A result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// An error of any kind.
     pub fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Error {
         Error { kind, message: message.into(), hint: hint.into() }
     }
 
+    /// The user wrote something that cannot be meant.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Error {
         Error::new(Kind::Usage, message, hint)
     }
@@ -47,18 +51,22 @@ impl Error {
         Error::new(Kind::Package, message, "")
     }
 
+    /// Something is not where the user said.
     pub fn not_found(message: impl Into<String>, hint: impl Into<String>) -> Error {
         Error::new(Kind::NotFound, message, hint)
     }
 
+    /// A registry could not be reached, or answered with an error.
     pub fn network(message: impl Into<String>) -> Error {
         Error::new(Kind::Network, message, "")
     }
 
+    /// The machine: a file, a program that is missing.
     pub fn machine(message: impl Into<String>, hint: impl Into<String>) -> Error {
         Error::new(Kind::Machine, message, hint)
     }
 
+    /// A failed system call: what was being done, and on which path.
     pub fn io(doing: &str, path: &Path, error: &io::Error) -> Error {
         Error::machine(format!("{doing} {}: {error}", path.display()), "")
     }
@@ -78,6 +86,7 @@ impl Error {
         )
     }
 
+    /// The same error with this hint.
     pub fn hinted(mut self, hint: impl Into<String>) -> Error {
         self.hint = hint.into();
         self
@@ -89,14 +98,17 @@ impl Error {
         self
     }
 
+    /// The kind, which decides the exit code.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
+    /// What failed.
     pub fn message(&self) -> &str {
         &self.message
     }
 
+    /// What the user can do; empty if nothing is known.
     pub fn hint(&self) -> &str {
         &self.hint
     }

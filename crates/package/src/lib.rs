@@ -1,7 +1,9 @@
 //! Packages of MCP servers: what they are called, what they say of themselves, how they are packed,
 //! kept and fetched. Nothing here runs one.
 
-pub mod archive;
+#![cfg_attr(not(feature = "fuzzing"), deny(missing_docs))]
+
+mod archive;
 mod asks;
 pub mod bundle;
 mod digest;
@@ -16,6 +18,7 @@ pub mod registry;
 mod scratch;
 pub mod store;
 
+pub use archive::Effort;
 pub use asks::{Ask, asks};
 pub use digest::{Digest, Hashing};
 pub use error::{Error, Kind, Result};
@@ -23,3 +26,9 @@ pub use manifest::{Access, Launch, Manifest, Platform};
 pub use pack::{Packed, Take, pack};
 pub use reference::{Named, Package, Reference, Repository, Which, is_path, is_tag, normal_pypi};
 pub use store::Store;
+
+/// The readers of archives, public for the fuzz target alone.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::archive::{Content, Entry, Format, Limits, Sink, read};
+}

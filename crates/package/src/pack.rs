@@ -19,7 +19,9 @@ pub enum Take {
 /// What was packed, for a line to the author.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Packed {
+    /// How many files.
     pub files: u64,
+    /// Their bytes, before compression.
     pub bytes: u64,
     /// What was left out on purpose.
     pub left_out: Vec<String>,
@@ -27,6 +29,7 @@ pub struct Packed {
 
 const LEFT_OUT: [&str; 6] = [".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", ".mcpbignore"];
 
+/// Packs a directory into a bundle. The same files give the same bytes.
 pub fn pack(directory: &Path, take: Take, effort: Effort, out: impl Write) -> Result<Packed> {
     let mut packing = Packing { zip: ZipWriter::new(out, effort), take, packed: Packed::default() };
     packing.directory(directory, "")?;

@@ -22,22 +22,29 @@ use std::str::FromStr;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 
+/// What `mcp run` and `mcp add` take as the name of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
+    /// A directory or a bundle on this machine.
     Path(PathBuf),
+    /// `npm:name`.
     Npm(Package),
+    /// `pypi:name`.
     Pypi(Package),
     /// From the store, or from the registry that is configured.
     Named(Named),
     /// From the public MCP registry.
     Official(Named),
+    /// `oci:host/path`, in an OCI registry.
     Oci(Repository),
 }
 
 /// A package of another ecosystem; `version` is exact, a word such as `latest`, or a range of npm's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Package {
+    /// The name in its ecosystem.
     pub name: String,
+    /// The version; none for the newest.
     pub version: Option<String>,
     /// Of PyPI: which of its extras.
     pub extras: Vec<String>,
@@ -45,17 +52,23 @@ pub struct Package {
     pub with: Vec<String>,
 }
 
+/// A name in the store or in the registry that is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
+    /// The name.
     pub name: String,
+    /// The version or the digest.
     pub which: Which,
 }
 
+/// Which package of a name is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
     /// `@latest`, or nothing said.
     Latest,
+    /// This version.
     Version(String),
+    /// The package with this digest.
     Digest(Digest),
 }
 
@@ -64,8 +77,11 @@ pub enum Which {
 pub struct Repository {
     /// With its port.
     pub host: String,
+    /// The path of the repository.
     pub path: String,
+    /// The tag.
     pub tag: Option<String>,
+    /// The digest that the manifest must have.
     pub digest: Option<Digest>,
 }
 

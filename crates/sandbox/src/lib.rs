@@ -74,7 +74,7 @@
 //! go through, for a program that is a launcher of its own. [`exit_code`] has the exit codes of `mcp`. What this crate
 //! exports and does not show on this page is for `mcp` alone, and changes without notice.
 
-#![deny(missing_docs)]
+#![cfg_attr(not(feature = "fuzzing"), deny(missing_docs))]
 
 pub mod agent;
 mod core;
@@ -113,8 +113,8 @@ pub use crate::core::report::{
     Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage,
 };
 pub use crate::core::request::{
-    Denied, DeniedKind, Guarded, HOME, HeldBack, Home, Link, Place, PlaceKind, Protected, Request,
-    Secret, Stdio, Unshown,
+    Denied, DeniedKind, Guarded, HOME, HeldBack, Home, LayerWriting, Link, Place, PlaceKind,
+    Protected, Request, Secret, Stdio, Unshown, WritableLayer,
 };
 pub use crate::core::run_spec::{Identity, RunSpec};
 pub use agent::prepare_run_command;
@@ -126,6 +126,9 @@ pub use linux::facts::{CgroupFacts, CgroupMeans, EntryKind, HeldCgroup, LinuxFac
 pub use linux::step::{Stage, Step};
 pub use mcp_net::broker::{NetworkUse, RefusedDestination, Traffic};
 pub use mcp_policy::{Bytes, Cores, Fallback, Policy, Protect, Rate, SecretRef};
-#[doc(hidden)]
-pub use protected::git_config;
+/// git's grammar of configuration files, public for the fuzz target alone.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::protected::git_config;
+}
 pub use sandbox::{Outcome, Output, Running, Sandbox};

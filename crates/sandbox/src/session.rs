@@ -18,7 +18,7 @@ use crate::core::error::Error;
 use crate::core::notices::Notices;
 use crate::core::plan::Plan;
 use crate::core::report::{Ending, Judged, Report, Usage};
-use crate::core::request::{Request, Secret};
+use crate::core::request::{Request, Secret, WritableLayer};
 use crate::core::run_spec::RunSpec;
 use crate::platform::{self, Check, Facts, Reservation, Step};
 
@@ -43,6 +43,8 @@ pub struct Options<'a> {
     pub secrets: Vec<(OsString, Secret)>,
     /// Directories that are known to hold nothing but files, directories and links.
     pub plain: Vec<PathBuf>,
+    /// What the command may change over something that is shown read-only. Linux only; elsewhere it stays read-only.
+    pub layer: Option<WritableLayer>,
     /// Asked while the sandbox is made; where it says no, the command does not start.
     pub check: Option<Check<'a>>,
 }
@@ -180,9 +182,10 @@ impl<'a> Session<'a> {
     /// # Errors
     ///
     /// When the command is not found, or a granted path does not exist.
-    pub fn explain(mut spec: RunSpec, plain: &[PathBuf]) -> Result<Explained, Error> {
+    pub fn explain(mut spec: RunSpec, options: Options<'_>) -> Result<Explained, Error> {
         spec.policy.env.secrets.clear();
-        let request = platform::resolve_knowing(spec, plain)?;
+        let mut request = platform::resolve_knowing(spec, &options.plain)?;
+        request.layer = options.layer;
         let plan = Planning::new(&request, platform::probe_host()?).plan;
         Ok(Explained { request, plan })
     }
@@ -195,6 +198,7 @@ impl<'a> Session<'a> {
     pub fn prepare(spec: RunSpec, mut options: Options<'a>) -> Result<Session<'a>, Error> {
         let mut request = platform::resolve_knowing(spec, &options.plain)?;
         add_secrets(&mut request, std::mem::take(&mut options.secrets));
+        request.layer = options.layer.take();
         Ok(Session { request, options })
     }
 

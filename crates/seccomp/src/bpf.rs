@@ -7,9 +7,13 @@
 /// As the kernel reads it (`struct sock_filter`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
+    /// The operation (`BPF_LD`, `BPF_JMP`, `BPF_RET` …).
     pub code: u16,
+    /// How many instructions to skip if the comparison holds (`jt`).
     pub yes: u8,
+    /// How many instructions to skip if it does not hold (`jf`).
     pub no: u8,
+    /// The operand.
     pub k: u32,
 }
 

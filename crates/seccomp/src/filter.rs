@@ -12,11 +12,14 @@ pub const EPROTONOSUPPORT: u16 = 93;
 pub const EOPNOTSUPP: u16 = 95;
 pub const EAFNOSUPPORT: u16 = 97;
 
+/// The architectures that filters are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arch {
+    /// x86-64, its 32-bit and x32 calls refused.
     #[serde(rename = "x86_64")]
     X86_64,
+    /// 64-bit ARM.
     Aarch64,
 }
 

@@ -10,6 +10,8 @@
 //! Everything here is pure: `rules` says what is refused and why, `compile` makes the program,
 //! and tests interpret it and compare each answer with what `decide` says plainly.
 
+#![deny(missing_docs)]
+
 mod bpf;
 mod compile;
 mod filter;

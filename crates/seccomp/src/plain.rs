@@ -15,6 +15,7 @@ use crate::rules::{
 use crate::{Ground, Sockets, SyscallProxy};
 
 /// Calls that are decided by file or process, by number: the launcher carries them out itself.
+#[allow(missing_docs, reason = "each constant is the system call of its name")]
 pub mod call {
     use super::{both, same, x86};
     use crate::rules::Number;

@@ -14,12 +14,16 @@ use crate::{Connects, NewProcesses};
 /// A system call and its number on each architecture that has it.
 #[derive(Debug, Clone, Copy)]
 pub struct Number {
+    /// The name in the kernel's table.
     pub name: &'static str,
+    /// The number on x86-64, if the call exists there.
     pub x86_64: Option<u32>,
+    /// The number on 64-bit ARM, if the call exists there.
     pub aarch64: Option<u32>,
 }
 
 impl Number {
+    /// The number on one architecture.
     pub fn on(self, arch: Arch) -> Option<u32> {
         match arch {
             Arch::X86_64 => self.x86_64,

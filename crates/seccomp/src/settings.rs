@@ -6,6 +6,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NewProcesses {
+    /// It may.
     Allowed,
     /// Asks the launcher, who says yes once: to the command's own start.
     Refused,
@@ -15,6 +16,7 @@ pub enum NewProcesses {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Connects {
+    /// Connections are made without a question.
     Free,
     /// It opens a listener inside, where one is allowed, and lets the call go on.
     Announced,
@@ -38,10 +40,13 @@ pub enum Sockets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ground {
+    /// Namespaces of its own, and Landlock where the kernel has it.
     Namespaces,
     /// No namespaces: Landlock of this version, or none at all (0).
     Plain {
+        /// The version of Landlock's ABI.
         landlock: u32,
+        /// Whether the launcher carries calls out for the command.
         syscall_proxy: SyscallProxy,
     },
 }
@@ -50,6 +55,7 @@ pub enum Ground {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SyscallProxy {
+    /// It does.
     Asked,
     /// A task has one listener, and another sandbox around this one has it: all of these are refused.
     None,

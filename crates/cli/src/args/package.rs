@@ -29,6 +29,8 @@ pub enum Package {
     Update(Update),
     /// List what was granted to packages and remembered, or revoke it
     Grants(Grants),
+    /// List what packages keep between their runs, show it, or remove it
+    Data(Data),
     /// Check every byte of the packages in the store
     Verify(Verify),
     /// Search the public MCP registry
@@ -74,6 +76,9 @@ pub struct Running {
     /// Grant what the package asks for, and remember it
     #[arg(long, short, help_heading = "Packages")]
     pub yes: bool,
+    /// Keep nothing: HOME, and what the package writes beside its own files, are gone after the run. So with --strict
+    #[arg(long, conflicts_with = "home", help_heading = "Packages")]
+    pub ephemeral: bool,
     /// Start it without what it asks for and was not granted
     #[arg(long, conflicts_with = "yes", help_heading = "Packages")]
     pub without_grants: bool,
@@ -236,6 +241,46 @@ pub enum GrantsCommand {
         wishes: Vec<String>,
         /// Everything that was granted to any package
         #[arg(long, conflicts_with = "package")]
+        all: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mcp data                                               who keeps how much
+  mcp data show npm:@modelcontextprotocol/server-memory  what, and where it is
+  mcp data remove npm:@modelcontextprotocol/server-memory")]
+pub struct Data {
+    #[command(subcommand)]
+    pub command: Option<DataCommand>,
+    /// As JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// Show what a package keeps: its HOME, and what it wrote beside its own files
+    #[command(after_help = "Examples:
+  mcp data show npm:@modelcontextprotocol/server-memory")]
+    Show {
+        /// The package, as `mcp data` names it
+        #[arg(value_name = "PACKAGE")]
+        package: String,
+    },
+    /// Remove what packages keep; the next run starts anew
+    #[command(
+        alias = "rm",
+        after_help = "Examples:
+  mcp data remove npm:@modelcontextprotocol/server-memory
+  mcp data remove --all"
+    )]
+    Remove {
+        /// The packages, as `mcp data` names them
+        #[arg(value_name = "PACKAGE", required_unless_present = "all")]
+        packages: Vec<String>,
+        /// Everything that any package keeps
+        #[arg(long, conflicts_with = "packages")]
         all: bool,
     },
 }

@@ -4,6 +4,7 @@ pub mod add;
 pub mod check;
 pub mod clients;
 pub mod completions;
+pub mod data;
 pub mod demo;
 pub mod doctor;
 pub mod exec;

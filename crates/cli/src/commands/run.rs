@@ -5,7 +5,9 @@ use std::ffi::OsString;
 
 use mcp_policy::{Bytes, Defaults, Fallback, Policy};
 use mcp_sandbox::session::{Options, Session};
-use mcp_sandbox::{Ending, Identity, Judged, Notices, Report, Request, RunSpec, macos, windows};
+use mcp_sandbox::{
+    Ending, Identity, Judged, Notices, Report, Request, RunSpec, WritableLayer, macos, windows,
+};
 
 use crate::args::{Platform, Run, Starting};
 use crate::audit::{Event, Log, What, rules};
@@ -114,8 +116,17 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         }
         None => (layers::effective(&args.permissions, Defaults::run())?, args.command.clone()),
     };
-    let home =
-        args.home.as_deref().map(|name| kept_home(name, args.starting.explain)).transpose()?;
+    // Nothing that is kept on the host's disk has a bound, and --strict wants every bound.
+    if let Some(package) =
+        package.as_mut().filter(|_| !args.package.ephemeral && !args.starting.strict)
+    {
+        package.keep(&args.starting);
+    }
+    let kept = package.as_ref().and_then(|package| package.kept.as_ref());
+    let home = match &args.home {
+        Some(name) => Some(kept_home(name, args.starting.explain)?),
+        None => kept.map(|kept| kept.home.clone()),
+    };
     if let Some(log) = log {
         log.what.policy(&policy);
         if let Some(package) = &package {
@@ -171,7 +182,9 @@ pub fn launch(
             Some(Platform::Macos) => explain::print(&macos::explain(spec)?, &told, starting),
             Some(Platform::Windows) => explain::print(&windows::explain(spec)?, &told, starting),
             None => {
-                let explained = Session::explain(spec, &plain).map_err(telling)?;
+                let mut options = Options::default();
+                (options.plain, options.layer) = (plain, layer(package));
+                let explained = Session::explain(spec, options).map_err(telling)?;
                 let told = explain::Told::of(&explained.request, told);
                 explain::print(&explained.plan, &told, starting)
             }
@@ -192,6 +205,7 @@ pub fn launch(
     options.judged = judged;
     options.check = if plain.is_empty() { None } else { Some(&look) };
     options.plain = plain;
+    options.layer = layer(package);
     let session = Session::prepare(spec, options).map_err(telling)?;
     if let Some(package) = package {
         runtime::check(&package.needs, &session.request().program)?;
@@ -204,6 +218,9 @@ pub fn launch(
                 ending::tell(&ended.report, &ended.scene().request.policy.limits);
             }
             terminal.hints.after(&ended.report);
+            if let Some(package) = package.filter(|_| !starting.quiet) {
+                package.tell_kept(&ended.report);
+            }
             Ok(report.insert(ended.report).exit_code)
         }
         Err(not_started) => {
@@ -216,6 +233,10 @@ pub fn launch(
             Err(failure)
         }
     }
+}
+
+fn layer(package: Option<&package::Prepared>) -> Option<WritableLayer> {
+    package?.kept.as_ref()?.layer.clone()
 }
 
 /// What something in a writable place leads to, and is not shown: a few lines, for the command can make many.

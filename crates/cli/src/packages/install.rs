@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcp_files::Links;
-use mcp_package::archive::Effort;
+use mcp_package::Effort;
 use mcp_package::install::{Index, may_be_named, rule};
 use mcp_package::manifest::MCPB;
 use mcp_package::store::{Staging, Under};

@@ -11,6 +11,7 @@ mod grants;
 mod index;
 mod install;
 mod interrupt;
+mod kept;
 mod log;
 mod pipes;
 mod places;

@@ -36,7 +36,7 @@ fn a_package_runs_from_a_directory_a_file_and_the_store() {
 }
 
 #[test]
-fn its_files_are_read_only_and_limits_of_the_command_line_hold() {
+fn its_files_are_not_written_in_place_and_limits_of_the_command_line_hold() {
     require!("userns");
     let user = User::new();
     user.stored("1.0.0", "[limits]\nopen_files = 40\n");

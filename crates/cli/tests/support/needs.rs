@@ -38,6 +38,7 @@ pub fn available(feature: &str) -> bool {
         "mount-attributes" => mount_attributes(),
         "mapped-tmpfs" if !is_root() => None,
         "mapped-tmpfs" => kernel(6, 3, "for root's stand-in to own what is root's on a tmpfs"),
+        "overlay" => overlay(),
         "nproc" => kernel(5, 14, "for RLIMIT_NPROC to count in a user namespace alone"),
         "ipv6" => std::net::TcpListener::bind("[::1]:0").err().map(|error| error.to_string()),
         other => panic!("no feature is named {other}"),
@@ -68,6 +69,16 @@ pub fn has_program(program: &str) -> bool {
         skip(program, "is not installed");
     }
     found
+}
+
+/// In user namespaces, and as root over trees with mapped owners.
+fn overlay() -> Option<String> {
+    let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    match known.lines().any(|line| line.ends_with("\toverlay")) {
+        true if is_root() => kernel(5, 19, "for an overlay over trees with mapped owners"),
+        true => kernel(5, 11, "for an overlay in a user namespace"),
+        false => Some("this kernel has no overlayfs".to_owned()),
+    }
 }
 
 pub fn user_namespaces() -> Option<String> {

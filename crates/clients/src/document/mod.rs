@@ -28,12 +28,16 @@ const MOST_DEPTH: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
+    /// The line.
     pub line: usize,
+    /// The column.
     pub column: usize,
+    /// What is wrong there.
     pub message: String,
 }
 
 impl Fault {
+    /// A fault at a known line and column.
     pub fn new(line: usize, column: usize, message: impl Into<String>) -> Fault {
         Fault { line, column, message: message.into() }
     }
@@ -53,15 +57,22 @@ impl fmt::Display for Fault {
 /// A value and its place.
 #[derive(Debug, Clone)]
 pub struct Node {
+    /// The bytes of the value in the file.
     pub span: Range<usize>,
+    /// The value.
     pub value: Value,
 }
 
+/// A value of any of the formats.
 #[derive(Debug, Clone)]
 pub enum Value {
+    /// Keys with values, in the order of the file.
     Map(Vec<Member>),
+    /// A list.
     List(Vec<Node>),
+    /// A string, unescaped.
     Text(String),
+    /// True or false.
     Bool(bool),
     /// Numbers, nulls, dates: as they are written.
     Other(String),
@@ -70,8 +81,11 @@ pub enum Value {
 /// A key with its value.
 #[derive(Debug, Clone)]
 pub struct Member {
+    /// The key, unescaped.
     pub name: String,
+    /// The bytes of the key in the file.
     pub key: Range<usize>,
+    /// The value.
     pub node: Node,
 }
 
@@ -81,6 +95,7 @@ pub type Place = Vec<String>;
 /// What an edit came to.
 #[derive(Debug, Clone)]
 pub struct Edited {
+    /// The new text of the file.
     pub text: String,
     /// The same, parsed.
     pub document: Document,
@@ -89,14 +104,18 @@ pub struct Edited {
 /// A parsed file.
 #[derive(Debug, Clone)]
 pub struct Document {
+    /// The format it was parsed as.
     pub format: Format,
+    /// The text of the file.
     pub text: String,
+    /// The outermost value.
     pub root: Node,
     /// Why it can be read and not be edited.
     pub fixed: Option<&'static str>,
 }
 
 impl Document {
+    /// Parses a file. A file that repeats a key or nests too deeply is a fault.
     pub fn parse(format: Format, text: &str) -> Result<Document, Fault> {
         let mut fixed = None;
         let root = match format {
@@ -163,6 +182,7 @@ impl Node {
         next.get_mut(rest)
     }
 
+    /// The members of a map; none for other values.
     pub fn members(&self) -> &[Member] {
         match &self.value {
             Value::Map(members) => members,
@@ -170,14 +190,17 @@ impl Node {
         }
     }
 
+    /// The member of a map with this key.
     pub fn member(&self, name: &str) -> Option<&Member> {
         self.members().iter().find(|member| member.name == name)
     }
 
+    /// The value of the member with this key.
     pub fn field(&self, name: &str) -> Option<&Node> {
         self.member(name).map(|member| &member.node)
     }
 
+    /// The elements of a list; none for other values.
     pub fn elements(&self) -> &[Node] {
         match &self.value {
             Value::List(nodes) => nodes,
@@ -185,6 +208,7 @@ impl Node {
         }
     }
 
+    /// The string, if the value is one.
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),

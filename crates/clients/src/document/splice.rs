@@ -2,17 +2,22 @@
 
 use std::ops::Range;
 
+/// One replacement in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Splice {
+    /// The bytes that are replaced.
     pub range: Range<usize>,
+    /// The new text in their place.
     pub with: String,
 }
 
 impl Splice {
+    /// Replaces a range.
     pub fn new(range: Range<usize>, with: impl Into<String>) -> Splice {
         Splice { range, with: with.into() }
     }
 
+    /// Inserts at a place, and replaces nothing.
     pub fn insert(at: usize, with: impl Into<String>) -> Splice {
         Splice::new(at..at, with)
     }

@@ -36,6 +36,7 @@ impl Caller {
     }
 }
 
+/// A broker that runs in a thread of its own.
 pub struct Handle {
     caller: Caller,
     thread: JoinHandle<NetworkUse>,
@@ -57,6 +58,7 @@ impl Broker {
 }
 
 impl Handle {
+    /// Adds a watcher to the running loop.
     pub fn watch(&self, watcher: Box<dyn Watcher>) {
         self.caller.send(Command::Watch(watcher));
     }

@@ -19,8 +19,10 @@ const MOST_LINES: usize = 50;
 /// What was reached, for the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkUse {
+    /// The destinations that were reached.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reached: BTreeMap<String, Traffic>,
+    /// The destinations that were refused.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, RefusedDestination>,
     /// Bounds that were met, in words.
@@ -28,10 +30,14 @@ pub struct NetworkUse {
     pub bounds: Vec<String>,
 }
 
+/// The traffic of one destination.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
+    /// How many connections were made.
     pub connections: u64,
+    /// Bytes from the command.
     pub bytes_out: u64,
+    /// Bytes to the command.
     pub bytes_in: u64,
     /// Connections that did not come about: nobody answered outside.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -41,9 +47,12 @@ pub struct Traffic {
     pub trouble: Option<String>,
 }
 
+/// A destination that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedDestination {
+    /// How often.
     pub times: u64,
+    /// The reason.
     pub why: String,
     /// The flag that would allow it, where one would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +65,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl NetworkUse {
+    /// Whether nothing was reached or refused.
     pub fn is_empty(&self) -> bool {
         *self == NetworkUse::default()
     }
@@ -64,8 +74,11 @@ impl NetworkUse {
 /// What has gone through the allowlist of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkTotals {
+    /// How many connections were made.
     pub connections: u64,
+    /// Bytes from the command.
     pub bytes_out: u64,
+    /// Bytes to the command.
     pub bytes_in: u64,
 }
 
@@ -78,7 +91,9 @@ pub type Meter = Box<dyn FnMut(&NetworkTotals) + Send>;
 /// How old what the meter shows may be.
 const METERED: Duration = Duration::from_secs(1);
 
+/// Counts the traffic of a run and tells the user of refusals.
 pub struct Journal {
+    /// What was counted so far.
     pub used: NetworkUse,
     tell: Tell,
     lines: usize,
@@ -92,11 +107,13 @@ pub struct Journal {
 const OTHERS: &str = "(others)";
 
 impl Journal {
+    /// A journal whose lines go to `tell`.
     pub fn new(tell: Tell) -> Journal {
         let used = NetworkUse::default();
         Journal { used, tell, lines: 0, meter: None, metered: None, due: None }
     }
 
+    /// The same journal, with counters for `mcp stats`.
     pub fn metered(self, meter: Option<Meter>) -> Journal {
         let due = meter.is_some().then(Instant::now);
         Journal { meter, due, ..self }
@@ -128,6 +145,7 @@ impl Journal {
         }
     }
 
+    /// The counters of a destination.
     pub fn traffic(&mut self, to: &str) -> &mut Traffic {
         let reached = &mut self.used.reached;
         let key = if reached.contains_key(to) || reached.len() < MOST { to } else { OTHERS };

@@ -70,7 +70,9 @@ use crate::upstream::Upstream;
 
 /// How sockets are made in the sandbox's network. Answers come at once.
 pub trait Inside: Send {
+    /// Opens TCP listeners; each address has its own result.
     fn listen(&mut self, at: &[SocketAddr]) -> io::Result<Vec<io::Result<TcpListener>>>;
+    /// Opens a UDP socket.
     fn datagrams(&mut self, at: SocketAddr) -> io::Result<UdpSocket>;
     /// A connection to a server inside that may still be in the making.
     fn connect(&mut self, to: SocketAddr) -> io::Result<TcpStream>;
@@ -95,16 +97,20 @@ impl Inside for NoInside {
 
 /// Something else that has to do with the sandbox's network and is served by the same loop.
 pub trait Watcher: Send {
+    /// Registers its sources with the event loop.
     fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()>;
+    /// Is called when one of them is ready.
     fn ready(&mut self, broker: &mut Watched<'_>) -> Keep;
 }
 
 /// What becomes of a watcher after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
+    /// It waits for its next event.
     Listening,
     /// It has more to do, after others had their turn.
     Busy,
+    /// It is removed.
     Closed,
 }
 
@@ -148,12 +154,17 @@ impl Watched<'_> {
 
 /// What a broker is to do.
 pub struct Setup {
+    /// The rules of `--allow-net`.
     pub rules: Vec<NetRule>,
     /// Sockets of the host, and the ports inside that they lead to.
     pub listeners: Vec<(u16, TcpListener)>,
+    /// The host's own networks, which a name may not lead to.
     pub own: OwnNetworks,
+    /// The name servers that are asked.
     pub name_servers: NameServers,
+    /// The user's own proxy, if there is one.
     pub upstream: Upstream,
+    /// Where counters and lines for the user go.
     pub journal: Journal,
     /// How much memory the run may have, in bytes. What is held for its connections is a part.
     pub memory: Option<u64>,
@@ -182,6 +193,7 @@ impl Bounds {
     }
 }
 
+/// Connects the sandbox's network with the hosts that the rules allow.
 pub struct Broker {
     poll: mio::Poll,
     slots: Slots<Entry>,
@@ -289,6 +301,7 @@ impl Broker {
         Ok(())
     }
 
+    /// Takes DNS queries over TCP from this listener.
     pub fn add_resolver_listener(&mut self, listener: TcpListener) -> io::Result<()> {
         let mut listener = mio::net::TcpListener::from_std(listener);
         let slot = self.slots.reserve();
@@ -308,6 +321,7 @@ impl Broker {
         self.has_ipv6 = true;
     }
 
+    /// Serves a watcher in this loop.
     pub fn add_watcher(&mut self, mut watcher: Box<dyn Watcher>) -> io::Result<()> {
         let slot = self.slots.reserve();
         watcher.register(self.poll.registry(), token(slot, Side::Inner))?;

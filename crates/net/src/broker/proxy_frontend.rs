@@ -35,6 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub enum Callers {
     /// Those that were announced with [`super::Watched::expect`].
     Expected,
+    /// Those that show this name and password.
     Holders(Login),
 }
 

@@ -107,10 +107,6 @@ fn what_we_ask_reads_back() {
     let value = Request::Tunnel(endpoint("[2001:db8::1]:443"));
     assert_eq!(RequestReader::default().feed(&asked), Progress::Done { value, used: asked.len() });
     assert!(!format!("{credentials:?}").contains("QWxh"));
-    assert_eq!(
-        [base64(b""), base64(b"f"), base64(b"fo"), base64(b"foo")],
-        ["", "Zg==", "Zm8=", "Zm9v"]
-    );
 }
 
 #[test]

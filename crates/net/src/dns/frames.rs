@@ -49,6 +49,7 @@ impl Frames {
     }
 
     /// Whether the stream could end here without cutting a message.
+    #[cfg(test)]
     pub fn is_between_messages(&self) -> bool {
         self.partial.is_empty()
     }

@@ -82,10 +82,6 @@ impl Lookup {
         Self { id, name: WireName::from_host(name), family }
     }
 
-    pub fn family(&self) -> Family {
-        self.family
-    }
-
     fn kind(&self) -> u16 {
         match self.family {
             Family::V4 => TYPE_A,

@@ -29,7 +29,6 @@ pub enum Answer<'a> {
     /// The name is there, but nothing of this kind: clients go on to A and AAAA.
     Empty,
     NoSuchName,
-    Refused,
     /// Try again: SERVFAIL.
     Failed,
 }
@@ -139,7 +138,6 @@ impl Query {
             Answer::Addresses { addresses, ttl } => (Rcode::Good, addresses, ttl),
             Answer::Empty => (Rcode::Good, &[][..], 0),
             Answer::NoSuchName => (Rcode::NoSuchName, &[][..], 0),
-            Answer::Refused => (Rcode::Refused, &[][..], 0),
             Answer::Failed => (Rcode::Failed, &[][..], 0),
         };
         let records: Vec<Vec<u8>> =

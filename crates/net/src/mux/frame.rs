@@ -11,16 +11,21 @@ pub type Id = u32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation(pub &'static str);
 
+/// One message between the two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// The first word of the side that opens: the port on which it listens.
     Hello {
+        /// The port.
         port: u16,
     },
+    /// A new connection.
     Open(Id),
+    /// Bytes of a connection.
     Data(Id, Vec<u8>),
     /// Nothing more comes from this side.
     End(Id),
+    /// A connection is broken off.
     Reset(Id),
     /// So many bytes more may be sent.
     Credit(Id, u32),
@@ -45,6 +50,7 @@ fn put(to: &mut Vec<u8>, kind: u8, id: Id, content: &[u8]) {
     to.extend(content.iter().take(LARGEST));
 }
 
+/// Writes a frame of data without a copy of its content.
 pub fn data(to: &mut Vec<u8>, id: Id, content: &[u8]) {
     for piece in content.chunks(LARGEST) {
         put(to, DATA, id, piece);
@@ -52,6 +58,7 @@ pub fn data(to: &mut Vec<u8>, id: Id, content: &[u8]) {
 }
 
 impl Frame {
+    /// Writes the frame.
     pub fn write(&self, to: &mut Vec<u8>) {
         match self {
             Frame::Hello { port } => put(to, HELLO, 0, &port.to_le_bytes()),
@@ -92,6 +99,7 @@ pub struct Frames {
 }
 
 impl Frames {
+    /// Takes bytes from the pipe, in pieces of any size.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);
         self.start = 0;

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::server::Request;
 use super::*;
 use crate::endpoint::Endpoint;
 

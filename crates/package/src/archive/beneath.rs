@@ -29,6 +29,7 @@ mod unix {
 
     use super::*;
 
+    /// Unpacks an archive below one directory.
     pub struct Unpack {
         root: OwnedFd,
         /// The directory of the last entry: neighbours come together.

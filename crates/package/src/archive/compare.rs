@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{Content, Entry, Sink};
 use crate::error::{Error, Kind, Result};
 
+/// Compares an archive with the files of a directory.
 pub struct Compare {
     root: PathBuf,
     seen: HashSet<PathBuf>,
@@ -16,6 +17,7 @@ pub struct Compare {
 }
 
 impl Compare {
+    /// Compares with the directory `root`.
     pub fn with(root: &Path) -> Compare {
         Compare { root: root.to_owned(), seen: HashSet::new(), differing: Vec::new() }
     }

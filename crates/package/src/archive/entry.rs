@@ -10,17 +10,25 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryPath(String);
 
+/// An entry of an archive, its name already checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
+    /// Where it goes, relative to the directory of the package.
     pub path: EntryPath,
+    /// The kind of entry.
     pub content: Content,
 }
 
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
+    /// A directory.
     Directory,
+    /// A regular file.
     File {
+        /// Whether the archive marks it as a program.
         is_executable: bool,
+        /// Its length in bytes, as the archive states it.
         length: u64,
     },
     /// Where it leads, from the directory it is in: `..` only in front, and never out.
@@ -64,10 +72,12 @@ impl EntryPath {
         Ok(EntryPath(text.to_owned()))
     }
 
+    /// The path, with `/` between its parts.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// The parts of the path.
     pub fn components(&self) -> impl Iterator<Item = &str> {
         self.0.split('/')
     }
@@ -129,14 +139,17 @@ impl fmt::Display for EntryPath {
 #[derive(Debug, Default)]
 pub struct Picked {
     wanted: Vec<String>,
+    /// The files that were found: name and content.
     pub found: Vec<(String, Vec<u8>)>,
 }
 
 impl Picked {
+    /// Keeps the files with these names.
     pub fn new(wanted: &[&str]) -> Picked {
         Picked { wanted: wanted.iter().map(|name| (*name).to_owned()).collect(), found: Vec::new() }
     }
 
+    /// The content of a file, once.
     pub fn take(&mut self, name: &str) -> Option<Vec<u8>> {
         let at = self.found.iter().position(|(found, _)| found == name)?;
         Some(self.found.swap_remove(at).1)

@@ -28,14 +28,18 @@ pub use write_zip::{Effort, Source, ZipWriter};
 /// What an archive may hold. Far above any real package, far below what hurts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// The most entries.
     pub entries: u64,
+    /// The most bytes of one file.
     pub file: u64,
+    /// The most bytes of all files.
     pub total: u64,
     /// Unpacked to packed; small archives may have any.
     pub ratio: u64,
 }
 
 impl Limits {
+    /// The limits of `mcp run` and `mcp add`.
     pub const DEFAULT: Limits =
         Limits { entries: 200_000, file: 1 << 30, total: 4 << 30, ratio: 200 };
     /// Up to here no ratio is suspicious.
@@ -47,10 +51,14 @@ impl Limits {
     }
 }
 
+/// The formats of archives that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
+    /// Zip, as MCPB bundles are.
     Zip,
+    /// A tar archive compressed with gzip.
     TarGzip,
+    /// A tar archive compressed with zstd.
     TarZstd,
 }
 
@@ -68,6 +76,7 @@ impl Format {
 
 /// Is given each entry once, in the archive's order, already checked.
 pub trait Sink {
+    /// Takes an entry; `content` is empty but for files.
     fn entry(&mut self, entry: &Entry, content: &mut dyn Read) -> Result<()>;
 }
 

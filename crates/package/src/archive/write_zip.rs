@@ -24,12 +24,22 @@ pub enum Effort {
     Thorough,
 }
 
+/// What is written for an entry.
 pub enum Source<'a> {
+    /// A directory.
     Directory,
+    /// A symlink with this target.
     Link(&'a str),
-    File { is_executable: bool, content: &'a mut dyn Read },
+    /// A regular file.
+    File {
+        /// Whether it is marked as a program.
+        is_executable: bool,
+        /// Its bytes.
+        content: &'a mut dyn Read,
+    },
 }
 
+/// Writes a zip archive that is the same for the same input.
 pub struct ZipWriter<W> {
     out: W,
     effort: Effort,
@@ -39,10 +49,12 @@ pub struct ZipWriter<W> {
 }
 
 impl<W: Write> ZipWriter<W> {
+    /// An archive that is written to `out`.
     pub fn new(out: W, effort: Effort) -> ZipWriter<W> {
         ZipWriter { out, effort, written: 0, directory: Vec::new(), entries: 0 }
     }
 
+    /// Adds an entry.
     pub fn add(&mut self, path: &EntryPath, source: Source<'_>) -> Result<()> {
         let failed = |e: std::io::Error| Error::machine(format!("pack {path}: {e}"), "");
         let (name, mode, content): (String, u32, Vec<u8>) = match source {
@@ -97,6 +109,7 @@ impl<W: Write> ZipWriter<W> {
         Ok(())
     }
 
+    /// Writes the central directory, and gives the output back.
     pub fn finish(mut self) -> Result<W> {
         let failed = |e: std::io::Error| Error::machine(format!("pack: {e}"), "");
         let too_large = || Error::package("packages of more than 4 GiB cannot be packed");

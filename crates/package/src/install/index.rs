@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 pub struct Index {
     /// With a slash at the end; credentials in it are part of it, so it is never shown.
     pub url: String,
+    /// A token that is sent to it alone.
     pub token: Option<String>,
 }
 
@@ -19,6 +20,7 @@ impl std::fmt::Debug for Index {
 }
 
 impl Index {
+    /// Reads the address of an index: http or https, with a host.
     pub fn new(url: &str) -> Result<Index> {
         let url = format!("{}/", url.trim().trim_end_matches('/'));
         let wrong = || {
@@ -38,10 +40,12 @@ impl Index {
         self.url.parse().ok()
     }
 
+    /// The host in the address.
     pub fn host(&self) -> String {
         self.uri().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default()
     }
 
+    /// The port in the address, or the scheme's own.
     pub fn port(&self) -> u16 {
         let uri = self.uri();
         let is_https = uri.as_ref().and_then(Uri::scheme_str) == Some("https");
@@ -58,6 +62,7 @@ impl Index {
         self.url.split_once(':').map_or("", |(_, rest)| rest).to_owned()
     }
 
+    /// Whether the address or a token has credentials.
     pub fn has_credentials(&self) -> bool {
         self.token.is_some()
             || self

@@ -9,11 +9,13 @@ use crate::error::{Error, Result};
 /// What has to be made of such a bundle, whose own files go below `bundle/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UvBundle {
+    /// The name in the bundle's manifest.
     pub name: String,
     /// As the project wrote them.
     pub dependencies: Vec<String>,
     /// The new bundle's `manifest.json`, and its `start.py`.
     pub manifest: String,
+    /// The program that starts the server.
     pub start: String,
 }
 

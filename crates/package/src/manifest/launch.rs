@@ -13,15 +13,20 @@ use crate::error::{Error, Result};
 
 /// Where a package is started: its user's directories, and what the user set.
 pub struct Scene<'a> {
+    /// The user's directories.
     pub places: &'a Places,
+    /// The settings that the user gave.
     pub given: &'a Given,
+    /// The working directory.
     pub cwd: &'a Path,
 }
 
+/// How a package's server is started.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
     /// A path, or a name to be found on PATH.
     pub program: String,
+    /// Its arguments.
     pub args: Vec<String>,
     /// Variables that the package sets for itself.
     pub env: BTreeMap<EnvName, String>,
@@ -32,6 +37,7 @@ pub struct Launch {
 }
 
 impl Manifest {
+    /// Replaces the variables of the manifest, and checks the settings.
     pub fn launch(&self, scene: &Scene<'_>) -> Result<Launch> {
         let home = scene.places.home.clone();
         // The user's own words: what is named in a setting is given.

@@ -31,21 +31,30 @@ pub use substitute::Places;
 pub const MAX_MANIFEST: u64 = 1 << 20;
 /// The names of the two files in a package.
 pub const MCPB: &str = "manifest.json";
+/// The name of our own manifest.
 pub const OURS: &str = "mcp.toml";
 
 /// The manifest files of a package, as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
+    /// The content of `manifest.json`.
     pub mcpb: Option<String>,
+    /// The content of `mcp.toml`.
     pub ours: Option<String>,
 }
 
+/// What a package says of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
+    /// Its name.
     pub name: String,
+    /// Its version.
     pub version: String,
+    /// Its description, for people.
     pub description: String,
+    /// How its server is started.
     pub server: Server,
+    /// The settings that the user can give, by name.
     pub settings: BTreeMap<String, Setting>,
     /// What `mcp.toml` asks for.
     pub asks: Option<Layer>,
@@ -58,15 +67,22 @@ pub struct Manifest {
 /// How the server is started, variables not yet replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
+    /// The program.
     pub command: String,
+    /// Its arguments.
     pub args: Vec<String>,
+    /// Its variables.
     pub env: BTreeMap<String, String>,
+    /// How clients talk to it.
     pub transport: Transport,
 }
 
+/// How clients talk to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
+    /// Over stdin and stdout.
     Stdio,
+    /// Over HTTP.
     Http,
 }
 

@@ -1,8 +1,11 @@
 //! Operating system and architecture, in our words and in those of MCPB.
 
+/// An operating system and an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Platform {
+    /// `linux`, `macos` or `windows`.
     pub os: &'static str,
+    /// `x86_64` or `aarch64`.
     pub arch: &'static str,
 }
 
@@ -10,6 +13,7 @@ pub(super) const SYSTEMS: [&str; 3] = ["linux", "macos", "windows"];
 pub(super) const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
 impl Platform {
+    /// The platform that this program was compiled for.
     pub const fn current() -> Platform {
         Platform { os: std::env::consts::OS, arch: std::env::consts::ARCH }
     }

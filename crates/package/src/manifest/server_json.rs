@@ -14,25 +14,41 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::reference::{Package, Reference};
 
+/// An entry of the public MCP registry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerJson {
+    /// Its name.
     pub name: String,
+    /// Its version.
     pub version: String,
+    /// Its description, for people.
     pub description: String,
+    /// Where the package is.
     pub origin: Origin,
     /// Added to what the package itself is started with; variables as in MCPB.
     pub args: Vec<String>,
+    /// Variables for the server.
     pub env: BTreeMap<String, String>,
+    /// The settings that the user can give, by name.
     pub settings: BTreeMap<String, Setting>,
+    /// Parts of the entry that are ignored, for the user to read.
     pub warnings: Vec<String>,
 }
 
 /// Where the package itself is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
+    /// On npm.
     Npm(Package),
+    /// On PyPI.
     Pypi(Package),
-    Mcpb { url: String, sha256: Digest },
+    /// A bundle at an address.
+    Mcpb {
+        /// The address.
+        url: String,
+        /// The digest that the bundle must have.
+        sha256: Digest,
+    },
 }
 
 #[derive(Deserialize)]
@@ -118,6 +134,7 @@ fn wrong(why: impl std::fmt::Display) -> Error {
 }
 
 impl ServerJson {
+    /// Reads `server.json`.
     pub fn read(text: &str) -> Result<ServerJson> {
         if text.len() as u64 > MAX_MANIFEST {
             return Err(wrong("is larger than 1 MiB"));

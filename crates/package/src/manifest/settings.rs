@@ -7,15 +7,24 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
+/// A setting that the user can give to a package.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
+    /// The type of its value.
     pub kind: SettingKind,
+    /// A short name for people.
     pub title: String,
+    /// Its description, for people.
     pub description: String,
+    /// Whether the server cannot start without it.
     pub is_required: bool,
+    /// Whether it may be given more than once.
     pub is_multiple: bool,
+    /// Whether its value is a secret.
     pub is_sensitive: bool,
+    /// The smallest number.
     pub min: Option<f64>,
+    /// The largest number.
     pub max: Option<f64>,
     /// In text, variables not yet replaced.
     pub default: Vec<String>,
@@ -23,13 +32,19 @@ pub struct Setting {
     pub access: Access,
 }
 
+/// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingKind {
+    /// Text.
     String,
+    /// A number.
     Number,
+    /// True or false.
     Boolean,
+    /// The path of a directory.
     Directory,
+    /// The path of a file.
     File,
 }
 
@@ -37,7 +52,9 @@ pub enum SettingKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
+    /// Read only.
     Read,
+    /// Read and write.
     Write,
 }
 
@@ -46,6 +63,7 @@ pub enum Access {
 pub struct Given(pub Vec<(String, String)>);
 
 impl Given {
+    /// The values that were given for a key.
     pub fn of(&self, key: &str) -> Vec<&str> {
         self.0.iter().filter(|(name, _)| name == key).map(|(_, value)| value.as_str()).collect()
     }
@@ -61,6 +79,7 @@ pub(super) enum Value {
 }
 
 impl Setting {
+    /// Whether its value is the path of a file or a directory.
     pub fn is_path(&self) -> bool {
         matches!(self.kind, SettingKind::Directory | SettingKind::File)
     }

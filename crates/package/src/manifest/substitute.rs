@@ -15,9 +15,13 @@ use crate::error::{Error, Result};
 pub struct Places {
     /// The package's own directory.
     pub directory: PathBuf,
+    /// The user's home directory.
     pub home: Option<PathBuf>,
+    /// The user's desktop.
     pub desktop: Option<PathBuf>,
+    /// The user's documents.
     pub documents: Option<PathBuf>,
+    /// The user's downloads.
     pub downloads: Option<PathBuf>,
 }
 

@@ -19,8 +19,11 @@ const LARGEST: u64 = 4 << 20;
 /// What a registry is shown. Never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
+    /// A user name and a password.
     Password {
+        /// The user name.
         user: String,
+        /// The password or token.
         password: String,
     },
     /// What docker calls an identity token: good for tokens only.
@@ -34,6 +37,7 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
+    /// The value of an `Authorization` header, if the credentials are a user and a password.
     pub fn basic(&self) -> Option<String> {
         match self {
             Credentials::Password { user, password } => {
@@ -86,6 +90,7 @@ impl Kept {
         Kept { own, others }
     }
 
+    /// The credentials for a host.
     pub fn find(&self, host: &str) -> Result<Option<Credentials>> {
         for path in self.own.iter().chain(&self.others) {
             let Some(config) = read(path)? else {
@@ -98,6 +103,7 @@ impl Kept {
         Ok(None)
     }
 
+    /// Writes the credentials for a host; gives the file that they are in.
     pub fn keep(&self, host: &str, user: &str, password: &str) -> Result<PathBuf> {
         let path = self.own()?;
         let mut config = read(path)?.unwrap_or_default();
@@ -107,6 +113,7 @@ impl Kept {
         Ok(path.to_owned())
     }
 
+    /// Removes the credentials for a host; says whether there were any.
     pub fn forget(&self, host: &str) -> Result<bool> {
         let path = self.own()?;
         let Some(mut config) = read(path)? else {

@@ -20,6 +20,7 @@ use crate::public_hosts::{IsPublic, may_be_named};
 /// How often, and how long after one another.
 #[derive(Debug, Clone, Copy)]
 pub struct Retry {
+    /// How often a request is made, at most.
     pub attempts: u32,
     /// Doubled from time to time.
     pub first: Duration,
@@ -28,6 +29,7 @@ pub struct Retry {
 }
 
 impl Retry {
+    /// What `mcp` does.
     pub const DEFAULT: Retry =
         Retry { attempts: 5, first: Duration::from_millis(300), longest: Duration::from_secs(60) };
 
@@ -39,11 +41,13 @@ impl Retry {
 
 const MOST_REDIRECTS: usize = 5;
 
+/// HTTP for registries: https, bounded, and without surprises by redirects.
 #[derive(Clone)]
 pub struct Http {
     agent: Agent,
     /// For addresses that metadata names.
     only: Option<IsPublic>,
+    /// How a failed request is repeated.
     pub retry: Retry,
 }
 
@@ -129,6 +133,7 @@ impl Response {
 }
 
 impl Http {
+    /// A client that resolves names with `lookup`.
     pub fn new(lookup: Lookup) -> Http {
         Http::reaching(lookup, None)
     }

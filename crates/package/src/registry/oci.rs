@@ -18,6 +18,7 @@ use crate::store::{Descriptor, MANIFEST};
 /// How much was done, of how much.
 pub type Meter<'a> = &'a mut dyn FnMut(u64, u64);
 
+/// How a registry is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// Except for this machine, where there is nobody in between.
@@ -30,6 +31,7 @@ const LARGEST_MANIFEST: u64 = 4 << 20;
 const LARGEST_BLOB: u64 = 4 << 30;
 const MOST_PAGES: usize = 100;
 
+/// A repository in an OCI registry.
 pub struct Oci<'a> {
     http: &'a Http,
     kept: &'a Kept,
@@ -40,6 +42,7 @@ pub struct Oci<'a> {
 }
 
 impl<'a> Oci<'a> {
+    /// The repository `path` on `host`.
     pub fn new(http: &'a Http, kept: &'a Kept, host: &str, path: &str, scheme: Scheme) -> Oci<'a> {
         let scheme = if scheme == Scheme::Plain || is_local(host) { "http" } else { "https" };
         // What people call docker.io answers under another name.
@@ -265,6 +268,7 @@ impl<'a> Oci<'a> {
         Ok(())
     }
 
+    /// Whether the registry has this blob already.
     pub fn has_blob(&mut self, digest: &Digest) -> Result<bool> {
         let mut request = Request::get(self.url(&format!("blobs/{digest}")));
         request.method = Method::Head;
@@ -298,6 +302,7 @@ impl<'a> Oci<'a> {
         if response.status == 201 { Ok(()) } else { Err(self.unexpected("upload", response)) }
     }
 
+    /// Puts a manifest under a tag.
     pub fn push_manifest(&mut self, tag: &str, bytes: &[u8]) -> Result<()> {
         let response = self.send(Request {
             method: Method::Put,
@@ -314,6 +319,7 @@ impl<'a> Oci<'a> {
         }
     }
 
+    /// The tags of the repository.
     pub fn tags(&mut self) -> Result<Vec<String>> {
         #[derive(Deserialize)]
         struct Page {

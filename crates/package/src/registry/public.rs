@@ -8,9 +8,11 @@ use super::http::{Http, Request};
 use crate::error::{Error, Result};
 use crate::reference::Which;
 
+/// The public MCP registry.
 pub const PUBLIC: &str = "https://registry.modelcontextprotocol.io";
 const LARGEST: u64 = 16 << 20;
 
+/// The public MCP registry, or one that speaks its protocol.
 pub struct Public<'a> {
     http: &'a Http,
     base: String,
@@ -19,8 +21,11 @@ pub struct Public<'a> {
 /// A line of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
+    /// The name of the server.
     pub name: String,
+    /// Its newest version.
     pub version: String,
+    /// Its description, for people.
     pub description: String,
     /// Such as `npm`, `pypi`, `oci`, `mcpb`, `remote`.
     pub kinds: Vec<String>,

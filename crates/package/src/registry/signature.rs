@@ -13,6 +13,7 @@ use minisign::{PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
 
+/// A minisign public key.
 pub struct PublicKey(minisign::PublicKey);
 
 /// Under which tag a package's signature is kept.
@@ -95,7 +96,9 @@ impl PublicKey {
 /// Whether a secret key needs a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locked {
+    /// It has no password.
     No,
+    /// It has one.
     Yes,
 }
 
@@ -112,6 +115,7 @@ fn lock_of(bytes: &[u8]) -> Locked {
     if bytes.get(2..4) == Some(&[0, 0]) { Locked::No } else { Locked::Yes }
 }
 
+/// Whether the secret key in a file needs a password.
 pub fn is_locked(key: &Path) -> Result<Locked> {
     let text = key_text(key).map_err(|e| Error::io("read", key, &e))?;
     let bytes = key_bytes(&text).ok_or_else(|| {

@@ -19,11 +19,14 @@ pub struct Keep {
     pub bytes: Option<u64>,
 }
 
+/// What was removed from the store.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Collected {
+    /// The packages that were removed.
     pub removed: Vec<Stored>,
     /// Running now, so left alone.
     pub in_use: Vec<Stored>,
+    /// How many bytes were freed.
     pub bytes: u64,
 }
 
@@ -40,6 +43,7 @@ impl Store {
         Ok(Collected { removed, in_use: Vec::new(), bytes })
     }
 
+    /// Removes the packages that are not to be kept.
     pub fn collect(&self, keep: Keep) -> Result<Collected> {
         let _lock = self.lock()?;
         self.sweep();

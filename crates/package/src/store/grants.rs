@@ -19,9 +19,11 @@ const LARGEST: u64 = 16 << 20;
 /// Whom something is granted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder<'a> {
+    /// Where the package comes from.
     pub source: &'a Source,
     /// The package's name without its version, or the directory it lies in.
     pub package: &'a str,
+    /// The digest of its manifest.
     pub digest: Digest,
 }
 
@@ -36,12 +38,17 @@ struct Remembered {
 /// What one package was granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
+    /// Where the package comes from.
     pub source: String,
+    /// Its name, or its directory.
     pub package: String,
+    /// The digest of its manifest.
     pub digest: Digest,
+    /// What it was granted, a line for each.
     pub wishes: BTreeSet<String>,
 }
 
+/// The grants that a store remembers.
 pub struct Grants<'a> {
     store: &'a Store,
 }
@@ -149,6 +156,7 @@ impl<'a> Grants<'a> {
         Ok(entries.flatten().filter_map(read).collect())
     }
 
+    /// Remembers what a package was granted.
     pub fn remember(&self, holder: &Holder<'_>, granted: BTreeSet<String>) -> Result<()> {
         let _lock = self.store.lock()?;
         let mut all = self.remembered(holder).unwrap_or_else(|| Remembered {

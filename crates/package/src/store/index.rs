@@ -23,10 +23,13 @@ const SIGNATURE: &str = "dev.mcp.signature";
 pub struct Stored {
     /// A reference in its one spelling.
     pub name: String,
+    /// The digest of its manifest.
     pub digest: Digest,
+    /// When it was added.
     pub added: SystemTime,
     /// None in a store of an `mcp` that did not bind names: such an entry is listed, and not run.
     pub source: Option<Source>,
+    /// The digest of its signature, if it has one.
     pub signature: Option<Digest>,
 }
 

@@ -7,14 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 
+/// The media type of an OCI manifest.
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The media type of OCI's empty configuration.
 pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// What an artifact of ours is.
 pub const PACKAGE: &str = "application/vnd.mcp.package.v1";
+/// The media type of a bundle.
 pub const BUNDLE: &str = "application/vnd.mcp.bundle.v1+zip";
+/// The media type of a `server.json`.
 pub const SERVER: &str = "application/vnd.mcp.server.v1+json";
+/// The media type of a minisign signature.
 pub const MINISIG: &str = "application/vnd.mcp.signature.v1.minisig";
+/// The media type of a tar layer with gzip.
 pub const TAR_GZIP: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+/// The media type of a tar layer with zstd.
 pub const TAR_ZSTD: &str = "application/vnd.oci.image.layer.v1.tar+zstd";
 
 pub const LARGEST_MANIFEST: u64 = 4 << 20;
@@ -22,36 +29,50 @@ pub const LARGEST_MANIFEST: u64 = 4 << 20;
 const TITLE: &str = "org.opencontainers.image.title";
 const VERSION: &str = "org.opencontainers.image.version";
 
+/// An OCI descriptor: the type, digest and size of a blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
+    /// The media type.
     pub media_type: String,
+    /// The digest.
     pub digest: Digest,
+    /// The size in bytes.
     pub size: u64,
+    /// Annotations, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
 }
 
 impl Descriptor {
+    /// A descriptor without annotations.
     pub fn new(media_type: &str, digest: Digest, size: u64) -> Descriptor {
         Descriptor { media_type: media_type.to_owned(), digest, size, annotations: BTreeMap::new() }
     }
 
+    /// The descriptor of some bytes.
     pub fn of(media_type: &str, bytes: &[u8]) -> Descriptor {
         Descriptor::new(media_type, Digest::of(bytes), bytes.len() as u64)
     }
 }
 
+/// An OCI image manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageManifest {
+    /// Always 2.
     pub schema_version: u32,
+    /// The media type of the manifest itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
+    /// What the artifact is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
+    /// The configuration blob.
     pub config: Descriptor,
+    /// The layers.
     pub layers: Vec<Descriptor>,
+    /// Annotations, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
 }
@@ -71,6 +92,7 @@ impl ImageManifest {
         }
     }
 
+    /// Reads a manifest, and refuses what is not one.
     pub fn read(bytes: &[u8]) -> Result<ImageManifest> {
         let manifest: ImageManifest = serde_json::from_slice(bytes)
             .map_err(|e| Error::package(format!("the OCI manifest makes no sense: {e}")))?;
@@ -80,10 +102,12 @@ impl ImageManifest {
         Ok(manifest)
     }
 
+    /// The manifest as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self).map_err(|e| Error::package(e.to_string()))
     }
 
+    /// The first layer of a media type.
     pub fn layer(&self, media_type: &str) -> Option<&Descriptor> {
         self.layers.iter().find(|layer| layer.media_type == media_type)
     }

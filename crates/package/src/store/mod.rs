@@ -55,6 +55,7 @@ use unpacked::When;
 /// What to do about a blob or files of the store that are not what they were.
 const DAMAGED: &str = "mcp pull it again: that puts right what is damaged";
 
+/// The packages on this machine, by digest, with their names, sources and grants.
 pub struct Store {
     root: PathBuf,
     /// Told while a package is unpacked: how much of its bundle was read, of how much.
@@ -65,14 +66,24 @@ pub struct Store {
 #[derive(Debug, Clone, Copy)]
 pub enum Under<'a> {
     /// References that mean it from now on, which have to be free or this source's already.
-    Names { names: &'a [String], source: &'a Source },
+    Names {
+        /// The references.
+        names: &'a [String],
+        /// Where the package comes from.
+        source: &'a Source,
+    },
     /// Nothing that people or manifests can say: only the package it was made from, by its digest.
-    Derived { from: Digest },
+    Derived {
+        /// The digest of the package it was made from.
+        from: Digest,
+    },
 }
 
 /// A package to be kept, its bundle downloaded already.
 pub struct Addition<'a> {
+    /// What leads to the package.
     pub under: Under<'a>,
+    /// The OCI manifest.
     pub manifest: &'a [u8],
     /// The bundle and other layers, as finished files in a staging directory.
     pub blobs: &'a [(Digest, PathBuf)],
@@ -81,6 +92,7 @@ pub struct Addition<'a> {
 }
 
 impl Store {
+    /// A store in this directory. The directory is made when something is added.
     pub fn at(root: impl Into<PathBuf>) -> Store {
         Store { root: root.into(), unpacking: None }
     }
@@ -90,6 +102,7 @@ impl Store {
         Store { unpacking: Some(unpacking), ..self }
     }
 
+    /// The directory of the store.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -98,12 +111,18 @@ impl Store {
         self.root.join(name)
     }
 
+    /// Where the blob with this digest is, or would be.
     pub fn blob_path(&self, digest: &Digest) -> PathBuf {
         self.root.join("blobs/sha256").join(digest.hex())
     }
 
     fn unpacked_path(&self, digest: &Digest) -> PathBuf {
         self.root.join("unpacked").join(digest.hex())
+    }
+
+    /// Where the files of the package with this digest are, or would be.
+    pub fn files_of(&self, digest: &Digest) -> PathBuf {
+        self.unpacked_path(digest).join("root")
     }
 
     /// Makes the directories, private to the user.
@@ -130,6 +149,7 @@ impl Store {
         Ok(lock)
     }
 
+    /// A directory for a download, removed when it is dropped.
     pub fn staging(&self) -> Result<Staging> {
         self.prepare_directories()?;
         // What an interrupted one left goes before there is more of it. Who changes the store this moment has swept.
@@ -194,6 +214,7 @@ impl Store {
         Ok(())
     }
 
+    /// The manifest of a package.
     pub fn manifest(&self, digest: &Digest) -> Result<ImageManifest> {
         ImageManifest::read(&self.read_blob(digest, layout::LARGEST_MANIFEST)?)
     }
@@ -248,6 +269,7 @@ impl Store {
         Ok(digest)
     }
 
+    /// The grants that this store remembers.
     pub fn grants(&self) -> Grants<'_> {
         Grants::of(self)
     }

@@ -19,7 +19,12 @@ pub enum Source {
     /// Nobody but the file: the real path of a bundle or a directory.
     File(String),
     /// A repository of an OCI registry: its host, with the port, and its path.
-    Oci { host: String, path: String },
+    Oci {
+        /// The host, with the port.
+        host: String,
+        /// The path of the repository.
+        path: String,
+    },
     /// An npm registry's address, without credentials.
     Npm(String),
     /// A Python package index's address, without credentials.
@@ -34,6 +39,7 @@ impl Source {
         Source::File(path.to_string_lossy().into_owned())
     }
 
+    /// A repository as a source.
     pub fn oci(repository: &Repository) -> Source {
         Source::Oci { host: repository.host.clone(), path: repository.path.clone() }
     }

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{Store, make_private};
 use crate::error::{Error, Result};
 
+/// A directory for a download, removed when it is dropped.
 pub struct Staging {
     path: PathBuf,
     /// Held while this lives. In the end it is the lock of what was made.
@@ -43,6 +44,7 @@ impl Staging {
         }
     }
 
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

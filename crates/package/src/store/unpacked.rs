@@ -35,6 +35,7 @@ const LARGEST_RECORD: u64 = 1 << 30;
 
 /// A package whose files are there, and stay while this is held.
 pub struct Ready {
+    /// The digest of its manifest.
     pub digest: Digest,
     /// The package's files.
     pub root: PathBuf,

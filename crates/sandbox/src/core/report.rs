@@ -210,6 +210,9 @@ pub struct Report {
     /// Names at the top of the HOME that the command was started in, which was not kept: they are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
+    /// Why what the command was to change in a layer of its own stayed read-only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlayered: Option<String>,
     /// What was reached and refused, where there was anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,
@@ -259,6 +262,7 @@ impl Report {
             replaced: Vec::new(),
             kept: Vec::new(),
             lost: Vec::new(),
+            unlayered: None,
             network: None,
         }
     }
@@ -280,6 +284,7 @@ impl Report {
             replaced: Vec::new(),
             kept: Vec::new(),
             lost: Vec::new(),
+            unlayered: None,
             network: None,
         }
     }

@@ -126,6 +126,39 @@ pub enum Home {
     Kept(#[serde(serialize_with = "lossy")] PathBuf),
 }
 
+/// A layer over something that is shown read-only: the command may change what it sees there, what it wrote is kept
+/// in a directory of the launcher's, and what lies below stays as it is. Linux only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct WritableLayer {
+    /// What is shown, and lies below.
+    #[serde(serialize_with = "lossy")]
+    pub over: PathBuf,
+    /// A directory with two empty directories at first, `upper` and `work`, which belong to this layer alone.
+    #[serde(serialize_with = "lossy")]
+    pub kept_in: PathBuf,
+    /// Whether this run may add to it.
+    pub writing: LayerWriting,
+}
+
+/// Whether a run may add to a [`WritableLayer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerWriting {
+    /// It alone may. The caller holds a lock that says so.
+    Allowed,
+    /// Another run may now: this one sees what was written, and writes nothing.
+    OfAnotherRun,
+}
+
+impl WritableLayer {
+    /// A layer over `over`, kept in the directory `kept_in`.
+    #[must_use]
+    pub fn new(over: PathBuf, kept_in: PathBuf, writing: LayerWriting) -> WritableLayer {
+        WritableLayer { over, kept_in, writing }
+    }
+}
+
 /// A variable of the host's that is not passed on. Never its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBack {
@@ -215,6 +248,7 @@ impl Request {
             unshown: Vec::new(),
             texts: Vec::new(),
             home: Home::Ephemeral,
+            layer: None,
             cwd: HOME.into(),
             env: Vec::new(),
             secrets: Vec::new(),
@@ -282,6 +316,8 @@ pub struct Request {
     pub texts: Vec<(PathBuf, String)>,
     /// What HOME is inside.
     pub home: Home,
+    /// What may be changed over something read-only, and is kept.
+    pub layer: Option<WritableLayer>,
     /// Where the command starts, as a path inside.
     pub cwd: PathBuf,
     /// Variables of the command, secrets excepted.

@@ -17,7 +17,7 @@ use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, Failed, ToInit};
 use crate::linux::failure::{LaunchFailure, at_step};
-use crate::linux::mounts::{Trees, host_tree};
+use crate::linux::mounts::{STAGED_LAYER, Trees, host_tree};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
 use crate::linux::relay::{Pipe, Relay, is_same_file, set_nonblocking};
@@ -189,6 +189,7 @@ fn try_run(
     report.network = Some(ended.network).filter(|network| !network.is_empty());
     report.stopped = ended.stopped;
     report.lost = ended.lost;
+    report.unlayered = unlayered(plan, request, &evidence);
     Ok((report, ended.seen))
 }
 
@@ -280,6 +281,19 @@ fn limits(plan: &Plan, request: &Request) -> Limits {
     limits
 }
 
+/// Why what was to be changed in a layer stayed read-only.
+fn unlayered(plan: &Plan, request: &Request, evidence: &[Evidence]) -> Option<String> {
+    request.layer.as_ref()?;
+    let is_layer = |step: &Step| matches!(step, Step::Layer { .. });
+    let Some(layer) = plan.steps.iter().position(|planned| is_layer(&planned.step)) else {
+        return Some("there is none without a root of its own, or over other grants".to_owned());
+    };
+    evidence.iter().find(|answer| answer.step == layer).and_then(|one| match &one.answer {
+        Answer::Less(why) => Some(why.clone()),
+        Answer::Confirmed(_) => None,
+    })
+}
+
 /// The steps that are the launcher's own: the clone succeeded, the clock and the watch ran. The
 /// last step is confirmed by the command's start, which no message of the target can follow.
 fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
@@ -366,8 +380,13 @@ fn prepare_trees(
         return Ok((trees, unmapped));
     };
     for (step, planned) in plan.steps.iter().enumerate() {
-        let Step::Bind { from, at, access, owner: Owner::CallerMapped, .. } = &planned.step else {
-            continue;
+        let staged = PathBuf::from(STAGED_LAYER);
+        let (from, at, access) = match &planned.step {
+            Step::Bind { from, at, access, owner: Owner::CallerMapped, .. } => (from, at, access),
+            Step::Layer { kept_in, owner: Owner::CallerMapped, .. } => {
+                (kept_in, &staged, &Access::ReadWrite)
+            }
+            _ => continue,
         };
         let owners = map.of(from).map_err(|e| at_step(namespaces, &e))?;
         let tree = match mapped_tree(from, *access, owners) {

@@ -28,7 +28,10 @@ use crate::linux::sys;
 
 mod classic;
 mod folding;
+mod layer;
 mod mask;
+
+pub use self::layer::STAGED_LAYER;
 
 /// Any directory does as the place where the new root first appears; this one exists on every
 /// host that can run a sandbox, and no grant may lie below it.

@@ -107,6 +107,8 @@ pub fn plan(request: &Request, facts: &LinuxFacts) -> Plan {
     for step in placed {
         let rests: &[Control] = match step {
             Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
+            // A convenience: without it more is refused, not less.
+            Step::Layer { .. } => &[],
             Step::Proc { .. } => &[Control::Filesystem, Control::ProcessIsolation],
             _ => &[Control::Filesystem],
         };

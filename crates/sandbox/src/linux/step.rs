@@ -205,6 +205,17 @@ pub enum Step {
         access: Access,
         owner: Owner,
     },
+    /// An overlay (overlayfs) over what is shown at `at`: what is written goes to a directory of the launcher's.
+    /// Where the kernel refuses it, `at` stays read-only.
+    Layer {
+        #[serde(serialize_with = "lossy")]
+        at: PathBuf,
+        #[serde(serialize_with = "lossy")]
+        kept_in: PathBuf,
+        /// `ReadOnly`: what was written is seen, and another run adds to it.
+        access: Access,
+        owner: Owner,
+    },
     /// Writable temporary places, with their modes; the size is the sum over all of them.
     Scratch {
         places: Vec<(PathBuf, u32)>,
@@ -324,6 +335,7 @@ impl Step {
             Step::Show { .. } => "show read-only",
             Step::Bind { access: Access::ReadOnly, .. } => "show read-only",
             Step::Bind { access: Access::ReadWrite, .. } => "show writable",
+            Step::Layer { .. } => "put a layer over",
             Step::Scratch { .. } => "make temporary",
             Step::Devices => "make /dev",
             Step::Proc { .. } => "mount /proc",
@@ -385,6 +397,10 @@ impl Step {
             Step::Link { at, to } => format!("{} -> {}", at.display(), to.display()),
             Step::Bind { from, at, .. } if from == at => at.display().to_string(),
             Step::Bind { from, at, .. } => format!("{} at {}", from.display(), at.display()),
+            Step::Layer { at, kept_in, access, .. } => {
+                let how = if *access == Access::ReadOnly { "read-only, as" } else { "writable," };
+                format!("{}, {how} kept in {}", at.display(), kept_in.display())
+            }
             Step::NewRoot { scratch } => format!("with {scratch} of temporary space"),
             Step::Scratch { places } => {
                 let places: Vec<_> =

@@ -7,7 +7,9 @@ use std::path::{Component, Path, PathBuf};
 use mcp_policy::NetworkMode;
 
 use crate::core::host::Rootless;
-use crate::core::request::{HOME, Home, Link, Place, PlaceKind, Request};
+use crate::core::request::{
+    HOME, Home, LayerWriting, Link, Place, PlaceKind, Request, WritableLayer,
+};
 use crate::linux::facts::{EntryKind, LinuxFacts, SystemEntry};
 use crate::linux::inside::RESOLVER;
 use crate::linux::landlock;
@@ -78,9 +80,11 @@ pub fn steps(request: &Request, facts: &LinuxFacts, uid: u32, gid: u32) -> Vec<S
         });
     }
     steps.extend(links.into_iter().map(|Link { at, to }| Step::Link { at, to }));
+    let layer = layer(request, &binds, owner);
     for (path, (kind, access)) in binds {
         steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
     }
+    steps.extend(layer);
     // Over what a grant may show there: the mount is what Landlock's rule is for.
     for Place { path, kind } in &request.unix {
         steps.push(Step::Bind {
@@ -144,6 +148,27 @@ fn binds(request: &Request, facts: &LinuxFacts) -> BTreeMap<PathBuf, (PlaceKind,
         }
     }
     kept
+}
+
+/// The layer over something read-only. None where a person granted or denied something in it: that is what counts
+/// then, and the layer would cover it.
+fn layer(
+    request: &Request,
+    binds: &BTreeMap<PathBuf, (PlaceKind, Access)>,
+    owner: Owner,
+) -> Option<Step> {
+    let WritableLayer { over, kept_in, writing } = request.layer.as_ref()?;
+    let shown = over.ancestors().find_map(|path| binds.get(path));
+    let is_inside = |path: &Path| path.starts_with(over);
+    let something_inside = binds.keys().any(|path| is_inside(path) && path != over)
+        || request.unix.iter().any(|place| is_inside(&place.path))
+        || request.denied.iter().any(|denied| is_inside(&denied.path));
+    let fits = shown.is_some_and(|(_, access)| *access == Access::ReadOnly) && !something_inside;
+    let access = match writing {
+        LayerWriting::Allowed => Access::ReadWrite,
+        LayerWriting::OfAnotherRun => Access::ReadOnly,
+    };
+    fits.then(|| Step::Layer { at: over.clone(), kept_in: kept_in.clone(), access, owner })
 }
 
 /// The links on the way to shown places, where nothing shown holds them already.

@@ -149,6 +149,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
         held_back,
         unshown,
         home: home.map_or(Home::Ephemeral, Home::Kept),
+        layer: None,
         cwd: start,
         env,
         secrets,

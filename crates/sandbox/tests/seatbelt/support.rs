@@ -46,6 +46,7 @@ pub fn request(policy: Policy) -> Request {
         held_back: Vec::new(),
         unshown: Vec::new(),
         home: Home::Ephemeral,
+        layer: None,
         cwd: "/home/mcp".into(),
         env: vec![],
         secrets: vec![],

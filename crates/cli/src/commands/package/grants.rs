@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use mcp_package::Reference;
 use mcp_package::store::Granted;
 use serde_json::json;
 
 use crate::args::package::{Grants, GrantsCommand};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::packages::open_store;
-use crate::paths;
+use crate::packages::{open_store, reference_name};
 use crate::render::{self, Paint};
 
 pub fn run(args: &Grants) -> Result<u8, Failure> {
@@ -59,7 +57,7 @@ fn as_json(one: &Granted) -> serde_json::Value {
 
 fn revoke(package: Option<&str>, wishes: &[String], args: &Grants) -> Result<u8, Failure> {
     let store = open_store()?;
-    let name = package.map(named);
+    let name = package.map(reference_name);
     let wanted: BTreeSet<&str> = wishes.iter().map(String::as_str).collect();
     let is_meant = |package: &str, wish: &str| {
         name.as_deref().is_none_or(|name| name == package)
@@ -85,15 +83,4 @@ fn revoke(package: Option<&str>, wishes: &[String], args: &Grants) -> Result<u8,
         }
     }
     Ok(0)
-}
-
-/// A grant is remembered under the name without a version, or under the whole path.
-fn named(text: &str) -> String {
-    match text.parse::<Reference>() {
-        Ok(Reference::Path(path)) => {
-            paths::real(&path).unwrap_or(path).to_string_lossy().into_owned()
-        }
-        Ok(reference) => reference.name(),
-        Err(_) => text.to_owned(),
-    }
 }

@@ -33,6 +33,7 @@ pub fn run(verb: Package) -> Result<u8, Failure> {
         Package::Gc(args) => stored::gc(&args),
         Package::Update(args) => update::run(&args),
         Package::Grants(args) => grants::run(&args),
+        Package::Data(args) => crate::commands::data::run(&args),
         Package::Verify(args) => stored::verify(&args),
         Package::Search(args) => search::run(&args),
         Package::Login(args) => login::login(&args),

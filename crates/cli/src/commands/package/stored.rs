@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::package::{Gc, List, Remove, Verify};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::packages::{fetch, open_store};
+use crate::packages::{fetch, kept, open_store};
 use crate::paths;
 use crate::render::{self, Paint};
 
@@ -173,7 +173,16 @@ pub fn verify(args: &Verify) -> Result<u8, Failure> {
         });
         let name = render::plain(&stored.name);
         match checked {
-            Ok(()) => render::print(&format!("{} {name} {}\n", paint.good("[✓]"), stored.digest)),
+            Ok(()) => {
+                let own = kept::changed_own_files(&stored.digest);
+                let own = match own {
+                    0 => String::new(),
+                    count => format!(
+                        "; its runs see {count} of its files changed by itself (mcp data show {name})"
+                    ),
+                };
+                render::print(&format!("{} {name} {}{own}\n", paint.good("[✓]"), stored.digest));
+            }
             Err(failure) => {
                 render::print(&format!("{} {name} {failure}\n", paint.bad("[⚠]")));
                 code = 1;

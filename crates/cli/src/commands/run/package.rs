@@ -11,12 +11,14 @@ use std::path::{Path, PathBuf};
 use mcp_package::manifest::{Given, Launch, Manifest, Scene};
 use mcp_package::store::{Holder, Ready, Source};
 use mcp_policy::{CERTIFICATE_VARIABLES, Defaults, Layer, LayerKind, Policy};
+use mcp_sandbox::Report;
 
 use super::runtime::Needs;
 use super::{again, grant};
-use crate::args::Run;
+use crate::args::{Run, Starting};
 use crate::failure::Failure;
 use crate::packages::files::{self, Identity, PackageFiles};
+use crate::packages::kept::{self, Kept};
 use crate::packages::locate::{self, Located, Looking};
 use crate::{layers, paths, render};
 
@@ -26,6 +28,10 @@ pub struct Prepared {
     pub command: Vec<OsString>,
     pub identity: Identity,
     pub needs: Needs,
+    /// What it keeps between its runs, once [`keep`](Prepared::keep) was called.
+    pub kept: Option<Kept>,
+    source: Option<Source>,
+    name: String,
     /// Keeps the files where they are until the run is over.
     ready: Option<Ready>,
 }
@@ -34,6 +40,42 @@ impl Prepared {
     /// Of a package in the store: not of a directory, which may hold anything.
     pub fn compared_root(&self) -> Option<PathBuf> {
         self.ready.as_ref().map(|ready| ready.root.clone())
+    }
+
+    /// Makes a place for what it keeps. A directory that somebody works on keeps nothing by itself.
+    pub fn keep(&mut self, starting: &Starting) {
+        let (Some(ready), Some(source)) = (&self.ready, &self.source) else { return };
+        let owner =
+            kept::Owner { source, name: &self.name, digest: &ready.digest, root: &ready.root };
+        if starting.explain {
+            self.kept = Kept::planned(&owner);
+            return;
+        }
+        match Kept::open(&owner) {
+            Ok(kept) => self.kept = kept,
+            // As on a disk that cannot be written: it ran there before, and kept nothing.
+            Err(error) => {
+                render::say(&format!(
+                    "{} keeps nothing, because there is no place for it: {error}",
+                    render::plain(&self.name)
+                ));
+            }
+        }
+        if let Some(kept) = self.kept.as_ref().filter(|_| !starting.quiet) {
+            kept.tell_before();
+        }
+    }
+
+    /// After its end: what was kept, or why nothing could be written beside its files.
+    pub fn tell_kept(&self, report: &Report) {
+        let Some(kept) = &self.kept else { return };
+        match &report.unlayered {
+            Some(why) if report.exit_code != 0 => render::say(&format!(
+                "the package's own files are read-only here ({}); one that writes beside them cannot work",
+                render::plain(why)
+            )),
+            _ => kept.tell_after(),
+        }
     }
 
     /// That the files are what they were: the command is not started before that is known.
@@ -56,6 +98,9 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
             policy,
             command,
             needs,
+            kept: None,
+            source: located.source,
+            name: located.name,
             identity: located.identity,
             ready: located.ready,
         }),

@@ -18,7 +18,7 @@ use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
 use crate::linux::mounts::{Closed, Root, keep_host_proc};
 use crate::linux::privileges::drop_privileges;
 use crate::linux::sandbox_socket::SandboxSocket;
-use crate::linux::step::{Mask, Owner, ProcView, Step};
+use crate::linux::step::{Access, Mask, Owner, ProcView, Step};
 use crate::linux::{closer, netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
 
@@ -102,6 +102,9 @@ impl Sandbox<'_> {
                     return Ok(Seen::Less(text));
                 }
             }
+            Step::Layer { at, kept_in, access, owner } => {
+                return self.layer(at, kept_in, *access, *owner);
+            }
             Step::Scratch { places } => self.root()?.scratch(places)?,
             Step::Devices => self.root()?.devices()?,
             Step::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
@@ -151,6 +154,24 @@ impl Sandbox<'_> {
             Err((sandbox_socket, error)) => {
                 Err(StepFailure { part: sandbox_socket.to_string(), error })
             }
+        }
+    }
+
+    /// What the kernel refuses here stays read-only, and is told.
+    fn layer(
+        &mut self,
+        at: &Path,
+        kept_in: &Path,
+        access: Access,
+        owner: Owner,
+    ) -> Result<Seen, StepFailure> {
+        let is_unmapped = self.prepared.unmapped.iter().any(|path| path == kept_in);
+        if owner == Owner::CallerMapped && is_unmapped {
+            return Ok(Seen::Less("the file system cannot map owners".to_owned()));
+        }
+        match self.root()?.layer(at, kept_in, access)? {
+            Ok(()) => Ok(confirmed()),
+            Err(refused) => Ok(Seen::Less(refused.to_string())),
         }
     }
 

@@ -33,6 +33,9 @@ fn rules<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<Rule> {
             Step::Bind { at, kind, access: Access::ReadWrite, .. } => {
                 add(Rule { path: at.clone(), kind: *kind, allowed: Allowed::Write });
             }
+            Step::Layer { at, access: Access::ReadWrite, .. } => {
+                add(Rule::beneath(at, Allowed::Write));
+            }
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::core::request::{Denied, DeniedKind};
 use crate::linux::plan::sample;
 
 /// A merged /usr and a file in /etc, as an ordinary user sees them.
@@ -235,4 +236,40 @@ fn visible_is_what_is_bound_or_of_the_system() {
     ] {
         assert_eq!(is_visible(Path::new(path), &request, &user()), visible, "{path}");
     }
+}
+
+#[test]
+fn a_layer_lies_over_what_is_shown_read_only_and_covers_nothing_else() {
+    let at = |layer: &Step| match layer {
+        Step::Layer { at, access, .. } => Some((at.clone(), *access)),
+        _ => None,
+    };
+    let layer = |writing| Some(WritableLayer::new("/srv/p".into(), "/data/p".into(), writing));
+    let with = |change: &dyn Fn(&mut Request)| {
+        let mut request = Request {
+            read: vec![directory("/srv/p")],
+            layer: layer(LayerWriting::Allowed),
+            ..sample::request()
+        };
+        change(&mut request);
+        let steps = steps(&request, &user(), 1000, 1000);
+        let found = steps.iter().position(|step| at(step).is_some());
+        let bind = steps.iter().position(|step| matches!(step, Step::Bind { .. }));
+        assert!(found.is_none() || bind < found);
+        found.and_then(|index| at(&steps[index]))
+    };
+    let (path, writable) = (PathBuf::from("/srv/p"), Access::ReadWrite);
+    assert_eq!(with(&|_| {}), Some((path.clone(), writable)));
+    let of_another = |r: &mut Request| r.layer = layer(LayerWriting::OfAnotherRun);
+    assert_eq!(with(&of_another), Some((path.clone(), Access::ReadOnly)));
+    assert_eq!(with(&|r| r.read = vec![directory("/srv")]), Some((path, writable)));
+    // What a person granted or denied there counts.
+    assert_eq!(with(&|r| r.read.clear()), None);
+    assert_eq!(with(&|r| r.write.push(directory("/srv"))), None);
+    assert_eq!(with(&|r| r.write.push(directory("/srv/p/out"))), None);
+    let denied = |r: &mut Request| {
+        let kind = DeniedKind::File;
+        r.denied.push(Denied { path: "/srv/p/key".into(), kind, rule: 0 });
+    };
+    assert_eq!(with(&denied), None);
 }

@@ -1,0 +1,176 @@
+//! Looking at what a server wrote, and removing it. The names and links are the server's: nothing is followed, and a
+//! look has an end.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::Path;
+
+use mcp_sandbox::WritableLayer;
+
+/// So many entries are looked at.
+const MOST: usize = 20_000;
+/// Deeper directories are not looked into.
+const DEEPEST: usize = 128;
+const MOST_NAMED: usize = 3;
+
+/// What lies in a layer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Files, links and removals; directories count by what is in them.
+    pub entries: usize,
+    pub bytes: u64,
+    /// Files of the package that are replaced or removed.
+    pub changed: usize,
+    pub first_changed: Vec<String>,
+    /// Names that are new, the first few.
+    pub first_added: Vec<String>,
+    /// Whether there is more than was looked at.
+    pub is_cut: bool,
+}
+
+impl Written {
+    pub fn look(layer: &WritableLayer) -> Written {
+        let mut written = Written::default();
+        let upper = layer.kept_in.join("upper");
+        walk(&upper, 0, &mut MOST.clone(), &mut |path, found| {
+            let inside = path.strip_prefix(&upper).unwrap_or(path);
+            written.add(inside, found, &layer.over);
+        })
+        .unwrap_or_else(|Cut| written.is_cut = true);
+        written
+    }
+
+    fn add(&mut self, inside: &Path, found: &Metadata, package: &Path) {
+        if found.is_dir() {
+            return;
+        }
+        self.entries += 1;
+        self.bytes += if found.is_file() { found.len() } else { 0 };
+        let is_of_package = fs::symlink_metadata(package.join(inside)).is_ok();
+        self.changed += usize::from(is_of_package);
+        let names = if is_of_package { &mut self.first_changed } else { &mut self.first_added };
+        if names.len() < MOST_NAMED {
+            names.push(inside.to_string_lossy().into_owned());
+        }
+    }
+}
+
+/// Bytes in a directory, as far as they were counted.
+pub fn size_of(directory: &Path) -> u64 {
+    let mut bytes = 0;
+    let count = &mut |_: &Path, found: &Metadata| {
+        bytes += if found.is_file() { found.len() } else { 0 };
+    };
+    let _ = walk(directory, 0, &mut MOST.clone(), count);
+    bytes
+}
+
+/// There was more.
+struct Cut;
+
+fn walk(
+    directory: &Path,
+    depth: usize,
+    left: &mut usize,
+    see: &mut dyn FnMut(&Path, &Metadata),
+) -> Result<(), Cut> {
+    if depth > DEEPEST {
+        return Err(Cut);
+    }
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        *left = left.checked_sub(1).ok_or(Cut)?;
+        // Of the entry itself, not of what it leads to.
+        let Ok(found) = entry.metadata() else { continue };
+        see(&entry.path(), &found);
+        if found.is_dir() {
+            walk(&entry.path(), depth + 1, left, see)?;
+        }
+    }
+    Ok(())
+}
+
+/// Nobody else may use it meanwhile: directories that the server or overlayfs closed are opened first.
+pub fn remove(directory: &Path) -> io::Result<()> {
+    if !fs::symlink_metadata(directory)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    open_directories(directory, 0);
+    fs::remove_dir_all(directory)
+}
+
+fn open_directories(directory: &Path, depth: usize) {
+    #[cfg(unix)]
+    {
+        let _ = fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    }
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if depth < DEEPEST && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_directories(&entry.path(), depth + 1);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use mcp_sandbox::LayerWriting;
+
+    use super::*;
+
+    fn scratch(name: &str) -> std::path::PathBuf {
+        let path = std::env::temp_dir().join(format!("mcp-kept-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn what_was_written_is_told_and_links_are_not_followed() {
+        let at = scratch("look");
+        for directory in ["package/lib", "layer/upper/lib", "secret"] {
+            fs::create_dir_all(at.join(directory)).unwrap();
+        }
+        fs::write(at.join("package/lib/code.js"), "old").unwrap();
+        fs::write(at.join("secret/large"), "x".repeat(1000)).unwrap();
+        fs::write(at.join("layer/upper/lib/code.js"), "newer").unwrap();
+        fs::write(at.join("layer/upper/memory.json"), "{}").unwrap();
+        symlink(at.join("secret"), at.join("layer/upper/lib/link")).unwrap();
+        let layer = WritableLayer::new(at.join("package"), at.join("layer"), LayerWriting::Allowed);
+        let mut written = Written::look(&layer);
+        written.first_added.sort();
+        assert_eq!(
+            written,
+            Written {
+                entries: 3,
+                bytes: 7,
+                changed: 1,
+                first_changed: vec!["lib/code.js".to_owned()],
+                first_added: vec!["lib/link".to_owned(), "memory.json".to_owned()],
+                is_cut: false,
+            }
+        );
+        fs::remove_dir_all(at).unwrap();
+    }
+
+    #[test]
+    fn closed_directories_are_removed_and_links_are_not_followed() {
+        let at = scratch("remove");
+        fs::create_dir_all(at.join("kept/work/work")).unwrap();
+        fs::create_dir_all(at.join("theirs")).unwrap();
+        fs::write(at.join("theirs/file"), "").unwrap();
+        fs::set_permissions(at.join("theirs"), PermissionsExt::from_mode(0o755)).unwrap();
+        symlink(at.join("theirs"), at.join("kept/link")).unwrap();
+        for closed in ["kept/work/work", "kept/work"] {
+            fs::set_permissions(at.join(closed), PermissionsExt::from_mode(0o000)).unwrap();
+        }
+        remove(&at.join("kept")).unwrap();
+        assert!(!at.join("kept").exists());
+        let theirs = fs::metadata(at.join("theirs")).unwrap();
+        assert!(at.join("theirs/file").exists() && theirs.permissions().mode() & 0o777 == 0o755);
+        symlink(at.join("theirs"), at.join("kept")).unwrap();
+        assert!(remove(&at.join("kept")).is_err() && at.join("theirs/file").exists());
+        fs::remove_dir_all(at).unwrap();
+    }
+}
