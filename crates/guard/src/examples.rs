@@ -28,14 +28,15 @@ fn verify<'a>(rules: &Rules, mut tried: impl Iterator<Item = &'a Rule>) -> Resul
 
 /// What is wrong with a rule's examples.
 fn failing(rules: &Rules, rule: &Rule) -> Vec<RulesError> {
-    let Some(shell) = rule.shell.first() else {
+    if rule.shell.is_empty() {
         return vec![error(&rule.id, "it is for no shell")];
-    };
+    }
     let context = Context { rules: Arc::new(rules.clone()), ..Context::default() };
+    // An example is written for one of the rule's shells.
     let found = |example: &&String| {
-        let verdict = judge(example, *shell, &context);
         let own = |finding: &Finding| finding.rule == rule.id && finding.decision == rule.decision;
-        verdict.findings.iter().any(own)
+        let matches = |shell| judge(example, shell, &context).findings.iter().any(own);
+        rule.shell.iter().any(|shell| matches(*shell))
     };
     let missed = rule
         .matches

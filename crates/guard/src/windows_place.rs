@@ -20,9 +20,10 @@ pub fn variable(name: &str) -> Value {
         "psscriptroot" | "pscommandpath" => {
             Value { pieces: vec![Piece::Text(r".\".to_owned()), Piece::Name] }
         }
-        "appdata" | "localappdata" => {
-            Value { pieces: vec![Piece::Home, Piece::Text(r"\AppData".to_owned())] }
-        }
+        "appdata" => below_home(r"\AppData\Roaming"),
+        "localappdata" => below_home(r"\AppData\Local"),
+        "profile" => below_home(r"\Documents\PowerShell\profile.ps1"),
+        "onedrive" => below_home(r"\OneDrive"),
         "username"
         | "computername"
         | "number_of_processors"
@@ -37,6 +38,10 @@ pub fn variable(name: &str) -> Value {
         | "lastexitcode" => Value::of(Piece::Name),
         _ => Value::of(Piece::Unknown),
     }
+}
+
+fn below_home(path: &str) -> Value {
+    Value { pieces: vec![Piece::Home, Piece::Text(path.to_owned())] }
 }
 
 /// Whether a word names one of the places a pattern stands for. Both are compared name by name,
@@ -96,6 +101,13 @@ fn names(path: &str) -> Vec<String> {
             (_, raw @ ("*" | "*.*")) => names.push(raw.to_owned()),
             (trimmed, _) => names.push(trimmed),
         }
+    }
+    // `C:\Users\ann\.ssh` is below her home.
+    if let [drive, users, _, _, ..] = &names[..]
+        && drive.ends_with(':')
+        && users == "users"
+    {
+        names.splice(..3, ["~".to_owned()]);
     }
     // Everything in a directory is the directory.
     while names.last().is_some_and(|last| last == "*" || last == "*.*") {

@@ -1,6 +1,7 @@
 //! How many dangerous commands pass and how many everyday ones are stopped, in each mode.
 //!
 //! A corpus has one command per line, after one word for its class: `everyday` must pass, every other class must not.
+//! `powershell:` or `cmd:` before the class says which shell reads the line; it is bash where neither is there.
 //! `⏎` is a newline, `⟨U+202E⟩` a character that should not be in a file, `# ` begins a comment.
 //! To measure a corpus of your own, with every wrong verdict shown:
 //! `MCP_GUARD_CORPUS=$PWD/file.txt cargo test -p mcp-guard --test rates -- --nocapture measure`
@@ -15,6 +16,7 @@ const DANGEROUS_PASSED: f64 = 3.0;
 const EVERYDAY_STOPPED: f64 = 2.0;
 
 struct Entry {
+    shell: Shell,
     class: String,
     command: String,
 }
@@ -24,7 +26,12 @@ fn corpus(text: &str) -> Vec<Entry> {
         .filter(|line| !line.is_empty() && !line.starts_with("# "))
         .map(|line| {
             let (class, command) = line.split_once(' ').expect("a class and a command");
-            Entry { class: class.to_owned(), command: characters(command) }
+            let (shell, class) = match class.split_once(':') {
+                Some(("powershell", class)) => (Shell::PowerShell, class),
+                Some(("cmd", class)) => (Shell::Cmd, class),
+                _ => (Shell::Bash, class),
+            };
+            Entry { shell, class: class.to_owned(), command: characters(command) }
         })
         .collect()
 }
@@ -60,7 +67,7 @@ impl Rates {
     fn measure(entries: &[Entry], context: &Context) -> Rates {
         let mut rates = Rates::default();
         for entry in entries {
-            let verdict = judge(&entry.command, Shell::Bash, context);
+            let verdict = judge(&entry.command, entry.shell, context);
             let allowed = verdict.decision == Decision::Allow;
             if entry.class == "everyday" {
                 rates.everyday += 1;
@@ -130,6 +137,24 @@ fn the_corpus_the_rules_were_tuned_on() {
 #[test]
 fn the_corpus_that_was_held_out() {
     within_bounds("held out", include_str!("../corpus/fresh/held-out.txt"));
+}
+
+#[test]
+fn the_corpus_that_others_wrote() {
+    within_bounds("by others", include_str!("../corpus/fresh/blind-2026-11-first-viewed.txt"));
+}
+
+/// Holds what is not caught by design as well (a program in the background, a push of an image), so it has a bound
+/// of its own; it is what PowerShell and cmd are measured by.
+#[test]
+fn the_corpus_by_class() {
+    let entries = corpus(include_str!("../corpus/fresh/tuned-by-class.txt"));
+    for (mode, context) in modes() {
+        let rates = Rates::measure(&entries, &context);
+        println!("by class, {mode}: {}", rates.line());
+        assert!(rates.passed() <= 8.0, "{mode} {}", rates.passed.join("\n"));
+        assert!(rates.stopped() <= EVERYDAY_STOPPED, "{mode} {}", rates.stopped.join("\n"));
+    }
 }
 
 /// A measure of commands that a person brings; it shows and does not judge.

@@ -108,7 +108,7 @@ pub use crate::core::exit_code;
 pub use crate::core::file_id::FileId;
 pub use crate::core::host::{Caller, Fact, Ids, Rootless};
 pub use crate::core::notices::Notices;
-pub use crate::core::plan::{Describe, Intent, Plan, Planned};
+pub use crate::core::plan::{Describe, Intent, Intents, Plan, Planned};
 pub use crate::core::report::{
     Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage,
 };

@@ -70,9 +70,15 @@ mod linux {
     pub(crate) use crate::linux::helper_link::{
         HelperLink, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
+    pub use crate::linux::phases::Plan as RunPlan;
     pub use crate::linux::plan::plan;
     pub use crate::linux::step::Step;
     pub use crate::linux::view::is_visible;
+
+    /// A plan as a list of steps.
+    pub fn outline(plan: &RunPlan) -> Plan<Step<'_>> {
+        plan.outline()
+    }
 
     pub fn assume_host() -> Result<Facts, Error> {
         Ok(crate::linux::probe::assume())
@@ -102,7 +108,7 @@ mod linux {
     }
 
     pub fn run(
-        plan: &Plan<Step>,
+        plan: &RunPlan,
         request: &Request,
         reservation: Reservation,
         notices: Notices,
@@ -138,6 +144,14 @@ mod macos {
     pub use crate::macos::profile::is_visible;
     pub use crate::macos::step::Step;
 
+    /// The plan of a run.
+    pub type RunPlan = Plan<Step>;
+
+    /// A plan as a list of steps.
+    pub fn outline(plan: &RunPlan) -> RunPlan {
+        plan.clone()
+    }
+
     pub fn assume_host() -> Result<Facts, Error> {
         crate::macos::probe::assume()
     }
@@ -160,7 +174,7 @@ mod macos {
     }
 
     pub fn run(
-        plan: &Plan<Step>,
+        plan: &RunPlan,
         request: &Request,
         reservation: Reservation,
         notices: Notices,
@@ -171,7 +185,7 @@ mod macos {
     }
 
     /// Names are new in each plan; what it intends is not.
-    pub(crate) fn same_walls(plan: &Plan<Step>, other: &Plan<Step>) -> bool {
+    pub(crate) fn same_walls(plan: &RunPlan, other: &RunPlan) -> bool {
         plan.controls == other.controls
     }
 
@@ -200,6 +214,14 @@ mod windows {
     pub use crate::windows::runs::RunHandle;
     pub use crate::windows::step::Step;
 
+    /// The plan of a run.
+    pub type RunPlan = Plan<Step>;
+
+    /// A plan as a list of steps.
+    pub fn outline(plan: &RunPlan) -> RunPlan {
+        plan.clone()
+    }
+
     pub fn assume_host() -> Result<Facts, Error> {
         crate::windows::probe::assume()
     }
@@ -220,7 +242,7 @@ mod windows {
     }
 
     pub fn run(
-        plan: &Plan<Step>,
+        plan: &RunPlan,
         request: &Request,
         _: Reservation,
         notices: Notices,
@@ -231,7 +253,7 @@ mod windows {
     }
 
     /// Names are new in each plan; what it intends is not.
-    pub(crate) fn same_walls(plan: &Plan<Step>, other: &Plan<Step>) -> bool {
+    pub(crate) fn same_walls(plan: &RunPlan, other: &RunPlan) -> bool {
         plan.controls == other.controls
     }
 

@@ -16,11 +16,13 @@ use mcp_policy::Fallback;
 
 use crate::core::error::Error;
 use crate::core::notices::Notices;
-use crate::core::plan::Plan;
+use serde::Serialize;
+
+use crate::core::plan::{Describe, Plan};
 use crate::core::report::{Ending, Judged, Report, Usage};
 use crate::core::request::{Request, Secret, WritableLayer};
 use crate::core::run_spec::RunSpec;
-use crate::platform::{self, Check, Facts, Reservation, Step};
+use crate::platform::{self, Check, Facts, Reservation, RunPlan};
 
 mod gaps;
 
@@ -94,8 +96,6 @@ impl Events for () {}
 pub struct Scene<'a> {
     /// What was asked for, with what was found on this host.
     pub request: &'a Request,
-    /// What will be done.
-    pub plan: &'a Plan<Step>,
     /// What the host can do.
     pub facts: &'a Facts,
 }
@@ -120,8 +120,15 @@ pub struct Session<'a> {
 pub struct Explained {
     /// What was asked for, with what was found on this host.
     pub request: Request,
-    /// What would be done.
-    pub plan: Plan<Step>,
+    plan: RunPlan,
+}
+
+impl Explained {
+    /// What would be done, as a list.
+    #[must_use]
+    pub fn outline(&self) -> Plan<impl Describe + Serialize> {
+        platform::outline(&self.plan)
+    }
 }
 
 /// A run that came to its end.
@@ -130,7 +137,6 @@ pub struct Ended {
     /// What was enforced and used, and how it ended.
     pub report: Report,
     request: Request,
-    plan: Plan<Step>,
     facts: Facts,
 }
 
@@ -138,7 +144,7 @@ impl Ended {
     /// What the command saw.
     #[must_use]
     pub fn scene(&self) -> Scene<'_> {
-        Scene { request: &self.request, plan: &self.plan, facts: &self.facts }
+        Scene { request: &self.request, facts: &self.facts }
     }
 }
 
@@ -164,7 +170,7 @@ impl From<Error> for NotStarted {
 struct Planning {
     facts: Facts,
     reservation: Reservation,
-    plan: Plan<Step>,
+    plan: RunPlan,
 }
 
 impl Planning {
@@ -218,7 +224,7 @@ impl<'a> Session<'a> {
     pub fn run(self, events: &mut dyn Events) -> Result<Ended, NotStarted> {
         let Planning { mut facts, reservation, mut plan } =
             Planning::new(&self.request, platform::assume_host()?);
-        let scene = Scene { request: &self.request, plan: &plan, facts: &facts };
+        let scene = Scene { request: &self.request, facts: &facts };
         self.settle(&plan, events)
             .and_then(|()| events.starting(scene))
             .map_err(|error| self.not_started(&plan, error))?;
@@ -232,23 +238,23 @@ impl<'a> Session<'a> {
         }
         let mut report = outcome.map_err(|error| self.not_started(&plan, error))?;
         report.guard.clone_from(&self.options.judged);
-        Ok(Ended { report, request: self.request, plan, facts })
+        Ok(Ended { report, request: self.request, facts })
     }
 
-    fn settle(&self, plan: &Plan<Step>, events: &mut dyn Events) -> Result<(), Error> {
+    fn settle(&self, plan: &RunPlan, events: &mut dyn Events) -> Result<(), Error> {
         let Options { fallback, strict, ref judged, .. } = self.options;
         let rules = Rules { fallback, strict, judged: judged.as_ref() };
-        rules.settle(plan, &self.request.policy, events)
+        rules.settle(&plan.controls, &self.request.policy, events)
     }
 
-    fn carry_out(&self, plan: &Plan<Step>, reservation: Reservation) -> Result<Report, Error> {
+    fn carry_out(&self, plan: &RunPlan, reservation: Reservation) -> Result<Report, Error> {
         let Options { notices, check, .. } = self.options;
         platform::run(plan, &self.request, reservation, notices, check)
     }
 
     /// Another plan after a failed set-up, made from what is found by trying. None where the failure is not the
     /// host's, and the same would only fail again. Nothing has run yet.
-    fn plan_again(&self, failed: &Plan<Step>, error: &Error) -> Result<Option<Planning>, Error> {
+    fn plan_again(&self, failed: &RunPlan, error: &Error) -> Result<Option<Planning>, Error> {
         match error {
             Error::Setup(failure) if !failure.is_shortage() => {}
             _ => return Ok(None),
@@ -258,11 +264,12 @@ impl<'a> Session<'a> {
         Ok(differs.then_some(again))
     }
 
-    fn not_started(&self, plan: &Plan<Step>, error: Error) -> NotStarted {
+    fn not_started(&self, plan: &RunPlan, error: Error) -> NotStarted {
         let command = self.request.argv.iter().map(|word| word.to_string_lossy().into_owned());
         let ending = Ending::NotStarted(error.to_string());
         let (command, code) = (command.collect(), error.exit_code());
-        let mut report = Report::new(plan, &[], command, ending, code, Usage::default());
+        let mut report =
+            Report::new(&platform::outline(plan), &[], command, ending, code, Usage::default());
         report.guard.clone_from(&self.options.judged);
         NotStarted { error, report: Some(Box::new(report)) }
     }

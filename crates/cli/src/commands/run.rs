@@ -186,7 +186,7 @@ pub fn launch(
                 (options.plain, options.layer) = (plain, layer(package));
                 let explained = Session::explain(spec, options).map_err(telling)?;
                 let told = explain::Told::of(&explained.request, told);
-                explain::print(&explained.plan, &told, starting)
+                explain::print(&explained.outline(), &told, starting)
             }
         };
     }

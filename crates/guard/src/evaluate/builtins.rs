@@ -72,31 +72,8 @@ impl Evaluator<'_> {
                 }
             }
             "unalias" => state.aliases.clear(),
-            "set" => {
-                let stops = |field: &Field| {
-                    field.known().is_some_and(|text| {
-                        text.starts_with('-') && !text.starts_with("--") && text.contains('e')
-                    })
-                };
-                state.stops_on_failure |= arguments.iter().any(stops);
-                let dashes = arguments.iter().position(|f| f.known().as_deref() == Some("--"));
-                if let Some(at) = dashes {
-                    state.arguments = Rc::new(arguments[at + 1..].to_vec());
-                } else if arguments.first().is_some_and(|f| !f.value.starts_with('-')) {
-                    state.arguments = Rc::new(arguments.to_vec());
-                }
-            }
-            "shift" => {
-                let count = arguments.first().and_then(|field| field.known()?.parse().ok());
-                let rest: Vec<Field> =
-                    state.arguments.iter().skip(count.unwrap_or(1)).cloned().collect();
-                // Of an unknown number of words an unknown number is left.
-                let open = state.arguments.iter().find(|field| field.value.is_many()).cloned();
-                state.arguments = Rc::new(match (open, rest.is_empty()) {
-                    (Some(open), true) => vec![open],
-                    _ => rest,
-                });
-            }
+            "set" => set(arguments, state),
+            "shift" => shift(arguments, state),
             "source" | "." => self.source(arguments, state),
             _ => {}
         }
@@ -175,5 +152,33 @@ fn declare_unknown(value: &Value, state: &mut State) {
     };
     let mut assigned = Value::text(start);
     value.pieces[1..].iter().for_each(|piece| assigned.push(piece.clone()));
-    state.assign(name, super::flow::one_word(assigned));
+    state.assign(name, super::assignments::one_word(assigned));
+}
+
+/// `set -e`, `set -- words`.
+fn set(arguments: &[Field], state: &mut State) {
+    let stops = |field: &Field| {
+        field.known().is_some_and(|text| {
+            text.starts_with('-') && !text.starts_with("--") && text.contains('e')
+        })
+    };
+    state.stops_on_failure |= arguments.iter().any(stops);
+    let dashes = arguments.iter().position(|f| f.known().as_deref() == Some("--"));
+    if let Some(at) = dashes {
+        state.arguments = Rc::new(arguments[at + 1..].to_vec());
+    } else if arguments.first().is_some_and(|f| !f.value.starts_with('-')) {
+        state.arguments = Rc::new(arguments.to_vec());
+    }
+}
+
+/// The arguments without the first ones.
+fn shift(arguments: &[Field], state: &mut State) {
+    let count = arguments.first().and_then(|field| field.known()?.parse().ok());
+    let rest: Vec<Field> = state.arguments.iter().skip(count.unwrap_or(1)).cloned().collect();
+    // Of an unknown number of words an unknown number is left.
+    let open = state.arguments.iter().find(|field| field.value.is_many()).cloned();
+    state.arguments = Rc::new(match (open, rest.is_empty()) {
+        (Some(open), true) => vec![open],
+        _ => rest,
+    });
 }

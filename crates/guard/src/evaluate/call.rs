@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use super::Evaluator;
+use super::assignments::Assign;
 use super::files;
-use super::flow::Assign;
 use super::name::{self, Name};
 use super::provenance::{Prints, SECRET_VARIABLE, STRANGER};
 use super::state::State;
 use crate::language::Shell;
 use crate::rules::Invocation;
-use crate::shell::ast::{Assignment, Command, Item, Kind, List, Pipeline, Span, Word};
+use crate::shell::ast::{Assignment, Command, Span, Word};
 use crate::value::{Field, Output, Piece, Value};
 
 /// A command on its way through wrappers.
@@ -104,6 +104,9 @@ impl Evaluator<'_> {
             .find(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)));
         if let Some(tool) = sender.filter(|_| prints.environment) {
             self.raise("send-environment-argument", tool.span.start..command.span.end);
+        }
+        if let Some(tool) = sender.filter(|_| prints.identity && self.names_stranger(&fields)) {
+            self.raise("send-identity", tool.span.start..command.span.end);
         }
         if prints.all_containers {
             self.removes_listed(&fields, command.span.clone());
@@ -231,8 +234,10 @@ impl Evaluator<'_> {
         self.foreign_text(name, arguments, call, state);
         self.sql(name, arguments, call);
         self.lookup_of_data(name, arguments);
-        self.strange_tree(name, first, arguments, state);
+        self.strange_tree(name, first, arguments, call.input, state);
         self.acts_on_list(name, arguments, call, state);
+        self.removes_tilde(name, arguments, call.span.clone());
+        self.mounts_home(name, arguments, call.span.clone());
         self.deletes_listed_branches(name, arguments, call.span.clone());
         self.runs_fetched_file(name, first, arguments, state);
         if let Some(script) = first.known().and_then(|path| state.file(&path)) {
@@ -243,7 +248,11 @@ impl Evaluator<'_> {
             return output;
         }
         self.builtin(name, arguments, state);
+        self.reads_secret(name, arguments, call.input, state);
         let mut output = self.output_of(name, arguments, call.input, state);
+        if super::shells::is_fetcher(name) && self.names_stranger(arguments) {
+            output.passed([STRANGER.to_owned()]);
+        }
         let secret = |field: &Field| holds_secrets(field) || self.is_secret_file(field, state);
         if arguments.iter().chain(call.reads).any(secret) {
             output.passed([SECRETS.to_owned()]);
@@ -382,49 +391,6 @@ pub fn word(value: &Value) -> String {
 /// A text as one word of a shell.
 pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// A function that starts itself twice, or itself in the background.
-pub fn bomb(name: &str, body: &Command) -> bool {
-    let list = match &body.kind {
-        Kind::Group(list) | Kind::Subshell(list) => list,
-        _ => return false,
-    };
-    list.iter().any(|item| item_bombs(name, item))
-}
-
-fn item_bombs(name: &str, item: &Item) -> bool {
-    let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next));
-    pipelines.into_iter().any(|pipeline| {
-        let own = calls(name, pipeline);
-        own > 0 && (item.background || pipeline.stages.len() > 1)
-            || pipeline.stages.iter().any(|stage| inner_bombs(name, stage))
-    })
-}
-
-fn inner_bombs(name: &str, command: &Command) -> bool {
-    let inside = |list: &List| list.iter().any(|item| item_bombs(name, item));
-    match &command.kind {
-        Kind::Group(list) | Kind::Subshell(list) => inside(list),
-        Kind::While { body, .. } | Kind::For { body, .. } | Kind::ArithmeticFor { body, .. } => {
-            inside(body)
-        }
-        Kind::If { branches, otherwise } => {
-            inside(otherwise) || branches.iter().any(|(_, body)| inside(body))
-        }
-        _ => false,
-    }
-}
-
-fn calls(name: &str, pipeline: &Pipeline) -> usize {
-    let is = |command: &&Command| match &command.kind {
-        Kind::Simple { words, .. } => words.first().and_then(Word::bare) == Some(name),
-        Kind::Group(list) | Kind::Subshell(list) => {
-            list.iter().any(|item| calls(name, &item.first) > 0)
-        }
-        _ => false,
-    };
-    pipeline.stages.iter().filter(is).count()
 }
 
 /// A word that nothing is known about.

@@ -117,7 +117,7 @@ impl Evaluator<'_> {
                 Part::Plain(text) | Part::Literal(text) => value.push_text(text),
                 part => {
                     let (inner, _) = self.part(part, state);
-                    value.extend(&super::flow::one_word(inner));
+                    value.extend(&super::assignments::one_word(inner));
                 }
             }
             if !self.spend(1) {
@@ -306,7 +306,8 @@ impl Evaluator<'_> {
 
 /// Adds what `~` or `~name` is, and gives what follows it.
 fn tilde<'a>(text: &'a str, value: &mut Value) -> &'a str {
-    let end = text.find('/').unwrap_or(text.len());
+    // A colon ends a name: `~:/h` is a mount of the home for programs that expand it themselves.
+    let end = text.find(['/', ':']).unwrap_or(text.len());
     value.push(match &text[1..end] {
         "+" => Piece::Text(".".to_owned()),
         "-" => Piece::Unknown,

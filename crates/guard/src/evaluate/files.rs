@@ -79,6 +79,14 @@ const OPTIONS: &[FileOption] = &[
         Way::Reads,
     ),
     option(&["xargs"], Some('a'), "--arg-file", Way::Reads),
+    option(&["curl"], Some('b'), "--cookie", Way::Reads),
+    option(&["wc", "du", "sort"], None, "--files0-from", Way::Reads),
+    option(&["file", "date"], Some('f'), "--files-from", Way::Reads),
+    option(&["rsync", "tar"], None, "--files-from", Way::Reads),
+    option(&["ssh-keygen"], Some('y'), "", Way::Reads),
+    option(&["mosquitto_pub"], Some('f'), "--file", Way::Reads),
+    option(&["kubectl"], None, "--from-file", Way::Reads),
+    option(&["kubectl"], None, "--from-env-file", Way::Reads),
 ];
 
 /// What the options of a call name.
@@ -98,10 +106,53 @@ pub fn of(name: &str, arguments: &[Field]) -> Files {
             }
         }
     }
+    files.reads.extend(arguments.iter().filter_map(named_by_option));
+    if matches!(name, "tar" | "bsdtar" | "gtar" | "zip" | "git") {
+        files.reads.extend(below_directory(arguments));
+    }
     files.writes.extend(saved_by_name(name, arguments));
     files.writes.retain(is_file);
     files.reads.retain(is_file);
     files
+}
+
+/// `--from-file=/path`, `--from-file=name=/path`: a file outside of the project that an option names. Options that
+/// say who is asking are left alone: `--kubeconfig`, `--private-key`, and what an option writes.
+fn named_by_option(field: &Field) -> Option<Field> {
+    let Some(Piece::Text(text)) = field.value.pieces.first() else {
+        return None;
+    };
+    let (option, value) = text.strip_prefix("--")?.split_once('=')?;
+    let identifies = ["key", "config", "cert", "identity", "cred", "login", "auth", "profile"];
+    let writes = ["out", "prefix", "dest", "target", "dir", "log", "cache", "path", "root", "home"];
+    if identifies.iter().chain(&writes).any(|part| option.contains(part)) {
+        return None;
+    }
+    let value = value.rsplit_once('=').map_or(value, |(_, value)| value);
+    let home = value.is_empty() && field.value.pieces.get(1) == Some(&Piece::Home);
+    (home || value.starts_with(['/', '~'])).then(|| rest_of(field, value))
+}
+
+/// `tar -C ~ -cf x .ssh`: the words after the directory are below it.
+fn below_directory(arguments: &[Field]) -> Vec<Field> {
+    let is = |field: &Field| {
+        field.known().is_some_and(|text| text == "-C" || text == "--directory" || text == "-cC")
+    };
+    let Some(at) = arguments.iter().position(is) else {
+        return Vec::new();
+    };
+    let (Some(directory), rest) =
+        (arguments.get(at + 1), &arguments[(at + 2).min(arguments.len())..])
+    else {
+        return Vec::new();
+    };
+    let below = |field: &Field| {
+        let mut value = directory.value.clone();
+        value.push_text("/");
+        value.extend(&field.value);
+        Field::new(value.bounded(), field.span.clone())
+    };
+    rest.iter().filter(|field| !field.value.starts_with('-')).map(below).collect()
 }
 
 /// `-` is standard input or output.

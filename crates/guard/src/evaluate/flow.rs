@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::Evaluator;
+use super::assignments::one_word;
 use super::state::{Function, State};
 use crate::shell::ast::{
     Assigned, Command, Item, Kind, Link, List, Part, Pipeline, Redirect, Word,
@@ -93,6 +94,7 @@ impl Evaluator<'_> {
             way.passed(output.from);
             // Files written there are there afterwards.
             state.files = own.files;
+            state.strange_tree |= own.strange_tree;
             fed = Some(Output { text: output.text, from: way.from.clone() });
         }
         self.captured = captured;
@@ -138,7 +140,11 @@ impl Evaluator<'_> {
                     }) {
                         streams.writes.push(field.clone());
                     }
-                    streams.input = Some(self.file(&field, state));
+                    let mut input = self.file(&field, state);
+                    if super::call::holds_secrets(&field) || self.is_secret_file(&field, state) {
+                        input.passed([super::call::SECRETS.to_owned()]);
+                    }
+                    streams.input = Some(input);
                     if field.feed.is_none() {
                         streams.reads.push(field);
                     }
@@ -203,7 +209,7 @@ impl Evaluator<'_> {
             }
             Kind::If { branches, otherwise } => self.branches(branches, otherwise, state, input),
             Kind::While { condition, body } => {
-                if super::provenance::starts_without_end(condition, body) {
+                if super::everything::starts_without_end(condition, body) {
                     self.raise("fork-bomb", command.span.clone());
                 }
                 self.list(condition, state, input);
@@ -261,7 +267,12 @@ impl Evaluator<'_> {
         input: Option<&Output>,
     ) -> Output {
         let fields = match words {
-            Some(words) => self.expand(words, state),
+            Some(words) => {
+                self.prints = super::provenance::Prints::default();
+                let fields = self.expand(words, state);
+                state.mark_secret(name, self.prints.environment);
+                fields
+            }
             None => state.arguments.to_vec(),
         };
         let before = state.clone();
@@ -308,7 +319,7 @@ impl Evaluator<'_> {
     }
 
     fn define(&mut self, name: &str, body: &Rc<Command>, state: &mut State, at: &Command) {
-        if super::call::bomb(name, body) {
+        if super::bomb::bomb(name, body) {
             self.raise("fork-bomb", at.span.clone());
         }
         if state.functions.len() < 256 {
@@ -327,46 +338,6 @@ impl Evaluator<'_> {
         self.active.pop();
         self.keep_heavier_than_unknown(known);
     }
-
-    /// Assignments of a command, by name.
-    pub fn assigned(
-        &mut self,
-        assignments: &[crate::shell::ast::Assignment],
-        state: &mut State,
-    ) -> Vec<(String, Assign)> {
-        let mut all = Vec::new();
-        for assignment in assignments {
-            let value = match &assignment.value {
-                Assigned::Word(word) => Assign::Value(self.expand_one(word, state)),
-                Assigned::Appended(word) => {
-                    let mut value = match state.assigned(&assignment.name) {
-                        Some(value) => (**value).clone(),
-                        None => Value::of(Piece::Unknown),
-                    };
-                    value.extend(&self.expand_one(word, state));
-                    Assign::Value(value)
-                }
-                Assigned::Array(words) => Assign::Array(self.expand(words, state)),
-            };
-            all.push((assignment.name.clone(), value));
-        }
-        all
-    }
-}
-
-pub enum Assign {
-    Value(Value),
-    Array(Vec<Field>),
-}
-
-/// A field as the value of a variable: one word, even if it is not known which.
-pub fn one_word(mut value: Value) -> Value {
-    for piece in &mut value.pieces {
-        if *piece == Piece::Many {
-            *piece = Piece::Unknown;
-        }
-    }
-    value
 }
 
 /// Assignments to variables alone cannot fail.

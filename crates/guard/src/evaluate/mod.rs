@@ -5,9 +5,12 @@
 //! Both branches of a condition are walked; what they leave different is unknown afterwards. Loop
 //! bodies are walked twice, so that what one round leaves is seen by the next.
 
+mod assignments;
+mod bomb;
 mod brace;
 mod builtins;
 mod call;
+mod everything;
 mod expand;
 mod files;
 mod flow;
@@ -36,7 +39,10 @@ use crate::value::Output;
 use crate::verdict::{Decision, Finding};
 
 pub use call::quote;
-use state::State;
+pub(crate) use call::{Call, SECRETS, holds_secrets};
+pub(crate) use provenance::names_secret;
+pub(crate) use shells::is_fetched;
+pub(crate) use state::State;
 
 /// Commands and words walked in all, whatever loops and functions multiply.
 const FUEL: u32 = 40_000;
@@ -56,10 +62,14 @@ pub struct Evaluator<'c> {
     active: Vec<String>,
     heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
     prints: provenance::Prints,
+    /// What is remembered while a Windows text is read.
+    pub(crate) windows: crate::windows::Kept,
     /// The words of the command being called hold a key or a password of the environment.
     holds_secret_variable: bool,
     /// What is printed goes to another program or into a value, not to whoever reads along.
     captured: bool,
+    /// Texts of `trap`, which run when all else has.
+    traps: Vec<crate::value::Field>,
     /// xargs, find and their like start the shell, for a text that is read.
     within_list: bool,
 }
@@ -74,8 +84,10 @@ impl<'c> Evaluator<'c> {
             active: Vec::new(),
             heredocs: std::rc::Rc::from([]),
             prints: provenance::Prints::default(),
+            windows: crate::windows::Kept::default(),
             holds_secret_variable: false,
             captured: false,
+            traps: Vec::new(),
             within_list: false,
         }
     }
@@ -83,6 +95,11 @@ impl<'c> Evaluator<'c> {
     pub fn bash(&mut self, text: &str) {
         let mut state = State::new();
         self.text(text, Origin::At(0), &mut state, None);
+        for trap in std::mem::take(&mut self.traps) {
+            if let Some(text) = trap.known() {
+                self.text(&text, trap.origin(&text), &mut state.clone(), None);
+            }
+        }
     }
 
     /// A text that another shell hands to this one.

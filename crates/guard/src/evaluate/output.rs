@@ -38,9 +38,8 @@ impl Evaluator<'_> {
             "cat" | "tee" => self.cat(name, arguments, input, state),
             "pwd" => known(Value::text(".")),
             "mktemp" => {
-                let mut value = Value::text("/tmp/");
-                value.push(Piece::Name);
-                known(value)
+                // One name for all of them: what is written there is found again when it is run.
+                known(Value::text("/tmp/tmp.mktemp"))
             }
             "date" | "nproc" | "whoami" | "hostname" | "uname" | "id" | "seq" | "wc"
             | "basename" | "sha256sum" | "md5sum" | "uuidgen" | "arch" | "getconf" | "expr"
@@ -62,41 +61,10 @@ impl Evaluator<'_> {
                 None => Output::unknown(name),
             },
             "ls" => known(listed(arguments)),
-            // Programs made to be evaluated; what they print is their own.
-            "ssh-agent" | "dircolors" | "keychain" | "lesspipe" | "locale" => {
-                known(Value::default())
-            }
-            "brew" if has(&["shellenv"]) => known(Value::default()),
-            "pyenv" | "rbenv" | "nodenv" | "goenv" | "jenv" | "starship" | "zoxide" | "atuin"
-            | "direnv" | "mise" | "rtx" | "asdf" | "fnm" | "conda" | "mamba" | "micromamba"
-            | "opam" | "luarocks" | "minikube" | "docker-machine" | "thefuck" | "pipenv"
-            | "hatch"
-                if has(&[
-                    "init",
-                    "hook",
-                    "env",
-                    "activate",
-                    "shell.bash",
-                    "shell.zsh",
-                    "shell",
-                    "path",
-                    "docker-env",
-                    "--alias",
-                    "export",
-                    "--completion",
-                    "virtualenv-init",
-                ]) =>
+            name if made_to_be_evaluated(name, &has) => known(Value::default()),
+            "docker" | "podman" | "nerdctl"
+                if super::everything::lists_all_containers(arguments) =>
             {
-                known(Value::default())
-            }
-            "register-python-argcomplete" => known(Value::default()),
-            "kubectl" | "helm" | "gh" | "npm" | "pip" | "pip3" | "rustup" | "cargo" | "docker"
-            | "poetry"
-                if has(&["completion", "completions"]) =>
-            {
-                known(Value::default())
-            }
-            "docker" | "podman" | "nerdctl" if provenance::lists_all_containers(arguments) => {
                 let mut output = Output::unknown(name);
                 output.passed([provenance::ALL_CONTAINERS.to_owned()]);
                 output
@@ -289,5 +257,42 @@ fn printf(arguments: &[Field]) -> Option<Value> {
         if words.len() == 0 || words.len() == before || value.length() > crate::value::LONGEST {
             return Some(value);
         }
+    }
+}
+
+/// Programs made to be evaluated; what they print is their own.
+fn made_to_be_evaluated(name: &str, has: &dyn Fn(&[&str]) -> bool) -> bool {
+    match name {
+        "ssh-agent" | "dircolors" | "keychain" | "lesspipe" | "locale" => true,
+        "brew" if has(&["shellenv"]) => true,
+        "pyenv" | "rbenv" | "nodenv" | "goenv" | "jenv" | "starship" | "zoxide" | "atuin"
+        | "direnv" | "mise" | "rtx" | "asdf" | "fnm" | "conda" | "mamba" | "micromamba"
+        | "opam" | "luarocks" | "minikube" | "docker-machine" | "thefuck" | "pipenv" | "hatch"
+            if has(&[
+                "init",
+                "hook",
+                "env",
+                "activate",
+                "shell.bash",
+                "shell.zsh",
+                "shell",
+                "path",
+                "docker-env",
+                "--alias",
+                "export",
+                "--completion",
+                "virtualenv-init",
+            ]) =>
+        {
+            true
+        }
+        "register-python-argcomplete" => true,
+        "kubectl" | "helm" | "gh" | "npm" | "pip" | "pip3" | "rustup" | "cargo" | "docker"
+        | "poetry"
+            if has(&["completion", "completions"]) =>
+        {
+            true
+        }
+        _ => false,
     }
 }

@@ -12,6 +12,7 @@ impl Evaluator<'_> {
         let shown = !matches!(variable.operator, Operator::Alternative(_) | Operator::Length);
         self.prints.secret_variable |=
             shown && state.assigned(name).is_none() && super::provenance::names_secret(name);
+        self.prints.environment |= shown && state.is_secret(name);
         match &variable.operator {
             Operator::None | Operator::Required => self.lookup(name, state),
             Operator::Length => Value::of(Piece::Name),

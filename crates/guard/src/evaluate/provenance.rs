@@ -2,11 +2,10 @@
 //! that are looked up, registries named by variables.
 
 use super::Evaluator;
-use super::call::Call;
 use super::state::State;
 use crate::place::Place;
 use crate::rules::address;
-use crate::shell::ast::{Command, Item, Kind, List, Span, Word};
+use crate::shell::ast::Span;
 use crate::tri::Tri;
 use crate::value::{Field, Output, Piece, Value};
 use crate::wildcard;
@@ -22,6 +21,8 @@ pub const ALL_CONTAINERS: &str = "(all containers)";
 pub struct Prints {
     /// The environment, or a file with secrets.
     pub environment: bool,
+    /// Who or which machine this is.
+    pub identity: bool,
     /// What was encoded.
     pub decoded: bool,
     pub all_containers: bool,
@@ -32,6 +33,7 @@ pub struct Prints {
 impl Prints {
     pub fn merge(&mut self, other: Prints) {
         self.environment |= other.environment;
+        self.identity |= other.identity;
         self.decoded |= other.decoded;
         self.all_containers |= other.all_containers;
         self.secret_variable |= other.secret_variable;
@@ -41,6 +43,7 @@ impl Prints {
         let through =
             |names: &[&str]| output.from.iter().any(|from| names.contains(&from.as_str()));
         self.environment |= through(&["env", "printenv", super::call::SECRETS]);
+        self.identity |= through(&["whoami", "hostname", "id", "ifconfig", "logname"]);
         self.decoded |= super::shells::is_decoded(output);
         self.all_containers |= through(&[ALL_CONTAINERS]);
     }
@@ -110,8 +113,19 @@ const SOURCES: &[&str] = &[
     "HOMEBREW_BOTTLE_DOMAIN",
 ];
 
-const LOOKUPS: &[&str] =
-    &["dig", "host", "nslookup", "drill", "ping", "ping6", "kdig", "resolvectl"];
+const LOOKUPS: &[&str] = &[
+    "dig",
+    "host",
+    "nslookup",
+    "drill",
+    "ping",
+    "ping6",
+    "kdig",
+    "resolvectl",
+    "getent",
+    "ssh-keyscan",
+    "whois",
+];
 
 impl Evaluator<'_> {
     /// `PIP_INDEX_URL=http://…`, `GOSUMDB=off`.
@@ -131,7 +145,10 @@ impl Evaluator<'_> {
     /// A key or password of the environment in the words of a network tool, other than to authenticate.
     pub fn sends_secret_variable(&mut self, fields: &[Field], secrets: &[usize], span: Span) {
         let name = fields.first().and_then(|field| field.known());
-        let sender = name.is_some_and(|name| super::shells::is_sender(&name));
+        // Others are told a password because it is theirs: `redis-cli -a "$PASSWORD"`.
+        let sender = name.is_some_and(|name| {
+            super::shells::is_fetcher(&name) || LOOKUPS.contains(&name.as_ref()) || name == "mail"
+        });
         let sent = |at: &&usize| {
             let option = fields.get(at.wrapping_sub(1)).and_then(|field| field.known());
             let user = option.is_some_and(|option| {
@@ -145,48 +162,27 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `find ~ | while read f; do rm "$f"; done`, and the same by xargs and a network tool.
-    pub fn acts_on_list(
+    /// `read x < .env`: the variable holds what the file held.
+    pub fn reads_secret(
         &mut self,
         name: &str,
         arguments: &[Field],
-        call: &Call<'_>,
-        state: &State,
+        input: Option<&Output>,
+        state: &mut State,
     ) {
-        let Some(input) = call.input else {
+        if !matches!(name, "read" | "mapfile" | "readarray") {
             return;
-        };
-        let from = |names: &[&str]| input.from.iter().any(|from| names.contains(&from.as_str()));
-        if matches!(name, "xargs" | "parallel") {
-            if from(&[ALL_CONTAINERS]) {
-                self.removes_listed(arguments, call.span.clone());
-            }
-            let sends = arguments
-                .iter()
-                .any(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)));
-            if sends && from(&[super::call::SECRETS, SECRET_VARIABLE, "env", "printenv"]) {
-                self.raise("send-environment-argument", call.span.clone());
-            }
         }
-        if matches!(name, "sftp" | "ftp" | "lftp" | "tftp")
-            && let Some(text) = &input.text
-            && text.without_unknown().lines().any(|line| self.puts_secret(line, state))
-        {
-            self.raise("send-env-file-script", call.span.clone());
-        }
-        let removes = matches!(name, "rm" | "shred" | "unlink" | "truncate");
-        let open = |field: &Field| matches!(field.value.pieces[..], [Piece::Unknown | Piece::Many]);
-        if removes && from(&["find"]) && arguments.iter().any(open) {
-            let text = input.text.as_ref().map(Value::without_unknown).unwrap_or_default();
-            let whole = text.lines().any(|line| self.is_everything(line, state));
-            if whole && !input.text.as_ref().is_some_and(|t| t.pieces.contains(&Piece::Name)) {
-                self.raise("delete-everything", call.span.clone());
-            }
+        let kept = [super::call::SECRETS, "env", "printenv"];
+        let secret = input.is_some_and(|i| i.from.iter().any(|f| kept.contains(&f.as_str())));
+        let names = arguments.iter().filter_map(|field| field.known());
+        for name in names.filter(|name| !name.starts_with('-')) {
+            state.mark_secret(&name, secret);
         }
     }
 
     /// `put .env`, in the language of ftp.
-    fn puts_secret(&self, line: &str, state: &State) -> bool {
+    pub fn puts_secret(&self, line: &str, state: &State) -> bool {
         let mut words = line.split_whitespace();
         let puts =
             words.next().is_some_and(|verb| matches!(verb, "put" | "mput" | "send" | "mirror"));
@@ -194,20 +190,6 @@ impl Evaluator<'_> {
             let field = Field::new(Value::text(word), 0..0);
             super::call::holds_secrets(&field) || self.is_secret_file(&field, state)
         })
-    }
-
-    fn is_everything(&self, path: &str, state: &State) -> bool {
-        let mut value = Value::default();
-        match path.strip_prefix('~') {
-            Some(rest) => {
-                value.push(Piece::Home);
-                value.push_text(rest);
-            }
-            None => value.push_text(path),
-        }
-        let place = state.cwd.join(&value);
-        let class = self.context.rules.class("@everything").unwrap_or_default();
-        class.iter().filter_map(|entry| entry.place.as_ref()).any(|p| place.is(p) == Tri::Yes)
     }
 
     /// `PATH=/tmp/x:$PATH`: programs and libraries from where anybody can put them.
@@ -234,8 +216,10 @@ impl Evaluator<'_> {
         name: &str,
         first: &Field,
         arguments: &[Field],
+        input: Option<&Output>,
         state: &mut State,
     ) {
+        let piped = input.is_some_and(|input| input.from.iter().any(|from| from == STRANGER));
         let is = |at: usize, word: &str| {
             arguments.get(at).is_some_and(|field| field.known().as_deref() == Some(word))
         };
@@ -246,20 +230,28 @@ impl Evaluator<'_> {
         match name {
             "git" if is(0, "clone") => state.strange_tree |= self.names_stranger(arguments),
             "tar" | "bsdtar" | "unzip" | "7z" | "gunzip" | "unrar" => {
-                state.strange_tree |= arguments.iter().any(from_stranger);
+                state.strange_tree |= piped || arguments.iter().any(from_stranger);
             }
             _ if !state.strange_tree => {}
             _ => {
                 let local = |field: &Field| {
                     field.known().is_some_and(|path| {
-                        path.contains('/') && !path.starts_with(['/', '~']) && !path.contains("://")
+                        path.contains('/')
+                            && (path.starts_with("/tmp/") || !path.starts_with(['/', '~']))
+                            && !path.contains("://")
                     })
                 };
                 let runs_argument =
                     super::shells::is_shell(name) || super::foreign::is_interpreter(name);
                 let script = arguments.iter().find(|field| !field.value.starts_with('-'));
                 let runs = local(first)
-                    || matches!(name, "make" | "gmake")
+                    || matches!(name, "make" | "gmake" | "ninja" | "rake")
+                    || matches!(name, "npm" | "pip" | "pip3" | "yarn" | "pnpm" | "bun" | "cargo")
+                        && (is(0, "install")
+                            || is(0, "i")
+                            || is(0, "ci")
+                            || is(0, "run")
+                            || arguments.is_empty())
                     || runs_argument
                         && script.is_some_and(|f| f.known().is_some_and(|path| path.contains('.')));
                 if runs {
@@ -283,33 +275,15 @@ impl Evaluator<'_> {
             return;
         }
         let built = arguments.iter().find(|field| match &field.value.pieces[..] {
-            [Piece::Unknown | Piece::Many | Piece::Name, Piece::Text(rest), ..] => {
-                rest.starts_with('.') && rest.trim_end_matches('.').matches('.').count() > 1
+            [Piece::Unknown | Piece::Many | Piece::Name, Piece::Text(rest), more @ ..] => {
+                let more = Value { pieces: more.to_vec() }.without_unknown();
+                let dots = format!("{rest}{more}").trim_end_matches('.').matches('.').count();
+                rest.starts_with('.') && dots > 1
             }
             _ => false,
         });
         if let Some(field) = built {
             self.raise("send-dns", field.span.clone());
-        }
-    }
-
-    /// `docker ps -aq | xargs docker rm -f`.
-    pub fn removes_listed(&mut self, words: &[Field], span: Span) {
-        let is = |field: &Field, names: &[&str]| {
-            field.known().is_some_and(|text| names.contains(&text.as_ref()))
-        };
-        let tool = words.iter().any(|field| is(field, &["docker", "podman", "nerdctl"]));
-        if tool && words.iter().any(|field| is(field, &["rm", "rmi", "kill"])) {
-            self.raise("docker-wipe-listed", span);
-        }
-    }
-
-    /// `git branch -D $(…)`: every branch that a list shows.
-    pub fn deletes_listed_branches(&mut self, name: &str, arguments: &[Field], span: Span) {
-        let is = |word: &str| arguments.iter().any(|f| f.known().as_deref() == Some(word));
-        let listed = arguments.iter().any(|field| field.value.is_many());
-        if name == "git" && is("branch") && is("-D") && listed {
-            self.raise("delete-listed-branches", span);
         }
     }
 
@@ -333,40 +307,4 @@ impl Evaluator<'_> {
         };
         is(false) && !is(true)
     }
-}
-
-/// `while true; do x & done`: starts without end, and waits for nothing.
-pub fn starts_without_end(condition: &List, body: &List) -> bool {
-    let always = condition.iter().any(|item| {
-        item.first.stages.iter().any(|stage| matches!(bare_name(stage), Some("true" | ":")))
-    });
-    let waits = |item: &Item| {
-        let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next));
-        !item.background
-            && pipelines.flat_map(|pipeline| &pipeline.stages).any(|stage| {
-                matches!(
-                    bare_name(stage),
-                    Some("sleep" | "wait" | "read" | "inotifywait" | "break")
-                )
-            })
-    };
-    always && body.iter().any(|item| item.background) && !body.iter().any(waits)
-}
-
-fn bare_name(command: &Command) -> Option<&str> {
-    match &command.kind {
-        Kind::Simple { words, .. } => words.first().and_then(Word::bare),
-        _ => None,
-    }
-}
-
-/// Whether a listing names every container, image or volume of the machine.
-pub fn lists_all_containers(arguments: &[Field]) -> bool {
-    let words: Vec<String> =
-        arguments.iter().filter_map(|field| field.known().map(|text| text.into_owned())).collect();
-    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    let filtered = words.iter().any(|word| word.starts_with("--filter") || word == "-f");
-    let quiet = has(&["-q", "-aq", "-qa", "--quiet"]);
-    let lists = has(&["ps", "images", "ls", "list"]);
-    lists && quiet && !filtered
 }

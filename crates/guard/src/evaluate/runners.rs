@@ -163,6 +163,10 @@ const RUNNERS: &[Runner] = &[
         &["--watch", "--exts", "--filter", "--ignore", "--restart", "--signal"],
         0,
     ),
+    here("perf", &["stat"], "erCGpIoDx", &["--event", "--repeat", "--output"], 0),
+    here("perf", &["record"], "eFcogGpj", &["--event", "--output", "--freq", "--call-graph"], 0),
+    here("rr", &["record"], "", &[], 0),
+    here("coverage", &["run"], "", &["--source", "--omit", "--include", "--rcfile"], 0),
     here("reflex", &[], "rRgGd", &["--regex", "--glob"], 0),
     here("just", &["--command"], "fd", &["--shell", "--shell-arg", "--justfile", "--set"], 0),
     here("nix", &["develop"], "", &[], 0),
@@ -311,9 +315,12 @@ impl Evaluator<'_> {
         let operands =
             |from: usize| arguments.iter().skip(from).filter(|field| !field.value.starts_with('-'));
         let all: Vec<&Field> = match name {
-            "concurrently" | "npm-run-all" | "hyperfine" | "mprocs" => operands(0).collect(),
+            "concurrently" | "npm-run-all" | "hyperfine" | "mprocs" | "watchexec" => {
+                operands(0).collect()
+            }
             // A name, a directory or keys are read as commands, too: they are harmless ones.
             "tmux" | "zellij" => operands(1).collect(),
+            "screen" => operands(1).collect(),
             _ => return,
         };
         for field in all {

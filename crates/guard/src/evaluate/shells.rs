@@ -12,8 +12,66 @@ const SHELLS: &[&str] =
     &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "pwsh"];
 
 /// Programs that fetch.
-const DOWNLOADERS: &[&str] =
-    &["curl", "wget", "fetch", "aria2c", "http", "https", "xh", "nc", "ncat", "socat", "lynx"];
+const DOWNLOADERS: &[&str] = &[
+    "curl",
+    "wget",
+    "fetch",
+    "aria2c",
+    "axel",
+    "http",
+    "https",
+    "xh",
+    "nc",
+    "ncat",
+    "socat",
+    "lynx",
+    "w3m",
+    "links",
+    "GET",
+    "lwp-request",
+    "httpie",
+];
+
+/// Programs that send what their words say, besides those that fetch.
+const SENDERS: &[&str] = &[
+    "nslookup",
+    "dig",
+    "host",
+    "drill",
+    "kdig",
+    "ping",
+    "whois",
+    "getent",
+    "resolvectl",
+    "ssh-keyscan",
+    "mail",
+    "mailx",
+    "mutt",
+    "sendmail",
+    "swaks",
+    "gh",
+    "glab",
+    "slack",
+    "xdg-open",
+    "open",
+    "logger",
+    "snmptrap",
+    "mosquitto_pub",
+    "redis-cli",
+    "websocat",
+    "wscat",
+    "grpcurl",
+    "netcat",
+    "telnet",
+    "ntfy",
+    "telegram-send",
+    "twilio",
+    "ssh",
+    "tftp",
+    "lftp",
+    "ftp",
+    "httpie",
+];
 
 /// Programs that turn what nobody can read into what a shell runs.
 const DECODERS: &[&str] = &[
@@ -26,8 +84,7 @@ const FAITHFUL: &[&str] = &["echo", "printf", "cat", "tee", "base64", "base32", 
 
 /// Whether what it is given goes to another machine, be it as a name that is looked up.
 pub fn is_sender(name: &str) -> bool {
-    let others = ["nslookup", "dig", "host", "drill", "ping", "whois", "mail"];
-    is_fetcher(name) || others.contains(&name)
+    is_fetcher(name) || SENDERS.contains(&name)
 }
 
 pub fn is_fetcher(name: &str) -> bool {
@@ -266,7 +323,35 @@ impl Evaluator<'_> {
         if let Some(span) = program.into_iter().chain(script).find_map(fetched) {
             self.raise("download-to-shell", span);
         }
-        let installs = ["dpkg", "rpm", "apt", "pip", "pip3", "kubectl", "crontab", "make", "vim"];
+        let installs = [
+            "dpkg",
+            "rpm",
+            "apt",
+            "apt-get",
+            "pip",
+            "pip3",
+            "uv",
+            "npm",
+            "kubectl",
+            "crontab",
+            "make",
+            "vim",
+            "java",
+            "ansible-playbook",
+            "docker",
+            "podman",
+            "gem",
+            "code",
+            "git",
+            "patch",
+            "psql",
+            "helm",
+        ];
+        if installs.contains(&name)
+            && let Some(span) = arguments.iter().find_map(fetched)
+        {
+            self.raise("run-unpacked-download", span);
+        }
         if super::foreign::is_interpreter(name) || installs.contains(&name) {
             // `lua -e "$(curl …)"`, `tclsh <(wget …)`.
             let given = |field: &&Field| {

@@ -37,8 +37,16 @@ pub struct State {
     pub stops_on_failure: bool,
     /// Something ran that may have set any variable.
     pub opaque: bool,
+    /// Variables that hold the environment or a file with secrets.
+    secrets: std::collections::HashSet<String>,
     /// A repository or an archive from an address that is not well known was put here.
     pub strange_tree: bool,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::new()
+    }
 }
 
 impl State {
@@ -55,8 +63,26 @@ impl State {
             cwd: Place::start(),
             stops_on_failure: false,
             opaque: false,
+            secrets: std::collections::HashSet::new(),
             strange_tree: false,
         }
+    }
+
+    /// Remembers whether a variable holds the environment or a file with secrets.
+    pub fn mark_secret(&mut self, name: &str, secret: bool) {
+        match secret {
+            true if self.secrets.len() < MOST_NAMES => {
+                self.secrets.insert(name.to_owned());
+            }
+            true => {}
+            false => {
+                self.secrets.remove(name);
+            }
+        }
+    }
+
+    pub fn is_secret(&self, name: &str) -> bool {
+        self.secrets.contains(name)
     }
 
     pub fn assign(&mut self, name: &str, value: Value) {
@@ -168,6 +194,7 @@ impl State {
         if self.cwd != other.cwd {
             self.cwd.doubt(&other.cwd);
         }
+        self.secrets.extend(other.secrets.iter().cloned());
         self.opaque |= other.opaque;
         self.strange_tree |= other.strange_tree;
     }

@@ -7,6 +7,9 @@ use super::state::State;
 use crate::options::takes_next;
 use crate::value::{Field, Output};
 
+/// Texts of `trap` that are kept for the end.
+const MOST_TRAPS: usize = 16;
+
 impl Evaluator<'_> {
     /// What a wrapper's command does; `None` if this is no wrapper.
     pub fn looked_through(
@@ -106,7 +109,9 @@ impl Evaluator<'_> {
             "gdb" | "lldb" => {
                 for field in arguments {
                     if let Some(text) = field.known()
-                        && let Some(text) = text.strip_prefix("shell ").or(text.strip_prefix('!'))
+                        && let Some(text) = ["platform shell ", "shell ", "!"]
+                            .iter()
+                            .find_map(|start| text.strip_prefix(start))
                     {
                         self.text_of(field, text, &mut state.clone(), None);
                     }
@@ -123,8 +128,14 @@ impl Evaluator<'_> {
             }
             "trap" => {
                 let text = arguments.first().filter(|field| !field.value.starts_with('-'))?;
-                let mut own = state.clone();
-                self.joined(std::slice::from_ref(text), call, &mut own)
+                let known = self.findings.len();
+                let output = self.joined(std::slice::from_ref(text), call, &mut state.clone());
+                if self.traps.len() < MOST_TRAPS && text.known().is_some() {
+                    // It runs later: what is unknown now is judged again by what is known at the end.
+                    self.traps.push(text.clone());
+                    self.keep_heavier_than_unknown(known);
+                }
+                output
             }
             "xargs" => self.xargs(arguments, call, state, span),
             "find" => self.find(arguments, call, state),

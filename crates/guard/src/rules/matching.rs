@@ -1,5 +1,6 @@
 //! Whether a rule is about a command.
 
+use super::flags::{is_flag, is_option, options_with_value};
 use super::patterns::{Among, Entry, Item};
 use super::{Rule, Rules, Unsure, When};
 use crate::language::{NetworkAccess, Shell};
@@ -188,7 +189,15 @@ impl<'a> Word<'a> {
     /// Of a class, unless an exception of the class names it.
     fn is_of(&self, class: &[Entry]) -> Tri {
         if self.call.shell != Shell::Bash {
-            return Tri::any(class.iter().map(|entry| place_is(self.value, &entry.text)));
+            let plain = self.value.known().is_some_and(|text| !text.contains(['/', '\\', '~']));
+            let is = |except: bool| {
+                // A plain name is no place of more than one name; most words are plain.
+                let of = class.iter().filter(move |entry| {
+                    entry.except == except && !(plain && entry.text.contains('/'))
+                });
+                Tri::any(of.map(|entry| place_is(self.value, &entry.text)))
+            };
+            return if is(true) == Tri::Yes { Tri::No } else { is(false) };
         }
         let excepted = |entry: &&Entry| entry.except && self.is(entry) == Tri::Yes;
         if class.iter().any(|entry| excepted(&entry)) {
@@ -351,53 +360,4 @@ impl<'a> Words<'a> {
         let substituted = self.operands.iter().any(|field| field.feed.is_some());
         substituted || operands == 0 && !asked && input.is_some()
     }
-}
-
-/// Options before the first operand whose value is the next word.
-fn options_with_value(name: &str) -> &'static [&'static str] {
-    match name {
-        "git" => &["-C", "-c", "--git-dir", "--work-tree", "--namespace"],
-        "docker" | "podman" => &["-H", "--host", "--context", "-c", "--log-level"],
-        "kubectl" | "helm" => &["-n", "--namespace", "--context", "--kubeconfig", "-f"],
-        "ssh" | "scp" | "sftp" => &["-i", "-F", "-P", "-p", "-o", "-c", "-l", "-J"],
-        "aws" => &["--profile", "--region", "--endpoint-url", "--output"],
-        "terraform" | "tofu" => &[],
-        _ => &[],
-    }
-}
-
-fn is_option(value: &Value, shell: Shell) -> bool {
-    match shell {
-        Shell::Bash => value.starts_with('-') && value.known().as_deref() != Some("-"),
-        Shell::PowerShell => value.starts_with('-'),
-        Shell::Cmd => value.starts_with('/'),
-    }
-}
-
-/// `-r` in `-rf`, `--recursive` in `--recur`; `-Recurse` in `-rec`; `/s` in `/S`.
-pub fn is_flag(text: &str, wanted: &str, shell: Shell) -> bool {
-    match shell {
-        Shell::Cmd => text.eq_ignore_ascii_case(wanted),
-        Shell::PowerShell => {
-            let text = text.split(':').next().unwrap_or_default().to_lowercase();
-            let wanted = wanted.to_lowercase();
-            text.len() > 1 && text.starts_with('-') && wanted.starts_with(&text)
-        }
-        Shell::Bash => posix_flag(text, wanted),
-    }
-}
-
-fn posix_flag(text: &str, wanted: &str) -> bool {
-    if let Some(long) = wanted.strip_prefix("--") {
-        let name = text.split('=').next().unwrap_or_default();
-        return name
-            .strip_prefix("--")
-            .is_some_and(|name| name.len() > 1 && long.starts_with(name));
-    }
-    let short = wanted.strip_prefix('-').unwrap_or(wanted);
-    if short.chars().count() != 1 {
-        return text == wanted;
-    }
-    let cluster = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    cluster.is_some_and(|rest| rest.contains(short))
 }

@@ -5,6 +5,7 @@
 //! the built-in ones by the tests.
 
 pub(crate) mod address;
+mod flags;
 mod load;
 mod loopback;
 mod matching;
@@ -153,6 +154,7 @@ pub(crate) const SOURCES: &str = concat!(
     include_str!("credentials.toml"),
     include_str!("services.toml"),
     include_str!("persistence.toml"),
+    include_str!("windows.toml"),
 );
 
 /// The built-in rules with their examples.

@@ -25,6 +25,14 @@ impl Entry {
         let place = is_place(text).then(|| Pattern::parse(text));
         Entry { text: text.to_owned(), place, except }
     }
+
+    /// In a class `!` always begins an exception; in a rule it may be part of a pattern of words.
+    fn of_class(text: &str) -> Entry {
+        match text.strip_prefix('!') {
+            Some(excepted) => Entry { except: true, ..Entry::new(excepted) },
+            None => Entry::new(text),
+        }
+    }
 }
 
 /// A named list.
@@ -40,7 +48,7 @@ impl Class {
     }
 
     pub fn entries(&self) -> &[Entry] {
-        self.entries.get_or_init(|| self.texts.iter().map(|text| Entry::new(text)).collect())
+        self.entries.get_or_init(|| self.texts.iter().map(|text| Entry::of_class(text)).collect())
     }
 }
 

@@ -5,6 +5,7 @@
 //! and what it cannot read it says so, instead of repairing it. Time and depth are bounded by the
 //! length of the text.
 
+mod ansi;
 pub mod ast;
 mod command;
 mod compound;

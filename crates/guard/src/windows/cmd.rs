@@ -3,39 +3,39 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::cmd_lines::Reader;
 use crate::evaluate::Evaluator;
 use crate::language::Shell;
 use crate::place::Place;
 use crate::rules::Invocation;
 use crate::shell::Origin;
 use crate::value::{Field, Output, Piece, Value};
-use crate::windows_place as known;
 
 /// Commands whose switches may stand right behind the name.
 const GLUED: &[&str] =
     &["rd", "rmdir", "del", "erase", "format", "cd", "copy", "xcopy", "cmd", "dir", "move"];
 
-#[derive(Default)]
-struct Line {
-    words: Vec<Field>,
-    writes: Vec<Field>,
-    /// Fed by the command before it.
-    piped: bool,
-}
-
 impl Evaluator<'_> {
     pub fn cmd(&mut self, text: &str, origin: Origin) {
         let span = origin.span(0, text.len());
         self.nested(span.clone(), |evaluator| {
+            evaluator.cmd_secrets(text, &span);
             let mut variables = HashMap::new();
             let mut fed: Option<Output> = None;
+            let mut over: Option<Loop> = None;
             for line in (Reader { text, at: 0, origin }).lines(&mut variables) {
                 if !evaluator.spend(1 + line.words.len()) {
                     evaluator.raise("too-complex", span.clone());
                     return;
                 }
                 let input = if line.piped { fed.clone() } else { None };
-                fed = Some(evaluator.cmd_line(&line.words, &line.writes, input.as_ref()));
+                if let Some(over) = over.take() {
+                    evaluator.cmd_loop(&over, &line.words);
+                }
+                over = Loop::of(&line.words);
+                let output = evaluator.cmd_line(&line.words, &line.writes, input.as_ref());
+                line.writes.iter().for_each(|file| evaluator.keeps(file, output.clone()));
+                fed = Some(output);
             }
         });
     }
@@ -57,6 +57,19 @@ impl Evaluator<'_> {
             self.raise("look-alike", first.span.clone());
             return Output::default();
         }
+        // `%x%` with blanks in it is more than one word; a path may have blanks.
+        if name.contains(' ') && !name.contains(['\\', ':']) {
+            let split = name.split(' ').filter(|word| !word.is_empty());
+            let words: Vec<Field> = split
+                .map(|word| Field::new(Value::text(word), first.span.clone()))
+                .chain(rest.iter().cloned())
+                .collect();
+            return self.cmd_line(&words, writes, input);
+        }
+        if name.starts_with('%') {
+            self.raise("unknown-program", first.span.clone());
+        }
+        self.cmd_file(first);
         let name = name.trim_start_matches('@').to_lowercase();
         let (name, glued) = match name.split_once('/') {
             Some((start, switches)) if GLUED.contains(&start) => (start.to_owned(), switches),
@@ -94,7 +107,59 @@ impl Evaluator<'_> {
             cwd: &Place::start(),
             span: first.span.start.min(end)..end.max(first.span.end),
         });
-        self.cmd_runs(base, &arguments, input, first.span.clone())
+        if let Some(output) = self.portable(base, rest, writes, input, first.span.clone()) {
+            return output;
+        }
+        let output = self.cmd_runs(base, &arguments, input, first.span.clone());
+        self.shows(&arguments, output)
+    }
+
+    /// A program of the text's own making, or one that it fetched.
+    fn cmd_file(&mut self, file: &Field) {
+        self.starts_file(file);
+        let text = self.kept(file).and_then(|kept| kept.text.clone());
+        if let Some(text) = text.and_then(|text| text.known().map(|text| text.into_owned())) {
+            self.cmd(&text, Origin::Within(file.span.clone()));
+        }
+    }
+
+    /// Keys of the environment that a text prints or sends, by the names of the variables.
+    fn cmd_secrets(&mut self, text: &str, span: &Range<usize>) {
+        let secret = text.split('%').any(|name| {
+            !name.contains([' ', '/', '\\']) && crate::evaluate::names_secret(&name.to_uppercase())
+        });
+        let lower = text.to_lowercase();
+        if secret && ["curl", "nslookup", "ping"].iter().any(|tool| lower.contains(tool)) {
+            if !lower.contains("authorization") && !lower.contains("token:") {
+                self.raise("send-secret-variable", span.clone());
+            }
+        } else if secret && lower.trim_start_matches(['@', ' ']).starts_with("echo") {
+            self.raise("print-secret-variable", span.clone());
+        }
+        if lower.replace(' ', "").contains("%0|%0") {
+            self.raise("fork-bomb", span.clone());
+        }
+    }
+
+    /// `for /r C:\ %f in (*) do del %f`: everything of a place, one by one, is the place.
+    fn cmd_loop(&mut self, over: &Loop, body: &[Field]) {
+        let word = |at: usize| body.get(at).and_then(|f| f.known()).map(|w| w.to_lowercase());
+        if word(0).as_deref() != Some("do") {
+            return;
+        }
+        let deletes = matches!(word(1).as_deref(), Some("del" | "erase" | "rd" | "rmdir"));
+        match over {
+            Loop::Place(place) if deletes => {
+                let field = |text: &str| Field::new(Value::text(text), place.span.clone());
+                self.cmd_line(&[field("rd"), field("/s"), place.clone()], &[], None);
+            }
+            Loop::Fetched(span)
+                if word(1).is_some_and(|name| name.starts_with('%') || name == "call") =>
+            {
+                self.raise("download-to-shell", span.clone());
+            }
+            _ => {}
+        }
     }
 
     fn cmd_runs(
@@ -107,6 +172,8 @@ impl Evaluator<'_> {
         let word =
             |at: usize| arguments.get(at).and_then(|field| field.known()).map(|w| w.to_lowercase());
         match name {
+            // Alone it prints what is set.
+            "set" if arguments.is_empty() => return Output::unknown(super::portable::ENVIRONMENT),
             "call" => return self.cmd_line(arguments, &[], input),
             "if" => {
                 let mut at = 0;
@@ -190,157 +257,51 @@ impl Evaluator<'_> {
     }
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    origin: Origin,
+/// What a `for` goes over.
+enum Loop {
+    Place(Field),
+    /// Lines of something that comes from the network.
+    Fetched(Range<usize>),
 }
 
-impl Reader<'_> {
-    /// Commands in the order they stand; `set` is followed on the way.
-    fn lines(mut self, variables: &mut HashMap<String, Value>) -> Vec<Line> {
-        let mut lines = Vec::new();
-        let mut line = Line::default();
-        let mut word: Option<(Value, usize)> = None;
-        let mut quoted = false;
-        let mut redirected = false;
-        while let Some(c) = self.text[self.at..].chars().next() {
-            let from = self.at;
-            self.at += c.len_utf8();
-            let next = self.text[self.at..].chars().next();
-            let ends = !quoted
-                && matches!(c, ' ' | '\t' | '\r' | '\n' | '&' | '|' | '(' | ')' | '<' | '>');
-            if ends {
-                self.finish(&mut word, from, &mut line, &mut redirected);
-            }
-            match c {
-                '"' => {
-                    quoted = !quoted;
-                    word.get_or_insert((Value::default(), from));
-                }
-                '^' if !quoted => {
-                    if let Some(next) = next {
-                        self.at += next.len_utf8();
-                        if next != '\n' && next != '\r' {
-                            let (value, _) = word.get_or_insert((Value::default(), from));
-                            value.push_text(next.encode_utf8(&mut [0; 4]));
+impl Loop {
+    fn of(words: &[Field]) -> Option<Loop> {
+        let word = |at: usize| words.get(at).and_then(|f| f.known()).map(|w| w.to_lowercase());
+        if word(0).as_deref() != Some("for") {
+            return None;
+        }
+        let inside = (0..words.len()).find(|at| word(*at).as_deref() == Some("in"))? + 1;
+        let of = |value: Value| Some(Loop::Place(Field::new(value, words[0].span.clone())));
+        match word(1).as_deref() {
+            Some("/r") => match words.get(2).filter(|field| !field.value.starts_with('%')) {
+                Some(place) if is_all(words.get(inside)) => Some(Loop::Place(place.clone())),
+                None if is_all(words.get(inside)) => of(Value::text(".")),
+                _ => None,
+            },
+            Some("/f") => {
+                let program = word(inside)?.trim_start_matches(['\'', '"', '`']).to_owned();
+                let last = words.last()?;
+                match program.as_str() {
+                    "curl" | "powershell" | "certutil" => Some(Loop::Fetched(last.span.clone())),
+                    "dir" => {
+                        let text = last.value.without_unknown();
+                        let text = text.trim_end_matches(['\'', '"', '`']);
+                        let place = !text.starts_with('/') && !text.starts_with('\'');
+                        match &last.value.pieces[..] {
+                            [Piece::Home, ..] => of(last.value.clone()),
+                            _ if place => of(Value::text(text)),
+                            _ => of(Value::text(".")),
                         }
                     }
-                }
-                '%' | '!' => {
-                    let value = self.variable(c, variables);
-                    word.get_or_insert((Value::default(), from)).0.extend(&value);
-                }
-                '&' | '|' | '\n' if !quoted => {
-                    let piped = c == '|' && next != Some('|');
-                    if next == Some(c) && c != '\n' {
-                        self.at += 1;
-                    }
-                    remember(&line, variables);
-                    lines.push(std::mem::replace(&mut line, Line { piped, ..Line::default() }));
-                }
-                '(' | ')' if !quoted => {
-                    // `(` opens a group only where a command begins.
-                    if line.words.is_empty() || c == ')' {
-                        remember(&line, variables);
-                        lines.push(std::mem::take(&mut line));
-                    }
-                }
-                '<' | '>' if !quoted => redirected = c == '>',
-                ' ' | '\t' | '\r' if !quoted => {}
-                c => {
-                    word.get_or_insert((Value::default(), from))
-                        .0
-                        .push_text(c.encode_utf8(&mut [0; 4]));
+                    _ => None,
                 }
             }
-        }
-        let end = self.at;
-        self.finish(&mut word, end, &mut line, &mut redirected);
-        lines.push(line);
-        lines.retain(|line| !line.words.is_empty());
-        lines
-    }
-
-    fn finish(
-        &self,
-        word: &mut Option<(Value, usize)>,
-        end: usize,
-        line: &mut Line,
-        redirected: &mut bool,
-    ) {
-        let Some((value, from)) = word.take() else {
-            return;
-        };
-        let field = Field::new(value.bounded(), self.origin.span(from, end));
-        if std::mem::take(redirected) { line.writes.push(field) } else { line.words.push(field) }
-    }
-
-    /// After `%` or `!`: the variable's value, or the sign itself.
-    fn variable(&mut self, sign: char, variables: &HashMap<String, Value>) -> Value {
-        let rest = &self.text[self.at..];
-        let name = rest.split_once(sign).map(|(name, _)| name).filter(|name| {
-            !name.is_empty() && name.len() < 64 && !name.contains(['\n', '"', '&', '|', '/'])
-        });
-        let Some(name) = name else {
-            return Value::text(sign.to_string());
-        };
-        // A loop's variable (`%i`), or a sign that means itself.
-        if name.contains(' ') && !name.contains(':') {
-            return match sign {
-                '%' => {
-                    let letter = name.chars().next().map_or(0, char::len_utf8);
-                    self.at += letter;
-                    Value::of(Piece::Unknown)
-                }
-                _ => Value::text(sign.to_string()),
-            };
-        }
-        self.at += name.len() + 1;
-        let (base, part) = name.split_once(':').map_or((name, None), |(n, part)| (n, Some(part)));
-        let value =
-            variables.get(&base.to_lowercase()).cloned().unwrap_or_else(|| known::variable(base));
-        match part {
-            None => value,
-            Some(part) => slice(&value, part).unwrap_or_else(|| Value::of(Piece::Unknown)),
+            _ if is_all(words.get(inside)) => of(Value::text(".")),
+            _ => None,
         }
     }
 }
 
-/// `~1,3` of a known value.
-fn slice(value: &Value, part: &str) -> Option<Value> {
-    let text = value.known()?;
-    let (from, length) = match part.strip_prefix('~')?.split_once(',') {
-        Some((from, length)) => (from, length.parse::<usize>().ok()),
-        None => (part.strip_prefix('~')?, None),
-    };
-    let from: usize = from.parse().ok()?;
-    Some(Value::text(
-        text.chars().skip(from).take(length.unwrap_or(usize::MAX)).collect::<String>(),
-    ))
-}
-
-fn remember(line: &Line, variables: &mut HashMap<String, Value>) {
-    let [set, rest @ ..] = &line.words[..] else {
-        return;
-    };
-    if !set.known().is_some_and(|name| name.eq_ignore_ascii_case("set")) || variables.len() > 256 {
-        return;
-    }
-    let mut text = Value::default();
-    for (at, field) in rest.iter().enumerate() {
-        if at > 0 {
-            text.push_text(" ");
-        }
-        text.extend(&field.value);
-    }
-    if let Some(known) = text.known()
-        && let Some((name, value)) = known.split_once('=')
-    {
-        variables.insert(name.to_lowercase(), Value::text(value));
-    } else if let Some(Piece::Text(start)) = text.pieces.first()
-        && let Some((name, _)) = start.split_once('=')
-    {
-        variables.insert(name.to_lowercase(), Value::of(Piece::Unknown));
-    }
+fn is_all(field: Option<&Field>) -> bool {
+    field.is_some_and(|f| matches!(f.known().as_deref(), Some("*" | "*.*" | ".\\*" | ".\\*.*")))
 }

@@ -49,14 +49,7 @@ impl Evaluator<'_> {
                 Output::unknown(name)
             }
             "bash" | "sh" | "wsl" => {
-                let text: Vec<String> = arguments
-                    .iter()
-                    .map(|field| field.known().map(|t| crate::evaluate::quote(&t)))
-                    .map(|text| text.unwrap_or_else(|| "$__unknown".to_owned()))
-                    .collect();
-                let program = if name == "wsl" { "" } else { name };
-                let text = format!("{program} {}", text.join(" "));
-                self.bash_within(text.trim_start(), span);
+                self.posix_shell(name, arguments, span);
                 Output::unknown(name)
             }
             "set-alias" | "new-alias" => {
@@ -77,9 +70,22 @@ impl Evaluator<'_> {
                 arguments.iter().for_each(|field| text.extend(&field.value));
                 Output::known(text, name)
             }
+            "get-childitem" => listing(name, arguments),
             "get-location" => Output::known(Value::text("."), name),
             name => Output::unknown(name),
         }
+    }
+
+    /// A shell of another kind reads what it is given.
+    fn posix_shell(&mut self, name: &str, arguments: &[Field], span: Range<usize>) {
+        let text: Vec<String> = arguments
+            .iter()
+            .map(|field| field.known().map(|t| crate::evaluate::quote(&t)))
+            .map(|text| text.unwrap_or_else(|| "$__unknown".to_owned()))
+            .collect();
+        let program = if name == "wsl" { "" } else { name };
+        let text = format!("{program} {}", text.join(" "));
+        self.bash_within(text.trim_start(), span);
     }
 
     fn expression_text(
@@ -173,5 +179,30 @@ impl Evaluator<'_> {
             }
             None => self.raise("unknown-text", at),
         }
+    }
+}
+
+/// What a listing hands on: the environment, or the directory that it lists whole.
+fn listing(name: &str, arguments: &[Field]) -> Output {
+    let env =
+        |field: &Field| field.known().is_some_and(|text| text.to_lowercase().starts_with("env:"));
+    if arguments.iter().any(env) {
+        return Output::unknown(super::portable::ENVIRONMENT);
+    }
+    let filtered = arguments.iter().any(|field| {
+        field.known().is_some_and(|text| {
+            let text = text.to_lowercase();
+            ["-filter", "-include", "-exclude"]
+                .iter()
+                .any(|f| text.len() > 2 && f.starts_with(&text))
+        })
+    });
+    let places: Vec<&Field> =
+        arguments.iter().filter(|field| !field.value.starts_with('-')).collect();
+    match &places[..] {
+        _ if filtered => Output::unknown(name),
+        [] => Output::known(Value::text("."), name),
+        [place] => Output::known(place.value.clone(), name),
+        _ => Output::unknown(name),
     }
 }

@@ -3,9 +3,14 @@
 
 mod aliases;
 mod cmd;
+mod cmd_lines;
 mod handed;
 mod parsed;
+mod passed_on;
+mod portable;
 mod powershell;
 mod tokens;
+mod types;
 
 pub use parsed::{PARSE_SCRIPT, Parsed, may_be_parsed};
+pub(crate) use portable::Kept;

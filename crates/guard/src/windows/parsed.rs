@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use super::powershell::{PowerShell, is_harmless};
+use super::powershell::PowerShell;
 use super::tokens::Token;
+use super::types::is_harmless;
 use crate::evaluate::Evaluator;
 use crate::value::{Piece, Value};
 

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::aliases::canonical;
+use super::passed_on::{is_secret_variable, listed};
+use super::portable::holds_secret;
 use super::tokens::{Reader, Token, environment, fill};
+use super::types::is_harmless;
 use crate::evaluate::Evaluator;
 use crate::language::Shell;
 use crate::place::Place;
@@ -19,55 +22,8 @@ const KEYWORDS: &[&str] = &[
     "trap", "data", "break", "continue", "exit",
 ];
 
-/// Types whose methods only compute.
-const HARMLESS: &[&str] = &[
-    "math",
-    "string",
-    "int",
-    "long",
-    "double",
-    "bool",
-    "datetime",
-    "timespan",
-    "guid",
-    "char",
-    "version",
-    "environment",
-    "io.path",
-    "system.io.path",
-    "convert",
-    "regex",
-    "array",
-    "void",
-    "text.encoding",
-    "system.text.encoding",
-    "pscustomobject",
-    "ordered",
-    "hashtable",
-    "switch",
-    "parameter",
-    "cmdletbinding",
-    "object",
-    "string[]",
-    "int[]",
-    "byte[]",
-    "uri",
-    "xml",
-    "decimal",
-    "validateset",
-    "console",
-    "system.math",
-    "byte",
-    "float",
-    "math.round",
-];
-
 pub const FETCHERS: &[&str] =
     &["invoke-webrequest", "invoke-restmethod", "curl", "wget", "start-bitstransfer"];
-
-pub fn is_harmless(name: &str) -> bool {
-    HARMLESS.contains(&name.to_lowercase().trim_start_matches("system."))
-}
 
 #[derive(Default)]
 pub struct PowerShell {
@@ -133,6 +89,11 @@ impl Evaluator<'_> {
                 }
                 Output { text: Some(Value::default()), from: output.from }
             }
+            // `$env:TOKEN` alone prints it.
+            [Token::Variable(name, span)] if is_secret_variable(name) => {
+                self.raise("print-secret-variable", span.clone());
+                Output::default()
+            }
             [Token::Sign('&', _), rest @ ..] => self.called(rest, input, shell),
             [Token::Word(value, _), rest @ ..] if value.known().as_deref() == Some(".") => {
                 self.called(rest, input, shell)
@@ -190,6 +151,7 @@ impl Evaluator<'_> {
             Token::Block(_, inner, _) => {
                 let output = self.statements(inner, shell);
                 let fetched = output.from.iter().any(|from| FETCHERS.contains(&from.as_str()));
+                self.windows.secret |= holds_secret(&output);
                 match (output.text, fetched) {
                     (_, true) => Value::of(Piece::Fetched),
                     (Some(text), _) if !text.pieces.is_empty() => text,
@@ -223,7 +185,11 @@ impl Evaluator<'_> {
             };
             let member = matches!(tokens.get(at + 1), Some(Token::Word(value, _))
                 if value.without_unknown().starts_with("::"));
-            if member && !is_harmless(name) {
+            let sets = |token: Option<&Token>| {
+                matches!(token, Some(Token::Word(value, _))
+                    if value.without_unknown().to_lowercase().starts_with("::setenvironment"))
+            };
+            if member && (!is_harmless(name) || sets(tokens.get(at + 1))) {
                 self.raise("dotnet-call", span.clone());
             }
         }
@@ -293,11 +259,17 @@ impl Evaluator<'_> {
             self.raise("look-alike", span);
             return Output::default();
         }
+        self.starts_file(&Field::new(name.clone(), span.clone()));
         let name = match shell.aliases.get(&known.to_lowercase()) {
             Some(full) => full.clone(),
             None => canonical(&known),
         };
-        let (arguments, writes) = self.arguments(rest, shell);
+        let outer = self.windows.secret;
+        self.windows.secret |= input.is_some_and(holds_secret);
+        let (mut arguments, writes) = self.arguments(rest, shell);
+        self.tells_secret(&name, rest, span.clone());
+        self.windows.secret = outer;
+        arguments.extend(listed(&name, &arguments, input));
         let end = arguments.last().map_or(span.end, |field| field.span.end.max(span.end));
         self.show(&Invocation {
             shell: Shell::PowerShell,
@@ -310,7 +282,17 @@ impl Evaluator<'_> {
             cwd: &Place::start(),
             span: span.start.min(end)..end,
         });
-        self.runs(&name, &arguments, input, span, shell)
+        self.fetches(&name, &arguments);
+        if matches!(name.as_str(), "start-process" | "invoke-item") {
+            arguments.iter().for_each(|field| self.starts_file(field));
+        }
+        match self.portable(&name, &arguments, &writes, input, span.clone()) {
+            Some(output) => output,
+            None => {
+                let output = self.runs(&name, &arguments, input, span, shell);
+                self.shows(&arguments, output)
+            }
+        }
     }
 
     fn arguments(&mut self, rest: &[Token], shell: &mut PowerShell) -> (Vec<Field>, Vec<Field>) {

@@ -140,7 +140,10 @@ impl<'a> Reader<'a> {
                 '@' if self.starts("@'") || self.starts("@\"") => {
                     tokens.push(self.here_string()?);
                 }
-                '$' => tokens.push(self.dollar()?),
+                '$' => {
+                    let token = self.dollar()?;
+                    tokens.push(self.path_after(token, from)?);
+                }
                 '\'' | '"' | '‘' | '’' | '“' | '”' => {
                     let value = self.quoted()?;
                     tokens.push(Token::Text(value, self.span(from)));
@@ -188,6 +191,21 @@ impl<'a> Reader<'a> {
             return self.block('(');
         }
         Ok(Token::Variable(self.name(), self.span(from)))
+    }
+
+    /// `$HOME\.ssh` is one word.
+    fn path_after(&mut self, token: Token, from: usize) -> Result<Token, Unreadable> {
+        let Token::Variable(name, _) = &token else {
+            return Ok(token);
+        };
+        if !matches!(self.peek(), Some('\\' | '/')) || name.is_empty() {
+            return Ok(token);
+        }
+        let mut value = Value::text(format!("\u{1}{name}\u{2}"));
+        if let Token::Word(rest, _) = self.word()? {
+            value.extend(&rest);
+        }
+        Ok(Token::Word(value, self.span(from)))
     }
 
     /// A variable's name after the `$`.

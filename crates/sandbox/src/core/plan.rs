@@ -3,8 +3,9 @@
 //! A plan is data, made by a pure function of the request and the host facts. It compiles
 //! and is tested on every system; `mcp run --explain` prints it and the launcher executes it.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{self, BTreeMap};
 use std::fmt;
+use std::ops::Deref;
 
 use serde::Serialize;
 
@@ -99,19 +100,15 @@ pub struct Planned<S> {
     pub for_controls: Vec<Control>,
 }
 
-/// The steps are those of one system.
+/// What is intended for each control.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Plan<S> {
-    /// What is intended for each control.
-    pub controls: BTreeMap<Control, Intent>,
-    /// What is done, in order.
-    pub steps: Vec<Planned<S>>,
-}
+#[serde(transparent)]
+pub struct Intents(BTreeMap<Control, Intent>);
 
-impl<S> Plan<S> {
+impl Intents {
     /// Controls that were asked for and will not, or not wholly, be enforced.
     pub fn gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
-        self.controls.iter().filter(|(_, intent)| intent.is_gap()).map(|(c, i)| (*c, i))
+        self.0.iter().filter(|(_, intent)| intent.is_gap()).map(|(c, i)| (*c, i))
     }
 
     /// Gaps that stop a run under the default fallback.
@@ -123,6 +120,38 @@ impl<S> Plan<S> {
     pub fn told_gaps(&self) -> impl Iterator<Item = (Control, &Intent)> {
         self.gaps().filter(|(control, intent)| is_told(*control, intent))
     }
+}
+
+impl Deref for Intents {
+    type Target = BTreeMap<Control, Intent>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl FromIterator<(Control, Intent)> for Intents {
+    fn from_iter<I: IntoIterator<Item = (Control, Intent)>>(intents: I) -> Intents {
+        Intents(intents.into_iter().collect())
+    }
+}
+
+impl<'a> IntoIterator for &'a Intents {
+    type Item = (&'a Control, &'a Intent);
+    type IntoIter = btree_map::Iter<'a, Control, Intent>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// A plan as a list. The steps are those of one system.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan<S> {
+    /// What is intended for each control.
+    pub controls: Intents,
+    /// What is done, in order.
+    pub steps: Vec<Planned<S>>,
 }
 
 /// What was agreed to, and what can be had without user namespaces: no file can be read or changed and no process reached

@@ -334,7 +334,7 @@ fn status<S: Describe>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::plan::Planned;
+    use crate::core::plan::{Intents, Planned};
 
     const CONTROL: Control = Control::Privileges;
 
@@ -357,7 +357,7 @@ mod tests {
     fn derived(intent: Intent, evidence: &[(usize, Answer)]) -> Status {
         let step = |step, for_controls| Planned { step, for_controls };
         let plan = Plan {
-            controls: BTreeMap::from([(CONTROL, intent)]),
+            controls: Intents::from_iter([(CONTROL, intent)]),
             steps: vec![
                 step(Step("drop privileges"), vec![CONTROL]),
                 step(Step("hide memory"), vec![Control::Environment, CONTROL]),
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_control_without_a_step_is_not_enforced() {
-        let controls = BTreeMap::from([(CONTROL, Intent::enforce("x"))]);
+        let controls = Intents::from_iter([(CONTROL, Intent::enforce("x"))]);
         let plan: Plan<Step> = Plan { controls, steps: vec![] };
         let report = Report::new(&plan, &[], vec![], Ending::Exited(0), 0, Usage::default());
         assert_eq!(report.controls[&CONTROL], unavailable("the plan has no step for it"));

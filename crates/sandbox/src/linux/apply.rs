@@ -15,14 +15,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::process;
 
-use self::exec_arguments::private_directories;
 use crate::core::request::Request;
 use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit, ToLauncher};
 use crate::linux::failure::StepFailure;
 use crate::linux::mounts::{Root, Trees};
 use crate::linux::open_files::Before;
+use crate::linux::phases::Plan;
 use crate::linux::sandbox_sockets::SocketFactory;
-use crate::linux::step::{Plan, Stage, Step};
+use crate::linux::step::Listed;
 use crate::linux::{run_directory, sys};
 use mcp_seccomp::Instruction;
 
@@ -92,7 +92,7 @@ pub fn init(
         Ok(pid) => init::reap(sandbox, pid),
         Err(error) => {
             sandbox.clear_away();
-            let execute = plan.steps.len().saturating_sub(1);
+            let execute = plan.target.execute.number;
             fail(&sandbox.channel, execute, StepFailure { part: "fork".to_owned(), error })
         }
     }
@@ -100,15 +100,12 @@ pub fn init(
 
 impl Sandbox<'_> {
     fn init(&mut self) {
-        for (index, planned) in self.plan.steps.iter().enumerate() {
-            if planned.step.stage() != Stage::Init {
-                continue;
-            }
-            match self.init_step(&planned.step) {
-                Ok(answer) => self.seen.push((index, answer)),
-                Err(trouble) => {
+        for Listed { number, step, .. } in self.plan.init.steps() {
+            match self.init_step(step) {
+                Ok(answer) => self.seen.push((number, answer)),
+                Err(failure) => {
                     self.clear_away();
-                    fail(&self.channel, index, trouble)
+                    fail(&self.channel, number, failure)
                 }
             }
         }
@@ -147,17 +144,17 @@ impl Sandbox<'_> {
 
     /// What a launcher that was killed cannot remove any more.
     pub fn clear_away(&self) {
-        if let Some((at, ..)) = private_directories(self.plan) {
-            run_directory::remove(at);
+        if let Some(directories) = self.plan.private_directories() {
+            run_directory::remove(&directories.at);
         }
     }
 
     pub fn has_pid_namespace(&self) -> bool {
-        self.plan.steps.iter().any(|planned| matches!(planned.step, Step::Namespaces { .. }))
+        self.plan.namespaces.is_some()
     }
 
     pub fn has_own_root(&self) -> bool {
-        self.plan.steps.iter().any(|planned| matches!(planned.step, Step::NewRoot { .. }))
+        self.plan.init.root.is_some()
     }
 
     /// Closes what belongs to the command: its readers wait for the last writer to close.

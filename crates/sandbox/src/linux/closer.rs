@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::control::Control;
 use crate::linux::mounts::{Again, Root};
-use crate::linux::step::{Plan, Step};
+use crate::linux::phases::Plan;
 use crate::linux::sys;
 
 /// How long a replacement may take.
@@ -43,19 +42,12 @@ impl Closed {
 
 /// The protected places of a plan, as paths inside.
 pub fn places(plan: &Plan) -> impl Iterator<Item = &PathBuf> {
-    plan.steps.iter().flat_map(|planned| match &planned.step {
-        Step::Protect { places } => places.as_slice(),
-        _ => &[],
-    })
+    plan.protected().into_iter().flat_map(|protected| &protected.closed.step.places)
 }
 
 fn held(plan: &Plan) -> impl Iterator<Item = &PathBuf> {
-    let protecting =
-        plan.steps.iter().filter(|planned| planned.for_controls.contains(&Control::Protect));
-    protecting.flat_map(|planned| match &planned.step {
-        Step::Hold { places } => places.as_slice(),
-        _ => &[],
-    })
+    let hold = plan.protected().and_then(|protected| protected.hold.as_ref());
+    hold.into_iter().flat_map(|hold| &hold.step.places)
 }
 
 /// Closes what is open. The calling process is in the sandbox afterwards.

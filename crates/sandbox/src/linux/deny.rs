@@ -15,22 +15,29 @@ use std::path::{Path, PathBuf};
 
 use crate::core::plan::Intent;
 use crate::core::request::{Denied, DeniedKind, PlaceKind, Request};
-use crate::linux::step::{Access, Mask, Step};
+use crate::linux::step::{Access, Hold, Mask, Masks, Placed};
 
-/// The steps that close what is denied, once `placed` is in place.
-pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {
+/// Places to be closed, and the directories above them that have to stay where they are.
+#[derive(Debug)]
+pub struct Closing<T> {
+    pub hold: Option<Hold>,
+    pub closed: T,
+}
+
+/// What closes what is denied, once `placed` is in place.
+pub fn closing(request: &Request, placed: &[Placed]) -> Option<Closing<Masks>> {
     if request.policy.filesystem.deny.is_empty() {
-        return Vec::new();
+        return None;
     }
     let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
     // Also without anything to mask: it is what the report rests on.
-    closing(masks(&request.denied, &mounts), &mounts)
+    Some(masking(masks(&request.denied, &mounts), &mounts))
 }
 
-/// The steps that close unix sockets of the host that nobody allowed.
-pub fn strays(request: &Request, placed: &[Step]) -> Vec<Step> {
+/// What closes unix sockets of the host that no rule allows.
+pub fn stray_sockets(request: &Request, placed: &[Placed]) -> Option<Closing<Masks>> {
     if request.stray_sockets.is_empty() {
-        return Vec::new();
+        return None;
     }
     let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
     let is_denied = |path: &PathBuf| request.denied.iter().any(|d| path.starts_with(&d.path));
@@ -40,17 +47,17 @@ pub fn strays(request: &Request, placed: &[Step]) -> Vec<Step> {
         .filter(|stray| !is_denied(&stray.path))
         .map(|stray| Denied { path: stray.path.clone(), kind: stray.kind, rule: 0 })
         .collect();
-    closing(masks(&strays, &mounts), &mounts)
+    Some(masking(masks(&strays, &mounts), &mounts))
 }
 
-fn closing(masks: BTreeSet<Mask>, mounts: &[Mount<'_>]) -> Vec<Step> {
+fn masking(masks: BTreeSet<Mask>, mounts: &[Mount<'_>]) -> Closing<Masks> {
     let held = held_above(masks.iter().map(|mask| &mask.at), mounts);
-    let mut steps = Vec::new();
-    if !held.is_empty() {
-        steps.push(Step::Hold { places: held.into_iter().collect() });
-    }
-    steps.push(Step::Mask { masks: masks.into_iter().collect() });
-    steps
+    Closing { hold: holding(held), closed: Masks { masks: masks.into_iter().collect() } }
+}
+
+/// `None` where there is nothing to hold.
+pub fn holding(places: BTreeSet<PathBuf>) -> Option<Hold> {
+    (!places.is_empty()).then(|| Hold { places: places.into_iter().collect() })
 }
 
 pub fn intent(request: &Request) -> Intent {
@@ -76,12 +83,12 @@ pub struct Mount<'a> {
 }
 
 impl<'a> Mount<'a> {
-    pub fn of(step: &'a Step) -> Option<Mount<'a>> {
-        match step {
-            Step::Show { path, kind } => {
+    pub fn of(placed: &'a Placed) -> Option<Mount<'a>> {
+        match placed {
+            Placed::Show { path, kind } => {
                 Some(Mount { from: path, at: path, kind: *kind, access: Access::ReadOnly })
             }
-            Step::Bind { from, at, kind, access, .. } => {
+            Placed::Bind { from, at, kind, access, .. } => {
                 Some(Mount { from, at, kind: *kind, access: *access })
             }
             _ => None,

@@ -20,11 +20,15 @@ use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::mounts::{STAGED_LAYER, Trees, host_tree};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
+use crate::linux::phases::{Plan, Target, Watches};
 use crate::linux::relay::{Pipe, Relay, is_same_file, set_nonblocking};
 use crate::linux::replaced::Watch;
 use crate::linux::reservation::Reservation;
 use crate::linux::run_directory::RunDirectory;
-use crate::linux::step::{Access, NetworkNamespace, Owner, Plan, Step};
+use crate::linux::step::{
+    Access, Execute, Filter, Limit, Listed, Namespaces, NetworkNamespace, Numbered, Owner, Placed,
+    Step,
+};
 use crate::linux::supervise::{self, Init, Limits, Supervisor};
 use crate::linux::sweeper::Sweeper;
 use crate::linux::syscall_proxy::{Mandate, SyscallProxy};
@@ -149,8 +153,8 @@ fn try_run(
     }
     let watch = sweeper.as_ref().map(|sweeper| Watch::new(plan, request, sweeper, attempts));
     if let Some(map) = &map {
-        let ids = plan.steps.iter().position(|p| matches!(p.step, Step::MapIds { .. }));
-        map.write_for(pid).map_err(|e| at_step(ids.unwrap_or(index), &e))?;
+        let ids = plan.ids().map_or(index, |ids| ids.number);
+        map.write_for(pid).map_err(|e| at_step(ids, &e))?;
         init.channel.send(&ToInit::Mapped)?;
     }
     // While init is at work: none of this delays the command.
@@ -184,7 +188,8 @@ fn try_run(
     evidence.extend(set.into_iter().chain(entered).chain(became));
     evidence.extend(own_evidence(plan, &ended.usage, &carried));
     let code = exit_code::of(&ended.ending);
-    let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
+    let mut report =
+        Report::new(&plan.outline(), &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
     report.network = Some(ended.network).filter(|network| !network.is_empty());
     report.stopped = ended.stopped;
@@ -206,89 +211,78 @@ fn lost(plan: &Plan, request: &Request, error: &io::Error) -> Report {
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let ending = Ending::SandboxFailed(error.to_string());
     let code = exit_code::of(&ending);
-    Report::new(plan, &[], command, ending, code, Usage::default())
+    Report::new(&plan.outline(), &[], command, ending, code, Usage::default())
 }
 
 fn namespaces(plan: &Plan) -> (u64, usize) {
-    let found = plan.steps.iter().enumerate().find_map(|(index, planned)| match planned.step {
-        Step::Namespaces { network } => Some((index, network)),
-        _ => None,
-    });
-    match found {
-        Some((index, NetworkNamespace::Host)) => (NAMESPACES as u64, index),
-        Some((index, NetworkNamespace::Own)) => ((NAMESPACES | libc::CLONE_NEWNET) as u64, index),
-        None => (0, 0),
-    }
+    let Some(Numbered { number, step: Namespaces { network }, .. }) = &plan.namespaces else {
+        return (0, 0);
+    };
+    let flags = match network {
+        NetworkNamespace::Host => NAMESPACES,
+        NetworkNamespace::Own => NAMESPACES | libc::CLONE_NEWNET,
+    };
+    (flags as u64, *number)
 }
 
 /// The launcher answers for files in the command's place. Where the command keeps the caller's id, as below root of
 /// a rootless container, it must not do so with capabilities that the command has not.
 fn drop_own_privileges(plan: &Plan) -> io::Result<()> {
-    if plan.steps.iter().any(|planned| matches!(planned.step, Step::Become { .. })) {
+    if plan.user().is_some() {
         return Ok(());
     }
     sys::drop_all_capabilities().map(drop)
 }
 
 fn private_directories(plan: &Plan) -> Option<RunDirectory> {
-    plan.steps.iter().find_map(|planned| match &planned.step {
-        Step::PrivateDirectories { at, .. } => Some(RunDirectory(at.clone())),
-        _ => None,
-    })
+    plan.private_directories().map(|directories| RunDirectory(directories.at.clone()))
 }
 
 /// Answers the calls that a filter without namespaces leaves to the launcher. With it comes what it has become.
 fn start_syscall_proxy(plan: &Plan) -> Result<Option<(SyscallProxy, Evidence)>, LaunchFailure> {
-    let (mut step, mut arch, mut largest_file, mut rules) = (None, None, None, Vec::new());
-    for (index, planned) in plan.steps.iter().enumerate() {
-        match &planned.step {
-            Step::SyscallProxy { user } => step = Some((index, *user)),
-            Step::Landlock { rules: all, .. } => rules.clone_from(all),
-            Step::Filter { arch: of, .. } => arch = Some(*of),
-            Step::Limit { resource: Resource::FileSize, value } => largest_file = Some(*value),
-            _ => {}
-        }
-    }
-    let (Some((step, user)), Some(arch)) = (step, arch) else {
+    let Target { landlock, limits, filter, .. } = &plan.target;
+    let (Some(planned), Some(filter)) = (&plan.syscall_proxy, filter) else {
         return Ok(None);
     };
+    let largest_file = limits.iter().find_map(|limit| match limit.step {
+        Limit::To { resource: Resource::FileSize, value } => Some(value),
+        _ => None,
+    });
+    let rules = landlock.as_ref().map(|landlock| landlock.step.rules.clone()).unwrap_or_default();
+    let (arch, user) = (filter.step.arch, planned.step.user);
     let started = SyscallProxy::start(Mandate { arch, user, rules, largest_file });
-    let (syscall_proxy, became) = started.map_err(|e| at_step(step, &e))?;
-    Ok(Some((syscall_proxy, Evidence { step, answer: Answer::Confirmed(became) })))
+    let (syscall_proxy, became) = started.map_err(|e| at_step(planned.number, &e))?;
+    let evidence = Evidence { step: planned.number, answer: Answer::Confirmed(became) };
+    Ok(Some((syscall_proxy, evidence)))
 }
 
 fn filter(plan: &Plan) -> Vec<mcp_seccomp::Instruction> {
-    let step = plan.steps.iter().find_map(|planned| match planned.step {
-        Step::Filter { arch, processes, connects, sockets, ground } => {
-            Some(mcp_seccomp::program(arch, processes, connects, sockets, ground))
-        }
-        _ => None,
-    });
-    step.unwrap_or_default()
+    let Some(filter) = &plan.target.filter else {
+        return Vec::new();
+    };
+    let Filter { arch, processes, connects, sockets, ground } = filter.step;
+    mcp_seccomp::program(arch, processes, connects, sockets, ground)
 }
 
 fn limits(plan: &Plan, request: &Request) -> Limits {
     // Signals of the launcher have it, too, so it is not the timeout's alone.
     let grace = request.policy.limits.grace.value.as_std();
-    let mut limits = Limits { timeout: None, grace, memory: None };
-    for planned in &plan.steps {
-        match &planned.step {
-            Step::Timeout { after, .. } => limits.timeout = Some(after.as_std()),
-            Step::WatchMemory { limit } => limits.memory = Some(limit.0),
-            _ => {}
-        }
+    let Watches { timeout, memory } = &plan.watches;
+    Limits {
+        timeout: timeout.as_ref().map(|timeout| timeout.step.after.as_std()),
+        grace,
+        memory: memory.as_ref().map(|memory| memory.step.limit.0),
     }
-    limits
 }
 
 /// Why what was to be changed in a layer stayed read-only.
 fn unlayered(plan: &Plan, request: &Request, evidence: &[Evidence]) -> Option<String> {
     request.layer.as_ref()?;
-    let is_layer = |step: &Step| matches!(step, Step::Layer { .. });
-    let Some(layer) = plan.steps.iter().position(|planned| is_layer(&planned.step)) else {
+    let is_layer = |placed: &&Numbered<Placed>| matches!(placed.step, Placed::Layer { .. });
+    let Some(layer) = plan.placed().iter().find(is_layer) else {
         return Some("there is none without a root of its own, or over other grants".to_owned());
     };
-    evidence.iter().find(|answer| answer.step == layer).and_then(|one| match &one.answer {
+    evidence.iter().find(|answer| answer.step == layer.number).and_then(|one| match &one.answer {
         Answer::Less(why) => Some(why.clone()),
         Answer::Confirmed(_) => None,
     })
@@ -298,20 +292,24 @@ fn unlayered(plan: &Plan, request: &Request, evidence: &[Evidence]) -> Option<St
 /// last step is confirmed by the command's start, which no message of the target can follow.
 fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
     let mut evidence = Vec::new();
-    for (step, planned) in plan.steps.iter().enumerate() {
-        let answer = match &planned.step {
-            Step::Namespaces { .. } => Answer::Confirmed(String::new()),
-            Step::Timeout { after, .. } => Answer::Confirmed(format!("armed for {after}")),
-            Step::WatchMemory { .. } => match usage.max_tree_memory_bytes {
-                Some(peak) => Answer::Confirmed(format!("peak seen {peak} bytes")),
-                None => Answer::Confirmed("ended before the first look".to_owned()),
-            },
-            Step::Broker { .. } | Step::Proxy { .. } => carried.clone(),
-            Step::Execute { .. } => Answer::Confirmed(String::new()),
-            _ => continue,
-        };
-        evidence.push(Evidence { step, answer });
+    let mut add = |step, answer| evidence.push(Evidence { step, answer });
+    if let Some(namespaces) = &plan.namespaces {
+        add(namespaces.number, Answer::Confirmed(String::new()));
     }
+    if let Some(Numbered { number, step, .. }) = &plan.watches.timeout {
+        add(*number, Answer::Confirmed(format!("armed for {}", step.after)));
+    }
+    if let Some(memory) = &plan.watches.memory {
+        let seen = match usage.max_tree_memory_bytes {
+            Some(peak) => format!("peak seen {peak} bytes"),
+            None => "ended before the first look".to_owned(),
+        };
+        add(memory.number, Answer::Confirmed(seen));
+    }
+    if let Some(carrier) = &plan.carrier {
+        add(carrier.number, carried.clone());
+    }
+    add(plan.target.execute.number, Answer::Confirmed(String::new()));
     evidence
 }
 
@@ -379,11 +377,11 @@ fn prepare_trees(
     let Some(map) = map else {
         return Ok((trees, unmapped));
     };
-    for (step, planned) in plan.steps.iter().enumerate() {
+    for Numbered { number, step, .. } in plan.placed() {
         let staged = PathBuf::from(STAGED_LAYER);
-        let (from, at, access) = match &planned.step {
-            Step::Bind { from, at, access, owner: Owner::CallerMapped, .. } => (from, at, access),
-            Step::Layer { kept_in, owner: Owner::CallerMapped, .. } => {
+        let (from, at, access) = match step {
+            Placed::Bind { from, at, access, owner: Owner::CallerMapped, .. } => (from, at, access),
+            Placed::Layer { kept_in, owner: Owner::CallerMapped, .. } => {
                 (kept_in, &staged, &Access::ReadWrite)
             }
             _ => continue,
@@ -396,10 +394,10 @@ fn prepare_trees(
                 match host_tree(from, *access, None) {
                     // Root of a container may not copy mounts; init can, in namespaces of its own.
                     Err(e) if e.raw_os_error() == Some(libc::EPERM) => continue,
-                    other => other.map_err(|e| at_step(step, &e))?,
+                    other => other.map_err(|e| at_step(*number, &e))?,
                 }
             }
-            Err(e) => return Err(at_step(step, &e)),
+            Err(e) => return Err(at_step(*number, &e)),
         };
         trees.insert(at.clone(), tree);
     }
@@ -423,7 +421,7 @@ fn mapped_tree(
 
 /// The failed step in the user's words.
 fn explain(plan: &Plan, failed: Failed) -> Error {
-    let Some(planned) = plan.steps.get(failed.step) else {
+    let Some(Listed { step, .. }) = plan.steps().get(failed.step).copied() else {
         return Error::Setup(SetupFailure {
             step: "set up".to_owned(),
             target: failed.part,
@@ -431,7 +429,7 @@ fn explain(plan: &Plan, failed: Failed) -> Error {
             hint: String::new(),
         });
     };
-    if let (Step::Execute { program, .. }, true) = (&planned.step, failed.part.is_empty()) {
+    if let (Step::Execute(Execute { program, .. }), true) = (step, failed.part.is_empty()) {
         return match failed.errno {
             libc::ENOENT => Error::NotExecutable {
                 path: program.clone(),
@@ -450,44 +448,46 @@ fn explain(plan: &Plan, failed: Failed) -> Error {
         };
     }
     let target = match failed.part.is_empty() {
-        true => planned.step.operand(),
+        true => step.operand(),
         false => failed.part,
     };
     Error::Setup(SetupFailure {
-        step: planned.step.verb().to_owned(),
+        step: step.verb().to_owned(),
         target,
         errno: failed.errno,
-        hint: hint(&planned.step, failed.errno).to_owned(),
+        hint: hint(step, failed.errno).to_owned(),
     })
 }
 
 const FEW_FILES: &str =
     "the caller's limit of open files is too low; raise it (ulimit -n 4096), or grant fewer paths";
 
-fn hint(step: &Step, errno: i32) -> &'static str {
+fn hint(step: Step<'_>, errno: i32) -> &'static str {
     match (step, errno) {
-        (Step::Namespaces { .. }, libc::EPERM | libc::ENOSPC | libc::ENOSYS | libc::EINVAL) => {
+        (Step::Namespaces(_), libc::EPERM | libc::ENOSPC | libc::ENOSYS | libc::EINVAL) => {
             "this host refuses namespaces; `mcp doctor` names the setting"
         }
-        (Step::Proc { .. }, libc::EPERM) => {
+        (Step::Placed(Placed::Proc { .. }), libc::EPERM) => {
             "the /proc of this host is masked, as in a container; `mcp doctor` says more"
         }
-        (Step::Filter { .. }, _) => "this host refuses system call filters; `mcp doctor` says more",
-        (Step::Bind { .. }, libc::ELOOP) => {
+        (Step::Filter(_), _) => "this host refuses system call filters; `mcp doctor` says more",
+        (Step::Placed(Placed::Bind { .. }), libc::ELOOP) => {
             "the path became a symlink while the sandbox was set up"
         }
         (
-            Step::Hold { .. } | Step::Protect { .. } | Step::Mask { .. },
+            Step::Hold(_) | Step::Protect(_) | Step::Mask(_),
             libc::ELOOP | libc::ESTALE | libc::ENOTDIR,
         ) => "something else was put in its place while the sandbox was set up",
-        (Step::Hold { .. } | Step::Protect { .. } | Step::Mask { .. }, libc::ENOTUNIQ) => {
+        (Step::Hold(_) | Step::Protect(_) | Step::Mask(_), libc::ENOTUNIQ) => {
             "its file system takes names for the same whatever their case, so another spelling would lead around the \
              mount that closes it: move it to another file system, or do without (--no-protect, no deny rule)"
         }
-        (Step::Landlock { .. }, libc::EACCES) => {
+        (Step::Landlock(_), libc::EACCES) => {
             "root becomes an ordinary user here, who may not go there: start mcp as an ordinary user, or put it where others may read"
         }
-        (Step::Bind { .. }, libc::ENOENT) => "the path was removed while the sandbox was set up",
+        (Step::Placed(Placed::Bind { .. }), libc::ENOENT) => {
+            "the path was removed while the sandbox was set up"
+        }
         (_, libc::EMFILE) => FEW_FILES,
         (_, libc::ENOSYS) => "needs a newer kernel, or a filter around mcp refuses it",
         _ => "",

@@ -7,6 +7,7 @@ pub mod deny;
 pub mod facts;
 pub mod inside;
 pub mod landlock;
+pub mod phases;
 pub mod plan;
 pub mod protect;
 pub mod sandbox_socket;

@@ -17,12 +17,13 @@ use crate::core::report::Answer;
 use crate::core::request::Request;
 use crate::linux::connect_proxy::ConnectProxy;
 use crate::linux::inside::RESOLVER;
+use crate::linux::phases::Plan;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
 use crate::linux::sandbox_socket::{Refused, SandboxSocket};
 use crate::linux::sandbox_sockets::Orders;
 use crate::linux::seccomp_notify::SeccompNotify;
-use crate::linux::step::{Plan, Step};
+use crate::linux::step::Carrier;
 use crate::linux::{open_files, own_networks};
 use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{
@@ -195,21 +196,15 @@ impl Network {
 impl Path {
     /// `None` where nothing is carried.
     fn of(plan: &Plan, request: &Request, orders: Orders) -> Option<Path> {
-        let steps = || plan.steps.iter().map(|planned| &planned.step);
-        let sandbox_sockets = steps().find_map(|step| match step {
-            Step::SandboxSockets { sandbox_sockets } => Some(sandbox_sockets.clone()),
-            _ => None,
-        });
-        if let Some(sandbox_sockets) = sandbox_sockets {
+        if let Some(network) = &plan.init.network {
+            let sandbox_sockets = network.sockets.step.sandbox_sockets.clone();
             let connects = network::connects(request);
             return Some(Path::SandboxSockets { orders: Some(orders), sandbox_sockets, connects });
         }
-        let user = steps().find_map(|step| match step {
-            Step::Become { uid, gid } => Some(Ids { uid: *uid, gid: *gid }),
-            _ => None,
-        });
-        let proxied = steps().any(|step| matches!(step, Step::Proxy { .. }));
-        proxied.then_some(Path::Proxy { user })
+        match plan.carrier.as_ref()?.step {
+            Carrier::Proxy { .. } => Some(Path::Proxy { user: plan.user() }),
+            Carrier::Broker { .. } => None,
+        }
     }
 }
 

@@ -16,7 +16,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::core::host::Ids;
 use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
-use crate::linux::step::{Plan, Step};
+use crate::linux::phases::Plan;
+use crate::linux::step::MapIds;
 use crate::linux::sys;
 
 /// The ids of the sandbox, and whose files are shown as theirs.
@@ -33,20 +34,17 @@ pub struct OwnerMap {
 impl OwnerMap {
     /// `None` for an ordinary user, and for root of a rootless container: they need no stand-in.
     pub fn for_plan(plan: &Plan) -> Option<OwnerMap> {
-        plan.steps.iter().find_map(|planned| match planned.step {
-            Step::MapIds { uid, gid, outside_uid, outside_gid, invoker }
-                if outside_uid == ROOT_BECOMES_OUTSIDE =>
-            {
-                let all_but_root = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
-                let root = Namespace::new(all_but_root(outside_uid), all_but_root(outside_gid));
-                let invoker = invoker.map(|ids| {
-                    let uids = in_the_place_of(ids.uid, outside_uid);
-                    (ids, Namespace::new(uids, in_the_place_of(ids.gid, outside_gid)))
-                });
-                Some(OwnerMap { root, invoker, uid, gid, outside_uid, outside_gid })
-            }
-            _ => None,
-        })
+        let MapIds { uid, gid, outside_uid, outside_gid, invoker } = plan.ids()?.step;
+        if outside_uid != ROOT_BECOMES_OUTSIDE {
+            return None;
+        }
+        let all_but_root = |outside: u32| format!("0 {outside} 1\n1 1 {}\n", outside - 1);
+        let root = Namespace::new(all_but_root(outside_uid), all_but_root(outside_gid));
+        let invoker = invoker.map(|ids| {
+            let uids = in_the_place_of(ids.uid, outside_uid);
+            (ids, Namespace::new(uids, in_the_place_of(ids.gid, outside_gid)))
+        });
+        Some(OwnerMap { root, invoker, uid, gid, outside_uid, outside_gid })
     }
 
     /// The map for a granted place: what is written there belongs to who owns it already.

@@ -6,19 +6,25 @@
 mod landlock;
 mod limits;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
+use mcp_policy::{NetworkMode, Subprocess};
 
+use self::limits::Counted;
 use crate::core::control::Control;
 use crate::core::host::{Caller, Fact};
-use crate::core::plan::Intent;
+use crate::core::plan::{Intent, Intents};
 use crate::core::request::{HOME, Home, Request, Stdio};
-use crate::core::rlimit::Resource;
+use crate::linux::deny::Closing;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::inside::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
-use crate::linux::step::{NetworkNamespace, Plan, Planned, ProcView, Step};
+use crate::linux::phases::{Bare, Closed, Init, Isolation, Network, Numbers, Plan, Root, Target};
+#[cfg(target_os = "linux")]
+use crate::linux::step::Step;
+use crate::linux::step::{
+    Carrier, Descriptors, Execute, Filter, Hostname, Limit, MapIds, Namespaces, NetworkNamespace,
+    NewRoot, Numbered, Placed, ProcView, Reopen,
+};
 use crate::linux::{deny, protect, view};
 use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 
@@ -26,48 +32,93 @@ use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 /// name is new each time.
 #[cfg(target_os = "linux")]
 pub fn same_walls(plan: &Plan, other: &Plan) -> bool {
-    let walls = |plan: &Plan| {
-        let of_cgroup = |step: &Step| {
-            matches!(step, Step::SetCgroup { .. } | Step::EnterCgroup { .. } | Step::CgroupRoot)
+    fn walls(plan: &Plan) -> Vec<Step<'_>> {
+        let steps = plan.steps().into_iter().map(|listed| listed.step);
+        let of_cgroup = |step: &Step<'_>| {
+            matches!(step, Step::SetCgroup(_) | Step::EnterCgroup(_) | Step::CgroupRoot)
         };
-        let steps = plan.steps.iter().map(|planned| &planned.step);
-        steps.filter(|step| !of_cgroup(step)).cloned().collect::<Vec<_>>()
-    };
+        steps.filter(|step| !of_cgroup(step)).collect()
+    }
     walls(plan) == walls(other)
 }
 
 pub fn plan(request: &Request, facts: &LinuxFacts) -> Plan {
-    let mut steps = Steps::default();
     let controls = controls(request, facts);
-    if plain::reason(facts).is_some() {
-        plain::steps(request, facts, &mut steps);
-        return Plan { controls, steps: steps.0 };
+    match plain::reason(facts) {
+        Some(_) => plain::plan(request, facts, controls),
+        None => namespaced(request, facts, controls),
     }
+}
+
+fn namespaced(request: &Request, facts: &LinuxFacts, controls: Intents) -> Plan {
+    let numbers = &mut Numbers::default();
     let network = match request.policy.network.mode.value {
         NetworkMode::Isolated if facts.network_namespace.usable() => NetworkNamespace::Own,
         NetworkMode::Isolated | NetworkMode::Host => NetworkNamespace::Host,
     };
-    let isolated = network == NetworkNamespace::Own;
-
     let mut rests = vec![Control::Filesystem, Control::ProcessIsolation, Control::TreeKill];
-    if isolated {
+    if network == NetworkNamespace::Own {
         rests.push(Control::Network);
     }
-    limits::steps(request, facts, &mut steps);
-    steps.push(Step::Namespaces { network }, &rests);
-    watches(request, &mut steps);
-    limits::watch(request, facts, &mut steps);
-    if isolated && network::is_open(request) {
-        let allowed = &request.policy.network;
-        let listen = allowed.listen.iter().map(|port| port.value).collect();
-        steps.push(Step::Broker { rules: allowed.allow.len(), listen }, &[Control::Network]);
-    }
-    if !isolated && proxied::sockets(request, facts) == Sockets::Proxied {
-        steps.push(proxied::step(request), &[Control::Network]);
-    }
+    let cgroup = limits::cgroup(request, facts, numbers);
+    let namespaces = numbers.step(Namespaces { network }, &rests);
+    let watches = limits::watches(request, facts, numbers);
+    let carrier = carrier(request, facts, network);
+    let carrier = carrier.map(|carrier| numbers.step(carrier, &[Control::Network]));
+    let cgroup_root = cgroup.as_ref().map(|_| numbers.step((), &[Control::Memory]));
+    let init = init(request, facts, network, cgroup_root, numbers);
+    let placed = init.root.as_ref().map_or(&[][..], |root| &root.placed);
+    let target = target(request, facts, network, placed, numbers);
+    let namespaces = Some(namespaces);
+    Plan { controls, cgroup, namespaces, watches, carrier, syscall_proxy: None, init, target }
+}
 
-    limits::init_steps(&mut steps);
-    let Caller { uid, gid, .. } = facts.caller;
+fn carrier(request: &Request, facts: &LinuxFacts, network: NetworkNamespace) -> Option<Carrier> {
+    match network {
+        NetworkNamespace::Own if network::is_open(request) => {
+            let allowed = &request.policy.network;
+            let listen = allowed.listen.iter().map(|port| port.value).collect();
+            Some(Carrier::Broker { rules: allowed.allow.len(), listen })
+        }
+        NetworkNamespace::Host if proxied::sockets(request, facts) == Sockets::Proxied => {
+            Some(proxied::carrier(request))
+        }
+        NetworkNamespace::Own | NetworkNamespace::Host => None,
+    }
+}
+
+fn init(
+    request: &Request,
+    facts: &LinuxFacts,
+    network: NetworkNamespace,
+    cgroup_root: Option<Bare>,
+    numbers: &mut Numbers,
+) -> Init {
+    let ids = mapped_ids(facts);
+    let isolation = Isolation::Namespaces {
+        ids: numbers.step(ids, &[Control::Privileges]),
+        die_with_launcher: numbers.step((), &[Control::TreeKill]),
+    };
+    Init {
+        cgroup_root,
+        isolation,
+        hide_memory: numbers.step((), &[Control::ProcessIsolation, Control::Environment]),
+        new_session: numbers.step((), &[Control::ProcessIsolation]),
+        new_keyring: numbers.step((), &[Control::ProcessIsolation]),
+        forbid_namespaces: Some(numbers.step((), &[Control::Privileges])),
+        hostname: Some(
+            numbers.step(Hostname { name: view::HOSTNAME }, &[Control::ProcessIsolation]),
+        ),
+        network: (network == NetworkNamespace::Own).then(|| own_network(request, numbers)),
+        reopened: reopened(request, numbers),
+        root: Some(root(request, facts, ids, numbers)),
+        terminal: terminal(request, numbers),
+        drop_privileges: numbers.step((), &[Control::Privileges]),
+    }
+}
+
+fn mapped_ids(facts: &LinuxFacts) -> MapIds {
+    let Caller { uid, gid, invoker, .. } = facts.caller;
     let (uid, gid, outside_uid, outside_gid) = if facts.caller.is_root() {
         (ROOT_BECOMES, ROOT_BECOMES, ROOT_BECOMES_OUTSIDE, ROOT_BECOMES_OUTSIDE)
     } else if facts.caller.is_rootless() {
@@ -76,106 +127,90 @@ pub fn plan(request: &Request, facts: &LinuxFacts) -> Plan {
     } else {
         (uid, gid, uid, gid)
     };
-    let invoker = facts.caller.invoker;
-    steps
-        .push(Step::MapIds { uid, gid, outside_uid, outside_gid, invoker }, &[Control::Privileges]);
-    steps.push(Step::DieWithLauncher, &[Control::TreeKill]);
-    steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
-    steps.push(Step::NewSession, &[Control::ProcessIsolation]);
-    steps.push(Step::NewKeyring, &[Control::ProcessIsolation]);
-    steps.push(Step::ForbidNamespaces, &[Control::Privileges]);
-    steps.push(Step::Hostname { name: view::HOSTNAME }, &[Control::ProcessIsolation]);
-    if isolated {
-        steps.push(Step::Loopback, &[Control::Network]);
-        for step in network::steps(request) {
-            steps.push(step, &[Control::Network]);
-        }
-    }
+    MapIds { uid, gid, outside_uid, outside_gid, invoker }
+}
 
-    for (fd, stdio) in (0..).zip(&request.stdio) {
-        if let Stdio::ReadOnlyFile(path) = stdio {
-            steps.push(Step::Reopen { fd, path: path.clone() }, &[Control::Descriptors]);
-        }
-    }
+fn own_network(request: &Request, numbers: &mut Numbers) -> Network {
+    let loopback = numbers.step((), &[Control::Network]);
+    let (routes, sockets) = network::inside(request);
+    let routes = routes.map(|routes| numbers.step(routes, &[Control::Network]));
+    Network { loopback, routes, sockets: numbers.step(sockets, &[Control::Network]) }
+}
 
+fn reopened(request: &Request, numbers: &mut Numbers) -> Vec<Numbered<Reopen>> {
+    let files = (0..).zip(&request.stdio).filter_map(|(fd, stdio)| match stdio {
+        Stdio::ReadOnlyFile(path) => Some(Reopen { fd, path: path.clone() }),
+        _ => None,
+    });
+    files.map(|file| numbers.step(file, &[Control::Descriptors])).collect()
+}
+
+fn root(request: &Request, facts: &LinuxFacts, ids: MapIds, numbers: &mut Numbers) -> Root {
     let scratch = request.policy.limits.tmp_size.value;
-    steps.push(Step::NewRoot { scratch }, &[Control::Filesystem, Control::TmpSize]);
-    let placed = view::steps(request, facts, uid, gid);
-    let closed = deny::steps(request, &placed);
-    let strays = deny::strays(request, &placed);
-    let protected = protect::steps(request, &placed);
-    for step in placed {
+    let new = numbers.step(NewRoot { scratch }, &[Control::Filesystem, Control::TmpSize]);
+    let placed = view::steps(request, facts, ids.uid, ids.gid);
+    // Before the masks: what is denied inside something protected stays denied.
+    let protected = protect::closing(request, &placed);
+    let denied = deny::closing(request, &placed);
+    let stray_sockets = deny::stray_sockets(request, &placed);
+    let placed = placed.into_iter().map(|step| {
         let rests: &[Control] = match step {
-            Step::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
+            Placed::Scratch { .. } => &[Control::Filesystem, Control::TmpSize],
             // A convenience: without it more is refused, not less.
-            Step::Layer { .. } => &[],
-            Step::Proc { .. } => &[Control::Filesystem, Control::ProcessIsolation],
+            Placed::Layer { .. } => &[],
+            Placed::Proc { .. } => &[Control::Filesystem, Control::ProcessIsolation],
             _ => &[Control::Filesystem],
         };
-        steps.push(step, rests);
+        numbers.step(step, rests)
+    });
+    Root {
+        new,
+        placed: placed.collect(),
+        protected: protected.map(|closing| closed(closing, Control::Protect, numbers)),
+        denied: denied.map(|closing| closed(closing, Control::Deny, numbers)),
+        stray_sockets: stray_sockets.map(|closing| closed(closing, Control::Network, numbers)),
+        enter: numbers.step((), &[Control::Filesystem]),
     }
-    // Before the masks: what is denied inside something protected stays denied.
-    for step in protected {
-        steps.push(step, &[Control::Protect]);
-    }
-    for step in closed {
-        steps.push(step, &[Control::Deny]);
-    }
-    for step in strays {
-        steps.push(step, &[Control::Network]);
-    }
-    steps.push(Step::EnterRoot, &[Control::Filesystem]);
-    if request.stdio.contains(&Stdio::Terminal) {
-        steps.push(Step::Terminal, &[Control::Descriptors]);
-    }
-    steps.push(Step::DropPrivileges, &[Control::Privileges]);
+}
 
-    // Before the limits: it opens descriptors, of which the command may have few.
-    if let Some(step) = landlock::step(facts.landlock_abi, steps.0.iter().map(|p| &p.step)) {
-        steps.push(step, &[Control::Filesystem, Control::Descriptors]);
-    }
-    limits::rlimits(request, facts, Counted::Inside, &mut steps);
-    rlimits(request, &mut steps);
+fn closed<T>(closing: Closing<T>, control: Control, numbers: &mut Numbers) -> Closed<T> {
+    let hold = closing.hold.map(|hold| numbers.step(hold, &[control]));
+    Closed { hold, closed: numbers.step(closing.closed, &[control]) }
+}
 
-    steps.push(Step::Descriptors { stdio: request.stdio.clone() }, &[Control::Descriptors]);
-    let sockets = match request.policy.network.mode.value {
-        NetworkMode::Isolated if !isolated => proxied::sockets(request, facts),
+fn terminal(request: &Request, numbers: &mut Numbers) -> Option<Bare> {
+    let has = request.stdio.contains(&Stdio::Terminal);
+    has.then(|| numbers.step((), &[Control::Descriptors]))
+}
+
+fn target(
+    request: &Request,
+    facts: &LinuxFacts,
+    network: NetworkNamespace,
+    placed: &[Numbered<Placed>],
+    numbers: &mut Numbers,
+) -> Target {
+    let sockets = match (request.policy.network.mode.value, network) {
+        (NetworkMode::Isolated, NetworkNamespace::Host) => proxied::sockets(request, facts),
         _ => Sockets::All,
     };
-    filter(request, facts, sockets, Ground::Namespaces, &mut steps);
-    steps.push(
-        Step::Execute { program: request.program.clone(), cwd: request.cwd.clone() },
-        &[Control::Environment],
-    );
-    Plan { controls, steps: steps.0 }
-}
-
-/// Which processes RLIMIT_NPROC counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counted {
-    Inside,
-    OfTheUser,
-}
-
-#[derive(Default)]
-pub struct Steps(Vec<Planned>);
-
-impl Steps {
-    fn push(&mut self, step: Step, for_controls: &[Control]) {
-        self.0.push(Planned { step, for_controls: for_controls.to_vec() });
-    }
-
-    fn limit(&mut self, resource: Resource, value: u64, for_controls: &[Control]) {
-        self.push(Step::Limit { resource, value }, for_controls);
+    // Before the limits: it opens descriptors, of which the command may have few.
+    let landlock = landlock::behind(facts.landlock_abi, placed)
+        .map(|step| numbers.step(step, &[Control::Filesystem, Control::Descriptors]));
+    let execute = Execute { program: request.program.clone(), cwd: request.cwd.clone() };
+    let descriptors = Descriptors { stdio: request.stdio.clone() };
+    Target {
+        landlock,
+        limits: numbered(limits::rlimits(request, facts, Counted::Inside), numbers),
+        descriptors: numbers.step(descriptors, &[Control::Descriptors]),
+        filter: filter(request, facts, sockets, Ground::Namespaces, numbers),
+        late_limits: Vec::new(),
+        execute: numbers.step(execute, &[Control::Environment]),
     }
 }
 
-/// The limits that the launcher keeps itself.
-fn watches(request: &Request, steps: &mut Steps) {
-    let limits = &request.policy.limits;
-    if let Some(after) = limits.timeout.value {
-        steps.push(Step::Timeout { after, grace: limits.grace.value }, &[Control::Timeout]);
-    }
+fn numbered(limits: Vec<(Limit, Control)>, numbers: &mut Numbers) -> Vec<Numbered<Limit>> {
+    limits.into_iter().map(|(limit, control)| numbers.step(limit, &[control])).collect()
 }
 
 fn filter(
@@ -183,11 +218,9 @@ fn filter(
     facts: &LinuxFacts,
     sockets: Sockets,
     ground: Ground,
-    steps: &mut Steps,
-) {
-    let Ok(arch) = filter_arch(facts) else {
-        return;
-    };
+    numbers: &mut Numbers,
+) -> Option<Numbered<Filter>> {
+    let arch = filter_arch(facts).ok()?;
     let connects = match sockets {
         Sockets::All if ground == Ground::Namespaces => network::connects(request),
         _ => Connects::Free,
@@ -208,7 +241,7 @@ fn filter(
     if ground != Ground::Namespaces {
         rests.extend([Control::Filesystem, Control::ProcessIsolation, Control::TreeKill]);
     }
-    steps.push(Step::Filter { arch, processes, connects, sockets, ground }, &rests);
+    Some(numbers.step(Filter { arch, processes, connects, sockets, ground }, &rests))
 }
 
 /// The machine a filter is made for, or why there can be none.
@@ -220,31 +253,7 @@ fn filter_arch(facts: &LinuxFacts) -> Result<Arch, String> {
         .ok_or_else(|| format!("there is no system call filter for {}", facts.architecture))
 }
 
-fn rlimits(request: &Request, steps: &mut Steps) {
-    let limits = &request.policy.limits;
-    if let Some(time) = limits.cpu_time.value {
-        steps.limit(Resource::Cpu, whole_seconds(time), &[Control::CpuTime]);
-    }
-    if let Some(count) = limits.open_files.value {
-        steps.limit(Resource::OpenFiles, u64::from(count), &[Control::OpenFiles]);
-    }
-    if let Some(Bytes(size)) = limits.file_size.value {
-        steps.limit(Resource::FileSize, size, &[Control::FileSize]);
-    }
-    if let Some(Bytes(size)) = limits.address_space.value {
-        steps.limit(Resource::AddressSpace, size, &[Control::AddressSpace]);
-    }
-    // A core dump is a file outside, written with the program's memory in it.
-    steps.limit(Resource::Core, 0, &[Control::Filesystem]);
-}
-
-/// RLIMIT_CPU counts whole seconds; less than asked for would kill too early.
-fn whole_seconds(time: Duration) -> u64 {
-    let time = time.as_std();
-    time.as_secs() + u64::from(time.subsec_nanos() > 0)
-}
-
-fn controls(request: &Request, facts: &LinuxFacts) -> BTreeMap<Control, Intent> {
+fn controls(request: &Request, facts: &LinuxFacts) -> Intents {
     Control::ALL.into_iter().map(|control| (control, intent(control, request, facts))).collect()
 }
 

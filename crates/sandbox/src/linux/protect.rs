@@ -13,13 +13,13 @@ use std::path::PathBuf;
 
 use crate::core::plan::Intent;
 use crate::core::request::{Guarded, Request};
-use crate::linux::deny::{Mount, held_above, seen_at};
-use crate::linux::step::Step;
+use crate::linux::deny::{Closing, Mount, held_above, holding, seen_at};
+use crate::linux::step::{Placed, Protect};
 
-/// The steps that protect, once `placed` is in place.
-pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {
+/// What protects, once `placed` is in place.
+pub fn closing(request: &Request, placed: &[Placed]) -> Option<Closing<Protect>> {
     if !request.protects() {
-        return Vec::new();
+        return None;
     }
     let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
     let mut read_only: BTreeSet<PathBuf> = BTreeSet::new();
@@ -33,13 +33,9 @@ pub fn steps(request: &Request, placed: &[Step]) -> Vec<Step> {
     }
     let mut held = held_above(read_only.iter().chain(&in_place), &mounts);
     held.extend(in_place.into_iter().filter(|at| !mounts.iter().any(|mount| mount.at == at)));
-    let mut steps = Vec::new();
-    if !held.is_empty() {
-        steps.push(Step::Hold { places: held.into_iter().collect() });
-    }
     // Also without anything to protect: it is what the report rests on.
-    steps.push(Step::Protect { places: read_only.into_iter().collect() });
-    steps
+    let closed = Protect { places: read_only.into_iter().collect() };
+    Some(Closing { hold: holding(held), closed })
 }
 
 pub fn intent(request: &Request) -> Intent {

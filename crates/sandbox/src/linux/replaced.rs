@@ -26,7 +26,7 @@ use crate::host_files::id::{self as file_id, FileId};
 use crate::linux::attempts::Attempts;
 use crate::linux::closer::{self, Closed};
 use crate::linux::deny::{Mount, seen_at};
-use crate::linux::step::Plan;
+use crate::linux::phases::Plan;
 use crate::linux::sweeper::Sweeper;
 use crate::unix::protect::undo::Seen;
 
@@ -80,7 +80,7 @@ impl<'a> Watch<'a> {
         let known = read_only.filter_map(|place| Some((place.path.as_path(), place.id?)));
         let known: BTreeMap<&Path, FileId> = known.collect();
         let shown: Vec<Mount<'_>> =
-            plan.steps.iter().filter_map(|planned| Mount::of(&planned.step)).collect();
+            plan.placed().iter().filter_map(|placed| Mount::of(&placed.step)).collect();
         let mut at = BTreeMap::new();
         for place in &protected {
             at.extend(seen_at(&place.path, &shown).into_iter().map(|at| (at, place.path.clone())));

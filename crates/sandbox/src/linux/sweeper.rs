@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::request::Request;
 use crate::linux::channel::Channel;
 use crate::linux::closer::{self, Closed};
-use crate::linux::step::Plan;
+use crate::linux::phases::Plan;
 use crate::linux::sys::{self, Change};
 use crate::unix::protect::undo::{Seen, undo};
 

@@ -13,7 +13,7 @@ use crate::core::request::{
 use crate::linux::facts::{EntryKind, LinuxFacts, SystemEntry};
 use crate::linux::inside::RESOLVER;
 use crate::linux::landlock;
-use crate::linux::step::{Access, Owner, ProcView, Step};
+use crate::linux::step::{Access, Owner, Placed, ProcView};
 
 /// Parts of /proc that hold secrets of the host: its memory, the keys of its users. What only
 /// describes the machine stays, because programs read it; all of /proc is read-only.
@@ -40,38 +40,38 @@ pub const HOSTNAME: &str = "mcp";
 const VAR_TMP: &str = "/var/tmp";
 
 /// The steps that fill a new root, parents before children.
-pub fn steps(request: &Request, facts: &LinuxFacts, uid: u32, gid: u32) -> Vec<Step> {
+pub fn steps(request: &Request, facts: &LinuxFacts, uid: u32, gid: u32) -> Vec<Placed> {
     let mut steps = Vec::new();
     for entry in &facts.entries {
         steps.push(match &entry.kind {
-            EntryKind::Symlink(to) => Step::Link { at: entry.path.clone(), to: to.clone() },
+            EntryKind::Symlink(to) => Placed::Link { at: entry.path.clone(), to: to.clone() },
             EntryKind::Directory => show(&entry.path, PlaceKind::Directory),
             EntryKind::File => show(&entry.path, PlaceKind::File),
         });
     }
     for (at, text) in texts(uid, gid) {
-        steps.push(Step::Text { at: PathBuf::from(at), text });
+        steps.push(Placed::Text { at: PathBuf::from(at), text });
     }
     if request.policy.network.mode.value == NetworkMode::Isolated {
         let text = format!("nameserver {}\noptions timeout:5 attempts:2\n", RESOLVER.ip());
-        steps.push(Step::Text { at: "/etc/resolv.conf".into(), text });
+        steps.push(Placed::Text { at: "/etc/resolv.conf".into(), text });
     }
     for (at, text) in &request.texts {
         if !facts.entries.iter().any(|entry| at.starts_with(&entry.path)) {
-            steps.push(Step::Text { at: at.clone(), text: text.clone() });
+            steps.push(Placed::Text { at: at.clone(), text: text.clone() });
         }
     }
     let binds = binds(request, facts);
     let scratch = scratch(request, &binds);
     let links = links(request, facts, &binds, &scratch);
-    steps.push(Step::Devices);
-    steps.push(Step::Scratch { places: scratch });
-    steps.push(Step::Directory { at: "/run".into() });
+    steps.push(Placed::Devices);
+    steps.push(Placed::Scratch { places: scratch });
+    steps.push(Placed::Directory { at: "/run".into() });
     let owner = if facts.caller.is_root() { Owner::CallerMapped } else { Owner::AsOnHost };
     if let Home::Kept(from) = &request.home
         && !binds.contains_key(Path::new(HOME))
     {
-        steps.push(Step::Bind {
+        steps.push(Placed::Bind {
             from: from.clone(),
             at: HOME.into(),
             kind: PlaceKind::Directory,
@@ -79,15 +79,15 @@ pub fn steps(request: &Request, facts: &LinuxFacts, uid: u32, gid: u32) -> Vec<S
             owner,
         });
     }
-    steps.extend(links.into_iter().map(|Link { at, to }| Step::Link { at, to }));
+    steps.extend(links.into_iter().map(|Link { at, to }| Placed::Link { at, to }));
     let layer = layer(request, &binds, owner);
     for (path, (kind, access)) in binds {
-        steps.push(Step::Bind { from: path.clone(), at: path, kind, access, owner });
+        steps.push(Placed::Bind { from: path.clone(), at: path, kind, access, owner });
     }
     steps.extend(layer);
     // Over what a grant may show there: the mount is what Landlock's rule is for.
     for Place { path, kind } in &request.unix {
-        steps.push(Step::Bind {
+        steps.push(Placed::Bind {
             from: path.clone(),
             at: path.clone(),
             kind: *kind,
@@ -99,7 +99,7 @@ pub fn steps(request: &Request, facts: &LinuxFacts, uid: u32, gid: u32) -> Vec<S
     if facts.caller.rootless == Some(Rootless::Root) {
         hidden.extend(PROC_OF_ROOT);
     }
-    steps.push(Step::Proc { hidden, view: proc_view(facts) });
+    steps.push(Placed::Proc { hidden, view: proc_view(facts) });
     steps
 }
 
@@ -156,7 +156,7 @@ fn layer(
     request: &Request,
     binds: &BTreeMap<PathBuf, (PlaceKind, Access)>,
     owner: Owner,
-) -> Option<Step> {
+) -> Option<Placed> {
     let WritableLayer { over, kept_in, writing } = request.layer.as_ref()?;
     let shown = over.ancestors().find_map(|path| binds.get(path));
     let is_inside = |path: &Path| path.starts_with(over);
@@ -168,7 +168,7 @@ fn layer(
         LayerWriting::Allowed => Access::ReadWrite,
         LayerWriting::OfAnotherRun => Access::ReadOnly,
     };
-    fits.then(|| Step::Layer { at: over.clone(), kept_in: kept_in.clone(), access, owner })
+    fits.then(|| Placed::Layer { at: over.clone(), kept_in: kept_in.clone(), access, owner })
 }
 
 /// The links on the way to shown places, where nothing shown holds them already.
@@ -220,8 +220,8 @@ fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
-fn show(path: &Path, kind: PlaceKind) -> Step {
-    Step::Show { path: path.to_owned(), kind }
+fn show(path: &Path, kind: PlaceKind) -> Placed {
+    Placed::Show { path: path.to_owned(), kind }
 }
 
 /// A grant of such a place itself puts the host's in its stead.

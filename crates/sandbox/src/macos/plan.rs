@@ -4,14 +4,13 @@
 //! sandbox is around us already) the boundaries are unavailable, and a run that is started all the
 //! same (`--fallback warn`) has its limits and its watch and nothing more.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mcp_policy::{Bytes, Duration, NetworkMode, Subprocess};
 
 use crate::core::control::Control;
 use crate::core::host::Fact;
-use crate::core::plan::{Intent, Plan, Planned};
+use crate::core::plan::{Intent, Intents, Plan, Planned};
 use crate::core::request::{HOME, Request};
 use crate::core::rlimit::Resource;
 use crate::identity;
@@ -219,7 +218,7 @@ fn start_directory(request: &Request, facts: &MacFacts) -> PathBuf {
     }
 }
 
-fn controls(request: &Request, facts: &MacFacts, proxy: &Proxy) -> BTreeMap<Control, Intent> {
+fn controls(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Intents {
     let each = |control| (control, intent(control, request, facts, proxy));
     Control::ALL.into_iter().map(each).collect()
 }

@@ -6,7 +6,7 @@ use mcp_policy::{Fallback, Origin, Policy};
 use crate::core::control::Control;
 use crate::core::error::Error;
 use crate::core::gap::Gap;
-use crate::core::plan::{Intent, Plan};
+use crate::core::plan::{Intent, Intents};
 use crate::core::report::Judged;
 use crate::session::{Event, Events};
 
@@ -19,15 +19,15 @@ pub struct Rules<'a> {
 
 impl Rules<'_> {
     /// Fail closed, degrade in the open: boundaries stop the run, limits are told.
-    pub fn settle<S>(
+    pub fn settle(
         &self,
-        plan: &Plan<S>,
+        intents: &Intents,
         policy: &Policy,
         events: &mut dyn Events,
     ) -> Result<(), Error> {
         let stopping: Vec<Gap> = match self.strict {
-            true => plan.gaps().map(Gap::new).collect(),
-            false => plan.boundary_gaps().map(Gap::new).collect(),
+            true => intents.gaps().map(Gap::new).collect(),
+            false => intents.boundary_gaps().map(Gap::new).collect(),
         };
         if !stopping.is_empty() {
             let starts = match self.fallback {
@@ -44,11 +44,11 @@ impl Rules<'_> {
             }
             self.ask_the_guard()?;
         }
-        let told: Vec<Gap> = plan.told_gaps().map(Gap::new).collect();
+        let told: Vec<Gap> = intents.told_gaps().map(Gap::new).collect();
         if stopping.is_empty() && !told.is_empty() {
             events.tell(Event::Partial(&told));
         }
-        for (control, intent) in plan.gaps().filter(|(control, _)| !control.is_boundary()) {
+        for (control, intent) in intents.gaps().filter(|(control, _)| !control.is_boundary()) {
             // A default that degrades is in the report; only what a person asked for is worth a line.
             let unavailable = matches!(intent, Intent::Unavailable { .. });
             if unavailable && was_asked_for(control, policy) {
@@ -89,7 +89,6 @@ fn was_asked_for(control: Control, policy: &Policy) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use mcp_policy::Defaults;
 
@@ -115,8 +114,8 @@ mod tests {
         }
     }
 
-    fn plan(control: Control, intent: Intent) -> Plan<()> {
-        Plan { controls: BTreeMap::from([(control, intent)]), steps: Vec::new() }
+    fn intents(control: Control, intent: Intent) -> Intents {
+        Intents::from_iter([(control, intent)])
     }
 
     fn judged(decision: &str, noted: &[&str]) -> Judged {
@@ -127,10 +126,10 @@ mod tests {
     #[test]
     fn gaps_stop_what_they_should() {
         use Fallback::{Deny, Prompt, Warn};
-        let boundary = plan(Control::Network, Intent::unavailable("no", "do"));
-        let told = plan(Control::Filesystem, Intent::partial("x", "y"));
-        let limit = plan(Control::Cpu, Intent::partial("x", "y"));
-        let whole = plan(Control::Network, Intent::enforce("x"));
+        let boundary = intents(Control::Network, Intent::unavailable("no", "do"));
+        let told = intents(Control::Filesystem, Intent::partial("x", "y"));
+        let limit = intents(Control::Cpu, Intent::partial("x", "y"));
+        let whole = intents(Control::Network, Intent::enforce("x"));
         let policy = Policy::merge(&[], Defaults::run()).unwrap();
         for (plan, fallback, strict, yes, starts, lines) in [
             (&boundary, Deny, false, true, false, &[][..]),
@@ -159,8 +158,8 @@ mod tests {
 
     #[test]
     fn the_guard_does_not_rely_on_boundaries_that_are_not_there() {
-        let boundary = plan(Control::Network, Intent::unavailable("no", "do"));
-        let whole = plan(Control::Network, Intent::enforce("x"));
+        let boundary = intents(Control::Network, Intent::unavailable("no", "do"));
+        let whole = intents(Control::Network, Intent::enforce("x"));
         let policy = Policy::merge(&[], Defaults::exec()).unwrap();
         for (judged, starts) in [
             (judged("allow", &[]), true),
@@ -182,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_worth_a_line_where_a_person_asked_for_it() {
-        let limit = plan(Control::Cpu, Intent::unavailable("no", "do"));
+        let limit = intents(Control::Cpu, Intent::unavailable("no", "do"));
         let defaults = Policy::merge(&[], Defaults::run()).unwrap();
         let mut flags = mcp_policy::Layer::command_line("/", None);
         flags.cpu(Some(mcp_policy::Cores::from_millicores(100)));

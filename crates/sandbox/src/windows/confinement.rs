@@ -305,7 +305,7 @@ fn cap(job: &Job, rate: CpuRate) -> Result<Answer, SetupError> {
 mod tests {
     use super::*;
     use crate::core::control::Control;
-    use crate::core::plan::Planned;
+    use crate::core::plan::{Intents, Planned};
 
     /// A command that takes over a process of ours gains nothing that its own job does not have.
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         let steps = [Step::Job { limits }, Step::CpuRate { rate }, Step::Ui];
         let of = |step: &Step| Planned { step: step.clone(), for_controls: vec![Control::Cpu] };
         let plan = |steps: &[Step]| Plan {
-            controls: std::collections::BTreeMap::new(),
+            controls: Intents::from_iter([]),
             steps: steps.iter().map(of).collect(),
         };
         let Ok(confinement) = Confinement::build(&plan(&steps)) else {

@@ -4,7 +4,6 @@
 //! (Windows 8 and later). Where there is none, the boundaries are unavailable, and a run that is started all the
 //! same (`--fallback warn`) has its job, its limits and nothing more: a restricted token does not limit reading.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mcp_policy::windows_path::Spelling;
@@ -70,10 +69,7 @@ pub fn plan(request: &Request, facts: &WindowsFacts) -> Plan<Step> {
     let (program, cwd) = (request.program.clone(), start_directory(request, facts));
     steps.push(Step::Execute { program, cwd }, &[Control::Environment, Control::TreeKill]);
     let each = |control| (control, intent(control, request, facts));
-    Plan {
-        controls: Control::ALL.into_iter().map(each).collect::<BTreeMap<_, _>>(),
-        steps: steps.0,
-    }
+    Plan { controls: Control::ALL.into_iter().map(each).collect(), steps: steps.0 }
 }
 
 #[derive(Default)]

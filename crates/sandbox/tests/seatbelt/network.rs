@@ -50,7 +50,7 @@ fn an_allowlist_without_a_proxy_stops_the_run_and_opens_nothing() {
     let request = request(policy(|f| f.allow_net("api.example.com:443".parse().unwrap())));
     let plan = macos::plan(&request, &MacFacts { proxy: None, ..MacFacts::usual() });
     assert!(matches!(plan.controls[&Control::Network], Intent::Unavailable { .. }));
-    assert!(plan.boundary_gaps().any(|(control, _)| control == Control::Network));
+    assert!(plan.controls.boundary_gaps().any(|(control, _)| control == Control::Network));
     let mac = Mac::under(profile(&plan));
     assert!(!reaches(&mac, "203.0.113.5", 443) && !reaches(&mac, "127.0.0.1", 443));
 }
@@ -132,15 +132,15 @@ fn the_certificate_service_only_with_an_allowlist_and_when_asked_for() {
 fn the_certificate_service_is_told_and_stops_nothing() {
     let host = || "api.example.com:443".parse().unwrap();
     let asked = plan(&request(policy(|f| f.allow_net(host()).system_trust())));
-    let told: Vec<_> = asked.told_gaps().map(|(control, _)| control).collect();
+    let told: Vec<_> = asked.controls.told_gaps().map(|(control, _)| control).collect();
     assert!(told.contains(&Control::Network), "{told:?}");
-    assert!(asked.boundary_gaps().all(|(control, _)| control != Control::Network));
+    assert!(asked.controls.boundary_gaps().all(|(control, _)| control != Control::Network));
     let unasked = plan(&request(policy(|f| f.allow_net(host()))));
     assert!(matches!(unasked.controls[&Control::Network], Intent::Enforce { .. }));
     let udp = plan(&request(policy(|f| {
         f.allow_net(host()).allow_net("udp://1.1.1.1:53".parse().unwrap()).system_trust()
     })));
-    assert!(udp.boundary_gaps().any(|(control, _)| control == Control::Network));
+    assert!(udp.controls.boundary_gaps().any(|(control, _)| control == Control::Network));
 }
 
 #[test]

@@ -46,9 +46,9 @@ fn the_plan_of_an_ordinary_run() {
             format!("execute /opt/homebrew/Cellar/node/22/bin/node in {RUN}/home"),
         ]
     );
-    let gaps: Vec<Control> = plan.gaps().map(|(control, _)| control).collect();
+    let gaps: Vec<Control> = plan.controls.gaps().map(|(control, _)| control).collect();
     assert_eq!(gaps, [Control::Memory, Control::Processes, Control::TmpSize]);
-    assert_eq!(plan.boundary_gaps().count(), 0);
+    assert_eq!(plan.controls.boundary_gaps().count(), 0);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn root_is_refused() {
         ..MacFacts::usual()
     };
     let plan = macos::plan(&request(policy(|f| f)), &facts);
-    assert!(plan.boundary_gaps().any(|(control, _)| control == Control::Privileges));
+    assert!(plan.controls.boundary_gaps().any(|(control, _)| control == Control::Privileges));
 }
 
 #[test]

@@ -107,7 +107,8 @@ fn without_seatbelt() -> MacFacts {
 #[test]
 fn sandbox_exec_unavailable_and_fallback_prompt() {
     let plan = macos::plan(&request(policy(|f| f)), &without_seatbelt());
-    let boundaries: Vec<Control> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    let boundaries: Vec<Control> =
+        plan.controls.boundary_gaps().map(|(control, _)| control).collect();
     for control in [Control::Filesystem, Control::Network, Control::ProcessIsolation] {
         assert!(boundaries.contains(&control), "{control}");
         let Intent::Unavailable { why, remedy } = &plan.controls[&control] else {
@@ -120,7 +121,7 @@ fn sandbox_exec_unavailable_and_fallback_prompt() {
 #[test]
 fn sandbox_exec_unavailable_and_fallback_deny() {
     let plan = macos::plan(&request(policy(|f| f)), &without_seatbelt());
-    assert!(plan.boundary_gaps().next().is_some(), "which stops the run");
+    assert!(plan.controls.boundary_gaps().next().is_some(), "which stops the run");
     // And a run that is started all the same claims nothing that it has not.
     assert!(
         !plan.steps.iter().any(|p| matches!(p.step, Step::Seatbelt { .. } | Step::Refused { .. }))

@@ -2,11 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Sandbox;
 use crate::core::request::HOME;
-use crate::linux::step::{Plan, Step};
+use crate::linux::phases::Plan;
+use crate::linux::step::Carrier;
 use crate::linux::sys;
 use mcp_net::variables::variables;
 
@@ -14,20 +15,20 @@ impl Sandbox<'_> {
     /// The strings for execve, made before the launcher's own environment is overwritten.
     pub(super) fn compose(&mut self) -> io::Result<()> {
         let request = self.request;
-        let own = private_directories(self.plan);
+        let own = self.plan.private_directories();
         self.argv = request.argv.iter().map(|a| sys::c_string(a)).collect::<Result<_, _>>()?;
         let proxy = proxy_variables(self.plan);
         let is_given = |name: &OsStr| proxy.iter().all(|(ours, _)| name != *ours);
         let given = request.env.iter().filter(|(name, _)| is_given(name));
         let public = given.map(|(name, value)| match own {
-            Some((_, home, tmp)) => sys::c_variable(name, &moved(value, home, tmp)),
+            Some(own) => sys::c_variable(name, &moved(value, &own.home, &own.tmp)),
             None => sys::c_variable(name, value),
         });
         let proxied =
             proxy.iter().map(|(name, value)| sys::c_variable(name.as_ref(), value.as_ref()));
         let public = public.chain(proxied);
         let has_tmp = request.env.iter().any(|(name, _)| name == "TMPDIR");
-        let tmp = own.filter(|_| !has_tmp).map(|(_, _, tmp)| tmp.as_os_str());
+        let tmp = own.filter(|_| !has_tmp).map(|own| own.tmp.as_os_str());
         let public = public.chain(tmp.map(|tmp| sys::c_variable("TMPDIR".as_ref(), tmp)));
         let secret = request
             .secrets
@@ -39,21 +40,12 @@ impl Sandbox<'_> {
     }
 }
 
-/// The directories of a run without a root of its own: all, HOME, TMPDIR.
-pub(super) fn private_directories(plan: &Plan) -> Option<(&PathBuf, &PathBuf, &PathBuf)> {
-    plan.steps.iter().find_map(|planned| match &planned.step {
-        Step::PrivateDirectories { at, home, tmp, .. } => Some((at, home, tmp)),
-        _ => None,
-    })
-}
-
 /// What leads programs to the proxy, where they can have no other network.
 fn proxy_variables(plan: &Plan) -> Vec<(&'static str, String)> {
-    let proxy = plan.steps.iter().find_map(|planned| match planned.step {
-        Step::Proxy { at, .. } => Some(at),
-        _ => None,
-    });
-    proxy.map(|at| variables(&at.to_string())).unwrap_or_default()
+    match plan.carrier.as_ref().map(|carrier| &carrier.step) {
+        Some(Carrier::Proxy { at, .. }) => variables(&at.to_string()),
+        _ => Vec::new(),
+    }
 }
 
 /// A value that is a path of the private root which this run does not have.

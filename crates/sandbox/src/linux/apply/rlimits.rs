@@ -7,9 +7,17 @@ use rustix::process::{self, Rlimit};
 
 use crate::core::rlimit::Resource;
 use crate::linux::channel::Seen;
+use crate::linux::step::Limit;
+
+pub(super) fn limit(limit: Limit) -> io::Result<Seen> {
+    match limit {
+        Limit::To { resource, value } => set(resource, value),
+        Limit::UserProcesses { more } => limit_user_processes(more),
+    }
+}
 
 /// RLIMIT_NPROC counts threads, of the whole user.
-pub(super) fn limit_user_processes(more: u64) -> io::Result<Seen> {
+fn limit_user_processes(more: u64) -> io::Result<Seen> {
     let uid = process::getuid().as_raw();
     let mut now = 0;
     for entry in fs::read_dir("/proc")?.flatten() {
@@ -25,12 +33,12 @@ pub(super) fn limit_user_processes(more: u64) -> io::Result<Seen> {
             now += field("Threads:").unwrap_or(1);
         }
     }
-    limit(Resource::Processes, now + more)
+    set(Resource::Processes, now + more)
 }
 
 /// Sets both values, so that the program cannot raise it again. A hard limit that is already
 /// lower stays: it cannot be raised, and it is stricter.
-pub(super) fn limit(resource: Resource, value: u64) -> io::Result<Seen> {
+fn set(resource: Resource, value: u64) -> io::Result<Seen> {
     let which = match resource {
         Resource::Cpu => process::Resource::Cpu,
         Resource::Data => process::Resource::Data,

@@ -18,17 +18,16 @@ use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
 use crate::linux::mounts::{Closed, Root, keep_host_proc};
 use crate::linux::privileges::drop_privileges;
 use crate::linux::sandbox_socket::SandboxSocket;
-use crate::linux::step::{Access, Mask, Owner, ProcView, Step};
+use crate::linux::step::{
+    Access, MapIds, Mask, NewRoot, Owner, Placed, PrivateDirectories, ProcView, Reopen, Step,
+};
 use crate::linux::{closer, netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
 
 impl Sandbox<'_> {
-    pub(super) fn init_step(&mut self, step: &Step) -> Result<Seen, StepFailure> {
+    pub(super) fn init_step(&mut self, step: Step<'_>) -> Result<Seen, StepFailure> {
         match step {
-            Step::MapIds { uid, gid, outside_uid, outside_gid, .. } => {
-                let outside = Ids { uid: *outside_uid, gid: *outside_gid };
-                return Ok(self.map_ids(Ids { uid: *uid, gid: *gid }, outside)?);
-            }
+            Step::MapIds(ids) => return Ok(self.map_ids(ids)?),
             Step::CgroupRoot => {
                 allow_oom_kill()?;
                 sys::own_cgroup_root()?;
@@ -37,10 +36,10 @@ impl Sandbox<'_> {
             // The end of the channel tells of the launcher's death; a signal would end this
             // process before the tree.
             Step::Subreaper => sys::adopt_orphans()?,
-            Step::PrivateDirectories { at, home, tmp, owner } => {
+            Step::PrivateDirectories(PrivateDirectories { at, home, tmp, owner }) => {
                 run_directory::make(at, &[home, tmp], *owner)?;
             }
-            Step::Become { uid, gid } => {
+            Step::Become(Ids { uid, gid }) => {
                 sys::become_user(*uid, *gid, sys::Groups::Drop)?;
                 let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
                 return Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")));
@@ -62,7 +61,7 @@ impl Sandbox<'_> {
             },
             // The file means the user namespace of whoever opens it.
             Step::ForbidNamespaces => return Ok(self.forbid_namespaces()?),
-            Step::Hostname { name } => match rustix::system::sethostname(name.as_bytes()) {
+            Step::Hostname(host) => match rustix::system::sethostname(host.name.as_bytes()) {
                 // Filters of containers refuse the call altogether.
                 Err(Errno::PERM) => return Ok(Seen::Less("the host's name is seen".to_owned())),
                 other => other?,
@@ -73,44 +72,26 @@ impl Sandbox<'_> {
                 // read-only, a server must do with the high ones.
                 let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
             }
-            Step::Routes { own } => return Ok(routes(own)?),
-            Step::SandboxSockets { sandbox_sockets } => {
-                return self.sandbox_sockets(sandbox_sockets);
-            }
-            Step::Reopen { fd, path } => self.reopen(*fd, path)?,
-            Step::NewRoot { scratch } => {
+            Step::Routes(routes) => return Ok(make_routes(&routes.own)?),
+            Step::SandboxSockets(made) => return self.sandbox_sockets(&made.sandbox_sockets),
+            Step::Reopen(Reopen { fd, path }) => self.reopen(*fd, path)?,
+            Step::NewRoot(NewRoot { scratch }) => {
                 // The new root stands on /proc until it is entered.
                 if self.request.protects() {
                     self.show_mounts()?;
                 }
                 let mut trees = std::mem::take(&mut self.prepared.trees);
-                let of_host = |step: &Step| matches!(step, Step::Proc { view: ProcView::Host, .. });
-                if self.plan.steps.iter().any(|planned| of_host(&planned.step)) {
+                let of_host =
+                    |placed: &Placed| matches!(placed, Placed::Proc { view: ProcView::Host, .. });
+                if self.plan.placed().iter().any(|placed| of_host(&placed.step)) {
                     keep_host_proc(&mut trees)?;
                 }
-                self.root = Some(Root::new(trees, *scratch, self.plan.steps.len())?);
+                self.root = Some(Root::new(trees, *scratch, self.plan.count())?);
             }
-            Step::Directory { at } => self.root()?.directory(at)?,
-            Step::Link { at, to } => self.root()?.link(at, to)?,
-            Step::Text { at, text } => self.root()?.text(at, text)?,
-            Step::Show { path, kind } => self.root()?.show(path, *kind)?,
-            Step::Bind { from, at, kind, access, owner } => {
-                self.root()?.bind(from, at, *kind, *access)?;
-                if *owner == Owner::CallerMapped && self.prepared.unmapped.contains(from) {
-                    let mut text = format!("files of root stay closed in {}", from.display());
-                    cut(&mut text);
-                    return Ok(Seen::Less(text));
-                }
-            }
-            Step::Layer { at, kept_in, access, owner } => {
-                return self.layer(at, kept_in, *access, *owner);
-            }
-            Step::Scratch { places } => self.root()?.scratch(places)?,
-            Step::Devices => self.root()?.devices()?,
-            Step::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
-            Step::Hold { places } => return self.hold(places),
-            Step::Protect { places } => return self.protect(places),
-            Step::Mask { masks } => return self.mask(masks),
+            Step::Placed(placed) => return self.place(placed),
+            Step::Hold(hold) => return self.hold(&hold.places),
+            Step::Protect(protect) => return self.protect(&protect.places),
+            Step::Mask(masks) => return self.mask(&masks.masks),
             Step::EnterRoot => match self.root.take() {
                 Some(root) => root.enter()?,
                 None => return Err(no_root().into()),
@@ -123,20 +104,31 @@ impl Sandbox<'_> {
             }
             Step::DropPrivileges => return Ok(drop_privileges()?),
             // Of the launcher or the target.
-            Step::SetCgroup { .. }
-            | Step::EnterCgroup { .. }
-            | Step::Namespaces { .. }
-            | Step::SyscallProxy { .. }
-            | Step::LimitUserProcesses { .. }
-            | Step::Timeout { .. }
-            | Step::WatchMemory { .. }
-            | Step::Broker { .. }
-            | Step::Proxy { .. }
-            | Step::Landlock { .. }
-            | Step::Limit { .. }
-            | Step::Descriptors { .. }
-            | Step::Filter { .. }
-            | Step::Execute { .. } => {}
+            _ => return Err(io::Error::from(io::ErrorKind::Unsupported).into()),
+        }
+        Ok(confirmed())
+    }
+
+    fn place(&mut self, placed: &Placed) -> Result<Seen, StepFailure> {
+        match placed {
+            Placed::Directory { at } => self.root()?.directory(at)?,
+            Placed::Link { at, to } => self.root()?.link(at, to)?,
+            Placed::Text { at, text } => self.root()?.text(at, text)?,
+            Placed::Show { path, kind } => self.root()?.show(path, *kind)?,
+            Placed::Bind { from, at, kind, access, owner } => {
+                self.root()?.bind(from, at, *kind, *access)?;
+                if *owner == Owner::CallerMapped && self.prepared.unmapped.contains(from) {
+                    let mut text = format!("files of root stay closed in {}", from.display());
+                    cut(&mut text);
+                    return Ok(Seen::Less(text));
+                }
+            }
+            Placed::Layer { at, kept_in, access, owner } => {
+                return self.layer(at, kept_in, *access, *owner);
+            }
+            Placed::Scratch { places } => self.root()?.scratch(places)?,
+            Placed::Devices => self.root()?.devices()?,
+            Placed::Proc { hidden, view } => self.proc = self.root()?.proc(hidden, *view)?,
         }
         Ok(confirmed())
     }
@@ -216,11 +208,12 @@ impl Sandbox<'_> {
     }
 
     /// A process can map only its own id; root's launcher maps to another one from outside.
-    fn map_ids(&self, Ids { uid, gid }: Ids, outside: Ids) -> io::Result<Seen> {
-        let groups = if outside.uid != ROOT_BECOMES_OUTSIDE {
+    fn map_ids(&self, ids: &MapIds) -> io::Result<Seen> {
+        let MapIds { uid, gid, outside_uid, outside_gid, .. } = *ids;
+        let groups = if outside_uid != ROOT_BECOMES_OUTSIDE {
             fs::write("/proc/self/setgroups", "deny")?;
-            fs::write("/proc/self/gid_map", format!("{gid} {} 1", outside.gid))?;
-            fs::write("/proc/self/uid_map", format!("{uid} {} 1", outside.uid))?;
+            fs::write("/proc/self/gid_map", format!("{gid} {outside_gid} 1"))?;
+            fs::write("/proc/self/uid_map", format!("{uid} {outside_uid} 1"))?;
             sys::Groups::Keep
         } else {
             match self.channel.receive::<ToInit>()? {
@@ -235,11 +228,10 @@ impl Sandbox<'_> {
 
     /// Stands behind the system call filter, which refuses to make them. A container has /proc/sys read-only.
     fn forbid_namespaces(&self) -> io::Result<Seen> {
-        let is_filter = |step: &Step| matches!(step, Step::Filter { .. });
         match fs::write("/proc/sys/user/max_user_namespaces", "0") {
             Ok(()) => Ok(confirmed()),
             Err(e) if e.raw_os_error() != Some(libc::EROFS) => Err(e),
-            Err(_) if self.plan.steps.iter().any(|planned| is_filter(&planned.step)) => {
+            Err(_) if self.plan.target.filter.is_some() => {
                 Ok(Seen::Confirmed("user namespaces refused by the filter alone".to_owned()))
             }
             Err(_) => Ok(Seen::Less("user namespaces can be made inside".to_owned())),
@@ -299,7 +291,7 @@ impl Count {
 }
 
 /// A host may be without IPv6; then nothing is reached over it inside either.
-fn routes(own: &[IpAddr]) -> io::Result<Seen> {
+fn make_routes(own: &[IpAddr]) -> io::Result<Seen> {
     let mut local = Vec::new();
     for own in own {
         match netlink::everything_is_local(*own) {

@@ -7,84 +7,79 @@ use std::path::Path;
 use rustix::io::Errno;
 use rustix::process;
 
-use super::rlimits::{limit, limit_user_processes};
+use super::rlimits::limit;
 use super::{Sandbox, confirmed, fail};
 use crate::core::request::Stdio;
 use crate::linux::channel::{Channel, Seen, ToLauncher};
 use crate::linux::failure::StepFailure;
-use crate::linux::landlock::{Ports, Rule, enforce};
+use crate::linux::landlock::{Rule, enforce};
 use crate::linux::open_files::Before;
-use crate::linux::step::Step;
+use crate::linux::phases::Target;
+use crate::linux::step::{Execute, Filter, Landlock, Numbered};
 use crate::linux::sys;
 use crate::unix::terminal::standard;
-use mcp_seccomp::{Connects, Ground, NewProcesses, Sockets};
 
 /// Where the target keeps its end of the channel until it executes.
 const CHANNEL: i32 = 3;
+
+/// What the kernel said to each step, and where a failure goes: to the launcher, and nothing runs.
+struct Answers<'a> {
+    channel: &'a Channel,
+    seen: Vec<(usize, Seen)>,
+}
+
+impl Answers<'_> {
+    fn take<E: Into<StepFailure>>(&mut self, number: usize, answer: Result<Seen, E>) {
+        match answer {
+            Ok(answer) => self.seen.push((number, answer)),
+            Err(failure) => fail(self.channel, number, failure.into()),
+        }
+    }
+}
 
 impl Sandbox<'_> {
     /// Sends the answers of init together with its own: one message less. Shares init's memory,
     /// so it changes nothing in it.
     pub(super) fn target(&self) {
         self.prepared.files.iter().for_each(Before::restore);
-        let mut seen = Vec::new();
-        let mut moved = None;
-        let mut listener = None;
-        for (index, planned) in self.plan.steps.iter().enumerate() {
-            let answer = match &planned.step {
-                Step::Landlock { abi, rules, ports } => self.landlock(*abi, rules, *ports),
-                Step::Limit { resource, value } => {
-                    limit(*resource, *value).map_err(StepFailure::from)
-                }
-                Step::LimitUserProcesses { more } => {
-                    limit_user_processes(*more).map_err(StepFailure::from)
-                }
-                Step::Descriptors { stdio } => {
-                    self.announce(&mut seen);
-                    self.descriptors(stdio)
-                        .map(|channel| {
-                            moved = Some(channel);
-                            confirmed()
-                        })
-                        .map_err(StepFailure::from)
-                }
-                Step::Filter { processes, connects, sockets, ground, .. } => self
-                    .filter(*processes, *connects, *sockets, *ground)
-                    .map(|made| {
-                        listener = made;
-                        Seen::Confirmed("seccomp mode 2".to_owned())
-                    })
-                    .map_err(StepFailure::from),
-                Step::Execute { program, cwd } => {
-                    let channel = moved.as_ref().unwrap_or(&self.channel);
-                    let listener: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
-                    if channel.send_with(&ToLauncher::Done(seen), &listener).is_err() {
-                        sys::exit_now(125);
-                    }
-                    fail(channel, index, self.execute(program, cwd));
-                }
-                _ => continue,
-            };
-            match answer {
-                Ok(answer) => seen.push((index, answer)),
-                Err(trouble) => fail(moved.as_ref().unwrap_or(&self.channel), index, trouble),
-            }
+        let Target { landlock, limits, descriptors, filter, late_limits, execute } =
+            &self.plan.target;
+        let mut answers = Answers { channel: &self.channel, seen: Vec::new() };
+        if let Some(Numbered { number, step, .. }) = landlock {
+            answers.take(*number, self.landlock(step));
         }
+        for Numbered { number, step, .. } in limits {
+            answers.take(*number, limit(*step));
+        }
+        self.announce(&mut answers.seen);
+        let moved = match self.place_descriptors(&descriptors.step.stdio) {
+            Ok(channel) => channel,
+            Err(error) => fail(&self.channel, descriptors.number, error.into()),
+        };
+        answers.channel = &moved;
+        answers.seen.push((descriptors.number, confirmed()));
+        let mut listener = None;
+        if let Some(Numbered { number, step, .. }) = filter {
+            let installed = self.filter(step).map(|made| {
+                listener = made;
+                Seen::Confirmed("seccomp mode 2".to_owned())
+            });
+            answers.take(*number, installed);
+        }
+        for Numbered { number, step, .. } in late_limits {
+            answers.take(*number, limit(*step));
+        }
+        let listener: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
+        if moved.send_with(&ToLauncher::Done(answers.seen), &listener).is_err() {
+            sys::exit_now(125);
+        }
+        let Execute { program, cwd } = &execute.step;
+        fail(&moved, execute.number, self.execute(program, cwd));
     }
 
     /// From here on only what the command may do works, and the one exec that starts it.
-    fn filter(
-        &self,
-        processes: NewProcesses,
-        connects: Connects,
-        sockets: Sockets,
-        ground: Ground,
-    ) -> io::Result<Option<OwnedFd>> {
-        let asks = processes == NewProcesses::Refused
-            || connects == Connects::Announced
-            || sockets == Sockets::Proxied
-            || ground.asks();
-        let listening = match asks {
+    fn filter(&self, filter: &Filter) -> io::Result<Option<OwnedFd>> {
+        let listening = match filter.asks() {
             true => sys::Listening::On,
             false => sys::Listening::Off,
         };
@@ -95,12 +90,8 @@ impl Sandbox<'_> {
         Ok(listener)
     }
 
-    fn landlock(&self, abi: u32, rules: &[Rule], ports: Ports) -> Result<Seen, StepFailure> {
-        let placed = self.plan.steps.iter().find_map(|planned| match &planned.step {
-            Step::Descriptors { stdio } => Some(stdio),
-            _ => None,
-        });
-        let [input, output, errors] = placed.unwrap_or(&self.request.stdio);
+    fn landlock(&self, Landlock { abi, rules, ports }: &Landlock) -> Result<Seen, StepFailure> {
+        let [input, output, errors] = &self.plan.target.descriptors.step.stdio;
         let stdio = [self.source(0, input)?, self.source(1, output)?, self.source(2, errors)?];
         // A program that is merely at hand, and closed to this user: without a rule it stays so.
         let is_closed = |rule: &Rule| {
@@ -109,7 +100,7 @@ impl Sandbox<'_> {
                 && matches!(rustix::fs::stat(&rule.path), Err(Errno::ACCESS))
         };
         let rules: Vec<Rule> = rules.iter().filter(|rule| !is_closed(rule)).cloned().collect();
-        enforce::restrict(abi, &rules, ports, &stdio)?;
+        enforce::restrict(*abi, &rules, *ports, &stdio)?;
         Ok(Seen::Confirmed(format!("Landlock version {abi}, {} places", rules.len())))
     }
 
@@ -130,7 +121,7 @@ impl Sandbox<'_> {
 
     /// Closes everything but the standard descriptors and the channel, which it gives back at
     /// the number where it stands now.
-    fn descriptors(&self, stdio: &[Stdio; 3]) -> io::Result<Channel> {
+    fn place_descriptors(&self, stdio: &[Stdio; 3]) -> io::Result<Channel> {
         process::setpgid(None, None)?;
         if let Some(terminal) = &self.terminal {
             rustix::termios::tcsetpgrp(terminal, process::getpid())?;

@@ -9,7 +9,8 @@ use super::limits::holds;
 use super::mount::own_path;
 use crate::core::report::{Answer, Evidence};
 use crate::linux::failure::{LaunchFailure, at_step};
-use crate::linux::step::{Plan, Step};
+use crate::linux::phases::Plan;
+use crate::linux::step::{CgroupSetting, Numbered};
 
 /// Writes every limit before anything is in there.
 pub fn set(plan: &Plan, cgroup: Option<&Held>) -> Result<Vec<Evidence>, LaunchFailure> {
@@ -17,12 +18,11 @@ pub fn set(plan: &Plan, cgroup: Option<&Held>) -> Result<Vec<Evidence>, LaunchFa
     let Some(cgroup) = cgroup else {
         return Ok(evidence);
     };
-    for (step, planned) in plan.steps.iter().enumerate() {
-        let Step::SetCgroup { file, value } = &planned.step else {
-            continue;
-        };
+    let settings = plan.cgroup.iter().flat_map(|cgroup| &cgroup.settings);
+    for Numbered { number, step: CgroupSetting { file, value }, .. } in settings {
         let answer = read_back(file, value, cgroup.set(file, value));
-        evidence.push(Evidence { step, answer: answer.map_err(|e| at_step(step, &e))? });
+        let answer = answer.map_err(|e| at_step(*number, &e))?;
+        evidence.push(Evidence { step: *number, answer });
     }
     Ok(evidence)
 }
@@ -44,17 +44,12 @@ fn read_back(file: &str, asked: &str, found: io::Result<String>) -> io::Result<A
 
 /// The cgroup that the sandbox is cloned into.
 pub fn target<'a>(plan: &Plan, cgroup: Option<&'a Held>) -> Option<BorrowedFd<'a>> {
-    entering(plan)?;
-    cgroup.map(Held::fd)
-}
-
-fn entering(plan: &Plan) -> Option<usize> {
-    plan.steps.iter().position(|planned| matches!(planned.step, Step::EnterCgroup { .. }))
+    plan.cgroup.as_ref().and(cgroup).map(Held::fd)
 }
 
 /// Where init is, by the kernel's account.
 pub fn entered(plan: &Plan, cgroup: Option<&Held>, init: i32) -> Option<Evidence> {
-    let (step, cgroup) = (entering(plan)?, cgroup?);
+    let (step, cgroup) = (plan.cgroup.as_ref()?.enter.number, cgroup?);
     let membership = std::fs::read(format!("/proc/{init}/cgroup")).ok()?;
     Some(Evidence { step, answer: whether_there(&membership, &cgroup.run().path)? })
 }

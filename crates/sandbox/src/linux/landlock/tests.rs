@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::*;
 use crate::core::request::{Home, Place};
+use crate::linux::phases::Plan;
 use crate::linux::plan::{plan, sample};
-use crate::linux::step::{Plan, Stage, Step};
+use crate::linux::step::Stage;
 
 const NEWEST_KNOWN: u32 = 10;
 const NOT_YET: u32 = 99;
@@ -42,10 +43,8 @@ fn plan_on(abi: u32) -> Plan {
 }
 
 fn landlock(plan: &Plan) -> Option<(usize, u32, &[Rule])> {
-    plan.steps.iter().enumerate().find_map(|(index, planned)| match &planned.step {
-        Step::Landlock { abi, rules, .. } => Some((index, *abi, rules.as_slice())),
-        _ => None,
-    })
+    let landlock = plan.target.landlock.as_ref()?;
+    Some((landlock.number, landlock.step.abi, landlock.step.rules.as_slice()))
 }
 
 #[test]
@@ -121,8 +120,11 @@ fn the_step_is_there_from_the_first_version_that_lets_files_be_moved() {
         let plan = plan_on(abi);
         assert_eq!(landlock(&plan).map(|(_, abi, _)| abi), (abi >= 2).then_some(abi));
         // The mounts hold with it and without it.
-        let gaps: Vec<_> = plan.gaps().map(|(control, _)| control).collect();
-        assert_eq!(gaps, plan_on(0).gaps().map(|(control, _)| control).collect::<Vec<_>>());
+        let gaps: Vec<_> = plan.controls.gaps().map(|(control, _)| control).collect();
+        assert_eq!(
+            gaps,
+            plan_on(0).controls.gaps().map(|(control, _)| control).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -145,11 +147,10 @@ fn the_rules_of_an_ordinary_run() {
         ]
     );
     // No privileges are needed once no_new_privs is set, and descriptors are open as yet.
-    let at = |wanted: fn(&Step) -> bool| plan.steps.iter().position(|p| wanted(&p.step)).unwrap();
-    assert!(at(|step| matches!(step, Step::DropPrivileges)) < index);
-    assert!(at(|step| matches!(step, Step::Limit { .. })) > index);
-    assert!(at(|step| matches!(step, Step::Descriptors { .. })) > index);
-    assert_eq!(plan.steps[index].step.stage(), Stage::Target);
+    assert!(plan.init.drop_privileges.number < index);
+    assert!(plan.target.limits.iter().all(|limit| limit.number > index));
+    assert!(plan.target.descriptors.number > index);
+    assert_eq!(plan.steps()[index].step.stage(), Stage::Target);
 }
 
 #[test]

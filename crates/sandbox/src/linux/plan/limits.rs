@@ -1,9 +1,9 @@
 //! Memory, processes, processor and disks: by the run's cgroup where there is one, else by rlimits
 //! and the watch, with what that leaves open.
 
-use mcp_policy::Bytes;
+use mcp_policy::{Bytes, Duration};
 
-use super::{Counted, Steps, kernel_at_least};
+use super::kernel_at_least;
 use crate::core::control::Control;
 use crate::core::host::Rootless;
 use crate::core::plan::Intent;
@@ -11,63 +11,90 @@ use crate::core::request::Request;
 use crate::core::rlimit::Resource;
 use crate::linux::cgroup::limits as files;
 use crate::linux::facts::LinuxFacts;
-use crate::linux::step::{Planned, Step};
+use crate::linux::phases::{Cgroup, Numbers, Watches};
+use crate::linux::step::{CgroupSetting, EnterCgroup, Limit, Timeout, WatchMemory};
 
 /// The launcher's part, before anything runs.
-pub fn steps(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {
-    let limits = &request.policy.limits;
-    let cgroup = &facts.cgroup;
-    if let Some(held) = &cgroup.held {
-        let settings = files::settings(limits, &held.controllers, &cgroup.disks);
-        let mut controls: Vec<_> = settings.iter().map(|setting| setting.control).collect();
-        controls.dedup();
-        for files::Setting { control, file, value } in settings {
-            steps.push(Step::SetCgroup { file, value }, &[control]);
-        }
-        if !controls.is_empty() {
-            let at = held.at.clone();
-            steps.push(Step::EnterCgroup { at, means: held.means }, &controls);
-        }
+pub fn cgroup(request: &Request, facts: &LinuxFacts, numbers: &mut Numbers) -> Option<Cgroup> {
+    let held = facts.cgroup.held.as_ref()?;
+    let settings = files::settings(&request.policy.limits, &held.controllers, &facts.cgroup.disks);
+    if settings.is_empty() {
+        return None;
     }
+    let mut controls: Vec<_> = settings.iter().map(|setting| setting.control).collect();
+    controls.dedup();
+    let settings = settings.into_iter().map(|files::Setting { control, file, value }| {
+        numbers.step(CgroupSetting { file, value }, &[control])
+    });
+    let settings = settings.collect();
+    let enter = EnterCgroup { at: held.at.clone(), means: held.means };
+    Some(Cgroup { settings, enter: numbers.step(enter, &controls) })
 }
 
 /// The launcher's part while the command runs.
-pub fn watch(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {
-    let limit = request.policy.limits.memory.value;
-    if let (Some(limit), false) = (limit, facts.cgroup.has(files::MEMORY)) {
-        steps.push(Step::WatchMemory { limit }, &[Control::Memory]);
-    }
+pub fn watches(request: &Request, facts: &LinuxFacts, numbers: &mut Numbers) -> Watches {
+    let limits = &request.policy.limits;
+    let timeout = limits.timeout.value.map(|after| {
+        numbers.step(Timeout { after, grace: limits.grace.value }, &[Control::Timeout])
+    });
+    let watched = limits.memory.value.filter(|_| !facts.cgroup.has(files::MEMORY));
+    let memory = watched.map(|limit| numbers.step(WatchMemory { limit }, &[Control::Memory]));
+    Watches { timeout, memory }
 }
 
-/// Init's part, once it is in there.
-pub fn init_steps(steps: &mut Steps) {
-    let is_entered = |planned: &Planned| matches!(planned.step, Step::EnterCgroup { .. });
-    if steps.0.iter().any(is_entered) {
-        steps.push(Step::CgroupRoot, &[Control::Memory]);
-    }
+/// What RLIMIT_NPROC counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    Inside,
+    OfTheUser,
 }
 
 /// The target's part: what a process is told with `ulimit`, and what holds where no cgroup does.
-pub fn rlimits(request: &Request, facts: &LinuxFacts, counted: Counted, steps: &mut Steps) {
+pub fn rlimits(request: &Request, facts: &LinuxFacts, counted: Counted) -> Vec<(Limit, Control)> {
     let limits = &request.policy.limits;
-    if let (Some(Bytes(limit)), false) = (limits.memory.value, facts.cgroup.has(files::MEMORY)) {
-        steps.limit(Resource::Data, limit, &[Control::Memory]);
+    let mut all = Vec::new();
+    let mut limit = |resource, value, control| all.push((Limit::To { resource, value }, control));
+    if let (Some(Bytes(size)), false) = (limits.memory.value, facts.cgroup.has(files::MEMORY)) {
+        limit(Resource::Data, size, Control::Memory);
     }
-    let Some(count) = limits.processes.value else {
-        return;
-    };
+    if let Some(processes) = processes_limit(request, facts, counted) {
+        all.push((processes, Control::Processes));
+    }
+    let mut limit = |resource, value, control| all.push((Limit::To { resource, value }, control));
+    if let Some(time) = limits.cpu_time.value {
+        limit(Resource::Cpu, whole_seconds(time), Control::CpuTime);
+    }
+    if let Some(count) = limits.open_files.value {
+        limit(Resource::OpenFiles, u64::from(count), Control::OpenFiles);
+    }
+    if let Some(Bytes(size)) = limits.file_size.value {
+        limit(Resource::FileSize, size, Control::FileSize);
+    }
+    if let Some(Bytes(size)) = limits.address_space.value {
+        limit(Resource::AddressSpace, size, Control::AddressSpace);
+    }
+    // A core dump is a file outside, written with the program's memory in it.
+    limit(Resource::Core, 0, Control::Filesystem);
+    all
+}
+
+fn processes_limit(request: &Request, facts: &LinuxFacts, counted: Counted) -> Option<Limit> {
+    let count = u64::from(request.policy.limits.processes.value?);
     let held = facts.cgroup.has(files::PIDS);
     match counted {
         // The sandbox's init has the same user and is counted as well.
         Counted::Inside if counts_inside(facts) || !held => {
-            steps.limit(Resource::Processes, u64::from(count) + 1, &[Control::Processes]);
+            Some(Limit::To { resource: Resource::Processes, value: count + 1 })
         }
-        Counted::OfTheUser if !held => {
-            let step = Step::LimitUserProcesses { more: u64::from(count) };
-            steps.push(step, &[Control::Processes]);
-        }
-        Counted::Inside | Counted::OfTheUser => {}
+        Counted::OfTheUser if !held => Some(Limit::UserProcesses { more: count }),
+        Counted::Inside | Counted::OfTheUser => None,
     }
+}
+
+/// RLIMIT_CPU counts whole seconds; less than asked for would kill too early.
+pub fn whole_seconds(time: Duration) -> u64 {
+    let time = time.as_std();
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 /// From Linux 5.14 on RLIMIT_NPROC counts per user namespace.

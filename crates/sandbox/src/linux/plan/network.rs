@@ -16,7 +16,7 @@ use crate::core::request::Request;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::inside::RESOLVER;
 use crate::linux::sandbox_socket::{Refused, SandboxSocket};
-use crate::linux::step::Step;
+use crate::linux::step::{Routes, SandboxSockets};
 use mcp_net::pool::{V4_RANGE, V6_RANGE};
 use mcp_seccomp::Connects;
 
@@ -36,14 +36,11 @@ pub fn is_open(request: &Request) -> bool {
         && !(network.allow.is_empty() && network.listen.is_empty())
 }
 
-/// The steps that make the network inside.
-pub fn steps(request: &Request) -> Vec<Step> {
-    if request.policy.network.mode.value == NetworkMode::Host {
-        return Vec::new();
-    }
+/// What makes the network inside: routes, where connections are carried, and sockets.
+pub fn inside(request: &Request) -> (Option<Routes>, SandboxSockets) {
     let mut sandbox_sockets = vec![SandboxSocket::Datagrams(RESOLVER)];
     if !is_open(request) {
-        return vec![Step::SandboxSockets { sandbox_sockets }];
+        return (None, SandboxSockets { sandbox_sockets });
     }
     sandbox_sockets.push(SandboxSocket::Listener(RESOLVER));
     sandbox_sockets.extend(Refused::ALL.map(SandboxSocket::Refusals));
@@ -54,7 +51,7 @@ pub fn steps(request: &Request) -> Vec<Step> {
         });
     }
     sandbox_sockets.dedup();
-    vec![Step::Routes { own: OWN.to_vec() }, Step::SandboxSockets { sandbox_sockets }]
+    (Some(Routes { own: OWN.to_vec() }), SandboxSockets { sandbox_sockets })
 }
 
 /// What rules name by address and port, so that it can be there from the start.

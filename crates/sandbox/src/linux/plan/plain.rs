@@ -13,16 +13,18 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{NetworkMode, Subprocess};
 
-use super::{Counted, Steps, filter, filter_arch, limits, proxied, rlimits, watches};
+use super::limits::{self, Counted};
+use super::{filter, filter_arch, numbered, proxied, terminal};
 use crate::core::control::Control;
 use crate::core::host::{Fact, Ids};
-use crate::core::plan::Intent;
+use crate::core::plan::{Intent, Intents};
 use crate::core::request::{HOME, Home, Place, PlaceKind, Request, Stdio};
 use crate::core::rlimit::Resource;
 use crate::linux::cgroup;
 use crate::linux::facts::{EntryKind, LinuxFacts};
 use crate::linux::landlock::{Allowed, Ports, Rule};
-use crate::linux::step::Step;
+use crate::linux::phases::{Init, Isolation, Numbers, Plan, Target};
+use crate::linux::step::{self, Descriptors, Execute, Landlock, Limit, PrivateDirectories};
 use mcp_seccomp::{Ground, Sockets, SyscallProxy};
 
 /// Pieces of the system that a private root has texts of its own for.
@@ -49,78 +51,109 @@ pub fn reason(facts: &LinuxFacts) -> Option<String> {
     }
 }
 
-pub fn steps(request: &Request, facts: &LinuxFacts, steps: &mut Steps) {
+pub fn plan(request: &Request, facts: &LinuxFacts, controls: Intents) -> Plan {
+    let numbers = &mut Numbers::default();
     let places = Places::of(request, facts);
     let owner = facts.caller.is_root().then_some(facts.stand_in).flatten();
-    limits::steps(request, facts, steps);
-    watches(request, steps);
-    limits::watch(request, facts, steps);
-    if proxied::sockets(request, facts) == Sockets::Proxied {
-        steps.push(proxied::step(request), &[Control::Network]);
+    let asked = if facts.listener.usable() { SyscallProxy::Asked } else { SyscallProxy::None };
+    let is_proxied = proxied::sockets(request, facts) == Sockets::Proxied;
+    let is_answered = asked == SyscallProxy::Asked && filter_arch(facts).is_ok();
+    Plan {
+        controls,
+        cgroup: limits::cgroup(request, facts, numbers),
+        namespaces: None,
+        watches: limits::watches(request, facts, numbers),
+        carrier: is_proxied.then(|| numbers.step(proxied::carrier(request), &[Control::Network])),
+        syscall_proxy: is_answered.then(|| {
+            let step = step::SyscallProxy { user: owner };
+            numbers.step(step, &[Control::Filesystem, Control::Privileges])
+        }),
+        init: init(request, facts, &places, owner, numbers),
+        target: target(request, facts, &places, asked, numbers),
     }
-    let syscall_proxy =
-        if facts.listener.usable() { SyscallProxy::Asked } else { SyscallProxy::None };
-    if syscall_proxy == SyscallProxy::Asked && filter_arch(facts).is_ok() {
-        steps.push(Step::SyscallProxy { user: owner }, &[Control::Filesystem, Control::Privileges]);
+}
+
+fn init(
+    request: &Request,
+    facts: &LinuxFacts,
+    places: &Places,
+    owner: Option<Ids>,
+    numbers: &mut Numbers,
+) -> Init {
+    let directories = PrivateDirectories {
+        at: facts.run_directory.clone(),
+        home: places.home.clone(),
+        tmp: places.tmp.clone(),
+        owner,
+    };
+    let isolation = Isolation::Plain {
+        subreaper: numbers.step((), &[Control::TreeKill]),
+        directories: numbers.step(directories, &[Control::Filesystem]),
+        user: owner.map(|ids| numbers.step(ids, &[Control::Privileges])),
+    };
+    Init {
+        cgroup_root: None,
+        isolation,
+        hide_memory: numbers.step((), &[Control::ProcessIsolation, Control::Environment]),
+        new_session: numbers.step((), &[Control::ProcessIsolation]),
+        new_keyring: numbers.step((), &[Control::ProcessIsolation]),
+        forbid_namespaces: None,
+        hostname: None,
+        network: None,
+        reopened: Vec::new(),
+        root: None,
+        terminal: terminal(request, numbers),
+        drop_privileges: numbers.step((), &[Control::Privileges]),
     }
-    steps.push(Step::Subreaper, &[Control::TreeKill]);
-    steps.push(
-        Step::PrivateDirectories {
-            at: facts.run_directory.clone(),
-            home: places.home.clone(),
-            tmp: places.tmp.clone(),
-            owner,
-        },
-        &[Control::Filesystem],
-    );
-    if let Some(Ids { uid, gid }) = owner {
-        steps.push(Step::Become { uid, gid }, &[Control::Privileges]);
-    }
-    steps.push(Step::HideMemory, &[Control::ProcessIsolation, Control::Environment]);
-    steps.push(Step::NewSession, &[Control::ProcessIsolation]);
-    steps.push(Step::NewKeyring, &[Control::ProcessIsolation]);
-    if request.stdio.contains(&Stdio::Terminal) {
-        steps.push(Step::Terminal, &[Control::Descriptors]);
-    }
-    steps.push(Step::DropPrivileges, &[Control::Privileges]);
+}
+
+fn target(
+    request: &Request,
+    facts: &LinuxFacts,
+    places: &Places,
+    syscall_proxy: SyscallProxy,
+    numbers: &mut Numbers,
+) -> Target {
     let isolated = request.policy.network.mode.value == NetworkMode::Isolated;
     let sockets = match isolated {
         true => proxied::sockets(request, facts),
         false if facts.landlock_abi >= UNIX_SOCKETS_FROM => Sockets::All,
         false => Sockets::Internet,
     };
-    if facts.landlock_abi > 0 {
-        let step = Step::Landlock {
-            abi: facts.landlock_abi,
-            rules: places.rules(request, facts),
-            ports: if isolated { Ports::Closed } else { Ports::Open },
-        };
-        let rests = [
-            Control::Filesystem,
-            Control::Deny,
-            Control::ProcessIsolation,
-            Control::Environment,
-            Control::Descriptors,
-        ];
-        steps.push(step, &rests);
-    }
-    limits::rlimits(request, facts, Counted::OfTheUser, steps);
-    rlimits(request, steps);
+    let landlock = (facts.landlock_abi > 0).then(|| Landlock {
+        abi: facts.landlock_abi,
+        rules: places.rules(request, facts),
+        ports: if isolated { Ports::Closed } else { Ports::Open },
+    });
     // The filter opens a descriptor for its listener, of which the command may have few.
-    let is_late = |step: &Step| matches!(step, Step::Limit { resource: Resource::OpenFiles, .. });
-    let late = steps.0.extract_if(.., |planned| is_late(&planned.step)).collect::<Vec<_>>();
+    let limits = limits::rlimits(request, facts, Counted::OfTheUser).into_iter();
+    let (late, limits): (Vec<_>, Vec<_>) = limits
+        .partition(|(limit, _)| matches!(limit, Limit::To { resource: Resource::OpenFiles, .. }));
     // Landlock lets a file on a standard descriptor be opened again only as it was given.
     let stdio = request.stdio.clone().map(|kind| match kind {
         Stdio::ReadOnlyFile(_) => Stdio::Direct,
         other => other,
     });
-    steps.push(Step::Descriptors { stdio }, &[Control::Descriptors]);
     let ground = Ground::Plain { landlock: facts.landlock_abi, syscall_proxy };
-    filter(request, facts, sockets, ground, steps);
-    steps.0.extend(late);
-    let cwd = places.inside(&request.cwd);
-    steps.push(Step::Execute { program: request.program.clone(), cwd }, &[Control::Environment]);
+    let execute = Execute { program: request.program.clone(), cwd: places.inside(&request.cwd) };
+    Target {
+        landlock: landlock.map(|landlock| numbers.step(landlock, &LANDLOCK_HOLDS)),
+        limits: numbered(limits, numbers),
+        descriptors: numbers.step(Descriptors { stdio }, &[Control::Descriptors]),
+        filter: filter(request, facts, sockets, ground, numbers),
+        late_limits: numbered(late, numbers),
+        execute: numbers.step(execute, &[Control::Environment]),
+    }
 }
+
+/// The controls that rest on Landlock here.
+const LANDLOCK_HOLDS: [Control; 5] = [
+    Control::Filesystem,
+    Control::Deny,
+    Control::ProcessIsolation,
+    Control::Environment,
+    Control::Descriptors,
+];
 
 /// Where things are that a private root has at paths of its own.
 struct Places {

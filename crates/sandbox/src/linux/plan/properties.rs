@@ -10,7 +10,7 @@ use crate::core::report::{Answer, Ending, Evidence, Report, Status, Usage};
 use crate::core::request::{HOME, Home, Place};
 use crate::linux::landlock::Allowed;
 use crate::linux::plan::arbitrary;
-use crate::linux::step::{Access, Stage};
+use crate::linux::step::{Access, Listed, Stage, Step};
 
 /// What stands at a path inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +27,12 @@ fn mounts(plan: &Plan) -> Vec<(PathBuf, There)> {
         table.retain(|(hidden, _)| !hidden.starts_with(at));
         table.push((at.to_owned(), there));
     };
-    for planned in &plan.steps {
-        match &planned.step {
-            Step::Show { path, .. } => mount(path, There::Host(Access::ReadOnly)),
-            Step::Bind { at, from, .. } if at != from => mount(at, There::Own),
-            Step::Bind { at, access, .. } => mount(at, There::Host(*access)),
-            Step::Scratch { places } => places.iter().for_each(|(at, _)| mount(at, There::Own)),
+    for placed in plan.placed() {
+        match &placed.step {
+            Placed::Show { path, .. } => mount(path, There::Host(Access::ReadOnly)),
+            Placed::Bind { at, from, .. } if at != from => mount(at, There::Own),
+            Placed::Bind { at, access, .. } => mount(at, There::Host(*access)),
+            Placed::Scratch { places } => places.iter().for_each(|(at, _)| mount(at, There::Own)),
             _ => {}
         }
     }
@@ -62,11 +62,11 @@ fn sampled(request: &Request) -> Vec<PathBuf> {
 
 /// Every host path that is mounted, with where it is.
 fn sources(plan: &Plan) -> Vec<(&Path, &Path, Access)> {
-    plan.steps
+    plan.placed()
         .iter()
-        .filter_map(|planned| match &planned.step {
-            Step::Show { path, .. } => Some((path.as_path(), path.as_path(), Access::ReadOnly)),
-            Step::Bind { from, at, access, .. } => Some((from.as_path(), at.as_path(), *access)),
+        .filter_map(|placed| match &placed.step {
+            Placed::Show { path, .. } => Some((path.as_path(), path.as_path(), Access::ReadOnly)),
+            Placed::Bind { from, at, access, .. } => Some((from.as_path(), at.as_path(), *access)),
             _ => None,
         })
         .collect()
@@ -77,7 +77,7 @@ fn report(plan: &Plan, answers: &[(usize, Answer)]) -> Report {
         .iter()
         .map(|(step, answer)| Evidence { step: *step, answer: answer.clone() })
         .collect();
-    Report::new(plan, &evidence, vec![], Ending::Exited(0), 0, Usage::default())
+    Report::new(&plan.outline(), &evidence, vec![], Ending::Exited(0), 0, Usage::default())
 }
 
 /// The policy's words, read apart from the code under test.
@@ -108,6 +108,12 @@ fn is_asked_for(control: Control, request: &Request) -> bool {
         | Control::TreeKill
         | Control::TmpSize => true,
     }
+}
+
+/// Where init's steps are among all.
+fn init_of(stages: &[Stage]) -> std::ops::Range<usize> {
+    stages.partition_point(|stage| *stage < Stage::Init)
+        ..stages.partition_point(|stage| *stage <= Stage::Init)
 }
 
 /// One more grant gives at least what there was: of the host, and of the sandbox's own where
@@ -199,10 +205,10 @@ proptest! {
     ) {
         let plan = plan(&request, &facts);
         let binds: Vec<&Path> = plan
-            .steps
+            .placed()
             .iter()
-            .filter_map(|planned| match &planned.step {
-                Step::Bind { at, .. } => Some(at.as_path()),
+            .filter_map(|placed| match &placed.step {
+                Placed::Bind { at, .. } => Some(at.as_path()),
                 _ => None,
             })
             .collect();
@@ -220,14 +226,14 @@ proptest! {
     ) {
         let plan = plan(&request, &facts);
         let mut earlier = Vec::new();
-        for planned in &plan.steps {
-            match &planned.step {
-                Step::Link { at, .. } | Step::Text { at, .. } | Step::Directory { at } => {
+        for placed in plan.placed() {
+            match &placed.step {
+                Placed::Link { at, .. } | Placed::Text { at, .. } | Placed::Directory { at } => {
                     let inside = earlier.iter().find(|place: &&&Path| at.starts_with(place));
                     prop_assert_eq!(inside, None, "{}", at.display());
                 }
-                Step::Show { path: at, .. } => earlier.push(at.as_path()),
-                Step::Bind { at, from, .. } if at == from => earlier.push(at.as_path()),
+                Placed::Show { path: at, .. } => earlier.push(at.as_path()),
+                Placed::Bind { at, from, .. } if at == from => earlier.push(at.as_path()),
                 _ => {}
             }
         }
@@ -237,7 +243,7 @@ proptest! {
     fn a_report_is_never_better_than_plan_and_evidence(
         (request, facts, answers) in (arbitrary::request(), arbitrary::facts()).prop_flat_map(
             |(request, facts)| {
-                let steps = plan(&request, &facts).steps.len();
+                let steps = plan(&request, &facts).count();
                 (Just(request), Just(facts), arbitrary::answers(steps))
             },
         ),
@@ -250,14 +256,14 @@ proptest! {
             prop_assert!(!(intent.is_gap() && status.is_enforced()), "{control}: {intent:?}");
             let not_asked = *intent == Intent::NotRequested;
             prop_assert_eq!(*status == Status::NotRequested, not_asked, "{}", control);
-            let rests = plan.steps.iter().enumerate();
-            let rests = rests.filter(|(_, planned)| planned.for_controls.contains(control));
-            for (index, planned) in rests {
-                let mut of_step = answers.iter().filter(|(step, _)| *step == index).peekable();
+            let steps = plan.steps().into_iter();
+            let rests = steps.filter(|listed| listed.for_controls.contains(control));
+            for Listed { number, step, .. } in rests {
+                let mut of_step = answers.iter().filter(|(step, _)| *step == number).peekable();
                 let is_lacking = of_step.peek().is_none();
                 let is_less = of_step.any(|(_, answer)| matches!(answer, Answer::Less(_)));
                 let reservation = status.is_enforced() && (is_lacking || is_less);
-                prop_assert!(!reservation, "{control} without {}", planned.step);
+                prop_assert!(!reservation, "{control} without {step}");
             }
         }
     }
@@ -269,7 +275,7 @@ proptest! {
     ) {
         let plan = plan(&request, &facts);
         let all: Vec<_> =
-            (0..plan.steps.len()).map(|step| (step, Answer::Confirmed(String::new()))).collect();
+            (0..plan.count()).map(|step| (step, Answer::Confirmed(String::new()))).collect();
         for (control, status) in &report(&plan, &all).controls {
             let meant = matches!(plan.controls[control], Intent::Enforce { .. });
             prop_assert_eq!(status.is_enforced(), meant, "{}: {:?}", control, status);
@@ -304,7 +310,7 @@ proptest! {
         }
         prop_assert!(plan.controls[&Control::TreeKill].is_gap());
         prop_assert!(plan.controls[&Control::TmpSize].is_gap());
-        prop_assert!(has_walls || plan.boundary_gaps().count() > 0);
+        prop_assert!(has_walls || plan.controls.boundary_gaps().count() > 0);
         let is_lost = facts.caller.is_root() && facts.stand_in.is_none();
         prop_assert!(!is_lost || plan.controls[&Control::Privileges].is_gap());
         let network = &plan.controls[&Control::Network];
@@ -318,14 +324,13 @@ proptest! {
         request in arbitrary::request(),
         facts in arbitrary::plain(),
     ) {
-        for planned in plan(&request, &facts).steps {
+        for Listed { step, .. } in plan(&request, &facts).steps() {
             let mounts = matches!(
-                planned.step,
-                Step::Namespaces { .. } | Step::MapIds { .. } | Step::NewRoot { .. }
-                    | Step::Show { .. } | Step::Bind { .. } | Step::Proc { .. } | Step::Mask { .. }
-                    | Step::Reopen { .. } | Step::Loopback | Step::DieWithLauncher
+                step,
+                Step::Namespaces(_) | Step::MapIds(_) | Step::NewRoot(_) | Step::Placed(_)
+                    | Step::Mask(_) | Step::Reopen(_) | Step::Loopback | Step::DieWithLauncher
             );
-            prop_assert!(!mounts, "{}", planned.step);
+            prop_assert!(!mounts, "{step}");
         }
     }
 
@@ -335,10 +340,7 @@ proptest! {
         facts in arbitrary::plain(),
     ) {
         let plan = plan(&request, &facts);
-        let rules = plan.steps.iter().find_map(|planned| match &planned.step {
-            Step::Landlock { rules, .. } => Some(rules),
-            _ => None,
-        });
+        let rules = plan.target.landlock.as_ref().map(|landlock| &landlock.step.rules);
         prop_assert_eq!(rules.is_some(), facts.landlock_abi > 0);
         let Some(rules) = rules else { return Ok(()) };
         let write: Vec<&Path> = request.write.iter().map(|place| place.path.as_path()).collect();
@@ -375,12 +377,16 @@ proptest! {
         request in arbitrary::request(),
         facts in arbitrary::facts(),
     ) {
-        let steps = plan(&request, &facts).steps;
-        let stages: Vec<Stage> = steps.iter().map(|planned| planned.step.stage()).collect();
+        let plan = plan(&request, &facts);
+        let steps = plan.steps();
+        let numbers: Vec<usize> = steps.iter().map(|listed| listed.number).collect();
+        prop_assert_eq!(numbers, (0..plan.count()).collect::<Vec<_>>());
+        let stages: Vec<Stage> = steps.iter().map(|listed| listed.step.stage()).collect();
         prop_assert!(stages.is_sorted(), "{stages:?}");
-        let executes = steps.iter().filter(|p| matches!(p.step, Step::Execute { .. })).count();
+        prop_assert_eq!(&plan.init.steps()[..], &steps[init_of(&stages)]);
+        let executes = steps.iter().filter(|l| matches!(l.step, Step::Execute(_))).count();
         prop_assert_eq!(executes, 1);
-        let is_last = matches!(steps.last().map(|p| &p.step), Some(Step::Execute { .. }));
+        let is_last = matches!(steps.last().map(|l| l.step), Some(Step::Execute(_)));
         prop_assert!(is_last);
     }
 
@@ -397,6 +403,6 @@ proptest! {
         turned.shown.reverse();
         turned.links.reverse();
         prop_assert_eq!(&once, &plan(&turned, &facts));
-        prop_assert!(serde_json::to_string(&once).is_ok());
+        prop_assert!(serde_json::to_string(&once.outline()).is_ok());
     }
 }

@@ -8,7 +8,7 @@ use crate::core::plan::Intent;
 use crate::core::request::Request;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::inside::PROXY;
-use crate::linux::step::Step;
+use crate::linux::step::Carrier;
 use mcp_seccomp::Sockets;
 
 /// What a run that has no network namespace may do with sockets.
@@ -16,8 +16,8 @@ pub fn sockets(request: &Request, facts: &LinuxFacts) -> Sockets {
     if wants_tcp(request) && cannot(facts).is_none() { Sockets::Proxied } else { Sockets::None }
 }
 
-pub fn step(request: &Request) -> Step {
-    Step::Proxy { at: PROXY, rules: request.policy.network.allow.len() }
+pub fn carrier(request: &Request) -> Carrier {
+    Carrier::Proxy { at: PROXY, rules: request.policy.network.allow.len() }
 }
 
 fn wants_tcp(request: &Request) -> bool {
@@ -100,13 +100,11 @@ mod tests {
         let mut facts = facts(1000);
         without(&mut facts);
         let plan = plan(&request, &facts);
-        let steps = || plan.steps.iter().map(|planned| &planned.step);
-        let proxy = steps().any(|step| matches!(step, Step::Proxy { .. }));
-        let sockets = steps().find_map(|step| match step {
-            Step::Filter { sockets, .. } => Some(*sockets),
-            _ => None,
-        });
-        (plan.controls[&Control::Network].clone(), proxy, sockets.unwrap_or(Sockets::All))
+        let carrier = plan.carrier.as_ref().map(|carrier| &carrier.step);
+        let proxy = matches!(carrier, Some(Carrier::Proxy { .. }));
+        let sockets =
+            plan.target.filter.as_ref().map_or(Sockets::All, |filter| filter.step.sockets);
+        (plan.controls[&Control::Network].clone(), proxy, sockets)
     }
 
     #[test]

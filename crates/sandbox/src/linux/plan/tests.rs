@@ -8,7 +8,7 @@ use crate::linux::plan::sample;
 use crate::linux::step::{Access, Owner};
 
 fn names(plan: &Plan) -> Vec<String> {
-    plan.steps.iter().map(|planned| planned.step.to_string()).collect()
+    plan.steps().iter().map(|listed| listed.step.to_string()).collect()
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn the_plan_of_an_ordinary_run() {
             "execute /usr/bin/true in /home/mcp",
         ]
     );
-    let gaps: Vec<Control> = plan.gaps().map(|(control, _)| control).collect();
+    let gaps: Vec<Control> = plan.controls.gaps().map(|(control, _)| control).collect();
     assert_eq!(gaps, [Control::Memory]);
-    assert_eq!(plan.boundary_gaps().count(), 0);
+    assert_eq!(plan.controls.boundary_gaps().count(), 0);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_cgroup_holds_the_limits_where_there_is_one() {
         ]
     );
     assert_eq!(names(&whole)[8], "make its cgroup the root");
-    assert_eq!(whole.gaps().count(), 0);
+    assert_eq!(whole.controls.gaps().count(), 0);
     let has = |plan: &Plan, text: &str| names(plan).iter().any(|name| name.contains(text));
     assert!(!has(&whole, "watch memory") && !has(&whole, "RLIMIT_DATA"));
     assert!(has(&whole, "RLIMIT_NPROC 129"));
@@ -113,12 +113,9 @@ fn root_becomes_somebody_else_and_owns_what_is_granted() {
     let mut request = sample::request();
     request.read = vec![Place { path: "/root/data".into(), kind: PlaceKind::Directory }];
     let plan = plan(&request, &sample::facts(0));
-    let find = |wanted: &dyn Fn(&Step) -> bool| {
-        plan.steps.iter().map(|planned| &planned.step).find(|step| wanted(step)).cloned()
-    };
     assert_eq!(
-        find(&|step| matches!(step, Step::MapIds { .. })),
-        Some(Step::MapIds {
+        plan.ids().map(|ids| ids.step),
+        Some(MapIds {
             uid: 1000,
             gid: 1000,
             outside_uid: 0x7000_6d63,
@@ -126,9 +123,10 @@ fn root_becomes_somebody_else_and_owns_what_is_granted() {
             invoker: None,
         })
     );
+    let mut placed = plan.placed().iter().map(|placed| &placed.step);
     assert_eq!(
-        find(&|step| matches!(step, Step::Bind { .. })),
-        Some(Step::Bind {
+        placed.find(|placed| matches!(placed, Placed::Bind { .. })),
+        Some(&Placed::Bind {
             from: "/root/data".into(),
             at: "/root/data".into(),
             kind: PlaceKind::Directory,
@@ -145,15 +143,12 @@ fn root_of_a_rootless_container_stays_itself_outside() {
     request.read = vec![Place { path: "/root/data".into(), kind: PlaceKind::Directory }];
     let mut facts = sample::facts(0);
     facts.caller.rootless = Some(Rootless::OrdinaryUser);
-    let steps: Vec<Step> = plan(&request, &facts).steps.into_iter().map(|p| p.step).collect();
-    let ids = Step::MapIds { uid: 1000, gid: 1000, outside_uid: 0, outside_gid: 0, invoker: None };
-    assert!(steps.contains(&ids), "{steps:?}");
-    assert!(
-        steps.iter().all(|step| !matches!(step, Step::Bind { owner: Owner::CallerMapped, .. }))
-    );
-    assert!(
-        steps.iter().any(|step| matches!(step, Step::Proc { view: ProcView::OwnTraceable, .. }))
-    );
+    let plan = plan(&request, &facts);
+    let ids = MapIds { uid: 1000, gid: 1000, outside_uid: 0, outside_gid: 0, invoker: None };
+    assert_eq!(plan.ids().map(|ids| ids.step), Some(ids));
+    let has = |wanted: fn(&Placed) -> bool| plan.placed().iter().any(|placed| wanted(&placed.step));
+    assert!(!has(|placed| matches!(placed, Placed::Bind { owner: Owner::CallerMapped, .. })));
+    assert!(has(|placed| matches!(placed, Placed::Proc { view: ProcView::OwnTraceable, .. })));
 }
 
 #[test]
@@ -177,7 +172,7 @@ fn kernels_by_their_release() {
 #[test]
 fn part_of_a_second_of_cpu_time_is_a_whole_one() {
     for (millis, seconds) in [(1, 1), (999, 1), (1000, 1), (1001, 2), (60_000, 60)] {
-        assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds);
+        assert_eq!(limits::whole_seconds(mcp_policy::Duration::from_millis(millis)), seconds);
     }
 }
 
@@ -196,7 +191,7 @@ fn a_plan_with_any_name_in_it_can_be_printed() {
     request.home = Home::Kept(odd.clone());
     request.program = odd.clone();
     request.cwd = odd;
-    let json = serde_json::to_string(&plan(&request, &sample::facts(0))).unwrap();
+    let json = serde_json::to_string(&plan(&request, &sample::facts(0)).outline()).unwrap();
     assert!(json.contains("/srv/\u{fffd}\\n"), "{json}");
 }
 
@@ -233,8 +228,8 @@ fn the_plan_without_namespaces() {
             "execute /usr/bin/true in /tmp/mcp-run/home",
         ]
     );
-    assert_eq!(plan.boundary_gaps().count(), 0);
-    let told: Vec<Control> = plan.told_gaps().map(|(control, _)| control).collect();
+    assert_eq!(plan.controls.boundary_gaps().count(), 0);
+    let told: Vec<Control> = plan.controls.told_gaps().map(|(control, _)| control).collect();
     assert_eq!(told, [Control::Filesystem, Control::ProcessIsolation, Control::TreeKill]);
 }
 
@@ -248,7 +243,7 @@ fn what_is_missing_alone_is_made_up_for_alone() {
     assert!(steps.contains(&"create namespaces user mount pid ipc uts cgroup".to_owned()));
     assert!(steps.contains(&"filter system calls and refuse sockets".to_owned()));
     assert_eq!(
-        without_network.gaps().map(|(control, _)| control).collect::<Vec<_>>(),
+        without_network.controls.gaps().map(|(control, _)| control).collect::<Vec<_>>(),
         [Control::Memory]
     );
 
@@ -258,7 +253,7 @@ fn what_is_missing_alone_is_made_up_for_alone() {
     let shown = "mount /proc of the host, read-only, without kcore keys key-users";
     assert!(names(&host_proc).contains(&shown.to_owned()));
     assert!(host_proc.controls[&Control::ProcessIsolation].is_gap());
-    assert_eq!(host_proc.boundary_gaps().count(), 0);
+    assert_eq!(host_proc.controls.boundary_gaps().count(), 0);
     facts.landlock_abi = 0;
     let empty = plan(&sample::request(), &facts);
     assert!(names(&empty).contains(&"mount /proc empty".to_owned()));

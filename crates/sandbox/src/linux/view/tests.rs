@@ -36,16 +36,16 @@ fn bound(request: &Request, facts: &LinuxFacts) -> Vec<String> {
         Access::ReadOnly => at.display().to_string(),
         Access::ReadWrite => format!("{}+", at.display()),
     };
-    let bind = |step: &Step| match step {
-        Step::Bind { at, access, .. } => Some(marked(at, *access)),
+    let bind = |step: &Placed| match step {
+        Placed::Bind { at, access, .. } => Some(marked(at, *access)),
         _ => None,
     };
     steps(request, facts, 1000, 1000).iter().filter_map(bind).collect()
 }
 
 fn linked(request: &Request) -> Vec<String> {
-    let made = |step: &Step| match step {
-        Step::Link { at, to } => Some(format!("{} {}", at.display(), to.display())),
+    let made = |step: &Placed| match step {
+        Placed::Link { at, to } => Some(format!("{} {}", at.display(), to.display())),
         _ => None,
     };
     // These tests run on Windows as well, where joining puts in the other separator.
@@ -55,7 +55,7 @@ fn linked(request: &Request) -> Vec<String> {
 
 fn scratched(request: &Request) -> Vec<PathBuf> {
     let places = |step| match step {
-        Step::Scratch { places } => places.into_iter().map(|(at, _)| at).collect(),
+        Placed::Scratch { places } => places.into_iter().map(|(at, _)| at).collect(),
         _ => Vec::new(),
     };
     steps(request, &user(), 1000, 1000).into_iter().flat_map(places).collect()
@@ -91,9 +91,9 @@ fn a_file_of_etc_is_bound_alone() {
     assert_eq!(bound(&request, &user()), ["/etc/hosts"]);
     // Over the one of our own, which therefore comes first.
     let steps = steps(&request, &user(), 1000, 1000);
-    let at = |wanted: &dyn Fn(&Step) -> bool| steps.iter().position(wanted).unwrap();
-    let ours = at(&|step| matches!(step, Step::Text { at, .. } if at.ends_with("hosts")));
-    let theirs = at(&|step| matches!(step, Step::Bind { .. }));
+    let at = |wanted: &dyn Fn(&Placed) -> bool| steps.iter().position(wanted).unwrap();
+    let ours = at(&|step| matches!(step, Placed::Text { at, .. } if at.ends_with("hosts")));
+    let theirs = at(&|step| matches!(step, Placed::Bind { .. }));
     assert!(ours < theirs);
 }
 
@@ -122,8 +122,8 @@ fn grants_below_temporary_places_are_mounted_over_them() {
     );
     assert_eq!(linked(&request), ["/bin usr/bin"]);
     let steps = steps(&request, &user(), 1000, 1000);
-    let scratch = steps.iter().position(|step| matches!(step, Step::Scratch { .. }));
-    assert!(scratch < steps.iter().position(|step| matches!(step, Step::Bind { .. })));
+    let scratch = steps.iter().position(|step| matches!(step, Placed::Scratch { .. }));
+    assert!(scratch < steps.iter().position(|step| matches!(step, Placed::Bind { .. })));
 }
 
 #[test]
@@ -148,10 +148,10 @@ fn a_kept_home_comes_before_what_is_granted_in_it() {
     assert_eq!(scratched(&request), ["/tmp", "/dev/shm"].map(PathBuf::from));
     let home = steps(&request, &root(), 1000, 1000)
         .into_iter()
-        .find(|step| matches!(step, Step::Bind { from, .. } if from.ends_with("kept")));
+        .find(|step| matches!(step, Placed::Bind { from, .. } if from.ends_with("kept")));
     assert_eq!(
         home,
-        Some(Step::Bind {
+        Some(Placed::Bind {
             from: "/data/kept".into(),
             at: HOME.into(),
             kind: PlaceKind::Directory,
@@ -240,8 +240,8 @@ fn visible_is_what_is_bound_or_of_the_system() {
 
 #[test]
 fn a_layer_lies_over_what_is_shown_read_only_and_covers_nothing_else() {
-    let at = |layer: &Step| match layer {
-        Step::Layer { at, access, .. } => Some((at.clone(), *access)),
+    let at = |layer: &Placed| match layer {
+        Placed::Layer { at, access, .. } => Some((at.clone(), *access)),
         _ => None,
     };
     let layer = |writing| Some(WritableLayer::new("/srv/p".into(), "/data/p".into(), writing));
@@ -254,7 +254,7 @@ fn a_layer_lies_over_what_is_shown_read_only_and_covers_nothing_else() {
         change(&mut request);
         let steps = steps(&request, &user(), 1000, 1000);
         let found = steps.iter().position(|step| at(step).is_some());
-        let bind = steps.iter().position(|step| matches!(step, Step::Bind { .. }));
+        let bind = steps.iter().position(|step| matches!(step, Placed::Bind { .. }));
         assert!(found.is_none() || bind < found);
         found.and_then(|index| at(&steps[index]))
     };

@@ -41,7 +41,7 @@ fn told(text: &str, facts: &WindowsFacts) -> Vec<String> {
 #[test]
 fn the_default_policy_has_no_gap_that_stops_it() {
     let plan = plan(&request(""), &usual());
-    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    let stops: Vec<_> = plan.controls.boundary_gaps().map(|(control, _)| control).collect();
     assert_eq!(stops, []);
     assert!(matches!(plan.controls[&Control::Memory], Intent::Enforce { .. }));
 }
@@ -50,7 +50,7 @@ fn the_default_policy_has_no_gap_that_stops_it() {
 fn without_a_container_every_boundary_of_it_is_named() {
     let facts = WindowsFacts { container: fails(), ..usual() };
     let plan = plan(&request(""), &facts);
-    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    let stops: Vec<_> = plan.controls.boundary_gaps().map(|(control, _)| control).collect();
     assert_eq!(
         stops,
         [Control::Filesystem, Control::Network, Control::ProcessIsolation, Control::Privileges]
@@ -78,7 +78,7 @@ fn an_allowlist_is_never_a_capability() {
     let steps = told(text, &usual());
     assert!(steps.contains(&"make a container mcp.run.run without capabilities".to_owned()));
     let plan = plan(&request(text), &usual());
-    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    let stops: Vec<_> = plan.controls.boundary_gaps().map(|(control, _)| control).collect();
     assert_eq!(stops, []);
 }
 
@@ -142,7 +142,7 @@ fn what_is_denied_and_protected_is_kept_before_grants_and_tried_from_inside() {
 #[test]
 fn without_a_container_nothing_is_kept_and_that_is_said() {
     let plan = with_kept(&WindowsFacts { container: fails(), ..usual() });
-    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    let stops: Vec<_> = plan.controls.boundary_gaps().map(|(control, _)| control).collect();
     assert!(stops.contains(&Control::Deny) && stops.contains(&Control::Protect), "{stops:?}");
     assert!(!plan.steps.iter().any(|planned| matches!(planned.step, Step::Exclusion { .. })));
 }
@@ -247,7 +247,7 @@ fn without_rules_there_is_no_relay() {
 fn a_relay_that_does_not_work_stops_the_run_and_says_what_helps() {
     let facts = WindowsFacts { relay: fails(), ..usual() };
     let plan = plan(&request(RULES), &facts);
-    let stops: Vec<_> = plan.boundary_gaps().map(|(control, _)| control).collect();
+    let stops: Vec<_> = plan.controls.boundary_gaps().map(|(control, _)| control).collect();
     assert_eq!(stops, [Control::Network]);
     let Intent::Unavailable { why, remedy } = &plan.controls[&Control::Network] else {
         panic!("available");

@@ -1,0 +1,171 @@
+//! The commands of a cmd.exe text: carets, quotes, variables and their slices.
+
+use std::collections::HashMap;
+
+use crate::shell::Origin;
+use crate::value::{Field, Piece, Value};
+use crate::windows_place as known;
+
+#[derive(Default)]
+pub struct Line {
+    pub words: Vec<Field>,
+    pub writes: Vec<Field>,
+    /// Fed by the command before it.
+    pub piped: bool,
+}
+
+/// Reads a text of cmd.exe, command by command.
+pub struct Reader<'a> {
+    pub text: &'a str,
+    pub at: usize,
+    pub origin: Origin,
+}
+
+impl Reader<'_> {
+    /// Commands in the order they stand; `set` is followed on the way.
+    pub fn lines(mut self, variables: &mut HashMap<String, Value>) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut line = Line::default();
+        let mut word: Option<(Value, usize)> = None;
+        let mut quoted = false;
+        let mut redirected = false;
+        while let Some(c) = self.text[self.at..].chars().next() {
+            let from = self.at;
+            self.at += c.len_utf8();
+            let next = self.text[self.at..].chars().next();
+            let ends = !quoted
+                && matches!(c, ' ' | '\t' | '\r' | '\n' | '&' | '|' | '(' | ')' | '<' | '>');
+            if ends {
+                self.finish(&mut word, from, &mut line, &mut redirected);
+            }
+            match c {
+                '"' => {
+                    quoted = !quoted;
+                    word.get_or_insert((Value::default(), from));
+                }
+                '^' if !quoted => {
+                    if let Some(next) = next {
+                        self.at += next.len_utf8();
+                        if next != '\n' && next != '\r' {
+                            let (value, _) = word.get_or_insert((Value::default(), from));
+                            value.push_text(next.encode_utf8(&mut [0; 4]));
+                        }
+                    }
+                }
+                '%' | '!' => {
+                    let value = self.variable(c, variables);
+                    word.get_or_insert((Value::default(), from)).0.extend(&value);
+                }
+                '&' | '|' | '\n' if !quoted => {
+                    let piped = c == '|' && next != Some('|');
+                    if next == Some(c) && c != '\n' {
+                        self.at += 1;
+                    }
+                    remember(&line, variables);
+                    lines.push(std::mem::replace(&mut line, Line { piped, ..Line::default() }));
+                }
+                '(' | ')' if !quoted => {
+                    // `(` opens a group only where a command begins.
+                    if line.words.is_empty() || c == ')' {
+                        remember(&line, variables);
+                        lines.push(std::mem::take(&mut line));
+                    }
+                }
+                '<' | '>' if !quoted => redirected = c == '>',
+                ' ' | '\t' | '\r' if !quoted => {}
+                c => {
+                    word.get_or_insert((Value::default(), from))
+                        .0
+                        .push_text(c.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+        let end = self.at;
+        self.finish(&mut word, end, &mut line, &mut redirected);
+        lines.push(line);
+        lines.retain(|line| !line.words.is_empty());
+        lines
+    }
+
+    fn finish(
+        &self,
+        word: &mut Option<(Value, usize)>,
+        end: usize,
+        line: &mut Line,
+        redirected: &mut bool,
+    ) {
+        let Some((value, from)) = word.take() else {
+            return;
+        };
+        let field = Field::new(value.bounded(), self.origin.span(from, end));
+        if std::mem::take(redirected) { line.writes.push(field) } else { line.words.push(field) }
+    }
+
+    /// After `%` or `!`: the variable's value, or the sign itself.
+    fn variable(&mut self, sign: char, variables: &HashMap<String, Value>) -> Value {
+        let rest = &self.text[self.at..];
+        let name = rest.split_once(sign).map(|(name, _)| name).filter(|name| {
+            !name.is_empty() && name.len() < 64 && !name.contains(['\n', '"', '&', '|', '/'])
+        });
+        let Some(name) = name else {
+            return Value::text(sign.to_string());
+        };
+        // A loop's variable (`%i`), or a sign that means itself.
+        if name.contains(' ') && !name.contains(':') {
+            return match sign {
+                '%' => {
+                    let letter = name.chars().next().map_or(0, char::len_utf8);
+                    self.at += letter;
+                    Value::of(Piece::Unknown)
+                }
+                _ => Value::text(sign.to_string()),
+            };
+        }
+        self.at += name.len() + 1;
+        let (base, part) = name.split_once(':').map_or((name, None), |(n, part)| (n, Some(part)));
+        let value =
+            variables.get(&base.to_lowercase()).cloned().unwrap_or_else(|| known::variable(base));
+        match part {
+            None => value,
+            Some(part) => slice(&value, part).unwrap_or_else(|| Value::of(Piece::Unknown)),
+        }
+    }
+}
+
+/// `~1,3` of a known value.
+fn slice(value: &Value, part: &str) -> Option<Value> {
+    let text = value.known()?;
+    let (from, length) = match part.strip_prefix('~')?.split_once(',') {
+        Some((from, length)) => (from, length.parse::<usize>().ok()),
+        None => (part.strip_prefix('~')?, None),
+    };
+    let from: usize = from.parse().ok()?;
+    Some(Value::text(
+        text.chars().skip(from).take(length.unwrap_or(usize::MAX)).collect::<String>(),
+    ))
+}
+
+fn remember(line: &Line, variables: &mut HashMap<String, Value>) {
+    let [set, rest @ ..] = &line.words[..] else {
+        return;
+    };
+    if !set.known().is_some_and(|name| name.eq_ignore_ascii_case("set")) || variables.len() > 256 {
+        return;
+    }
+    let mut text = Value::default();
+    for (at, field) in rest.iter().enumerate() {
+        if at > 0 {
+            text.push_text(" ");
+        }
+        text.extend(&field.value);
+    }
+    if let Some(known) = text.known()
+        && let Some((name, value)) = known.split_once('=')
+    {
+        variables.insert(name.to_lowercase(), Value::text(value));
+    } else if let Some(Piece::Text(start)) = text.pieces.first()
+        && let Some((name, _)) = start.split_once('=')
+    {
+        variables.insert(name.to_lowercase(), Value::of(Piece::Unknown));
+    }
+}

@@ -1,0 +1,89 @@
+//! What PowerShell's commands pass on: downloads into files, secrets to the network, listings to what deletes.
+
+use std::ops::Range;
+
+use super::powershell::FETCHERS;
+use super::tokens::Token;
+use crate::evaluate::Evaluator;
+use crate::value::{Field, Output, Value};
+
+impl Evaluator<'_> {
+    /// What a cmdlet saves came from the network.
+    pub(super) fn fetches(&mut self, name: &str, arguments: &[Field]) {
+        if !FETCHERS.contains(&name) {
+            return;
+        }
+        let option = |field: &Field| {
+            field.known().is_some_and(|text| {
+                let text = text.to_lowercase();
+                text == "-o"
+                    || text.len() > 3
+                        && ("-outfile".starts_with(&text) || "-destination".starts_with(&text))
+            })
+        };
+        let named = arguments.iter().position(option).and_then(|at| arguments.get(at + 1));
+        let second = || match name {
+            "start-bitstransfer" => arguments.iter().filter(|f| !f.value.starts_with('-')).nth(1),
+            _ => None,
+        };
+        if let Some(file) = named.or_else(second) {
+            self.keeps(file, Output::unknown("curl"));
+        }
+    }
+
+    /// A key of the environment, or a file with secrets, that a command prints or sends.
+    pub(super) fn tells_secret(&mut self, name: &str, words: &[Token], span: Range<usize>) {
+        let variable = words.iter().any(|token| match token {
+            Token::Variable(name, _) => is_secret_variable(name),
+            Token::Word(value, _) | Token::Text(value, _) => value
+                .without_unknown()
+                .split('\u{1}')
+                .skip(1)
+                .any(|part| is_secret_variable(part.split('\u{2}').next().unwrap_or_default())),
+            _ => false,
+        });
+        let sends = FETCHERS.contains(&name)
+            || matches!(
+                name,
+                "send-mailmessage" | "resolve-dnsname" | "nslookup" | "test-connection"
+            );
+        let header = words.iter().any(|token| {
+            let option =
+                |text: String| "-headers".starts_with(&text) && text.len() > 1 || text == "-token";
+            matches!(token, Token::Word(value, _) if option(value.without_unknown().to_lowercase()))
+        });
+        if sends && self.windows.secret {
+            self.raise("send-environment-argument", span.clone());
+        }
+        if variable && sends && !header {
+            self.raise("send-secret-variable", span);
+        } else if variable && matches!(name, "write-output" | "write-host" | "out-string") {
+            self.raise("print-secret-variable", span);
+        }
+    }
+}
+
+/// `$env:NAME` of a key or a password, by its name.
+pub fn is_secret_variable(name: &str) -> bool {
+    let upper = name.to_uppercase();
+    upper.strip_prefix("ENV:").is_some_and(crate::evaluate::names_secret)
+}
+
+/// `gci ~ -Recurse | Remove-Item`: what a listing of everything hands on is the directory itself.
+pub fn listed(name: &str, arguments: &[Field], input: Option<&Output>) -> Vec<Field> {
+    let acts = ["remove-item", "clear-item", "clear-content", "move-item", "set-content"];
+    let operand = |field: &Field| !field.value.starts_with('-');
+    let Some(input) = input.filter(|_| acts.contains(&name) && !arguments.iter().any(operand))
+    else {
+        return Vec::new();
+    };
+    let from_listing = input.from.iter().any(|from| from == "get-childitem");
+    let Some(place) = input.text.clone().filter(|_| from_listing) else {
+        return Vec::new();
+    };
+    let mut fields = vec![Field::new(place, 0..0)];
+    if name == "remove-item" {
+        fields.push(Field::new(Value::text("-Recurse"), 0..0));
+    }
+    fields
+}
