@@ -82,7 +82,8 @@ pub enum Command {
 
 Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an
 address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private
-addresses have to be named. TLS to a name must ask for that name, and on port 443 a client must begin
+addresses have to be named. The word public instead of HOST is every public address and name over tcp, on
+every port unless one is given, and nothing of this machine's own networks. TLS to a name must ask for that name, and on port 443 a client must begin
 with TLS; with ,tls=off it may say and ask for anything. Addresses, and localhost, which means 127.0.0.1
 and ::1 of this machine, have no name that could be checked.
 

@@ -7,6 +7,9 @@
 //! A name rule never opens an address that is not public (see [`super::address`]). A rule for
 //! that very address and port does, or one for a network that lies inside such a class:
 //! `10.1.0.0/16:5432` opens its part of the private range, `0.0.0.0/0` opens none.
+//!
+//! `public` is every name of the internet and every address that is judged public, and opens nothing else. A connection to a
+//! name by it must ask for that very name: what is told of it is then true.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -140,7 +143,7 @@ impl Allowlist {
     pub fn spells_out(&self, name: &HostName) -> bool {
         let is_it = |rule: &NetRule| match &rule.host {
             Host::Name { name: known, wildcard } => known == name && *wildcard == Wildcard::Exact,
-            Host::Address(_) | Host::Network { .. } => false,
+            Host::Address(_) | Host::Network { .. } | Host::Public => false,
         };
         self.rules.iter().any(is_it)
     }
@@ -205,7 +208,7 @@ impl Allowlist {
     /// rule that allows the first allows the second too.
     pub fn allows_server_name(&self, opened: &HostName, port: u16, shown: &HostName) -> bool {
         opened == shown
-            || self.rules.iter().any(|rule| {
+            || self.rules.iter().filter(|rule| rule.host != Host::Public).any(|rule| {
                 matches_name(rule, Protocol::Tcp, opened)
                     && rule.matches_port(port)
                     && matches_name(rule, Protocol::Tcp, shown)
@@ -223,6 +226,15 @@ impl Allowlist {
         if self.rules.iter().any(off) { Tls::Off } else { Tls::Checked }
     }
 
+    /// Whether `public` alone allows this: then it must be known to be public before anybody is asked for it.
+    pub fn is_by_public_alone(&self, protocol: Protocol, to: &Endpoint) -> bool {
+        let Target::Name(name) = &to.target else {
+            return false;
+        };
+        let mut others = self.rules.iter().filter(|rule| rule.host != Host::Public);
+        !others.any(|rule| matches_name(rule, protocol, name) && rule.matches_port(to.port))
+    }
+
     /// The rules that mean addresses of these networks, on whatever port: not to be given to
     /// names. A network that is wider means all the rest of the world, and not these.
     pub fn literal_within(&self, v4: u8, v6: u8) -> impl Fn(IpAddr) -> bool + Send + 'static {
@@ -230,7 +242,7 @@ impl Allowlist {
             Host::Address(_) => true,
             Host::Network { ip: IpAddr::V4(_), prefix } => prefix >= v4,
             Host::Network { ip: IpAddr::V6(_), prefix } => prefix >= v6,
-            Host::Name { .. } => false,
+            Host::Name { .. } | Host::Public => false,
         };
         let rules: Vec<NetRule> = self.rules.iter().filter(means).cloned().collect();
         move |ip| rules.iter().any(|rule| rule.matches_ip(ip))
@@ -247,6 +259,7 @@ impl Allowlist {
         self.rules.iter().position(|rule| std::ptr::eq(rule, found))
     }
 
+    /// Rules that may be about an address: all but those for names.
     fn literal_rules(
         &self,
         protocol: Protocol,
@@ -254,7 +267,8 @@ impl Allowlist {
         port: u16,
     ) -> impl Iterator<Item = &NetRule> {
         self.rules.iter().filter(move |rule| {
-            rule.protocol == protocol && rule.matches_ip(ip) && rule.matches_port(port)
+            let is_about_it = rule.matches_ip(ip) || rule.host == Host::Public;
+            rule.protocol == protocol && is_about_it && rule.matches_port(port)
         })
     }
 }
@@ -268,7 +282,7 @@ fn opens(rule: &NetRule, class_prefix: u8) -> bool {
     match rule.host {
         Host::Address(_) => true,
         Host::Network { prefix, .. } => prefix >= class_prefix,
-        Host::Name { .. } => false,
+        Host::Name { .. } | Host::Public => false,
     }
 }
 

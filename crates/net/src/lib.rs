@@ -16,6 +16,7 @@
 
 pub mod address;
 pub mod allowlist;
+mod background;
 pub mod broker;
 mod connect;
 mod cursor;
@@ -26,6 +27,7 @@ mod head;
 mod hello;
 mod hosts;
 mod http;
+pub mod listening;
 pub mod lookup;
 pub mod mux;
 pub mod mux_endpoint;

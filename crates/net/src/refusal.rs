@@ -55,6 +55,12 @@ impl fmt::Display for Refusal {
             Reason::TooWide { kind } => write!(f, ", which is {kind}")?,
             Reason::Leads { ip, kind } => write!(f, ", for its address {ip} is {kind}")?,
         }
-        write!(f, " (add --allow-net {})", self.rule())
+        write!(f, " (add {})", flag(&self.rule()))
     }
+}
+
+/// The flag with this rule, as a shell takes it.
+pub fn flag(rule: &str) -> String {
+    let quote = rule.contains(['*', '[']);
+    if quote { format!("--allow-net '{rule}'") } else { format!("--allow-net {rule}") }
 }

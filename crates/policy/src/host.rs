@@ -38,7 +38,29 @@ pub enum Host {
         /// How many bits all its addresses share.
         prefix: u8,
     },
+    /// `public`: every address of the internet, and every name that leads to one. Which addresses these are, the
+    /// enforcing side judges.
+    Public,
 }
+
+/// Endings of names that mean something in the local network alone, or nothing anywhere (RFC 6761, 6762, 7686, 8375, 9476
+/// and what routers hand out). Asking for one would tell the neighbours.
+const LOCAL_ENDINGS: [&str; 14] = [
+    "localhost",
+    "local",
+    "internal",
+    "home.arpa",
+    "localdomain",
+    "lan",
+    "home",
+    "corp",
+    "intranet",
+    "private",
+    "mail",
+    "onion",
+    "alt",
+    "invalid",
+];
 
 impl HostName {
     /// The name, in lower case and without a dot at the end.
@@ -49,6 +71,15 @@ impl HostName {
     /// The parts between the dots.
     pub fn labels(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('.')
+    }
+
+    /// Whether a name server of the internet could know it: it has more than one label, and no ending of a local
+    /// network's.
+    pub fn is_of_the_internet(&self) -> bool {
+        let has = |ending: &str| {
+            self.0.strip_suffix(ending).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        self.0.contains('.') && !LOCAL_ENDINGS.iter().any(|ending| has(ending))
     }
 
     /// Whether this name is below `parent`, with at least one label more.
@@ -88,6 +119,10 @@ impl FromStr for HostName {
         Ok(Self(name))
     }
 }
+
+/// For those who look for a word that means every host.
+pub(crate) const EVERY_HOST_HINT: &str = "write public for every public address and name (nothing private, and nothing of this machine's own networks), \
+     *.example.com for all names below one, or open everything with --network host (network = \"host\")";
 
 const NAME_HINT: &str = "write a name such as api.example.com";
 
@@ -151,8 +186,11 @@ impl Host {
             return Err(ValueError::new(
                 0..1,
                 "\"*\" alone would allow every host",
-                "name a domain, such as *.example.com, or use network = \"host\"",
+                EVERY_HOST_HINT,
             ));
+        }
+        if text.eq_ignore_ascii_case("public") {
+            return Ok(Self::Public);
         }
         if let Some(name) = text.strip_prefix("*.") {
             let name = name.parse::<HostName>().map_err(|error: ValueError| error.shifted(2))?;
@@ -222,14 +260,16 @@ impl Host {
         match self {
             Self::Name { name, wildcard: Wildcard::Exact } => candidate == name,
             Self::Name { name, wildcard: Wildcard::AnySubdomain } => candidate.is_below(name),
+            Self::Public => candidate.is_of_the_internet(),
             Self::Address(_) | Self::Network { .. } => false,
         }
     }
 
+    /// Whether this very address is meant. `public` means none by its number: which ones are public depends on the host.
     pub(crate) fn contains(&self, candidate: IpAddr) -> bool {
         let candidate = candidate.to_canonical();
         match self {
-            Self::Name { .. } => false,
+            Self::Name { .. } | Self::Public => false,
             Self::Address(ip) => *ip == candidate,
             Self::Network { ip, prefix } => {
                 ip.is_ipv4() == candidate.is_ipv4() && masked(candidate, *prefix) == *ip
@@ -245,7 +285,9 @@ impl Host {
                 self == other
                     || (matches!(self, Self::Name { wildcard: Wildcard::AnySubdomain, .. })
                         && self.matches_name(name))
+                    || (*self == Self::Public && name.is_of_the_internet())
             }
+            Self::Public => *self == Self::Public,
             Self::Address(ip) => self.contains(*ip),
             Self::Network { ip, prefix } => {
                 matches!(self, Self::Network { prefix: wider, .. } if wider <= prefix)
@@ -284,6 +326,7 @@ impl fmt::Display for Host {
             Self::Address(ip @ IpAddr::V6(_)) => write!(f, "[{ip}]"),
             Self::Network { ip: ip @ IpAddr::V4(_), prefix } => write!(f, "{ip}/{prefix}"),
             Self::Network { ip: ip @ IpAddr::V6(_), prefix } => write!(f, "[{ip}/{prefix}]"),
+            Self::Public => f.write_str("public"),
         }
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! rule     = [ "tcp://" | "udp://" ] host [ ":" port ] [ ",tls=off" ]
-//! host     = name | "*." name | IPv4 [ "/" prefix ] | "[" IPv6 [ "/" prefix ] "]"
-//! port     = 1..65535 | "*"            without one: 443 and 80 (tcp only)
+//! host     = name | "*." name | IPv4 [ "/" prefix ] | "[" IPv6 [ "/" prefix ] "]" | "public"
+//! port     = 1..65535 | "*"            without one: 443 and 80 (tcp only); for `public` every port
 //! ```
 //! `tls=off` is for names: what a connection to one asks for in TLS or HTTP is then its own affair.
+//! `public` is every public address and name, over tcp. It names no service, so it has no usual ports either.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,7 +15,7 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use crate::ValueError;
-use crate::host::{Host, HostName};
+use crate::host::{EVERY_HOST_HINT, Host, HostName};
 
 /// What a program may connect to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,9 +98,23 @@ impl NetRule {
         name.parse::<HostName>().is_ok_and(|name| self.host.matches_name(&name))
     }
 
-    /// Whether the address part allows this address. A name rule says no.
+    /// Whether the address part allows this address. A name rule says no, and so does `public`: which
+    /// addresses are public depends on the host.
     pub fn matches_ip(&self, ip: IpAddr) -> bool {
         self.host.contains(ip)
+    }
+
+    /// What the rule means, where one word of it means much: that of `public`.
+    pub fn meaning(&self) -> Option<String> {
+        let ports = match (&self.host, self.ports) {
+            (Host::Public, Ports::One(port)) => format!("on port {port}"),
+            (Host::Public, _) => "on every port".to_owned(),
+            _ => return None,
+        };
+        Some(format!(
+            "every public address and name, {ports} over tcp; nothing private, link-local or loopback, and nothing in this \
+             machine's own networks"
+        ))
     }
 
     /// Whether the rule is about a port.
@@ -131,16 +146,27 @@ impl FromStr for NetRule {
                 _ => return Err(url_instead_of_rule(value, end)),
             },
         };
-        if let Some(word) = EVERYTHING.iter().find(|word| value[at..].eq_ignore_ascii_case(word)) {
+        let (rule, tls) = option(&value[at..]).map_err(|error| error.shifted(at))?;
+        let named = rule.split(':').next().unwrap_or(rule);
+        if let Some(word) = EVERYTHING.iter().find(|word| named.eq_ignore_ascii_case(word)) {
             return Err(ValueError::new(
-                at..value.len(),
+                at..at + named.len(),
                 format!("{word:?} is no host; a rule names the hosts that are meant"),
-                "write one rule for each host, *.example.com for all names below one, or open everything with --network host \
-                 (network = \"host\")",
+                EVERY_HOST_HINT,
             ));
         }
-        let (rule, tls) = option(&value[at..]).map_err(|error| error.shifted(at))?;
         let (host, ports) = host_and_ports(rule).map_err(|error| error.shifted(at))?;
+        let ports = match (&host, ports) {
+            (Host::Public, Ports::Default) => Ports::Any,
+            (_, ports) => ports,
+        };
+        if protocol == Protocol::Udp && host == Host::Public {
+            return Err(ValueError::new(
+                at..value.len(),
+                "public is for tcp alone",
+                "name each host and port that datagrams may go to, such as udp://1.1.1.1:53",
+            ));
+        }
         if protocol == Protocol::Udp && ports == Ports::Default {
             return Err(ValueError::new(
                 at..value.len(),
@@ -148,7 +174,8 @@ impl FromStr for NetRule {
                 format!("write {value}:53, or {value}:* for every port"),
             ));
         }
-        if tls == Tls::Off && (protocol == Protocol::Udp || !matches!(host, Host::Name { .. })) {
+        let has_names = matches!(host, Host::Name { .. } | Host::Public);
+        if tls == Tls::Off && (protocol == Protocol::Udp || !has_names) {
             return Err(ValueError::new(
                 at + rule.len()..value.len(),
                 "only rules for names over tcp are checked",
@@ -173,8 +200,7 @@ fn option(rule: &str) -> Result<(&str, Tls), ValueError> {
 }
 
 /// Words for no host in particular: as names they would allow nothing, and look as if they allowed everything.
-const EVERYTHING: [&str; 7] =
-    ["all", "any", "everything", "everywhere", "internet", "none", "public"];
+const EVERYTHING: [&str; 6] = ["all", "any", "everything", "everywhere", "internet", "none"];
 
 const RULE_HINT: &str = "write a host and port such as api.example.com:443";
 
@@ -285,6 +311,7 @@ impl fmt::Display for NetRule {
         match self.ports {
             Ports::Default => {}
             Ports::One(port) => write!(f, ":{port}")?,
+            Ports::Any if self.host == Host::Public => {}
             Ports::Any => f.write_str(":*")?,
         }
         match self.tls {

@@ -47,7 +47,7 @@ impl Log {
         options.append(true).read(true);
         match options.open(&self.path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            other => return other,
+            other => return other.and_then(that_keeps),
         }
         if let Some(directory) = self.path.parent() {
             mcp_package::store::make_private(directory)?;
@@ -55,7 +55,7 @@ impl Log {
         options.create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&self.path)?;
+        let file = that_keeps(options.open(&self.path)?)?;
         // Whatever the umask took away.
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
@@ -106,6 +106,14 @@ impl Log {
             drop(old);
         }
         file.write_all(&line)
+    }
+}
+
+/// What is written to a pipe or a device is in no log.
+fn that_keeps(file: File) -> std::io::Result<File> {
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("is not a regular file")),
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use mcp_files::Links;
+
 use super::Entry;
 use super::file::{KEPT, numbered};
 
@@ -31,7 +33,7 @@ pub fn all(path: &Path) -> Read {
     let mut parts: Vec<_> = (1..=KEPT).rev().map(|number| numbered(path, number)).collect();
     parts.push(path.to_owned());
     let mut read = Read::default();
-    for part in parts.iter().filter_map(|part| File::open(part).ok()) {
+    for part in parts.iter().filter_map(|part| mcp_files::open(part, Links::Follow).ok()) {
         let mut part = BufReader::new(part);
         let mut line = Vec::new();
         while part.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
@@ -53,7 +55,7 @@ pub struct Tail {
 impl Tail {
     /// From the end of what is there now.
     pub fn new(path: &Path) -> Tail {
-        let mut file = File::open(path).ok();
+        let mut file = mcp_files::open(path, Links::Follow).ok();
         if let Some(file) = &mut file {
             let _ = file.seek(SeekFrom::End(0));
         }
@@ -69,7 +71,7 @@ impl Tail {
         };
         let mut news = Read::default();
         self.read(&mut news);
-        if is_rotated && let Ok(next) = File::open(&self.path) {
+        if is_rotated && let Ok(next) = mcp_files::open(&self.path, Links::Follow) {
             self.file = Some(BufReader::new(next));
             self.partial.clear();
             self.read(&mut news);

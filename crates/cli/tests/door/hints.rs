@@ -176,7 +176,7 @@ fn a_service_of_the_hosts_loopback_is_named() {
     holds(
         &Person::new(),
         &line,
-        &format!("127.0.0.1:{port} is a service of this machine's"),
+        &format!("blocked 127.0.0.1:{port}, a service of this machine"),
         reached,
     );
     // Where nobody listens there is no service to name.

@@ -73,6 +73,8 @@ mod protected_links;
 #[cfg(target_os = "linux")]
 mod protected_meanwhile;
 #[cfg(target_os = "linux")]
+mod public;
+#[cfg(target_os = "linux")]
 mod races;
 #[cfg(target_os = "linux")]
 mod rebinding;

@@ -107,3 +107,44 @@ fn host_network_has_the_hosts_interfaces_only_when_asked() {
     let host = allowed(Run::new().flag("--network").arg("host").probe(&["net-ifaces"])).detail;
     assert_eq!(bare, host);
 }
+
+/// Without a rule, what was tried is told all the same, once; a service of the host's loopback with the rule that leads to it.
+#[test]
+fn an_address_that_was_tried_is_told_once() {
+    require!("userns");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let own = format!("127.0.0.1:{port}");
+    for (place, line) in [
+        ("10.1.2.3:5432", "blocked 10.1.2.3:5432 (add --allow-net 10.1.2.3:5432)".to_owned()),
+        ("8.8.8.8:53", "blocked 8.8.8.8:53 (add --allow-net 8.8.8.8:53)".to_owned()),
+        (
+            &own,
+            format!("blocked {own}, a service of this machine (add --allow-net localhost:{port})"),
+        ),
+    ] {
+        let twice = Run::new().probe(&["connect", place]).probe(&["connect", place]);
+        let finished = twice.run();
+        assert!(!finished.last(place).ok, "{finished}");
+        assert_eq!(finished.stderr.matches("blocked").count(), 1, "{finished}");
+        assert!(finished.stderr.contains(&line), "{finished}");
+        blocked(Run::new().probe(&["connect", place]), UNREACHABLE);
+    }
+    // The rule that was named leads there, and what nobody serves is nobody's business.
+    let finished =
+        Run::new().allow_net(format!("localhost:{port}")).probe(&["connect", &own]).run();
+    assert!(finished.last("connect").ok && !finished.stderr.contains("blocked"), "{finished}");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let finished = Run::new().probe(&["connect", &free.to_string()]).run();
+    assert!(!finished.last("connect").ok && !finished.stderr.contains("blocked"), "{finished}");
+}
+
+#[test]
+fn ipv6_addresses_are_told_too() {
+    require!("userns", "ipv6");
+    let finished = Run::new().probe(&["connect", "[fd00::7]:5432"]).run();
+    assert!(!finished.last("connect").ok, "{finished}");
+    let line = "blocked [fd00::7]:5432 (add --allow-net '[fd00::7]:5432')";
+    assert!(finished.stderr.contains(line), "{finished}");
+}

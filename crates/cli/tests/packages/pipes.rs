@@ -136,3 +136,25 @@ fn a_pipe_that_an_installation_left_is_refused() {
         says_a_pipe(index.command(&user, &["pull", name]), 125);
     }
 }
+
+/// What is written to a pipe is in no log, so nothing starts; and nobody who reads the log waits for it.
+#[test]
+fn a_pipe_for_the_log_stops_the_run() {
+    crate::require!("userns");
+    let user = User::new();
+    let made = user.scratch.dir("made");
+    let file = made.join("x");
+    let words = ["run", "--write", text(&made), "--", "touch", text(&file)];
+    let log = user.path("state/mcp/log.jsonl");
+    for make in [fifo, |path: &Path| std::os::unix::fs::symlink("/dev/null", path).unwrap()] {
+        let _ = fs::remove_file(&log);
+        fs::create_dir_all(log.parent().unwrap()).unwrap();
+        make(&log);
+        ends(user.command(&words)).fails(125, "is not a regular file");
+        assert!(!file.exists());
+        ends(user.command(&["log"]));
+    }
+    fs::remove_file(&log).unwrap();
+    ends(user.command(&words)).ok();
+    assert!(file.exists() && fs::read_to_string(&log).unwrap().contains("touch"));
+}

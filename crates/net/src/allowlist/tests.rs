@@ -84,7 +84,8 @@ fn addresses_that_are_named_are_open_and_no_others() {
         "9.9.9.9:53",
         "192.168.1.5:5432",
     ] {
-        assert_eq!(tcp(&list, shut), Err(format!("{shut} (add --allow-net {shut})")), "{shut}");
+        let flag = crate::refusal::flag(shut);
+        assert_eq!(tcp(&list, shut), Err(format!("{shut} (add {flag})")), "{shut}");
     }
     assert!(list.check(Protocol::Udp, &Endpoint::parse("9.9.9.9:53").unwrap()).is_ok());
 }
@@ -104,7 +105,8 @@ fn a_wide_rule_does_not_mean_the_places_that_are_not_public() {
     ] {
         let why = tcp(&wide, shut).unwrap_err();
         assert!(
-            why.contains(", which is ") && why.ends_with(&format!("(add --allow-net {shut})")),
+            why.contains(", which is ")
+                && why.ends_with(&format!("(add {})", crate::refusal::flag(shut))),
             "{why}"
         );
     }
@@ -230,10 +232,12 @@ fn rule() -> impl Strategy<Value = NetRule> {
             "8.8.0.0/16:1"
         ])
         .prop_map(|rule| rule.parse::<NetRule>().unwrap().host),
+        Just(Host::Public),
     ];
     let ports =
         prop_oneof![Just(Ports::Default), Just(Ports::Any), (79u16..82).prop_map(Ports::One)];
     (any::<bool>(), host, ports).prop_map(|(tcp, host, ports)| {
+        let tcp = tcp || host == Host::Public;
         let protocol = if tcp || ports == Ports::Default { Protocol::Tcp } else { Protocol::Udp };
         NetRule { protocol, host, ports, tls: Tls::Checked }
     })
@@ -252,7 +256,10 @@ mod model {
     }
 
     pub fn name(rule: &NetRule, protocol: Protocol, name: &str, at: u16) -> bool {
-        let Host::Name { name: mine, wildcard } = &rule.host else { return false };
+        let Host::Name { name: mine, wildcard } = &rule.host else {
+            let is_public = rule.host == Host::Public && name.contains('.');
+            return is_public && rule.protocol == protocol && port(rule, at);
+        };
         let mine: Vec<&str> = mine.labels().collect();
         let asked: Vec<&str> = name.split('.').collect();
         let tail = asked.len().checked_sub(mine.len()).map(|start| &asked[start..]);
@@ -268,6 +275,7 @@ mod model {
     pub fn ip(rule: &NetRule, protocol: Protocol, ip: IpAddr, at: u16) -> bool {
         let covers = match &rule.host {
             Host::Name { .. } => false,
+            Host::Public => true,
             Host::Address(mine) => *mine == ip,
             Host::Network { ip: IpAddr::V6(_), .. } => ip.is_ipv6(),
             Host::Network { ip: IpAddr::V4(mine), prefix } => match ip {
@@ -345,8 +353,68 @@ fn refusals_name_the_kind() {
     };
     assert_eq!(
         refusal.to_string(),
-        "[::1]:80, which is the host's own loopback (add --allow-net [::1]:80)"
+        "[::1]:80, which is the host's own loopback (add --allow-net '[::1]:80')"
     );
+}
+
+#[test]
+fn public_is_what_is_judged_public_and_nothing_else() {
+    let public = list(&["public"]);
+    for open in ["1.1.1.1:22", "[2606:4700::1111]:443", "[64:ff9b::808:808]:80", "api.example:8443"]
+    {
+        assert_eq!(tcp(&public, open), Ok("public".into()), "{open}");
+    }
+    for shut in [
+        "127.0.0.1:443",
+        "[::1]:443",
+        "0.0.0.0:443",
+        "[::]:443",
+        "10.1.2.3:443",
+        "192.168.1.9:443",
+        "172.16.0.1:443",
+        "100.64.0.1:443",
+        "169.254.169.254:80",
+        "168.63.129.16:80",
+        "[fd00:ec2::254]:80",
+        "[fe80::1]:80",
+        "[fd12::1]:80",
+        "93.184.216.34:443",
+        "93.184.216.99:443",
+        "[::ffff:10.1.2.3]:443",
+        "[64:ff9b::a01:203]:443",
+        "[2002:7f00:1::1]:443",
+        "[2606:4700::5efe:a01:203]:443",
+        "224.0.0.1:443",
+        "255.255.255.255:443",
+        "localhost:443",
+        "nas.local:443",
+        "printer:443",
+        "metadata.google.internal:80",
+    ] {
+        assert!(tcp(&public, shut).is_err(), "{shut}");
+        let to = Endpoint::parse(shut).unwrap();
+        if let Target::Ip(ip) = to.target {
+            assert!(resolved(&public, &ip.to_string()).is_err(), "{shut}");
+        }
+    }
+    assert_eq!(
+        tcp(&public, "10.1.2.3:5432"),
+        Err("10.1.2.3:5432, which is a private address (add --allow-net 10.1.2.3:5432)".into())
+    );
+    // Interfaces that cannot be listed may be anything.
+    assert!(tcp(&listed(&["public"], None), "1.1.1.1:443").is_err());
+    let named = list(&["public:443"]);
+    assert!(tcp(&named, "1.1.1.1:443").is_ok() && tcp(&named, "1.1.1.1:22").is_err());
+    assert!(tcp(&named, "a.example:443").is_ok() && tcp(&named, "a.example:80").is_err());
+    // It means no loopback where programs share the host's.
+    assert_eq!(Allowlist::with_loopback(public.rules().to_vec()), public.rules());
+    // What is asked for is what was looked up; a rule of its own for both is as wide as ever.
+    let (a, b) = ("a.example".parse().unwrap(), "b.example".parse().unwrap());
+    assert!(public.allows_server_name(&a, 443, &a) && !public.allows_server_name(&a, 443, &b));
+    assert!(list(&["public", "*.example"]).allows_server_name(&a, 443, &b));
+    let to = Endpoint::parse("a.example:443").unwrap();
+    assert!(public.is_by_public_alone(Protocol::Tcp, &to));
+    assert!(!list(&["public", "a.example"]).is_by_public_alone(Protocol::Tcp, &to));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcp_policy::Protocol;
 use mio::net::TcpStream;
 
 use super::budget::Hold;
@@ -141,6 +142,10 @@ impl Broker {
                 let proxy = Arc::new(proxy.clone());
                 match &*proxy {
                     Proxy::Socks5 { names: Names::ByUs, .. } => {
+                        self.name(slot, caller, Naming::TargetForProxy(proxy));
+                    }
+                    // The proxy may know private places by name; it is asked for what was judged.
+                    _ if self.allow.is_by_public_alone(Protocol::Tcp, &to) => {
                         self.name(slot, caller, Naming::TargetForProxy(proxy));
                     }
                     _ => self.name(slot, caller, Naming::Proxy(proxy, to)),

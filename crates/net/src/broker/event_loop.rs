@@ -64,6 +64,7 @@ impl Broker {
             }
         }
         self.count_open();
+        self.journal.end();
         self.journal.used
     }
 

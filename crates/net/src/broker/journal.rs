@@ -2,13 +2,15 @@
 //! command decides how many names it makes up.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use mcp_policy::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::connection::Refused;
-use crate::refusal::{self, Reason};
+use crate::background;
+use crate::refusal::{self, Reason, flag};
 
 /// Destinations and refusals that are kept apart; the rest is counted together.
 const MOST: usize = 256;
@@ -97,6 +99,8 @@ pub struct Journal {
     pub used: NetworkUse,
     tell: Tell,
     lines: usize,
+    /// Refused names that can wait for the end.
+    background: Vec<String>,
     meter: Option<Meter>,
     metered: Option<Instant>,
     /// When the meter is to be told of what has happened since.
@@ -110,7 +114,15 @@ impl Journal {
     /// A journal whose lines go to `tell`.
     pub fn new(tell: Tell) -> Journal {
         let used = NetworkUse::default();
-        Journal { used, tell, lines: 0, meter: None, metered: None, due: None }
+        Journal {
+            used,
+            tell,
+            lines: 0,
+            background: Vec::new(),
+            meter: None,
+            metered: None,
+            due: None,
+        }
     }
 
     /// The same journal, with counters for `mcp stats`.
@@ -163,16 +175,42 @@ impl Journal {
             Reason::TooWide { kind } => format!("it is {kind}"),
             Reason::Leads { ip, kind } => format!("its address {ip} is {kind}"),
         };
-        self.note(&to, &why, Some(flag(&refusal.rule())), || format!("blocked {refusal}"));
+        self.note(&to, &why, Some(flag(&refusal.rule())), || Some(format!("blocked {refusal}")));
+    }
+
+    /// Notes that the command looked for a service of the host's loopback on its own one. A name that leads to both
+    /// families is told once, with the rule that opens both.
+    pub fn refused_service(&mut self, to: SocketAddr) {
+        let usual = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+        let rule = match usual.contains(&to.ip()) {
+            true => format!("localhost:{}", to.port()),
+            false => to.to_string(),
+        };
+        let flag = flag(&rule);
+        let is_told = self.used.refused.values().any(|known| known.flag.as_ref() == Some(&flag));
+        let line = format!("blocked {to}, a service of this machine (add {flag})");
+        let why = "it is a service on the host's loopback; the command has a loopback of its own";
+        self.note(&to.to_string(), why, Some(flag), || (!is_told).then_some(line));
     }
 
     /// Notes a refusal, and tells the first of each destination.
     pub fn refuse(&mut self, to: &str, why: &str, flag: Option<String>) {
+        if background::is_name(to) {
+            let mut is_new = false;
+            self.note(to, why, flag, || {
+                is_new = true;
+                None
+            });
+            if is_new {
+                self.background.push(to.to_owned());
+            }
+            return;
+        }
         let line = match &flag {
             Some(flag) => format!("blocked {to} (add {flag})"),
             None => format!("blocked {to}: {why}"),
         };
-        self.note(to, why, flag, || line);
+        self.note(to, why, flag, || Some(line));
     }
 
     /// Notes that the first words of a connection to an allowed name were not passed on.
@@ -182,12 +220,18 @@ impl Journal {
             Refused::NoName(why) => {
                 let flag = flag(&format!("{to},tls=off"));
                 let line = format!("blocked {to}: {why} (to pass it unread add {flag})");
-                self.note(to, why, Some(flag), || line);
+                self.note(to, why, Some(flag), || Some(line));
             }
         }
     }
 
-    fn note(&mut self, to: &str, why: &str, flag: Option<String>, line: impl FnOnce() -> String) {
+    fn note(
+        &mut self,
+        to: &str,
+        why: &str,
+        flag: Option<String>,
+        line: impl FnOnce() -> Option<String>,
+    ) {
         let refused = &mut self.used.refused;
         if let Some(refusal) = refused.get_mut(to) {
             refusal.times += 1;
@@ -202,7 +246,9 @@ impl Journal {
             return;
         }
         refused.insert(to.to_owned(), RefusedDestination { times: 1, why: why.to_owned(), flag });
-        self.line(&line());
+        if let Some(line) = line() {
+            self.line(&line);
+        }
     }
 
     /// Notes why something that is allowed could not be reached, once for each destination.
@@ -222,6 +268,18 @@ impl Journal {
         }
     }
 
+    /// The run is over: what programs ask for on their own account is told in one line.
+    pub fn end(&mut self) {
+        let names = std::mem::take(&mut self.background);
+        if let Some(first) = names.first() {
+            let flag = flag(first);
+            (self.tell)(&format!(
+                "blocked {}: update checks or telemetry, which are seldom needed (add {flag} if they are)",
+                names.join(", ")
+            ));
+        }
+    }
+
     fn line(&mut self, text: &str) {
         self.lines += 1;
         match self.lines.cmp(&MOST_LINES) {
@@ -233,12 +291,6 @@ impl Journal {
             std::cmp::Ordering::Greater => {}
         }
     }
-}
-
-/// As a shell and the rule grammar take it.
-pub fn flag(rule: &str) -> String {
-    let quote = rule.contains(['*', '[']);
-    if quote { format!("--allow-net '{rule}'") } else { format!("--allow-net {rule}") }
 }
 
 #[cfg(test)]
@@ -263,6 +315,37 @@ mod tests {
         let told = ["blocked a.example:443 (add --allow-net a.example:443)"];
         assert_eq!(*lines.lock().unwrap(), told);
         assert_eq!(journal.used.refused["a.example:443"].times, 3);
+    }
+
+    #[test]
+    fn update_checks_are_one_line_at_the_end() {
+        let (mut journal, lines) = heard();
+        for name in ["registry.npmjs.org", "pypi.org", "registry.npmjs.org"] {
+            journal.refuse(name, "no rule", Some(flag(name)));
+        }
+        assert!(lines.lock().unwrap().is_empty());
+        journal.refuse("api.example", "no rule", None);
+        assert_eq!(lines.lock().unwrap().len(), 1);
+        journal.end();
+        journal.end();
+        let lines = lines.lock().unwrap();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[1].starts_with("blocked registry.npmjs.org, pypi.org: "), "{lines:?}");
+        assert_eq!(journal.used.refused["registry.npmjs.org"].times, 2);
+    }
+
+    #[test]
+    fn a_service_of_both_families_is_told_once() {
+        let (mut journal, lines) = heard();
+        for to in ["[::1]:5432", "127.0.0.1:5432", "127.0.0.1:5432", "127.0.0.7:5432"] {
+            journal.refused_service(to.parse().unwrap());
+        }
+        let told = [
+            "blocked [::1]:5432, a service of this machine (add --allow-net localhost:5432)",
+            "blocked 127.0.0.7:5432, a service of this machine (add --allow-net 127.0.0.7:5432)",
+        ];
+        assert_eq!(*lines.lock().unwrap(), told);
+        assert_eq!(journal.used.refused["127.0.0.1:5432"].times, 2);
     }
 
     #[test]

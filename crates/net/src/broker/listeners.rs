@@ -18,6 +18,9 @@ use crate::shares::{HOST, NOBODY, Party};
 /// Connections that one listener takes before others have their turn.
 pub const MOST_AT_ONCE: usize = 64;
 
+/// HTTP/3 is offered at the port of HTTPS.
+const HTTPS: u16 = 443;
+
 /// When to try again where the host itself has run out of something.
 const LATER: Duration = Duration::from_millis(250);
 
@@ -231,17 +234,30 @@ impl Broker {
             Some(name) => Target::Name(name.clone()),
             None => Target::Ip(ip),
         };
-        if ip.is_loopback() || (self.pool.is_for_names(ip) && target == Target::Ip(ip)) {
+        if ip.is_loopback() {
+            return self.nobody_serves(protocol, SocketAddr::new(ip, to.port()));
+        }
+        if self.pool.is_for_names(ip) && target == Target::Ip(ip) {
             return;
         }
         let to = Endpoint { target, port: to.port() };
         // Programs that speak HTTP/3 try it first, and go on without.
-        if protocol == Protocol::Udp && self.allow.check(Protocol::Tcp, &to).is_ok() {
+        let is_http3 = protocol == Protocol::Udp && to.port == HTTPS;
+        if is_http3 && self.allow.check(Protocol::Tcp, &to).is_ok() {
             return;
         }
         // Where a rule is and its listener is not, a bound was met, and said.
         if let Err(refusal) = self.allow.check(protocol, &to) {
             self.journal.refused(&refusal);
+        }
+    }
+
+    /// The loopback inside is the command's own, and nothing is there. Programs also ask there for servers of their own
+    /// that have not started; only what the host has is worth a word.
+    fn nobody_serves(&mut self, protocol: Protocol, to: SocketAddr) {
+        if protocol == Protocol::Tcp && !self.listening.contains_key(&to) && (self.host_serves)(to)
+        {
+            self.journal.refused_service(to);
         }
     }
 }

@@ -166,12 +166,18 @@ pub struct Setup {
     pub upstream: Upstream,
     /// Where counters and lines for the user go.
     pub journal: Journal,
+    /// Whether the host has a service at this address of its loopback, which a command that has a loopback of its own
+    /// may have meant.
+    pub host_serves: HostServes,
     /// How much memory the run may have, in bytes. What is held for its connections is a part.
     pub memory: Option<u64>,
 }
 
 /// Lists the networks of the host's own interfaces, which change while a command runs.
 pub type OwnNetworks = Box<dyn Fn() -> io::Result<Networks> + Send>;
+
+/// Looks whether somebody listens on the host.
+pub type HostServes = Box<dyn Fn(SocketAddr) -> bool + Send>;
 
 /// How much there may be of everything.
 #[derive(Debug, Clone, Copy)]
@@ -205,6 +211,7 @@ pub struct Broker {
     timers: Timers,
     allow: Allowlist,
     own: OwnNetworks,
+    host_serves: HostServes,
     upstream: Upstream,
     pool: Pool,
     names: Names,
@@ -243,7 +250,8 @@ pub struct Broker {
 impl Broker {
     /// `descriptors`: how many may be open.
     pub fn new(setup: Setup, inside: Box<dyn Inside>, descriptors: usize) -> io::Result<Broker> {
-        let Setup { rules, listeners, own, name_servers, upstream, journal, memory } = setup;
+        let Setup { rules, listeners, own, name_servers, upstream, journal, host_serves, memory } =
+            setup;
         let budget = Budget::of(memory);
         let store = Store { buffers: Buffers::default(), held: budget.relayed.clone() };
         let bounds = Bounds::of(descriptors);
@@ -260,6 +268,7 @@ impl Broker {
             timers: Timers::default(),
             allow,
             own,
+            host_serves,
             upstream,
             pool,
             names: Names::new(name_servers),

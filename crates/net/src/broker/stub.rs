@@ -159,7 +159,7 @@ impl Broker {
         // Asked for by C libraries and runtimes on their own account.
         let is_housekeeping = text.ends_with(".arpa") || text.starts_with('_') || text == "wpad";
         if !is_housekeeping {
-            let flag = super::journal::flag(text);
+            let flag = crate::refusal::flag(text);
             self.journal.refuse(text, "no rule allows this name", Some(flag));
         }
     }

@@ -38,6 +38,7 @@ impl Relay {
             name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
+            host_serves: Box::new(|_| false),
             memory: None,
         };
         let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
@@ -170,6 +171,7 @@ impl Proxy {
             name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
+            host_serves: Box::new(|_| false),
             memory: None,
         };
         let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
@@ -326,6 +328,7 @@ fn the_hosts_networks_are_followed() {
         name_servers: NameServers::ResolvConf,
         upstream: Upstream::default(),
         journal: Journal::new(Box::new(|_| {})),
+        host_serves: Box::new(|_| false),
         memory: None,
     };
     let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();

@@ -30,6 +30,11 @@ fn the_grammar() {
         ("1password.com", "1password.com"),
         ("api.github.com:443,tls=off", "api.github.com:443,tls=off"),
         ("*.example.com,tls=off", "*.example.com,tls=off"),
+        ("public", "public"),
+        ("Public", "public"),
+        ("tcp://public:*", "public"),
+        ("public:443", "public:443"),
+        ("public,tls=off", "public,tls=off"),
     ] {
         assert_eq!(rule(written).to_string(), shown, "{written}");
     }
@@ -47,6 +52,12 @@ fn refusals_point_at_the_bad_part_and_say_the_remedy() {
         ("x.org/path", 5..6, "paths cannot be restricted"),
         ("x.org:443/path", 9..14, "paths cannot be restricted"),
         ("a.*.org", 2..3, "write *.example.com"),
+        ("any", 0..3, "write public"),
+        ("ALL:443", 0..3, "write public"),
+        ("tcp://internet:80", 6..14, "write public"),
+        ("*", 0..1, "write public"),
+        ("udp://public:53", 6..15, "public is for tcp alone"),
+        ("udp://public", 6..12, "public is for tcp alone"),
         ("*:443", 0..1, "would allow every host"),
         ("*", 0..1, "would allow every host"),
         ("*.*.org", 2..3, "first labels"),
@@ -221,4 +232,55 @@ proptest! {
 fn a_rule_without_a_check_is_the_wider_one() {
     let (checked, off) = (rule("a.example:443"), rule("a.example:443,tls=off"));
     assert!(off.covers(&checked) && !checked.covers(&off));
+}
+
+/// Names that only a local network knows are asked of nobody for `public`.
+#[test]
+fn public_means_names_of_the_internet() {
+    let public = rule("public:443");
+    assert_eq!(rule("public").ports, Ports::Any);
+    for name in ["api.github.com", "API.Test.", "a.b.c.example", "public.example", "local.example"]
+    {
+        assert!(public.matches_name(name), "{name}");
+    }
+    for name in [
+        "localhost",
+        "a.localhost",
+        "LOCALHOST.",
+        "printer",
+        "public",
+        "nas.local",
+        "nas.LOCAL.",
+        "metadata.google.internal",
+        "router.home.arpa",
+        "box.lan",
+        "db.corp",
+        "x.onion",
+        "a.invalid",
+        "127.0.0.1",
+        "1",
+        "0x7f.1",
+    ] {
+        assert!(!public.matches_name(name), "{name}");
+    }
+    for ip in ["1.1.1.1", "127.0.0.1", "::1"] {
+        assert!(!public.matches_ip(ip.parse().unwrap()), "{ip} is for the enforcing side to judge");
+    }
+    for (wide, narrow, expected) in [
+        ("public", "public:443", true),
+        ("public", "api.example.com", true),
+        ("public", "*.example.com:22", true),
+        ("public:443", "api.example.com:443", true),
+        ("public:443", "api.example.com", false),
+        ("public", "localhost:80", false),
+        ("public", "*.local:80", false),
+        ("public", "1.1.1.1:443", false),
+        ("public", "10.0.0.0/8:443", false),
+        ("public", "udp://api.example.com:53", false),
+        ("*.com", "public", false),
+        ("0.0.0.0/0:*", "public", false),
+        ("public", "public,tls=off", false),
+    ] {
+        assert_eq!(rule(wide).covers(&rule(narrow)), expected, "{wide} {narrow}");
+    }
 }

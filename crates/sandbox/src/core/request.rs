@@ -227,6 +227,17 @@ impl fmt::Debug for Secret {
 }
 
 impl Request {
+    /// What may be reached, for a sentence: `what is allowed`, and what `public` means where a rule says it.
+    pub(crate) fn allowed_in_words(&self) -> String {
+        let rules = self.policy.network.allow.iter().map(|rule| &rule.value);
+        let meanings: Vec<String> =
+            rules.filter_map(|rule| Some(format!("{rule}: {}", rule.meaning()?))).collect();
+        match meanings.is_empty() {
+            true => "what is allowed".to_owned(),
+            false => format!("what is allowed ({})", meanings.join("; ")),
+        }
+    }
+
     /// Grants nothing and passes nothing on.
     pub(crate) fn bare(policy: Policy, program: PathBuf, argv: Vec<OsString>) -> Request {
         Request {

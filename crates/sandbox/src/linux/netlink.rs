@@ -7,7 +7,8 @@
 //! interface exists, so nothing of it can leave.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
@@ -35,6 +36,16 @@ const IFA_F_NODAD: u8 = 0x02;
 const SCOPE_UNIVERSE: u8 = 0;
 const SCOPE_HOST: u8 = 254;
 const TABLE_LOCAL: u8 = 255;
+/// Any number that the kernel has no table of its own for.
+const TABLE_REFUSING: u8 = 100;
+/// The kernel's own rules end at 32767.
+const AFTER_DEFAULT: u32 = 40_000;
+const RTM_NEWRULE: u16 = 32;
+const RTM_DELRULE: u16 = 33;
+const FRA_DST: u16 = 1;
+const FRA_PRIORITY: u16 = 6;
+const FRA_IP_PROTO: u16 = 22;
+const ACTION_LOOK_UP: u8 = 1;
 const PROTOCOL_STATIC: u8 = 4;
 const TYPE_LOCAL: u8 = 2;
 
@@ -43,7 +54,7 @@ pub fn everything_is_local(own: IpAddr) -> io::Result<()> {
     // Without a protocol it is the one for routes, whose number is zero.
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     let mut bytes = address(own, 1);
-    bytes.extend(route(own, 2));
+    bytes.extend(route(own, TABLE_LOCAL, 2));
     send(&socket, &bytes, SendFlags::empty())?;
     // Errors are always answered, success only for the last.
     let mut answer = [0; 4096];
@@ -53,6 +64,79 @@ pub fn everything_is_local(own: IpAddr) -> io::Result<()> {
         Some(errno) => Err(io::Error::from_raw_os_error(errno)),
         None => Err(io::Error::from_raw_os_error(libc::EPROTO)),
     }
+}
+
+/// Makes every address local for TCP alone, and gives `lo` none: a connection is refused at once, and can be heard of. Datagrams
+/// still have no route: who sends one is told so, and waits for no answer. IPv6 may be missing.
+pub fn connections_are_refused() -> io::Result<()> {
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
+    // The kernel answers a connection over IPv4 only where its table of local addresses has the one that it was made
+    // to, so there TCP alone must look, and all else find the loopback's own network. Both rules are there before the one
+    // that they replace goes.
+    let rules = [
+        rule(&Rule { of: v4, only: Only::Own, table: TABLE_LOCAL, priority: 3 }, 1),
+        rule(&Rule { of: v4, only: Only::Tcp, table: TABLE_LOCAL, priority: 5 }, 2),
+    ];
+    ask(&socket, &rules.concat(), 2)?;
+    ask(&socket, &[without_first_rule(v4, 1), route(v4, TABLE_LOCAL, 2)].concat(), 2)?;
+    let late = Rule { of: v6, only: Only::Tcp, table: TABLE_REFUSING, priority: AFTER_DEFAULT };
+    let _ = ask(&socket, &[route(v6, TABLE_REFUSING, 1), rule(&late, 2)].concat(), 2);
+    Ok(())
+}
+
+/// Has the kernel do what these messages say; each of them is acknowledged.
+fn ask(socket: &OwnedFd, messages: &[u8], count: usize) -> io::Result<()> {
+    send(socket, messages, SendFlags::empty())?;
+    let mut answer = [0; 4096];
+    for _ in 0..count {
+        let (length, _) = recv(socket, &mut answer, RecvFlags::empty())?;
+        match errno(&answer[..length]) {
+            Some(0) => {}
+            Some(errno) => return Err(io::Error::from_raw_os_error(errno)),
+            None => return Err(io::Error::from_raw_os_error(libc::EPROTO)),
+        }
+    }
+    Ok(())
+}
+
+/// Who looks into a table, and when.
+struct Rule {
+    of: IpAddr,
+    only: Only,
+    table: u8,
+    priority: u32,
+}
+
+enum Only {
+    /// What is sent to 127.0.0.0/8.
+    Own,
+    /// Since Linux 4.17.
+    Tcp,
+}
+
+fn rule(rule: &Rule, sequence: u32) -> Vec<u8> {
+    let (family, _) = parts(rule.of);
+    let width = if matches!(rule.only, Only::Own) { 8 } else { 0 };
+    let mut body = rule_head(family, width, rule.table, rule.priority);
+    match rule.only {
+        Only::Own => attribute(&mut body, FRA_DST, &[127, 0, 0, 0]),
+        Only::Tcp => attribute(&mut body, FRA_IP_PROTO, &[libc::IPPROTO_TCP as u8]),
+    }
+    message(RTM_NEWRULE, REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE, sequence, &body)
+}
+
+/// Removes the rule by which everything looks into the table of local addresses first.
+fn without_first_rule(of: IpAddr, sequence: u32) -> Vec<u8> {
+    let body = rule_head(parts(of).0, 0, TABLE_LOCAL, 0);
+    message(RTM_DELRULE, REQUEST | ACKNOWLEDGE, sequence, &body)
+}
+
+fn rule_head(family: u8, width: u8, table: u8, priority: u32) -> Vec<u8> {
+    let mut body = vec![family, width, 0, 0, table, 0, 0, ACTION_LOOK_UP];
+    body.extend(0u32.to_ne_bytes());
+    attribute(&mut body, FRA_PRIORITY, &priority.to_ne_bytes());
+    body
 }
 
 fn address(own: IpAddr, sequence: u32) -> Vec<u8> {
@@ -65,10 +149,10 @@ fn address(own: IpAddr, sequence: u32) -> Vec<u8> {
     message(RTM_NEWADDR, REQUEST | CREATE | EXCLUSIVE, sequence, &body)
 }
 
-fn route(source: IpAddr, sequence: u32) -> Vec<u8> {
+fn route(source: IpAddr, table: u8, sequence: u32) -> Vec<u8> {
     let (family, octets) = parts(source);
     // No destination attribute and a prefix of zero bits: everything.
-    let mut body = vec![family, 0, 0, 0, TABLE_LOCAL, PROTOCOL_STATIC, SCOPE_HOST, TYPE_LOCAL];
+    let mut body = vec![family, 0, 0, 0, table, PROTOCOL_STATIC, SCOPE_HOST, TYPE_LOCAL];
     body.extend(0u32.to_ne_bytes());
     attribute(&mut body, RTA_OIF, &LOOPBACK.to_ne_bytes());
     attribute(&mut body, RTA_PREFSRC, &octets);

@@ -1,8 +1,8 @@
 //! The launcher's side of the sandbox's network: takes over the sockets that init made, and has
 //! the broker answer them in a thread of its own, so that no traffic delays the supervisor.
 //!
-//! Without rules there is only the resolver to answer, to say what was asked for; the thread is
-//! started when the first question comes.
+//! Without rules there is only something to tell: which name was asked for, which address was tried. The thread is
+//! started when the first of these comes.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -29,6 +29,7 @@ use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{
     Broker, Callers, Handle, Inside, Journal, Meter, NameServers, NetworkUse, NoInside, Setup, Tell,
 };
+use mcp_net::listening::{is_taken_by, on_this_host};
 use mcp_net::upstream::Upstream;
 use mcp_seccomp::Connects;
 
@@ -83,6 +84,7 @@ impl Network {
             name_servers: NameServers::ResolvConf,
             upstream,
             journal: Journal::new(tell).metered(meter),
+            host_serves: Box::new(|to| is_taken_by(on_this_host(), to)),
             memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
         let open = network::is_open(request);
@@ -122,18 +124,20 @@ impl Network {
     }
 
     /// What to wait for while nobody else does.
-    pub fn wants(&self) -> Option<BorrowedFd<'_>> {
-        match &self.state {
-            State::Asleep(sockets) => sockets.first().map(|(_, socket)| socket.as_fd()),
-            _ => None,
-        }
+    pub fn wants(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let sockets = match &self.state {
+            State::Asleep(sockets) => sockets.as_slice(),
+            _ => &[],
+        };
+        sockets.iter().map(|(_, socket)| socket.as_fd())
     }
 
     pub fn advance(&mut self) -> io::Result<()> {
-        let Some(socket) = self.wants() else {
+        let mut fds: Vec<_> =
+            self.wants().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        if fds.is_empty() {
             return Ok(());
-        };
-        let mut fds = [PollFd::new(&socket, PollFlags::IN)];
+        }
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match poll(&mut fds, Some(&now)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -186,6 +190,8 @@ impl Network {
 
     /// Ends the broker and says what was reached.
     pub fn finish(&mut self) -> NetworkUse {
+        // What the command tried last may be unheard, and is only there to be told.
+        let _ = self.advance();
         match std::mem::replace(&mut self.state, State::Over) {
             State::Running(handle) => handle.finish(),
             _ => NetworkUse::default(),

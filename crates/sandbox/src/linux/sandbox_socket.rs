@@ -33,6 +33,11 @@ impl Refused {
 }
 
 impl SandboxSocket {
+    /// Whether the command lacks nothing without it.
+    pub fn only_tells(self) -> bool {
+        matches!(self, SandboxSocket::Refusals(_))
+    }
+
     /// Hosts may be without IPv6; then nothing can be reached over it inside either.
     pub fn needs_ipv6(self) -> bool {
         match self {

@@ -360,7 +360,7 @@ impl<'a> Supervisor<'a> {
         if let Some(notify) = &self.notify {
             fds.extend(notify.wants().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
         }
-        if let Some(fd) = self.network.as_ref().and_then(Network::wants) {
+        for fd in self.network.iter().flat_map(Network::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
         }
         let before = fds.len();

@@ -40,8 +40,9 @@ pub fn intent(request: &Request, proxy: &Proxy) -> Intent {
     }
     let by = "Seatbelt: no socket reaches anything that was not named";
     let proxied = format!(
-        "{by}, and the launcher's proxy, which carries what is allowed; programs that know no proxy \
-         do not get out"
+        "{by}, and the launcher's proxy, which carries {}; programs that know no proxy \
+         do not get out",
+        request.allowed_in_words()
     );
     if network.allow.is_empty() {
         return Intent::enforce(by);

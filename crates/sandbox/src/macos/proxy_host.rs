@@ -82,6 +82,7 @@ impl ProxyHost {
                 name_servers: NameServers::ResolvConf,
                 upstream,
                 journal: Journal::new(notices.teller()),
+                host_serves: Box::new(|_| false),
                 memory: request.policy.limits.memory.value.map(|limit| limit.0),
             },
         }))

@@ -56,8 +56,10 @@ pub fn intent(request: &Request, facts: &WindowsFacts) -> Intent {
     }
     let mut by = "AppContainer without network capabilities".to_owned();
     if !network.allow.is_empty() {
-        by += ", and a relay to the launcher's proxy, which carries what is allowed; programs that know no proxy do \
-               not get out";
+        by += &format!(
+            ", and a relay to the launcher's proxy, which carries {}; programs that know no proxy do not get out",
+            request.allowed_in_words()
+        );
     }
     for port in network.listen.iter().map(|port| port.value) {
         by += &format!("; a relay from [::1]:{port} of this machine to 127.0.0.1:{port} inside");

@@ -103,6 +103,7 @@ impl ProxyHost {
             name_servers: NameServers::System(name_servers),
             upstream,
             journal: Journal::new(tell),
+            host_serves: Box::new(|_| false),
             memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
         Ok(Some(ProxyHost { outbound, listen_ports, setup }))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_policy::{NetworkMode, Policy, Subprocess};
+use mcp_policy::{NetRule, NetworkMode, Policy, Subprocess};
 use mcp_sandbox::{Describe, Home, Intent, Plan, Request, RunSpec};
 use serde::Serialize;
 
@@ -72,7 +72,7 @@ fn reach(policy: &Policy) -> String {
     if network.mode.value == NetworkMode::Host {
         return "all that this machine can reach (network = \"host\")".to_owned();
     }
-    let mut all: Vec<String> = network.allow.iter().map(|rule| rule.value.to_string()).collect();
+    let mut all: Vec<String> = network.allow.iter().map(|rule| in_words(&rule.value)).collect();
     all.extend(network.unix.iter().map(|path| format!("the socket {}", render::path(&path.value))));
     let mut text = if all.is_empty() { "nothing: no network".to_owned() } else { list(all) };
     if !network.listen.is_empty() {
@@ -80,6 +80,14 @@ fn reach(policy: &Policy) -> String {
         text += &format!("; this machine reaches its port {}", list(ports));
     }
     text
+}
+
+/// A rule as it is written, and what it means where one word means much.
+fn in_words(rule: &NetRule) -> String {
+    match rule.meaning() {
+        Some(meaning) => format!("{rule} ({meaning})"),
+        None => rule.to_string(),
+    }
 }
 
 fn sees(policy: &Policy, names: Option<Vec<String>>) -> String {

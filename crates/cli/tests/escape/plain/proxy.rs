@@ -384,3 +384,23 @@ fn programs_that_know_proxies_work() {
     let hello = "hello from 9.9.9.9:80\n";
     assert_eq!(finished.text(), format!("{hello}{hello}{hello}403\n"), "{finished}");
 }
+
+/// `public` is judged as everywhere: by name and by address, and the host's loopback, which is shared here, is none of it.
+#[test]
+fn public_is_the_internet_alone() {
+    require!("plain", "userns");
+    let world = World::new().with("name=loop.test>127.0.0.1").with("name=lan.test>192.168.7.7");
+    let run = || inside(&world, "public");
+    allowed(run().probe(&["talk", "9.9.9.9:443"]));
+    let heard = allowed(run().probe(&["talk", PROXY, &connect_to("api.test:80")]));
+    assert!(heard.detail.contains("hello from 9.9.9.9:80"), "{heard:?}");
+    for place in ["127.0.0.1:443", "192.168.7.7:443", "[::1]:443", "0.0.0.0:443"] {
+        blocked(run().probe(&["talk", place]), UNREACHABLE);
+    }
+    for place in
+        ["loop.test:443", "lan.test:443", "127.0.0.1:443", "localhost:443", "nas.local:443"]
+    {
+        hears(run().probe(&["talk", PROXY, &connect_to(place)]), "HTTP/1.1 ");
+    }
+    assert!(!world.saw("connected 127.") && !world.saw("connected 192."), "{}", world.log());
+}

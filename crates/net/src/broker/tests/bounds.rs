@@ -115,6 +115,7 @@ impl Two {
             name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
+            host_serves: Box::new(|_| false),
             memory: None,
         };
         let inside = Loopback::default();

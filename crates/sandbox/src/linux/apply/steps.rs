@@ -292,6 +292,14 @@ impl Count {
 
 /// A host may be without IPv6; then nothing is reached over it inside either.
 fn make_routes(own: &[IpAddr]) -> io::Result<Seen> {
+    if own.is_empty() {
+        // Without them an attempt fails too, and nobody hears of it.
+        let told = match netlink::connections_are_refused() {
+            Ok(()) => "connections are refused at once, to every address".to_owned(),
+            Err(e) => format!("no address has a route ({e})"),
+        };
+        return Ok(Seen::Confirmed(told));
+    }
     let mut local = Vec::new();
     for own in own {
         match netlink::everything_is_local(*own) {

@@ -1,9 +1,9 @@
 //! The network of a run: what init makes inside for the launcher to answer, and what it amounts to.
 //!
-//! Without rules nothing leaves, and the resolver is there to say which name was asked for. With
-//! rules every address is local inside; a listener exists for what is allowed, and for nothing
-//! else: at the start for addresses, when a name is asked for, and when a connection is made to
-//! what has too many addresses or ports for that.
+//! Without rules nothing leaves, and the resolver is there to say which name was asked for; every address is local to
+//! TCP inside, so that a connection is refused at once, and heard of. With rules every address is local; a listener
+//! exists for what is allowed, and for nothing else: at the start for addresses, when a name is asked for, and when a
+//! connection is made to what has too many addresses or ports for that.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -40,7 +40,8 @@ pub fn is_open(request: &Request) -> bool {
 pub fn inside(request: &Request) -> (Option<Routes>, SandboxSockets) {
     let mut sandbox_sockets = vec![SandboxSocket::Datagrams(RESOLVER)];
     if !is_open(request) {
-        return (None, SandboxSockets { sandbox_sockets });
+        sandbox_sockets.extend([Refused::Tcp4, Refused::Tcp6].map(SandboxSocket::Refusals));
+        return (Some(Routes { own: Vec::new() }), SandboxSockets { sandbox_sockets });
     }
     sandbox_sockets.push(SandboxSocket::Listener(RESOLVER));
     sandbox_sockets.extend(Refused::ALL.map(SandboxSocket::Refusals));
@@ -78,7 +79,7 @@ fn literal(host: &Host) -> Vec<IpAddr> {
         Host::Name { .. } if is_localhost(host) => {
             vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
         }
-        Host::Name { .. } | Host::Network { .. } => Vec::new(),
+        Host::Name { .. } | Host::Network { .. } | Host::Public => Vec::new(),
     }
 }
 
@@ -92,7 +93,8 @@ pub fn connects(request: &Request) -> Connects {
     let network = &request.policy.network;
     let open = |rule: &NetRule| {
         rule.protocol == Protocol::Tcp
-            && (rule.ports == Ports::Any || matches!(rule.host, Host::Network { .. }))
+            && (rule.ports == Ports::Any
+                || matches!(rule.host, Host::Network { .. } | Host::Public))
     };
     match network.allow.iter().any(|rule| open(&rule.value)) && is_open(request) {
         true => Connects::Announced,
@@ -113,13 +115,13 @@ pub fn intent(request: &Request, facts: &LinuxFacts) -> Intent {
     }
     let mut ways = Vec::new();
     if !network.allow.is_empty() {
-        ways.push("the launcher carries what is allowed");
+        ways.push(format!("the launcher carries {}", request.allowed_in_words()));
     }
     if !network.listen.is_empty() {
-        ways.push("and takes connections on the host's loopback");
+        ways.push("and takes connections on the host's loopback".to_owned());
     }
     if !network.unix.is_empty() {
-        ways.push("and the unix sockets that were granted are shown");
+        ways.push("and the unix sockets that were granted are shown".to_owned());
     }
     match ways.is_empty() {
         true => Intent::enforce("empty network namespace"),

@@ -46,7 +46,8 @@ pub fn intent(request: &Request, facts: &LinuxFacts, why: &str) -> Intent {
     let by = match sockets(request, facts) {
         Sockets::Proxied => format!(
             "{why}, so the launcher connects every socket itself, to its own proxy, which carries \
-             what is allowed; programs that know no proxy reach only addresses that rules spell out"
+             {}; programs that know no proxy reach only addresses that rules are about",
+            request.allowed_in_words()
         ),
         _ => format!("{why}, so every socket is refused, those to programs of the host as well"),
     };

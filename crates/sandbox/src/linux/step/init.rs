@@ -51,7 +51,8 @@ pub struct Hostname {
     pub name: &'static str,
 }
 
-/// Makes every address local to the sandbox's own network, which has these.
+/// Makes every address local to the sandbox's own network, which has these; without any, for TCP alone, so that a
+/// connection is refused at once, and heard of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Routes {
     pub own: Vec<IpAddr>,
@@ -59,6 +60,9 @@ pub struct Routes {
 
 impl fmt::Display for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.own.is_empty() {
+            return f.write_str("for tcp, where all is refused");
+        }
         let own: Vec<_> = self.own.iter().map(ToString::to_string).collect();
         write!(f, "with {} as its own", own.join(" and "))
     }

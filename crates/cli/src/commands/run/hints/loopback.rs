@@ -1,11 +1,14 @@
 //! Services on the host's loopback: `localhost` inside is the sandbox's own, and nobody listens there.
 //!
-//! A line is told where a word or a variable of the command names such a service, the host has one at that port, and
-//! no rule leads to it.
+//! Where the launcher hears of a connection that is tried there, it says so by itself. A command that failed without a
+//! try that was heard of gets a line where one of its words or variables names such a service, the host has one at that
+//! port, and no rule leads to it.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
-use mcp_sandbox::Request;
+use mcp_net::listening::on_this_host;
+use mcp_sandbox::{Report, Request};
 
 use super::Hint;
 use super::facts::Facts;
@@ -19,7 +22,12 @@ pub struct Service {
     pub variable: Option<String>,
 }
 
-pub fn before(facts: &Facts) -> Vec<Hint> {
+pub fn after(facts: &Facts, report: &Report) -> Vec<Hint> {
+    let refused = || report.network.iter().flat_map(|network| network.refused.keys());
+    let is_told = |service: &&Service| {
+        let port = format!(":{}", service.port);
+        refused().any(|to| to.ends_with(&port))
+    };
     let hint = |service: &Service| {
         let rule = format!("{}:{}", service.host, service.port);
         let by = service
@@ -34,7 +42,7 @@ pub fn before(facts: &Facts) -> Vec<Hint> {
             ),
         )
     };
-    facts.services.iter().map(hint).collect()
+    facts.services.iter().filter(|service| !is_told(service)).map(hint).collect()
 }
 
 /// Those that are named, are there, and are not allowed.
@@ -62,8 +70,12 @@ pub fn services(words: &[String], request: &Request) -> Vec<Service> {
             host && rule.matches_port(service.port)
         })
     };
-    let listening = listening();
-    named.retain(|service| listening.contains(&service.port) && !allowed(service));
+    let listening = on_this_host();
+    let is_there = |service: &Service| {
+        let is_of_loopback = |at: &&SocketAddr| at.ip().is_loopback() || at.ip().is_unspecified();
+        listening.iter().filter(is_of_loopback).any(|at| at.port() == service.port)
+    };
+    named.retain(|service| is_there(service) && !allowed(service));
     named.into_iter().collect()
 }
 
@@ -102,31 +114,4 @@ pub fn found(text: &str) -> Option<(String, u16)> {
     };
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     port.filter(|port| is_loopback && *port != 0).map(|port| (host, port))
-}
-
-/// Ports that the host listens at on its loopback, by the kernel's own table. Nothing is connected to.
-fn listening() -> BTreeSet<u16> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    tables
-        .iter()
-        .filter_map(|table| std::fs::read_to_string(table).ok())
-        .flat_map(|text| ports(&text))
-        .collect()
-}
-
-/// `sl local_address rem_address st …`: state 0A listens; the address is the machine's word order in hexadecimal.
-pub fn ports(table: &str) -> Vec<u16> {
-    let port = |line: &str| {
-        let mut fields = line.split_whitespace().skip(1);
-        let (local, state) = (fields.next()?, fields.nth(1)?);
-        let (address, port) = local.split_once(':')?;
-        let is_any = address.bytes().all(|digit| digit == b'0');
-        let is_loopback = match address.len() {
-            8 => address.ends_with("7F"),
-            _ => address == "00000000000000000000000001000000",
-        };
-        let port = u16::from_str_radix(port, 16).ok()?;
-        (state == "0A" && (is_any || is_loopback)).then_some(port)
-    };
-    table.lines().skip(1).filter_map(port).collect()
 }

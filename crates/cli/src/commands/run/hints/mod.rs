@@ -2,8 +2,8 @@
 //!
 //! A hint is true or absent. Each is a pure function over [`Facts`], which are looked up once, and over the report.
 //! Before the start: arguments that name files the command cannot see, a start in an empty HOME that the command
-//! will look or write into, services of the host's loopback. After a failure: limits, writes to what can only be
-//! read, variables that the server's own files name and that were not passed on. Nothing is told twice, nothing
+//! will look or write into. After a failure: limits, writes to what can only be read, variables that the server's own
+//! files name and that were not passed on, services of the host's loopback. Nothing is told twice, nothing
 //! where all is well, and nothing with `--quiet`.
 
 mod arguments;
@@ -72,7 +72,6 @@ impl Hints {
         let Some(facts) = &self.facts else { return };
         let mut hints = arguments::before(facts);
         hints.extend(directory::before(facts));
-        hints.extend(loopback::before(facts));
         self.tell(hints);
     }
 
@@ -84,6 +83,7 @@ impl Hints {
         if failed {
             hints.extend(arguments::after(facts));
             hints.extend(variables::after(facts));
+            hints.extend(loopback::after(facts, report));
         }
         // What is less sure is told where nothing else explains the failure.
         if hints.is_empty() && self.told.is_empty() {

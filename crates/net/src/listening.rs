@@ -1,0 +1,95 @@
+//! Who listens on the host's loopback, by the kernel's own tables (`/proc/net/tcp`, `/proc/net/tcp6`). Nothing is
+//! connected to: a service is not to notice that a command asked for it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// The sockets that listen in one table: `sl local_address rem_address st …`, state 0A, addresses in hexadecimal words
+/// of the machine's own byte order.
+pub fn listeners(table: &str) -> impl Iterator<Item = SocketAddr> {
+    table.lines().skip(1).filter_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let (local, state) = (fields.next()?, fields.nth(1)?);
+        let (address, port) = local.split_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        (state == "0A").then_some(SocketAddr::new(ip(address)?, port))
+    })
+}
+
+fn ip(hex: &str) -> Option<IpAddr> {
+    let word = |at: usize| u32::from_str_radix(hex.get(at..at + 8)?, 16).ok();
+    match hex.len() {
+        8 => Some(Ipv4Addr::from(word(0)?.to_ne_bytes()).into()),
+        32 => {
+            let mut octets = [0; 16];
+            for (at, part) in octets.chunks_exact_mut(4).enumerate() {
+                part.copy_from_slice(&word(at * 8)?.to_ne_bytes());
+            }
+            Some(Ipv6Addr::from(octets).to_canonical())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a connection to this address would be taken by one of these: it is at that address, or at every one. A
+/// socket at `::` takes IPv4 too, unless it was told not to, which the tables do not say.
+pub fn is_taken_by(listeners: impl IntoIterator<Item = SocketAddr>, to: SocketAddr) -> bool {
+    let ip = to.ip().to_canonical();
+    listeners.into_iter().any(|at| {
+        let is_everywhere = at.ip().is_unspecified() && (ip.is_ipv4() || at.is_ipv6());
+        at.port() == to.port() && (at.ip() == ip || is_everywhere)
+    })
+}
+
+/// The host's tables, as far as they can be read.
+pub fn on_this_host() -> Vec<SocketAddr> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    let texts = tables.iter().filter_map(|table| std::fs::read_to_string(table).ok());
+    texts.flat_map(|text| listeners(&text).collect::<Vec<_>>()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn the_kernel_s_tables_are_read() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n\
+            \x20  0: 0100007F:1538 00000000:0000 0A 00000000:00000000 00:00000000\n\
+            \x20  1: 0100007F:D431 0100007F:1538 01 00000000:00000000\n\
+            \x20  2: 00000000:0050 00000000:0000 0A 00000000:00000000\n\
+            \x20  3: nonsense\n\
+            \x20  4: 00000000000000000000000001000000:0BB8 00:0000 0A 0\n";
+        let found: Vec<String> = listeners(table).map(|at| at.to_string()).collect();
+        assert_eq!(found, ["127.0.0.1:5432", "0.0.0.0:80", "[::1]:3000"]);
+    }
+
+    #[test]
+    fn a_service_takes_what_is_sent_to_it() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        for (listener, to, expected) in [
+            ("127.0.0.1:5432", "127.0.0.1:5432", true),
+            ("127.0.0.1:5432", "[::ffff:127.0.0.1]:5432", true),
+            ("127.0.0.1:5432", "127.0.0.1:5433", false),
+            ("127.0.0.1:5432", "127.0.0.2:5432", false),
+            ("127.0.0.1:5432", "[::1]:5432", false),
+            ("0.0.0.0:80", "127.0.0.9:80", true),
+            ("0.0.0.0:80", "[::1]:80", false),
+            ("[::]:80", "[::1]:80", true),
+            ("[::]:80", "127.0.0.1:80", true),
+            ("[::1]:80", "127.0.0.1:80", false),
+        ] {
+            assert_eq!(is_taken_by([at(listener)], at(to)), expected, "{listener} {to}");
+        }
+    }
+
+    #[test]
+    fn this_host_s_own_are_found() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let is_there = || is_taken_by(on_this_host(), at);
+        assert_eq!(is_there(), cfg!(target_os = "linux"));
+        drop(listener);
+        assert!(!is_there());
+    }
+}
