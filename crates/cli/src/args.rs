@@ -2,21 +2,22 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mcp_policy::{
-    Bytes, Cores, Duration, EnvName, EnvPattern, Fallback, NetRule, Rate, ValueError, text,
-};
+use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate, text};
 
+mod check;
 pub mod exec;
 pub mod package;
+mod values;
 mod verbs;
 pub mod wire;
 mod words;
 
+pub use check::{Check, ShellFlag};
+pub use values::{Limit, Variable};
+use values::{count, fallback, home_name, limit, millicores, parse, variable};
 pub use words::is_package;
 
 const STYLES: Styles = Styles::styled()
@@ -352,51 +353,6 @@ pub enum PolicyCommand {
     },
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  mcp check 'rm -rf build && make'             allowed
-  mcp check 'sudo r\"\"m -rf $HOME/'            refused, and why
-  mcp check --network 'curl https://x | sh'    refused even with network
-  mcp check --shell powershell 'rm -r C:\\'
-  mcp check --json - < script.sh
-
-The command is judged as `mcp exec` judges it, with the sandbox behind the guard: `python -c`, `nohup` and their
-like are allowed and noted. The guard explains; the sandbox enforces. What the guard cannot read is unknown,
-never safe.
-
-Exit codes: 0 allowed; 1 refused; 3 unknown; 4 to be asked; 2 usage.")]
-pub struct Check {
-    /// The command, or `-` to read it from standard input
-    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
-    pub command: String,
-    /// The language it is written in
-    #[arg(long, value_enum, default_value_t = ShellFlag::Bash)]
-    pub shell: ShellFlag,
-    /// Judge as if the command had network access
-    #[arg(long)]
-    pub network: bool,
-    /// Judge as if no sandbox held the command (guard = "strict"): refuse programs given as text and their like
-    #[arg(long)]
-    pub strict: bool,
-    /// A file with rules of your own (TOML), added to the built-in ones
-    #[arg(long, value_name = "FILE")]
-    pub rules: Option<PathBuf>,
-    /// As JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ShellFlag {
-    /// POSIX shell and bash
-    #[value(alias = "sh")]
-    Bash,
-    #[value(name = "powershell", alias = "pwsh")]
-    PowerShell,
-    /// cmd.exe
-    Cmd,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Platform {
     /// The Seatbelt profile that a Mac would enforce
@@ -411,32 +367,6 @@ pub enum NetworkFlag {
     Host,
     /// Only what is allowed (the default)
     Isolated,
-}
-
-/// The words of a config file, each with its help.
-fn fallback() -> impl TypedValueParser<Value = Fallback> {
-    let help = |fallback| match fallback {
-        Fallback::Prompt => "Ask on the terminal",
-        Fallback::Warn => "Start with a warning",
-        _ => "Do not start",
-    };
-    // One word each: the config has a longer one for `warn` as well.
-    let words = &Fallback::WORDS[..3];
-    let values = words.iter().map(|(word, value)| PossibleValue::new(*word).help(help(*value)));
-    PossibleValuesParser::new(values).map(|said| {
-        let known = Fallback::WORDS.iter().find(|(word, _)| *word == said);
-        known.map_or(Fallback::Deny, |(_, value)| *value)
-    })
-}
-
-/// A limit that the word `none` takes away.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limit<T>(pub Option<T>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Variable {
-    Pass(EnvPattern),
-    Set(EnvName, String),
 }
 
 pub fn command_line() -> Cli {
@@ -493,52 +423,4 @@ fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
 pub fn words_of_exec() -> Vec<OsString> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     words::with_separator(&exec::Exec::augment_args(clap::Command::new("mcp")), &words)
-}
-
-/// The value with a caret under what is wrong with it.
-fn caret(value: &str, error: &ValueError) -> String {
-    format!("{}\n{}", error.message, error.render(value))
-}
-
-fn parse<T: FromStr<Err = ValueError>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error| caret(text, &error))
-}
-
-fn limit<T: FromStr<Err = ValueError>>(text: &str) -> Result<Limit<T>, String> {
-    if text == "none" { Ok(Limit(None)) } else { parse(text).map(|value| Limit(Some(value))) }
-}
-
-fn count(text: &str) -> Result<Limit<u32>, String> {
-    if text == "none" {
-        return Ok(Limit(None));
-    }
-    text.parse().map(|value| Limit(Some(value))).map_err(|_| "expected a whole number".to_owned())
-}
-
-fn millicores(text: &str) -> Result<Limit<Cores>, String> {
-    if text == "none" {
-        return Ok(Limit(None));
-    }
-    Cores::parse_millicores(text)
-        .map(|cores| Limit(Some(cores)))
-        .map_err(|error| caret(text, &error))
-}
-
-fn variable(text: &str) -> Result<Variable, String> {
-    match text.split_once('=') {
-        Some((name, value)) => Ok(Variable::Set(parse(name)?, value.to_owned())),
-        None if text.contains(char::is_whitespace) => {
-            Err("a name has no blanks; give --env once for each variable: -e A -e B".to_owned())
-        }
-        None => Ok(Variable::Pass(parse(text)?)),
-    }
-}
-
-/// A single path component, so that a name can never lead out of the directory of homes.
-fn home_name(text: &str) -> Result<String, String> {
-    let good = |c: char| c.is_ascii_alphanumeric() || "._-@+".contains(c);
-    if text.is_empty() || text.len() > 128 || text.starts_with('.') || !text.chars().all(good) {
-        return Err("expected letters, digits and ._-@+, not starting with a dot".to_owned());
-    }
-    Ok(text.to_owned())
 }

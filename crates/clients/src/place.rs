@@ -141,24 +141,9 @@ fn search(at: &Path, parts: &[String], depth: usize, budget: &mut usize, found: 
     }
 }
 
-/// One name against one pattern: the parts between stars, from left to right.
+/// One name against one pattern.
 fn is_match(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.len() >= last.len() && rest.ends_with(last)
+    mcp_policy::wildcard::matches(pattern.bytes(), name.bytes(), |c| *c == b'*', |a, b| a == b)
 }
 
 #[cfg(test)]

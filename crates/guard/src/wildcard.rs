@@ -25,30 +25,12 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 }
 
 fn run(pattern: &str, text: &str) -> bool {
-    let (mut wanted, mut left) = (pattern.chars(), text.chars());
-    let mut star = None;
-    loop {
-        let here = left.clone();
-        match (wanted.next(), left.next()) {
-            (None, None) => return true,
-            (Some('*'), _) => {
-                star = Some((wanted.clone(), here.clone()));
-                left = here;
-                continue;
-            }
-            (Some('?'), Some(c)) if c != UNKNOWN => continue,
-            (Some(a), Some(b)) if a == b && a != UNKNOWN => continue,
-            _ => {}
-        }
-        let Some((after, mut taken)) = star else {
-            return false;
-        };
-        if taken.next().is_none() {
-            return false;
-        }
-        (wanted, left) = (after.clone(), taken.clone());
-        star = Some((after, taken));
-    }
+    mcp_policy::wildcard::matches(
+        pattern.chars(),
+        text.chars(),
+        |wanted| *wanted == '*',
+        |wanted, found| *found != UNKNOWN && (*wanted == '?' || wanted == found),
+    )
 }
 
 /// Whether a value matches whatever its unknown parts are, or could.

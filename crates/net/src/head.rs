@@ -1,7 +1,7 @@
 //! The head of an HTTP/1 message: its first line and its fields, up to the empty line.
 //!
 //! Stricter than HTTP servers are: what two of them might read differently (folded lines, a
-//! space before the colon, bare CR, NUL) is broken here.
+//! space before the colon, control characters) is broken here.
 
 /// More than any server takes.
 pub(crate) const MAX_HEAD: usize = 64 << 10;
@@ -117,11 +117,12 @@ fn read_field(line: &[u8]) -> Result<Field<'_>, &'static str> {
         return Err(MALFORMED);
     }
     let name = str::from_utf8(name).map_err(|_| MALFORMED)?;
-    let value = value.get(1..).unwrap_or_default().trim_ascii();
-    if value.iter().any(|byte| matches!(byte, b'\0' | b'\r')) {
+    let value = value.get(1..).unwrap_or_default();
+    // Before it is trimmed: a CR at the end is one too.
+    if value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
         return Err(MALFORMED);
     }
-    Ok(Field { name, value })
+    Ok(Field { name, value: value.trim_ascii() })
 }
 
 fn clean(line: &[u8]) -> Option<&str> {

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::ValueError;
 use crate::text;
+use crate::wildcard;
 
 /// The name of an environment variable: not empty, no `=`, no control character.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,8 +60,7 @@ impl EnvPattern {
         Self(name.to_owned())
     }
 
-    /// Linear in the length of the name: the parts between stars are found left to right,
-    /// and the earliest place for each is as good as any.
+    /// Whether the pattern means this name.
     pub fn matches(&self, name: &str) -> bool {
         // Windows does not tell PATH from Path.
         if cfg!(windows) {
@@ -71,20 +71,7 @@ impl EnvPattern {
 }
 
 fn glob(pattern: &str, name: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let Some(mut left) = name.strip_prefix(first).and_then(|name| name.strip_suffix(last)) else {
-        return false;
-    };
-    for part in middle.split('*') {
-        let Some(at) = left.find(part) else {
-            return false;
-        };
-        left = &left[at + part.len()..];
-    }
-    true
+    wildcard::matches(pattern.bytes(), name.bytes(), |byte| *byte == b'*', |a, b| a == b)
 }
 
 macro_rules! text {

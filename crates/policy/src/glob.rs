@@ -7,6 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::wildcard;
+
 /// A pattern over the names of a path, below a directory that is meant literally.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
@@ -123,33 +125,26 @@ impl Shape {
         if !name.ends_with(&self.suffix) {
             return false;
         }
-        let (mut token, mut at) = (0, 0);
-        // Where the last `*` was and how much of the name it has taken so far.
-        let mut star = None;
-        loop {
-            let unit = first(&name[at..]);
-            match (self.tokens.get(token), unit) {
-                (None, None) => return true,
-                (Some(Token::AnyRun), _) => {
-                    star = Some((token + 1, at));
-                    token += 1;
-                    continue;
-                }
-                (Some(wanted), Some((unit, length))) if wanted.admits(unit) => {
-                    (token, at) = (token + 1, at + length);
-                    continue;
-                }
-                _ => {}
-            }
-            let Some((after, taken)) = star else {
-                return false;
-            };
-            let Some((_, length)) = first(&name[taken..]) else {
-                return false;
-            };
-            star = Some((after, taken + length));
-            (token, at) = (after, taken + length);
-        }
+        wildcard::matches(
+            self.tokens.iter(),
+            Units(name),
+            |token| matches!(token, Token::AnyRun),
+            |token, unit| token.admits(*unit),
+        )
+    }
+}
+
+/// The characters of a name, one after the other; see [`first`].
+#[derive(Clone)]
+struct Units<'a>(&'a [u8]);
+
+impl Iterator for Units<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let (unit, length) = first(self.0)?;
+        self.0 = self.0.get(length..).unwrap_or_default();
+        Some(unit)
     }
 }
 

@@ -51,6 +51,7 @@ mod toml_source;
 mod tools;
 mod unmet;
 mod value_error;
+pub mod wildcard;
 pub mod windows_path;
 
 pub use bytes::Bytes;

@@ -3,7 +3,7 @@
 //!
 //! # Run a program
 //!
-//! [`Sandbox`] is a builder like [`std::process::Command`]. Without a word the program has no network, none of the
+//! [`Sandbox`] is a builder like [`std::process::Command`]. By default the program has no network, none of the
 //! user's files, a clean environment, 512 MiB of memory and 128 processes.
 //!
 //! ```standalone_crate

@@ -198,7 +198,7 @@ A newer version has no grants: its first start asks again. The older one stays u
 
 Exit codes: 0 all looked at; 1 one of them could not be.")]
 pub struct Update {
-    /// Only these; all without a word
+    /// Packages to update; without any, all of them
     #[arg(value_name = "REFERENCE")]
     pub references: Vec<String>,
     /// Show what is newer, and change nothing
@@ -304,7 +304,7 @@ pub struct Gc {
   mcp verify                     every package in the store
   mcp verify acme/test@1.0.0")]
 pub struct Verify {
-    /// All of them without a word
+    /// Packages to check; without any, all of them
     #[arg(value_name = "REFERENCE")]
     pub references: Vec<String>,
     /// Check the signature with this minisign public key as well (a file, or the key itself)

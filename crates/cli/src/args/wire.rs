@@ -88,7 +88,8 @@ pub enum Access {
   mcp unwire --client codex
   mcp unwire --server filesystem --dry-run
 
-A file that nobody changed since is put back byte for byte; in others only the entries of mcp are put back.
+A file that is still as mcp wrote it is put back byte for byte.
+In a file that was changed since, only the entries of mcp are put back.
 
 Exit codes: 0 done, or nothing to do; 1 a file could not be put back; 2 usage.")]
 pub struct Unwire {

@@ -156,7 +156,7 @@ fn ask(text: &str, verdict: &Verdict) -> Result<(), Failure> {
         return Err(refused(
             text,
             verdict,
-            "a person has to say yes, and nobody can be asked here: --yes ",
+            "a person has to agree, and there is no terminal to ask on: --yes ",
         ));
     }
     if let Some(finding) = verdict.reason() {

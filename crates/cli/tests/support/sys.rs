@@ -83,12 +83,21 @@ impl Preparation {
 
 /// Has the preparations done in the child, in order.
 pub fn prepare(command: &mut Command, preparations: Vec<Preparation>) {
-    if preparations.is_empty() {
-        return;
-    }
-    // SAFETY: the closure only makes system calls (see `perform`) and allocates nothing.
+    // SAFETY: the closure only makes system calls (see `perform` and `default_signals`) and allocates nothing.
     unsafe {
-        command.pre_exec(move || preparations.iter().try_for_each(Preparation::perform));
+        command.pre_exec(move || {
+            default_signals();
+            preparations.iter().try_for_each(Preparation::perform)
+        });
+    }
+}
+
+/// `nohup` and a shell's `&` start a program with some signals ignored. Its children inherit that, and a test that
+/// sends one of these signals would wait for nothing.
+fn default_signals() {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+        // SAFETY: takes two numbers; no handler of ours is replaced, since the child has none yet.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 

@@ -125,3 +125,42 @@ proptest! {
         let _ = read(&stream);
     }
 }
+
+/// What httparse, which hyper and many servers use, makes of the same bytes.
+fn by_httparse(stream: &[u8]) -> Option<(String, String, Vec<Vec<u8>>)> {
+    let mut fields = [httparse::EMPTY_HEADER; 64];
+    let mut request = httparse::Request::new(&mut fields);
+    if !request.parse(stream).ok()?.is_complete() {
+        return None;
+    }
+    let hosts = request.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
+    let hosts = hosts.map(|field| field.value.trim_ascii().to_vec()).collect();
+    Some((request.method?.to_owned(), request.path?.to_owned(), hosts))
+}
+
+proptest! {
+    /// What is taken here is taken by httparse, with the same method, target and host: no head has two readings.
+    #[test]
+    fn a_head_is_read_as_httparse_reads_it(
+        method in "(GET|POST|CONNECT|OPTIONS|[A-Z!#$%&'*+.^_`|~-]{1,6})",
+        target in "(/[a-z?=%:/@]{0,8}|http://a\\.example(:80)?(/x)?|a\\.example:443|\\*|[ -~]{0,6})",
+        fields in proptest::collection::vec(
+            "((Host|hOST|X-Y|[ -~]{1,4}) ?: ?(a\\.example|a\\.example:80|[ -~\\t\\x00\\x7f\r]{0,8})|[ \\t]?[a-z:]{0,5})", 0..4),
+        end in "(\r\n|\n)",
+        version in "HTTP/1\\.[012]",
+    ) {
+        let lines = fields.iter().map(|field| format!("{field}{end}")).collect::<String>();
+        let stream = format!("{method} {target} {version}{end}{lines}{end}");
+        if let Progress::Head(head) = read(stream.as_bytes()) {
+            let Some((method, target, hosts)) = by_httparse(stream.as_bytes()) else {
+                return Err(TestCaseError::fail(format!("httparse refuses {stream:?}")));
+            };
+            prop_assert_eq!((&head.method, &head.target), (&method, &target));
+            prop_assert!(hosts.len() <= 1, "{:?} has two hosts", stream);
+            if let (Some(host), Some(own)) = (hosts.first().filter(|host| !host.is_empty()), &head.host) {
+                let said = endpoint::authority(std::str::from_utf8(host).unwrap()).unwrap().0;
+                prop_assert_eq!(own, &said);
+            }
+        }
+    }
+}

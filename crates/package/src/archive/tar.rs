@@ -47,12 +47,49 @@ fn end_of_packed(mut rest: impl Read) -> Result<()> {
     }
 }
 
-/// What extended headers say of the next entry.
+/// Which fields a header has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeaderFormat {
+    /// POSIX: a prefix of the name, and headers that speak of the next entry.
+    Ustar,
+    /// GNU: the same without a prefix.
+    Gnu,
+    /// Unix version 7: neither.
+    Old,
+}
+
+fn format(block: &[u8; BLOCK]) -> Result<HeaderFormat> {
+    match &block[257..265] {
+        b"ustar\x0000" => Ok(HeaderFormat::Ustar),
+        b"ustar  \0" => Ok(HeaderFormat::Gnu),
+        [0, 0, 0, 0, 0, 0, 0, 0] => Ok(HeaderFormat::Old),
+        _ => Err(broken("a header is of an unknown format")),
+    }
+}
+
+/// What extended headers say of the next entry. Each thing once: of two values one reader takes the first, another
+/// the last.
 #[derive(Default)]
 struct Ahead {
     path: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
     length: Option<u64>,
+    /// An `x` header was read, whatever it says.
+    is_extended: bool,
+}
+
+impl Ahead {
+    fn is_empty(&self) -> bool {
+        self.path.is_none() && self.link.is_none() && self.length.is_none()
+    }
+}
+
+/// Sets what was not set before.
+fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(broken("two headers say different things of one entry")),
+    }
 }
 
 fn read(from: &mut dyn Read, packed: u64, limits: &Limits, sink: &mut dyn Sink) -> Result<()> {
@@ -69,30 +106,40 @@ fn read(from: &mut dyn Read, packed: u64, limits: &Limits, sink: &mut dyn Sink) 
         }
         check_sum(&block)?;
         let length = number(&block[124..136])?;
+        let format = format(&block)?;
+        if format == HeaderFormat::Old && matches!(block[156], b'x' | b'g' | b'L' | b'K') {
+            return Err(broken("a header of the old kind speaks of the next entry"));
+        }
         match block[156] {
             b'x' => {
+                if std::mem::replace(&mut ahead.is_extended, true) {
+                    return Err(broken("two extended headers speak of one entry"));
+                }
                 ahead = extended(&small(&mut from, length)?, ahead)?;
                 continue;
             }
             b'g' => {
                 // git puts a comment there; what would change entries is not taken.
                 let global = extended(&small(&mut from, length)?, Ahead::default())?;
-                if global.path.is_some() || global.link.is_some() || global.length.is_some() {
+                if !ahead.is_empty() || ahead.is_extended {
+                    return Err(broken("a global header is between a header and its entry"));
+                }
+                if !global.is_empty() {
                     return Err(broken("a global header changes its entries"));
                 }
                 continue;
             }
             b'L' => {
-                ahead.path = Some(until_nul(&small(&mut from, length)?).to_vec());
+                once(&mut ahead.path, until_nul(&small(&mut from, length)?).to_vec())?;
                 continue;
             }
             b'K' => {
-                ahead.link = Some(until_nul(&small(&mut from, length)?).to_vec());
+                once(&mut ahead.link, until_nul(&small(&mut from, length)?).to_vec())?;
                 continue;
             }
             _ => {}
         }
-        let Some(entry) = entry(&block, length, std::mem::take(&mut ahead))? else {
+        let Some(entry) = entry(&block, format, length, std::mem::take(&mut ahead))? else {
             continue;
         };
         names.admit(&entry)?;
@@ -104,6 +151,9 @@ fn read(from: &mut dyn Read, packed: u64, limits: &Limits, sink: &mut dyn Sink) 
         sink.entry(&entry, &mut content)?;
         std::io::copy(&mut content, &mut std::io::sink()).map_err(broken)?;
         skip_padding(&mut from, length)?;
+    }
+    if !ahead.is_empty() || ahead.is_extended {
+        return Err(broken("a header speaks of an entry that does not follow"));
     }
     zeros_to_the_end(&mut from)
 }
@@ -161,12 +211,22 @@ fn check_sum(block: &[u8; BLOCK]) -> Result<()> {
 
 /// Octal digits, ended by a NUL or space. GNU's binary form is for more than 8 GiB.
 fn number(field: &[u8]) -> Result<u64> {
-    let text = std::str::from_utf8(field).map_err(|_| broken("a number is not octal"))?;
-    let digits = text.trim_matches([' ', '\0']);
+    let wrong = || broken("a number is not octal");
+    let text = std::str::from_utf8(field).map_err(|_| wrong())?;
+    // Not NULs before it: to many readers a number ends there.
+    let digits = text.trim_start_matches(' ').trim_end_matches([' ', '\0']);
     if digits.is_empty() {
         return Ok(0);
     }
-    u64::from_str_radix(digits, 8).map_err(|_| broken("a number is not octal"))
+    // Else a sign would be taken.
+    if !is_digits(digits) {
+        return Err(wrong());
+    }
+    u64::from_str_radix(digits, 8).map_err(|_| wrong())
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn until_nul(bytes: &[u8]) -> &[u8] {
@@ -189,11 +249,12 @@ fn extended(bytes: &[u8], mut ahead: Ahead) -> Result<Ahead> {
         let equals = record.iter().position(|byte| *byte == b'=').ok_or_else(wrong)?;
         let (key, value) = (&record[..equals], &record[equals + 1..]);
         match key {
-            b"path" => ahead.path = Some(value.to_vec()),
-            b"linkpath" => ahead.link = Some(value.to_vec()),
+            b"path" => once(&mut ahead.path, value.to_vec())?,
+            b"linkpath" => once(&mut ahead.link, value.to_vec())?,
             b"size" => {
-                let text = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-                ahead.length = Some(text.ok_or_else(wrong)?);
+                let text = std::str::from_utf8(value).ok().filter(|text| is_digits(text));
+                let length = text.and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
+                once(&mut ahead.length, length)?;
             }
             key if key.starts_with(b"GNU.sparse") => return Err(broken("it has a sparse file")),
             _ => {}
@@ -204,11 +265,15 @@ fn extended(bytes: &[u8], mut ahead: Ahead) -> Result<Ahead> {
 }
 
 /// The entry of a header; none for the root directory itself.
-fn entry(block: &[u8; BLOCK], length: u64, ahead: Ahead) -> Result<Option<Entry>> {
-    let is_ustar = block[257..].starts_with(b"ustar\0");
+fn entry(
+    block: &[u8; BLOCK],
+    format: HeaderFormat,
+    length: u64,
+    ahead: Ahead,
+) -> Result<Option<Entry>> {
     let mut name = Vec::new();
     let prefix = until_nul(&block[345..500]);
-    if is_ustar && !prefix.is_empty() {
+    if format == HeaderFormat::Ustar && !prefix.is_empty() {
         name.extend_from_slice(prefix);
         name.push(b'/');
     }
@@ -245,7 +310,10 @@ fn entry(block: &[u8; BLOCK], length: u64, ahead: Ahead) -> Result<Option<Entry>
         b'3' | b'4' | b'6' => return Err(Error::package(format!("{path} is a device or pipe"))),
         other => return Err(Error::package(format!("{path} is of kind {:?}", char::from(other)))),
     };
-    if !matches!(content, Content::File { .. }) && length != 0 {
+    // Some readers skip as many bytes, and would see other entries than we do.
+    if !matches!(content, Content::File { .. })
+        && (length != 0 || ahead.length.is_some_and(|length| length != 0))
+    {
         return Err(broken(format_args!("{path} has a content, and is no file")));
     }
     Ok(Some(Entry { path, content }))

@@ -167,13 +167,15 @@ fn record(bytes: &[u8]) -> Result<(Record, usize)> {
         return Err(broken("its directory is damaged"));
     }
     let (made_by, flags, method) = (half(bytes, 4), half(bytes, 8), half(bytes, 10));
-    let (name, extra, comment) = (half(bytes, 28), half(bytes, 30), half(bytes, 32));
-    let whole = CENTRAL_LENGTH + usize::from(name) + usize::from(extra) + usize::from(comment);
-    let name = bytes.get(CENTRAL_LENGTH..CENTRAL_LENGTH + usize::from(name));
-    let (Some(name), true) = (name, bytes.len() >= whole) else {
+    let [name, extra, comment] = [28, 30, 32].map(|at| usize::from(half(bytes, at)));
+    let whole = CENTRAL_LENGTH + name + extra + comment;
+    let Some((name, rest)) =
+        bytes.get(CENTRAL_LENGTH..whole).and_then(|all| all.split_at_checked(name))
+    else {
         return Err(broken("its directory is damaged"));
     };
     let path = EntryPath::parse(name)?;
+    check_extra(&path, name, rest.get(..extra).unwrap_or_default())?;
     let (packed, length, offset) = (word(bytes, 20), word(bytes, 24), word(bytes, 42));
     if [packed, length, offset].contains(&u32::MAX) {
         return Err(broken("it is of the zip64 kind, which is not read here"));
@@ -186,8 +188,7 @@ fn record(bytes: &[u8]) -> Result<(Record, usize)> {
             "{path} is packed by method {method}, which is not read here"
         )));
     }
-    let is_unix = [3, 19].contains(&(made_by >> 8));
-    let mode = if is_unix { word(bytes, 38) >> 16 } else { 0 };
+    let mode = unix_mode(&path, made_by >> 8, word(bytes, 38) >> 16)?;
     let content = content_kind(&path, mode, name.ends_with(b"/"), u64::from(length))?;
     let record = Record {
         entry: Entry { path, content },
@@ -199,6 +200,37 @@ fn record(bytes: &[u8]) -> Result<(Record, usize)> {
         offset: u64::from(offset),
     };
     Ok((record, whole))
+}
+
+/// Other readers take the name in Info-ZIP's Unicode path field before the one that we take, so both must be the same.
+fn check_extra(path: &EntryPath, name: &[u8], mut extra: &[u8]) -> Result<()> {
+    const UNICODE_PATH: u16 = 0x7075;
+    while extra.len() >= 4 {
+        let (id, length) = (half(extra, 0), usize::from(half(extra, 2)));
+        let Some(data) = extra.get(4..4 + length) else {
+            return Err(broken(format_args!("an extra field of {path} is cut off")));
+        };
+        // A version and a checksum are before the name.
+        if id == UNICODE_PATH && data.get(5..) != Some(name) {
+            return Err(broken(format_args!("{path} has another name in its extra field")));
+        }
+        extra = &extra[4 + length..];
+    }
+    Ok(())
+}
+
+/// The mode, if the system that the entry was made on has one. On other systems readers differ in what they make of
+/// the same bits.
+fn unix_mode(path: &EntryPath, system: u16, mode: u32) -> Result<u32> {
+    const LINK: u32 = 0o120_000;
+    match system {
+        // Unix, macOS.
+        3 | 19 => Ok(mode),
+        // DOS, NTFS, VFAT: Windows, and programs that do not say what they are.
+        0 | 10 | 14 if mode & 0o170_000 != LINK => Ok(0),
+        0 | 10 | 14 => Err(broken(format_args!("{path} is a link from a system without links"))),
+        _ => Err(broken(format_args!("{path} was made on an unknown system"))),
+    }
 }
 
 /// For links the target is not known yet: it is the content.

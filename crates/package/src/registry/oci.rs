@@ -106,7 +106,7 @@ impl<'a> Oci<'a> {
                 self.host,
                 shown(&response.url)
             ),
-            "nothing was sent to it; ask whoever runs the registry",
+            "nothing was sent to it; ask the operator of the registry",
         )
     }
 

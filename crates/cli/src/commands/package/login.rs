@@ -82,7 +82,7 @@ impl Drop for Trial {
 fn ask(question: &str) -> Result<String, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Usage(
-            "nobody to ask here: give --username and --password-stdin".to_owned(),
+            "there is no terminal to ask on: give --username and --password-stdin".to_owned(),
         ));
     }
     eprint!("{question}");
@@ -106,7 +106,7 @@ fn from_stdin() -> Result<String, Failure> {
 pub fn hidden(question: &str) -> Result<String, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Usage(
-            "nobody to ask for the password here: give it with --password-stdin, or in MCP_KEY_PASSWORD for a key".to_owned(),
+            "there is no terminal to ask for the password on: give it with --password-stdin, or in MCP_KEY_PASSWORD for a key".to_owned(),
         ));
     }
     eprint!("{question}");

@@ -164,3 +164,35 @@ fn a_kept_home_is_writable() {
     let home = rules.iter().find(|rule| rule.path == Path::new("/home/mcp")).unwrap();
     assert_eq!(home.allowed, Allowed::Write);
 }
+
+/// The numbers are written out above; the `landlock` crate has them from the kernel's headers, and says since when.
+#[test]
+fn the_numbers_are_those_of_the_landlock_crate() {
+    use landlock::{ABI, Access, AccessFs, AccessNet, Scope};
+    for (ours, theirs) in [
+        (EXECUTE, AccessFs::Execute),
+        (WRITE_FILE, AccessFs::WriteFile),
+        (READ_FILE, AccessFs::ReadFile),
+        (READ_DIR, AccessFs::ReadDir),
+        (MAKE_CHAR, AccessFs::MakeChar),
+        (MAKE_BLOCK, AccessFs::MakeBlock),
+        (REFER, AccessFs::Refer),
+        (TRUNCATE, AccessFs::Truncate),
+        (IOCTL_DEV, AccessFs::IoctlDev),
+        (RESOLVE_UNIX, AccessFs::ResolveUnix),
+    ] {
+        assert_eq!(ours, theirs as u64, "{theirs:?}");
+    }
+    assert_eq!(ABSTRACT_SOCKETS, Scope::AbstractUnixSocket as u64);
+    assert_eq!(SIGNALS, Scope::Signal as u64);
+    assert_eq!(TCP, AccessNet::BindTcp as u64 | AccessNet::ConnectTcp as u64);
+    let versions =
+        [ABI::V1, ABI::V2, ABI::V3, ABI::V4, ABI::V5, ABI::V6, ABI::V7, ABI::V8, ABI::V9];
+    for abi in versions {
+        let ours = Ruleset::of(abi as u32);
+        assert_eq!(ours.files, AccessFs::from_all(abi).bits(), "{abi:?}");
+        assert_eq!(ours.ports, AccessNet::from_all(abi).bits(), "{abi:?}");
+        assert_eq!(ours.scopes, Scope::from_all(abi).bits(), "{abi:?}");
+        assert_eq!(OF_A_FILE & ours.files, AccessFs::from_file(abi).bits(), "{abi:?}");
+    }
+}
