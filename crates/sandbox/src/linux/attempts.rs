@@ -113,7 +113,8 @@ impl Attempts {
         self.queue.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads what there is; whether something was renamed, or nobody knows.
+    /// Reads what there is; whether something was renamed or took a protected name, or nobody knows. The kernel takes a mount
+    /// away before the new file has the name, and tells this after it: who has looked in between looks again.
     pub fn read(&self) -> bool {
         let Some(queue) = &self.queue else {
             return false;
@@ -127,7 +128,7 @@ impl Attempts {
             self.is_lost
                 .set(self.is_lost.get() || event.events().contains(ReadFlags::QUEUE_OVERFLOW));
             if let Some(name) = event.file_name().map(CStr::to_bytes) {
-                self.note(event.wd(), name, event.events());
+                has_moved |= self.note(event.wd(), name, event.events());
             }
         }
         has_moved
@@ -162,11 +163,14 @@ impl Attempts {
         self.since.borrow_mut().remove(path);
     }
 
-    fn note(&self, watch: i32, name: &[u8], events: ReadFlags) {
+    /// Whether it was the name of a protected file.
+    fn note(&self, watch: i32, name: &[u8], events: ReadFlags) -> bool {
+        let mut is_own = false;
         let mut seen = self.seen.borrow_mut();
         for (file, _) in self.files.get(&watch).into_iter().flatten() {
             let own = file.file_name().map(OsStr::as_bytes);
             if Some(name) == own {
+                is_own = true;
                 let mut since = self.since.borrow_mut();
                 let since = since.entry(file.clone()).or_default();
                 match events.contains(ReadFlags::MOVED_TO) {
@@ -179,6 +183,7 @@ impl Attempts {
                 seen.push(path.into_owned());
             }
         }
+        is_own
     }
 
     /// The files beside which a `.lock` was made, and that are what they were: of others nothing can be claimed.
