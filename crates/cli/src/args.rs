@@ -10,6 +10,7 @@ use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate, text};
 mod check;
 pub mod exec;
 pub mod package;
+pub mod serve;
 mod values;
 mod verbs;
 pub mod wire;
@@ -52,6 +53,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Let a malicious MCP server try a dozen attacks, without and with the sandbox
     Demo(Demo),
+    /// Serve MCP servers over HTTP, each session or principal with a sandbox of its own
+    Serve(serve::Serve),
     /// List the sandboxes that run now
     Ps(Ps),
     /// Kill everything in a sandbox

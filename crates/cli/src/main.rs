@@ -34,6 +34,7 @@ fn run() -> u8 {
         args::Command::Exec(exec) => commands::exec::run(exec),
         args::Command::Doctor(doctor) => commands::doctor::run(doctor),
         args::Command::Demo(demo) => commands::demo::run(demo),
+        args::Command::Serve(serve) => commands::serve::run(serve),
         args::Command::Ps(ps) => commands::ps::run(ps),
         args::Command::Kill(kill) => commands::kill::run(&kill),
         args::Command::Stats(stats) => commands::stats::run(&stats),

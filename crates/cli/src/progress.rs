@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ impl Progress {
     pub fn new(what: &str) -> Progress {
         Progress {
             what: render::plain(what),
-            is_shown: std::io::stderr().is_terminal(),
+            is_shown: std::io::stderr().is_terminal() && !QUIET.load(Ordering::Relaxed),
             drawn: None,
         }
     }
@@ -55,6 +56,20 @@ impl Drop for Progress {
         if self.drawn.is_some() {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// For `--quiet`: what is only news is not told from here on.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// News of an installation, unless somebody wants none.
+pub fn note(line: &str) {
+    if !QUIET.load(Ordering::Relaxed) {
+        render::say(line);
     }
 }
 

@@ -12,6 +12,7 @@ pub mod install;
 pub mod manifest;
 mod pack;
 mod public_hosts;
+pub mod recipes;
 mod reference;
 pub mod registry;
 #[cfg(test)]
@@ -26,6 +27,11 @@ pub use manifest::{Access, Launch, Manifest, Platform};
 pub use pack::{Packed, Take, pack};
 pub use reference::{Named, Package, Reference, Repository, Which, is_path, is_tag, normal_pypi};
 pub use store::Store;
+
+/// Writing zip archives that are the same bytes for the same input: bundles, and what `cargo xtask dist` makes.
+pub mod zip {
+    pub use crate::archive::{Effort, EntryPath, Source, ZipWriter};
+}
 
 /// The readers of archives, public for the fuzz target alone.
 #[cfg(feature = "fuzzing")]

@@ -13,6 +13,8 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INTERNAL: i64 = -32603;
 /// Headers of HTTP say something else than the message (2026-07-28).
 pub const HEADER_MISMATCH: i64 = -32020;
+/// The client lacks what the server would ask of it (2026-07-28).
+pub const MISSING_CAPABILITY: i64 = -32021;
 /// The revision is none that is spoken here (2026-07-28).
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 

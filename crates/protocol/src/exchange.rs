@@ -12,6 +12,8 @@ use crate::{edit, error};
 
 const SUBSCRIPTION: [&str; 2] = ["_meta", "io.modelcontextprotocol/subscriptionId"];
 
+const PROGRESS: &str = "notifications/progress";
+
 /// What becomes of the ids of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ids {
@@ -63,8 +65,17 @@ pub enum Delivery<'a, T> {
     Related(T, Cow<'a, [u8]>),
     /// A request or notification that names no request of ours.
     Loose(Cow<'a, [u8]>),
-    /// An answer that nobody waits for: dropped.
+    /// Of a request that nobody waits for, or no more: dropped.
     Nobody,
+}
+
+/// A request that was given up before its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abandoned {
+    /// The notification that cancels it.
+    pub to_server: Vec<u8>,
+    /// The error, for a client that still listens.
+    pub to_client: Vec<u8>,
 }
 
 impl<T: Clone + PartialEq> Exchange<T> {
@@ -144,12 +155,15 @@ impl<T: Clone + PartialEq> Exchange<T> {
         (one_line(Cow::Borrowed(message.text())), cancelled)
     }
 
-    /// `waiting` has gone: forgets its requests; what to tell the server of each.
-    pub fn abandon(&mut self, waiting: &T) -> Vec<Vec<u8>> {
+    /// `waiting` has gone or waited too long: forgets its requests.
+    pub fn abandon(&mut self, waiting: &T, why: &str) -> Vec<Abandoned> {
         let gone = self.open.iter().filter(|(_, open)| open.waiting == *waiting);
         let ids: Vec<Id> = gone.map(|(id, _)| id.clone()).collect();
-        ids.iter().for_each(|id| drop(self.close(id)));
-        ids.iter().map(cancelled).collect()
+        let abandon = |id: Id| {
+            let (_, to_client) = self.fail_one(&id, why)?;
+            Some(Abandoned { to_server: cancelled(&id), to_client })
+        };
+        ids.into_iter().filter_map(abandon).collect()
     }
 
     /// The server has ended: everybody who waited, with the error that each gets.
@@ -190,14 +204,16 @@ impl<T: Clone + PartialEq> Exchange<T> {
                 };
                 Delivery::Answer(open.waiting, text, *error)
             }
-            _ => self.related(message).unwrap_or(Delivery::Loose(Cow::Borrowed(text))),
+            // What names a request that is over must not reach another one.
+            _ if names_a_request(message) => self.related(message).unwrap_or(Delivery::Nobody),
+            _ => Delivery::Loose(Cow::Borrowed(text)),
         }
     }
 
     fn related<'a>(&self, message: &Message<'a>) -> Option<Delivery<'a, T>> {
         let text = message.text();
         let Kind::Notification { method } = message.kind() else { return None };
-        let (span, open) = if method == "notifications/progress" {
+        let (span, open) = if method == PROGRESS {
             let span = message.param(&["progressToken"]).ok()??;
             let key = self.tokens.get(&Id::read(text, span.clone())?)?;
             (span, self.open.get(key)?)
@@ -206,7 +222,7 @@ impl<T: Clone + PartialEq> Exchange<T> {
             let open = self.open.get(&Id::read(text, span.clone())?)?;
             (span, open)
         };
-        let original = match (&open.token, method == "notifications/progress") {
+        let original = match (&open.token, method == PROGRESS) {
             (Some((_, token)), true) => token,
             _ => &open.id,
         };
@@ -226,6 +242,11 @@ impl<T: Clone + PartialEq> Exchange<T> {
         }
         Some(open)
     }
+}
+
+fn names_a_request(message: &Message<'_>) -> bool {
+    let Kind::Notification { method } = message.kind() else { return false };
+    method == PROGRESS || !matches!(message.param(&SUBSCRIPTION), Ok(None))
 }
 
 fn cancelled(id: &Id) -> Vec<u8> {

@@ -18,7 +18,7 @@ mod message;
 mod output_filter;
 mod oversize;
 
-pub use exchange::{Delivery, Exchange, Ids, Refusal};
+pub use exchange::{Abandoned, Delivery, Exchange, Ids, Refusal};
 pub use framer::{Frame, Framer};
 pub use id::Id;
 pub use message::{Kind, Malformed, Message};

@@ -203,11 +203,39 @@ fn whoever_leaves_cancels_by_the_servers_id() {
         let text = br#"{"jsonrpc":"2.0","method":"x","id":7}"#;
         exchange.request(&Message::read(text).unwrap(), who).unwrap();
     }
-    let told = exchange.abandon(&'b');
+    let told = exchange.abandon(&'b', "gone");
     assert_eq!(told.len(), 1);
-    let told: Value = serde_json::from_slice(&told[0]).unwrap();
+    let told: Value = serde_json::from_slice(&told[0].to_server).unwrap();
     assert_eq!(told["params"]["requestId"], 2);
     assert_eq!(exchange.len(), 1);
+}
+
+#[test]
+fn progress_of_a_call_that_is_over_reaches_nobody() {
+    for ids in [Ids::Kept, Ids::Assigned] {
+        let mut exchange = Exchange::new(ids, 9);
+        for (who, id) in [('a', 1), ('b', 2)] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","method":"x","id":{id},"params":{{"_meta":{{"progressToken":{id}}}}}}}"#
+            );
+            exchange.request(&Message::read(text.as_bytes()).unwrap(), who).unwrap();
+        }
+        exchange.abandon(&'a', "gone");
+        let progress = |token: u64| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+            )
+        };
+        assert_eq!(
+            exchange.deliver(&Message::read(progress(1).as_bytes()).unwrap()),
+            Delivery::Nobody
+        );
+        let other = progress(2);
+        assert!(matches!(
+            exchange.deliver(&Message::read(other.as_bytes()).unwrap()),
+            Delivery::Related('b', _)
+        ));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use flate2::{Compression, GzBuilder};
-use mcp_package::archive::{Effort, EntryPath, Source, ZipWriter};
+use mcp_package::zip::{Effort, EntryPath, Source, ZipWriter};
 use sha2::{Digest, Sha256};
 
 use crate::Result;

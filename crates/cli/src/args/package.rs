@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use mcp_policy::{Bytes, Duration};
+use mcp_policy::{Bytes, Duration, NetRule};
 
 use super::parse;
 
@@ -59,10 +59,17 @@ pub struct Fetching {
     /// Take only packages signed with this minisign public key (a file, or the key itself)
     #[arg(long, value_name = "KEY", help_heading = "Packages")]
     pub require_signature: Option<String>,
-    /// For npm: and pypi: packages, run what they want to run at installation, in a sandbox
-    /// without network
+    /// For npm: packages, run what they want to run at installation, in a sandbox without token and without network
+    /// (but for --install-net). A package that is in the store without that is installed again
     #[arg(long, help_heading = "Packages")]
     pub allow_scripts: bool,
+    /// For pypi: packages, build what has no wheel from source: code of the package runs, in a sandbox that reaches the
+    /// index and holds no secret
+    #[arg(long, help_heading = "Packages")]
+    pub allow_build: bool,
+    /// A further host that an installation may reach, for what npm: and pypi: packages have outside of their index
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = parse::<NetRule>, help_heading = "Packages")]
+    pub install_net: Vec<NetRule>,
 }
 
 /// What belongs to packages among the flags of `run`.

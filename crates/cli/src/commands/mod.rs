@@ -14,6 +14,7 @@ pub mod package;
 pub mod policy;
 pub mod ps;
 pub mod run;
+pub mod serve;
 pub mod stats;
 pub mod unwire;
 pub mod wire;

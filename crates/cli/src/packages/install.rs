@@ -20,15 +20,19 @@ use mcp_package::install::{Index, may_be_named, rule};
 use mcp_package::manifest::MCPB;
 use mcp_package::store::{Staging, Under};
 use mcp_package::{Digest, Package, Reference, Store, Take, pack};
-use mcp_sandbox::{Bytes, Sandbox};
+use mcp_policy::NetRule;
+use mcp_sandbox::{Bytes, Output, Sandbox};
 
 use crate::failure::Failure;
 use crate::packages::fetch;
 use crate::paths;
 use crate::{progress, render};
 
-pub use npm::npm;
+pub use npm::{lacks_scripts, npm};
 pub use pypi::pypi;
+
+/// Where npm, pip and uv have their temporary files, in the directory that they may write.
+const TEMPORARY: &str = "tmp";
 
 const TIME: Duration = Duration::from_secs(15 * 60);
 
@@ -42,7 +46,9 @@ impl Work {
     fn new(store: &Store) -> Result<Work, Failure> {
         let staging = store.staging()?;
         let directory = staging.path().join("work");
-        fs::create_dir(&directory).map_err(|e| Failure::file(&directory, &e))?;
+        for made in [&directory, &directory.join(TEMPORARY)] {
+            fs::create_dir(made).map_err(|e| Failure::file(made, &e))?;
+        }
         let directory = paths::real(&directory).map_err(|e| Failure::file(&directory, &e))?;
         Ok(Work { staging, directory })
     }
@@ -86,6 +92,8 @@ impl Work {
             .memory(Bytes::mib(2048))
             .processes(512)
             .tmp_size(Bytes::mib(1024))
+            // Wheels and what is built of sources may be larger than memory has room for.
+            .env("TMPDIR", self.path(TEMPORARY))
             .timeout(TIME);
         sandbox
     }
@@ -98,6 +106,7 @@ impl Work {
         under: Under<'_>,
         server_json: Option<&str>,
     ) -> Result<Digest, Failure> {
+        self.remove(TEMPORARY);
         self.write(MCPB, manifest)?;
         let bundle = self.staging.path().join("bundle");
         let file = fs::File::create(&bundle).map_err(|e| Failure::file(&bundle, &e))?;
@@ -108,7 +117,10 @@ impl Work {
 
 /// Opens the way to an index and to the hosts its metadata names. A person configured the index, so
 /// its own addresses may be private ones; those of other hosts may not, by name or as an address.
-fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)]) {
+fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)], more: &[NetRule]) {
+    for rule in more {
+        sandbox.allow_net(rule.to_string());
+    }
     let (host, port) = (index.host(), index.port());
     sandbox.allow_net(rule(&host, port));
     let bare = host.trim_matches(['[', ']']).to_owned();
@@ -148,14 +160,48 @@ fn step(
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         said = said.replace(secret, "***");
     }
-    let lines: Vec<String> =
-        said.lines().filter(|line| !line.trim().is_empty()).map(render::plain).collect();
-    let last = &lines[lines.len().saturating_sub(12)..];
+    let mut lines = telling_lines(&said);
+    lines.extend(outside_of_the_index(&output));
     Err(Failure::Refused(format!(
         "{what} failed ({:?}):\n     {}",
         output.outcome.ending,
-        last.join("\n     ")
+        lines.join("\n     ")
     )))
+}
+
+/// The cause is mostly said first and summed up last; a log that is named is gone with the sandbox.
+fn telling_lines(said: &str) -> Vec<String> {
+    const FIRST: usize = 10;
+    const LAST: usize = 8;
+    let is_told = |line: &&str| {
+        let line = line.trim().to_ascii_lowercase();
+        let words = line.trim_start_matches("npm error").trim_start_matches("npm err!").trim();
+        !words.is_empty()
+            && !line.contains("complete log of this run")
+            && !line.contains("-debug-0.log")
+    };
+    let lines: Vec<String> = said.lines().filter(is_told).map(render::plain).collect();
+    match lines.len().checked_sub(FIRST + LAST) {
+        Some(left @ 1..) => {
+            let middle = [format!("… ({left} lines)")];
+            [&lines[..FIRST], &middle, &lines[lines.len() - LAST..]].concat()
+        }
+        _ => lines,
+    }
+}
+
+/// Hosts that were asked for and are not the index's: dependencies that are elsewhere.
+fn outside_of_the_index(output: &Output) -> Vec<String> {
+    let report = output.outcome.report.as_ref();
+    let network = report.and_then(|report| report.network.as_ref());
+    let refused = network.iter().flat_map(|network| network.refused.keys());
+    let flag = |host: &String| {
+        let host = render::plain(host);
+        format!(
+            "it asked for {host}, which is not of the index; if that is right: --install-net {host}"
+        )
+    };
+    refused.take(4).map(flag).collect()
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -190,7 +236,7 @@ fn names(reference: &Reference, kind: &str, name: &str, version: &str) -> Vec<St
 }
 
 fn say(reference: &Reference, with: &str) {
-    render::say(&format!("installing {reference} with {with}, in a sandbox of its own"));
+    progress::note(&format!("installing {reference} with {with}, in a sandbox of its own"));
 }
 
 /// For `--require-signature`: other ecosystems have other signatures, or none.
@@ -219,6 +265,17 @@ fn file_text(path: &Path) -> Result<Option<String>, Failure> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_is_told_and_no_log_that_is_gone() {
+        let text = "npm error code E404\nnpm error\nnpm error 404 not here\n\
+                    npm error A complete log of this run can be found in: /x/_logs/1-debug-0.log\n";
+        assert_eq!(telling_lines(text), ["npm error code E404", "npm error 404 not here"]);
+        let long: String = (0..100).map(|number| format!("line {number}\n")).collect();
+        let told = telling_lines(&long);
+        assert_eq!((told.len(), told[0].as_str(), told[18].as_str()), (19, "line 0", "line 99"));
+        assert_eq!(told[10], "… (82 lines)");
+    }
 
     /// `--allow-scripts` runs code of the package where the manifest is written afterwards.
     #[test]

@@ -19,8 +19,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use mcp_files::Links;
-use mcp_package::Digest;
 use mcp_package::store::{Source, make_private};
+use mcp_package::{Digest, recipes};
+use mcp_policy::{NetRule, NetworkMode, Policy, Sourced};
 use mcp_sandbox::{LayerWriting, WritableLayer};
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +128,30 @@ impl Kept {
             let name = render::plain(&self.about.package);
             render::say(&format!(
                 "what {name} writes beside its own files is kept for its next runs: mcp data show {name}"
+            ));
+        }
+    }
+
+    /// What a recipe proposes and was not given, once for each package: a proposal that nobody followed is an answer, too.
+    pub fn tell_recipe(&self, policy: &Policy) {
+        let Some(recipe) = recipes::find(&self.about.package) else { return };
+        let network = &policy.network;
+        let has_host = |host: &str| {
+            let named = |rule: &Sourced<NetRule>| rule.value.to_string().contains(host);
+            network.mode.value == NetworkMode::Host || network.allow.iter().any(named)
+        };
+        let has = |name: &str| {
+            let set = policy.env.set.keys().chain(policy.env.secrets.keys());
+            set.into_iter().any(|set| set.as_str() == name)
+                || policy.env.allow.iter().any(|pattern| pattern.value.matches(name))
+        };
+        let flags = recipe.flags(has_host, has);
+        if !flags.is_empty() && self.is_news("recipe") {
+            render::say(&format!(
+                "{} ({}) usually needs {}; give what you want it to have",
+                recipe.package,
+                recipe.does,
+                flags.join(" ")
             ));
         }
     }

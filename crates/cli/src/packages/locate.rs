@@ -7,7 +7,7 @@ use mcp_package::install::is_uv;
 use mcp_package::store::{self, Store};
 
 use super::files::{self, PackageFiles};
-use super::install::uv_bundle;
+use super::install::{self, uv_bundle};
 use super::{fetch, open_store};
 use crate::args::package::Fetching;
 use crate::failure::Failure;
@@ -77,6 +77,11 @@ fn stored(reference: &Reference, looking: &Looking<'_>) -> Result<Option<Package
         fetch::check_signature(&store, &stored, reference, key)?;
     }
     let held = store.hold(&stored.digest)?;
+    let again = looking.fetching.allow_scripts && looking.fetched == 0 && !looking.explain;
+    if again && matches!(reference, Reference::Npm(_)) && install::lacks_scripts(&held.root) {
+        fetch::fetch(&store, reference, looking.fetching)?;
+        return Ok(None);
+    }
     files::from_store(&reference.name(), &stored, held).map(Some)
 }
 

@@ -43,3 +43,16 @@ fn the_page_of_flags_is_the_help() {
         "run `UPDATE_DOCS=1 cargo test -p mcp-cli --test docs` to renew docs/FLAGS.md"
     );
 }
+
+#[test]
+fn the_page_of_recipes_is_made_of_them() {
+    let file = top().join("docs/RECIPES.md");
+    let page = mcp_package::recipes::page().unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &page).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&file).unwrap_or_default() == page,
+        "UPDATE_DOCS=1 makes it again"
+    );
+}

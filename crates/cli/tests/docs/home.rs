@@ -128,6 +128,12 @@ impl Home {
         if answered { Ok(()) } else { Err(told(&output)) }
     }
 
+    /// Has a file of servers checked.
+    pub fn servers(&self, text: &str) -> Result<(), String> {
+        self.scratch.file("project/shown-servers.toml", text);
+        self.shell("mcp serve --check shown-servers.toml", 0)
+    }
+
     /// Has a policy, or a table of one, checked.
     pub fn policy(&self, text: &str) -> Result<(), String> {
         let is_policy =

@@ -78,7 +78,9 @@ fn failures(document: &Path, home: &Home) -> Vec<String> {
                 }
             }
             Language::Toml => {
-                if let Err(why) = home.policy(&text) {
+                let is_servers = text.contains("[servers.");
+                let checked = if is_servers { home.servers(&text) } else { home.policy(&text) };
+                if let Err(why) = checked {
                     failures.push(format!("{}: {text}\n{why}", place(0)));
                 }
             }

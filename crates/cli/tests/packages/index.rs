@@ -30,7 +30,13 @@ install)
     printf 'console.log(JSON.stringify(process.argv.slice(2)))' > "node_modules/$name/index.js"
     [ "$name" = pipe ] && rm "node_modules/$name/index.js" && mkfifo "node_modules/$name/index.js"
     [ "$name" = pipe-manifest ] && rm "node_modules/$name/package.json" && mkfifo "node_modules/$name/package.json"
-    printf '{"packages": {"": {}, "node_modules/%s": {"version": "1.2.3", "resolved": "http://127.0.0.1/x.tgz", "integrity": "sha512-x"}}}' "$name" > package-lock.json
+    printf '{"packages": {"": {}, "node_modules/%s": {"version": "1.2.3", "resolved": "http://127.0.0.1/x.tgz", "integrity": "sha512-x", "hasInstallScript": %s}}}' "$name" "$([ "$name" = scripted ] && echo true || echo false)" > package-lock.json
+    if [ "$name" = elsewhere ]; then
+        echo "npm error the cause" >&2
+        echo "npm error A complete log of this run can be found in: /x/_logs/1-debug-0.log" >&2
+        bash -c 'exec 3<>/dev/tcp/codeload.example/443'
+        exit 1
+    fi
     ;;
 rebuild) echo built > built ;;
 esac
@@ -77,7 +83,9 @@ impl Index {
                     while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
                         line.clear();
                     }
-                    let body = format!(r#"{{"dist": {{"tarball": "{place}/x.tgz"}}}}"#);
+                    let body = format!(
+                        r#"{{"version": "9.9.9", "engines": {{"node": ">=99"}}, "dist": {{"tarball": "{place}/x.tgz"}}}}"#
+                    );
                     let _ = write!(
                         &stream,
                         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",

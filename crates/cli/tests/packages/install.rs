@@ -49,6 +49,101 @@ fn without_the_flag_no_script_is_run_and_the_second_start_needs_nobody() {
     }
 }
 
+/// What was not run is named, and is run when somebody wants it, though the package is in the store.
+#[test]
+fn scripts_that_were_not_run_are_named_and_can_be_run_later() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    let mcp = |words: &[&str]| -> Said { index.command(&user, words).output().unwrap().into() };
+    let first = mcp(&["run", "npm:scripted", "--", "one"]).ok();
+    assert!(first.err.contains("the scripts of scripted"), "{}", first.err);
+    assert!(first.err.contains("mcp pull --allow-scripts npm:scripted"), "{}", first.err);
+    assert!(
+        first.err.contains("1.2.3 was installed, not 9.9.9: it needs Node.js >=99"),
+        "{}",
+        first.err
+    );
+    let built = |said: Said| {
+        assert!(said.out.contains(r#"["two"]"#), "{}", said.err);
+        let all = fs::read_dir(user.path("data/mcp/store/unpacked")).unwrap().flatten();
+        all.filter(|package| package.path().join("root/built").exists()).count()
+    };
+    assert_eq!(built(mcp(&["run", "npm:scripted", "--", "two"]).ok()), 0);
+    assert_eq!(built(mcp(&["run", "--allow-scripts", "npm:scripted", "--", "two"]).ok()), 1);
+    // Neither with the flag nor without it is there anything left to do.
+    fs::remove_file(user.path("bin/npm")).unwrap();
+    for flags in [&["--allow-scripts"][..], &[]] {
+        let words = [&["run"], flags, &["npm:scripted", "--", "two"]].concat();
+        let said = mcp(&words).ok();
+        assert!(!said.err.contains("installing"), "{}", said.err);
+        assert_eq!(built(said), 1);
+    }
+}
+
+#[test]
+fn an_installation_reaches_what_a_person_names_and_says_what_it_wanted() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    let said: Said = index.command(&user, &["pull", "npm:elsewhere"]).output().unwrap().into();
+    let said = said.fails(125, "the cause").fails(125, "--install-net codeload.example");
+    assert!(!said.err.contains("complete log"), "{}", said.err);
+    // Scripts reach no host; one that is named they do.
+    for (named, reached) in [(None, false), (Some("127.0.0.7"), true)] {
+        let user = User::new();
+        let listener = std::net::TcpListener::bind("127.0.0.7:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let files = format!("http://127.0.0.7:{port}");
+        let index = Index::at(&user, "127.0.0.1", Some(files)).unwrap();
+        let rule = format!("127.0.0.7:{port}");
+        let mut words = vec!["pull", "npm:quick", "--allow-scripts"];
+        if named.is_some() {
+            words.extend(["--install-net", &rule]);
+        }
+        let said: Said = index.command(&user, &words).output().unwrap().into();
+        said.ok();
+        let seen = fs::read_to_string(user.unpacked().join("seen-rebuild")).unwrap();
+        assert_eq!(seen.contains("reached-files"), reached, "{named:?}: {seen}");
+        assert!(!seen.contains("hunter2") && !seen.contains("reached\n"), "{seen}");
+    }
+}
+
+/// A recipe proposes, once, what was not given; it gives nothing.
+#[test]
+fn a_recipe_is_proposed_once() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    let run = |flags: &[&str]| {
+        let words = [&["run"], flags, &["npm:tavily-mcp", "--", "one"]].concat();
+        let said: Said = index.command(&user, &words).output().unwrap().into();
+        said.ok().err
+    };
+    let said = run(&["--env", "TAVILY_API_KEY=x"]);
+    assert!(said.contains("usually needs --allow-net api.tavily.com; give"), "{said}");
+    assert!(!run(&[]).contains("usually needs"));
+    user.mcp(&["data", "remove", "npm:tavily-mcp"]).ok();
+    let all = ["--env", "TAVILY_API_KEY=x", "--allow-net", "api.tavily.com"];
+    assert!(!run(&all).contains("usually needs"));
+    let said = run(&[]);
+    assert!(said.contains("--secret TAVILY_API_KEY=env:TAVILY_API_KEY"), "{said}");
+}
+
+#[test]
+fn quiet_is_quiet() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    for (flags, is_silent) in [(&["--quiet"][..], true), (&[], false)] {
+        let words = [&["run"], flags, &["npm:quick", "--", "one"]].concat();
+        let said: Said = index.command(&user, &words).output().unwrap().into();
+        let said = said.ok();
+        assert_eq!(said.err.is_empty(), is_silent, "{}", said.err);
+        user.mcp(&["remove", "npm:quick"]).ok();
+    }
+}
+
 /// An installation takes long enough for an update of `mcp` itself.
 #[test]
 fn a_first_run_goes_on_after_mcp_was_replaced() {

@@ -42,7 +42,7 @@ pub use call::quote;
 pub(crate) use call::{Call, SECRETS, holds_secrets};
 pub(crate) use provenance::names_secret;
 pub(crate) use shells::is_fetched;
-pub(crate) use state::State;
+pub(crate) use state::{State, WindowsState};
 
 /// Commands and words walked in all, whatever loops and functions multiply.
 const FUEL: u32 = 40_000;
@@ -63,7 +63,7 @@ pub struct Evaluator<'c> {
     heredocs: std::rc::Rc<[crate::shell::ast::Word]>,
     prints: provenance::Prints,
     /// What is remembered while a Windows text is read.
-    pub(crate) windows: crate::windows::Kept,
+    pub(crate) windows: WindowsState,
     /// The words of the command being called hold a key or a password of the environment.
     holds_secret_variable: bool,
     /// What is printed goes to another program or into a value, not to whoever reads along.
@@ -84,7 +84,7 @@ impl<'c> Evaluator<'c> {
             active: Vec::new(),
             heredocs: std::rc::Rc::from([]),
             prints: provenance::Prints::default(),
-            windows: crate::windows::Kept::default(),
+            windows: WindowsState::default(),
             holds_secret_variable: false,
             captured: false,
             traps: Vec::new(),

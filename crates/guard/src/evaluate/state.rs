@@ -199,3 +199,12 @@ impl State {
         self.strange_tree |= other.strange_tree;
     }
 }
+
+/// What is remembered while a text of PowerShell or cmd is read.
+#[derive(Default)]
+pub struct WindowsState {
+    /// Files and variables, as a POSIX shell would have them.
+    pub posix: State,
+    /// What is read now was fed by, or holds, the environment or a file with secrets.
+    pub secret: bool,
+}

@@ -13,4 +13,3 @@ mod tokens;
 mod types;
 
 pub use parsed::{PARSE_SCRIPT, Parsed, may_be_parsed};
-pub(crate) use portable::Kept;

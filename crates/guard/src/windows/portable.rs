@@ -113,15 +113,6 @@ const PORTABLE: &[&str] = &[
     "unzip",
 ];
 
-/// What is remembered while a Windows text is read.
-#[derive(Default)]
-pub struct Kept {
-    /// Files and variables, as a POSIX shell would have them.
-    posix: State,
-    /// What is read now was fed by, or holds, the environment or a file with secrets.
-    pub secret: bool,
-}
-
 /// Stands among the programs of an output that holds the environment.
 pub const ENVIRONMENT: &str = "env";
 

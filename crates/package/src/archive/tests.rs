@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+mod many;
+
 use super::*;
 use crate::scratch::Scratch;
 

@@ -45,7 +45,7 @@ pub struct ZipWriter<W> {
     effort: Effort,
     written: u64,
     directory: Vec<u8>,
-    entries: u16,
+    entries: u32,
 }
 
 impl<W: Write> ZipWriter<W> {
@@ -102,11 +102,12 @@ impl<W: Write> ZipWriter<W> {
         self.directory.extend((mode << 16).to_le_bytes());
         self.directory.extend(offset.to_le_bytes());
         self.directory.extend(name.as_bytes());
-        self.entries =
-            self.entries.checked_add(1).filter(|n| *n != u16::MAX).ok_or_else(|| {
-                Error::package("has more than 65,534 entries, too many for a zip")
-            })?;
-        Ok(())
+        self.entries += 1;
+        let most = super::Limits::DEFAULT.entries;
+        match u64::from(self.entries) > most {
+            true => Err(Error::package(format!("has more than {most} entries"))),
+            false => Ok(()),
+        }
     }
 
     /// Writes the central directory, and gives the output back.
@@ -117,15 +118,37 @@ impl<W: Write> ZipWriter<W> {
         let directory = std::mem::take(&mut self.directory);
         let size = u32::try_from(directory.len()).map_err(|_| too_large())?;
         self.write(&directory).map_err(failed)?;
-        let mut end = b"PK\x05\x06\0\0\0\0".to_vec();
-        end.extend(self.entries.to_le_bytes());
-        end.extend(self.entries.to_le_bytes());
+        let mut end = Vec::new();
+        // The last record has two bytes for the number of entries; more of them are told by records of zip64.
+        let entries = u16::try_from(self.entries).unwrap_or(u16::MAX);
+        if entries == u16::MAX {
+            end.extend(self.zip64_end(u64::from(size), u64::from(offset)));
+        }
+        end.extend(b"PK\x05\x06\0\0\0\0");
+        end.extend(entries.to_le_bytes());
+        end.extend(entries.to_le_bytes());
         end.extend(size.to_le_bytes());
         end.extend(offset.to_le_bytes());
         end.extend([0; 2]);
         self.write(&end).map_err(failed)?;
         self.out.flush().map_err(failed)?;
         Ok(self.out)
+    }
+
+    /// The end record of zip64, and the record that leads to it.
+    fn zip64_end(&self, size: u64, offset: u64) -> Vec<u8> {
+        let mut end = b"PK\x06\x06".to_vec();
+        end.extend(44u64.to_le_bytes());
+        end.extend((3u16 << 8 | 45).to_le_bytes());
+        end.extend(45u16.to_le_bytes());
+        end.extend([0; 8]);
+        for number in [self.entries.into(), self.entries.into(), size, offset] {
+            end.extend(u64::to_le_bytes(number));
+        }
+        end.extend(b"PK\x06\x07\0\0\0\0");
+        end.extend((offset + size).to_le_bytes());
+        end.extend(1u32.to_le_bytes());
+        end
     }
 
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {

@@ -18,6 +18,8 @@ const END_LENGTH: u64 = 22;
 const CENTRAL_LENGTH: usize = 46;
 const LOCAL_LENGTH: u64 = 30;
 const LONGEST_COMMENT: u64 = 0xffff;
+/// The end record of zip64, and the one that leads to it.
+const ZIP64_LENGTH: u64 = 56 + 20;
 const LARGEST_DIRECTORY: u64 = 64 << 20;
 const LONGEST_TARGET: u64 = 1024;
 
@@ -118,17 +120,21 @@ fn directory(
     let (disk, disk_of_directory) = (half(&bytes, 4), half(&bytes, 6));
     let (here, entries) = (half(&bytes, 8), half(&bytes, 10));
     let (size, offset) = (word(&bytes, 12), word(&bytes, 16));
-    if entries == 0xffff || size == u32::MAX || offset == u32::MAX {
-        return Err(broken("it is of the zip64 kind, which is not read here"));
+    if size == u32::MAX || offset == u32::MAX {
+        return Err(broken("it is larger than 4 GiB, which is not read here"));
     }
     if disk != 0 || disk_of_directory != 0 || here != entries {
         return Err(broken("it is one part of several"));
     }
     let (size, offset) = (u64::from(size), u64::from(offset));
+    let (entries, at) = match entries {
+        u16::MAX => zip64_entries(file, at, size, offset)?,
+        entries => (u64::from(entries), at),
+    };
     if offset + size != at || size > LARGEST_DIRECTORY {
         return Err(broken("its directory is not where it should be"));
     }
-    if u64::from(entries) > limits.entries {
+    if entries > limits.entries {
         return Err(Error::package(format!("has more than {} entries", limits.entries)));
     }
     let bytes = some_at(file, offset, size)?;
@@ -143,6 +149,29 @@ fn directory(
         true => Ok((records, offset)),
         false => Err(broken("its directory has more than its entries")),
     }
+}
+
+/// More entries than the end record can tell: their number, and where the records of zip64 begin, which say the same of
+/// everything else.
+fn zip64_entries(
+    file: &mut (impl Read + Seek),
+    end: u64,
+    size: u64,
+    offset: u64,
+) -> Result<(u64, u64)> {
+    let wrong = || broken("its records of zip64 are damaged");
+    let at = end.checked_sub(ZIP64_LENGTH).ok_or_else(wrong)?;
+    let bytes: [u8; ZIP64_LENGTH as usize] = bytes_at(file, at)?;
+    let (record, locator) = bytes.split_at(ZIP64_LENGTH as usize - 20);
+    let number =
+        |bytes: &[u8], at: usize| u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32;
+    let entries = number(record, 32);
+    let holds = record.starts_with(b"PK\x06\x06")
+        && locator.starts_with(b"PK\x06\x07")
+        && [number(record, 4), number(record, 16), number(record, 24)] == [44, 0, entries]
+        && [number(record, 40), number(record, 48)] == [size, offset]
+        && (word(locator, 4), number(locator, 8), word(locator, 16)) == (0, at, 1);
+    if holds && entries >= u64::from(u16::MAX) { Ok((entries, at)) } else { Err(wrong()) }
 }
 
 /// The end record: last, but for its own comment. A signature may be counted as that comment.

@@ -9,7 +9,10 @@ mod uv_bundle;
 
 pub use crate::public_hosts::{IsPublic, may_be_named};
 pub use index::{Index, hosts_in_simple_page, rule};
-pub use npm::{check_lock, npm_index, npm_manifest, npm_programs, npm_tarball_host, split_scope};
-pub use pypi::{pypi_index, pypi_launchers, pypi_manifest, requirements};
+pub use npm::{
+    check_lock, npm_index, npm_install_scripts, npm_manifest, npm_programs, npm_tarball_host,
+    npm_version_needs, split_scope,
+};
+pub use pypi::{Files, newest_version, pypi_index, pypi_launchers, pypi_manifest, requirements};
 pub use uv::{uv_index, uv_requirements};
 pub use uv_bundle::{UvBundle, is_uv, uv_bundle};

@@ -79,6 +79,26 @@ fn expanded(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
     out + rest
 }
 
+/// Packages of a lock file that want to run something at installation, by name, each once.
+pub fn npm_install_scripts(lock: &str) -> Vec<String> {
+    let lock: Value = serde_json::from_str(lock).unwrap_or_default();
+    let packages = lock["packages"].as_object().into_iter().flatten();
+    let wanting =
+        packages.filter(|(path, package)| !path.is_empty() && package["hasInstallScript"] == true);
+    let name = |path: &String| path.rsplit("node_modules/").next().map(str::to_owned);
+    let mut names: Vec<String> = wanting.filter_map(|(path, _)| name(path)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Of a version, from the registry's metadata of it: its number, and the Node.js it says it needs.
+pub fn npm_version_needs(metadata: &[u8]) -> Option<(String, Option<String>)> {
+    let value: Value = serde_json::from_slice(metadata).ok()?;
+    let node = value["engines"]["node"].as_str().map(str::to_owned);
+    Some((value["version"].as_str()?.to_owned(), node))
+}
+
 /// Where a version's tarball is, from the registry's metadata of it.
 pub fn npm_tarball_host(metadata: &[u8]) -> Option<Index> {
     let value: Value = serde_json::from_slice(metadata).ok()?;
@@ -242,6 +262,21 @@ mod tests {
             assert!(check_lock(&lock(entry)).is_err(), "{entry}");
         }
         assert!(check_lock("{}").is_err());
+    }
+
+    #[test]
+    fn what_a_lock_and_metadata_say_of_scripts_and_node() {
+        let lock = r#"{"packages": {"": {"hasInstallScript": true},
+            "node_modules/@a/b": {"hasInstallScript": true}, "node_modules/c": {},
+            "node_modules/c/node_modules/sharp": {"hasInstallScript": true},
+            "node_modules/sharp": {"hasInstallScript": true}}}"#;
+        assert_eq!(npm_install_scripts(lock), ["@a/b", "sharp"]);
+        assert_eq!(npm_install_scripts("nonsense"), [""; 0]);
+        let needs = |text: &str| npm_version_needs(text.as_bytes());
+        let told = needs(r#"{"version": "2.0.0", "engines": {"node": ">=22"}}"#);
+        assert_eq!(told, Some(("2.0.0".to_owned(), Some(">=22".to_owned()))));
+        assert_eq!(needs(r#"{"version": "1.0.0"}"#), Some(("1.0.0".to_owned(), None)));
+        assert_eq!(needs("[]"), None);
     }
 
     #[test]

@@ -23,9 +23,26 @@ pub fn pypi_index(config: &str, variable: &dyn Fn(&str) -> Option<String>) -> Re
     Index::new(&named.or(configured).unwrap_or_else(|| DEFAULT.to_owned()))
 }
 
+/// Which files of an index may be installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// Wheels, which run nothing at installation.
+    Wheels,
+    /// Source distributions as well, which run code of the package.
+    AnyKind,
+}
+
+/// What `pip index versions NAME` says is the newest: `NAME (1.2.3)` in its first line.
+pub fn newest_version(said: &str) -> Option<&str> {
+    let (_, rest) = said.lines().next()?.split_once(" (")?;
+    let version = rest.strip_suffix(')')?;
+    let good = |c: char| c.is_ascii_alphanumeric() || "._!+-".contains(c);
+    (!version.is_empty() && version.chars().all(good)).then_some(version)
+}
+
 /// pip's installation report → requirements with the digest of every wheel; name and version of
 /// the one that was asked for.
-pub fn requirements(report: &str, name: &str) -> Result<(String, String)> {
+pub fn requirements(report: &str, name: &str, from: Files) -> Result<(String, String)> {
     let wrong = |why: &str| Error::package(format!("what pip resolved {why}"));
     let report: Value = serde_json::from_str(report).map_err(|e| wrong(&e.to_string()))?;
     let installs = report["install"].as_array().ok_or_else(|| wrong("is not a report"))?;
@@ -45,8 +62,8 @@ pub fn requirements(report: &str, name: &str) -> Result<(String, String)> {
             .as_str()
             .or_else(|| archive["hash"].as_str().and_then(|hash| hash.strip_prefix("sha256=")));
         let sha256 = sha256.filter(|hex| crate::Digest::from_hex(hex).is_ok());
-        let (Some(sha256), true) = (sha256, url.ends_with(".whl") && word(found) && word(at))
-        else {
+        let is_wanted = from == Files::AnyKind || url.ends_with(".whl");
+        let (Some(sha256), true) = (sha256, is_wanted && word(found) && word(at)) else {
             return Err(wrong(&format!("has {found}, which is not a wheel with a SHA-256 digest")));
         };
         lines.push(format!("{found}=={at} --hash=sha256:{sha256}"));
@@ -172,8 +189,11 @@ impl<'a> Target<'a> {
             format!("os.path.dirname({path})")
         });
         format!(
-            "import os, sys\n\
-             sys.path.insert(0, os.path.join({root}, \"site\"))\n\
+            "import os, site, sys\n\
+             # As in a virtual environment: after the standard library, in the place of the machine's packages.\n\
+             machine = (\"site-packages\", \"dist-packages\")\n\
+             sys.path[:] = [path for path in sys.path if os.path.basename(path) not in machine]\n\
+             site.addsitedir(os.path.join({root}, \"site\"))\n\
              sys.argv[0] = {script:?}\n\
              from {module} import {first}\n\
              sys.exit({attribute}())\n"
@@ -228,12 +248,22 @@ mod tests {
     #[test]
     fn only_wheels_with_digests() {
         let hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        let (text, version) = requirements(&install("https://x/a.whl", hash), "a-b").unwrap();
+        let (text, version) =
+            requirements(&install("https://x/a.whl", hash), "a-b", Files::Wheels).unwrap();
         assert_eq!((text, version.as_str()), (format!("A_b==1.0 --hash=sha256:{hash}\n"), "1.0"));
-        assert!(requirements(&install("https://x/a.tar.gz", hash), "a-b").is_err());
-        assert!(requirements(&install("https://x/a.whl", "12"), "a-b").is_err());
-        assert!(requirements(&install("https://x/a.whl", hash), "other").is_err());
-        assert!(requirements("{}", "a").is_err());
+        let source = install("https://x/a.tar.gz", hash);
+        assert!(requirements(&source, "a-b", Files::Wheels).is_err());
+        assert!(requirements(&source, "a-b", Files::AnyKind).is_ok());
+        for files in [Files::Wheels, Files::AnyKind] {
+            let wheel = |hash| install("https://x/a.whl", hash);
+            assert!(requirements(&wheel("12"), "a-b", files).is_err());
+            assert!(requirements(&wheel(hash), "other", files).is_err());
+            assert!(requirements("{}", "a", files).is_err());
+        }
+        assert_eq!(newest_version("a-b (1.2.3)\nAvailable versions: 1.2.3, 1.0"), Some("1.2.3"));
+        for said in ["", "a-b", "a-b ()", "a-b (1 --pre)", "ERROR: none (really\n"] {
+            assert_eq!(newest_version(said), None, "{said}");
+        }
     }
 
     #[test]

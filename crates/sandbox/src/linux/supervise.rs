@@ -2,28 +2,26 @@
 //! and memory. Whatever happens, it ends with the tree dead and the terminal as it was.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::core::report::{Ending, Evidence, Usage};
 use crate::core::request::Stdio;
 use crate::core::termination::Termination;
 use crate::linux::cgroup::held::Held as HeldCgroup;
-use crate::linux::channel::{Channel, Failed, ToLauncher};
+use crate::linux::channel::{Failed, ToLauncher};
 use crate::linux::failure::LaunchFailure;
 use crate::linux::leftovers::Leftovers;
 use crate::linux::network::Network;
-use crate::linux::relay::{Relay, set_nonblocking};
+use crate::linux::relay::Relay;
 use crate::linux::replaced::Watch;
-use crate::linux::seccomp_notify::{Askers, SeccompNotify};
+use crate::linux::seccomp_notify::SeccompNotify;
 use crate::linux::sys::{self, Change, Signals};
-use crate::linux::syscall_proxy::SyscallProxy;
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{MemoryWatch, Tree};
@@ -31,7 +29,11 @@ use crate::unix::protect::undo::Seen;
 use mcp_net::broker::NetworkUse;
 
 mod closing;
+mod init;
+mod messages;
 mod orders;
+
+pub use self::init::Init;
 
 /// Taken by descriptor in the launcher. What is not here (SIGSEGV, SIGKILL …) means the
 /// launcher itself.
@@ -55,45 +57,6 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Without a pid namespace the death of init does not end the tree: it is given this long, and then its work
 /// is done here.
 const LAST_RESORT_PLAIN: Duration = Duration::from_secs(10);
-
-/// A command that takes this long may take days.
-const SETTLED_AFTER: Duration = Duration::from_secs(1);
-
-pub struct Init {
-    pub pid: i32,
-    pub pidfd: OwnedFd,
-    pub channel: Channel,
-    pub tree: Tree,
-    /// Who answers for files and signals, where no namespace keeps them apart.
-    pub syscall_proxy: Option<SyscallProxy>,
-}
-
-impl Init {
-    /// For one that has not started the command.
-    pub fn end(self) {
-        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
-        let _ = sys::wait_for(self.pid);
-    }
-
-    /// Ends it before anybody has listened to it. Whether the command may have been started by then.
-    pub fn end_unheard(self) -> bool {
-        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
-        let _ = sys::wait_for(self.pid);
-        if let Tree::Below(_) = self.tree {
-            let _ = tree::end_all(Some(LAST_RESORT_PLAIN));
-        }
-        let mut executing = false;
-        // It is dead, and so is everybody who could write: this ends.
-        while let Ok(Some((message, _))) = self.channel.receive() {
-            match message {
-                ToLauncher::Executing(_) => executing = true,
-                ToLauncher::Failed(_) => return false,
-                _ => {}
-            }
-        }
-        executing
-    }
-}
 
 /// What a run holds of the host while it lasts.
 pub struct Held<'a> {
@@ -396,114 +359,9 @@ impl<'a> Supervisor<'a> {
         [end, self.look_at, self.settle_at, look].into_iter().flatten().min()
     }
 
-    fn next_message(&mut self) -> io::Result<Option<(ToLauncher, Vec<OwnedFd>)>> {
-        match self.unheard.is_empty() {
-            true => self.message(),
-            false => Ok(Some(self.unheard.remove(0))),
-        }
-    }
-
-    fn message(&mut self) -> io::Result<Option<(ToLauncher, Vec<OwnedFd>)>> {
-        let mut fds = [PollFd::new(&self.init.channel, PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
-        if !self.init_speaks || !fds[0].revents().contains(PollFlags::IN) {
-            return Ok(None);
-        }
-        let message = self.init.channel.receive_all()?;
-        self.init_speaks = message.is_some();
-        Ok(message)
-    }
-
-    fn hear(&mut self, (message, mut fds): (ToLauncher, Vec<OwnedFd>)) -> io::Result<Option<End>> {
-        if let ToLauncher::Mounts = message {
-            self.protected.iter_mut().for_each(|watch| watch.begin(std::mem::take(&mut fds)));
-        }
-        let fd = fds.into_iter().next();
-        match message {
-            ToLauncher::Failed(failed) => return Ok(Some(End::Failed(failed))),
-            ToLauncher::Done(seen) => {
-                self.evidence.extend(seen.into_iter().map(Evidence::from));
-                if let Some(listener) = fd {
-                    let syscall_proxy = self.init.syscall_proxy.take();
-                    if let Some(syscall_proxy) = &syscall_proxy {
-                        syscall_proxy.begin(listener.as_fd(), self.init.pid)?;
-                    }
-                    let notify =
-                        SeccompNotify::new(listener, syscall_proxy, self.blocked_processes.clone());
-                    self.notify = match &self.network {
-                        Some(network) => network.take_over(notify),
-                        None => Some(notify),
-                    };
-                }
-            }
-            ToLauncher::Terminal => self.connect(fd)?,
-            // A late answer: the command goes on already.
-            ToLauncher::Mounts | ToLauncher::Frozen => {}
-            ToLauncher::Missing(places) => {
-                self.protected.iter_mut().for_each(|protected| protected.note_missing(&places));
-            }
-            ToLauncher::Executing(seen) => {
-                self.evidence.extend(seen.into_iter().map(Evidence::from));
-                let now = Instant::now();
-                self.started = Some(now);
-                self.termination.start(now);
-                self.settle_at = Some(now + SETTLED_AFTER);
-                if let Some(limit) = self.memory_limit {
-                    // Where init has no /proc to send, the tree is in ours.
-                    let (proc, tree) = match fd {
-                        Some(proc) => (proc, self.init.tree),
-                        None => (open_proc()?, Tree::Below(self.init.pid)),
-                    };
-                    self.watch = Some(MemoryWatch::new(proc, tree, limit));
-                }
-                if let Some(network) = &mut self.network {
-                    network.begin()?;
-                }
-                self.look_at = self.watch.as_ref().map(|watch| now + watch.first_pause());
-                if self.cgroup.as_ref().is_some_and(|cgroup| !cgroup.keeps_peak()) {
-                    self.look_at = Some(now);
-                }
-                if let Some(user) = &mut self.user {
-                    user.engage();
-                }
-                self.protected.iter_mut().for_each(Watch::started);
-            }
-            ToLauncher::Stopped => self.stop(),
-            ToLauncher::Left(left) => self.left = left,
-            ToLauncher::Exited(code) => self.end(Ending::Exited(code)),
-            ToLauncher::Signaled(signal) => self.end(Ending::Signaled(signal)),
-        }
-        Ok(None)
-    }
-
-    fn answer(&mut self) -> io::Result<()> {
-        let Some(notify) = &mut self.notify else {
-            return Ok(());
-        };
-        let askers = notify.serve()?;
-        if askers == Askers::Gone {
-            self.notify = None;
-        }
-        Ok(())
-    }
-
     /// The first reason stands: a command that ends on the SIGTERM of a timeout has timed out.
     fn end(&mut self, ending: Ending) {
         self.ending.get_or_insert(ending);
-    }
-
-    /// Joins the user's terminal and the sandbox's.
-    fn connect(&mut self, master: Option<OwnedFd>) -> io::Result<()> {
-        let (Some(master), Some(user)) = (master, &self.user) else {
-            return Ok(());
-        };
-        set_nonblocking(master.as_fd())?;
-        if self.stdio[0] == Stdio::Terminal {
-            self.keys = Some(Relay::new(user.fd.try_clone()?, master.try_clone()?));
-        }
-        self.outputs.push(Relay::new(master.try_clone()?, user.fd.try_clone()?));
-        self.master = Some(master);
-        Ok(())
     }
 
     fn init_is_gone(&self) -> bool {
@@ -536,11 +394,6 @@ impl<'a> Supervisor<'a> {
             }
         }
     }
-}
-
-fn open_proc() -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open("/proc", flags, Mode::empty())?)
 }
 
 enum End {

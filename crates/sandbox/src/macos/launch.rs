@@ -1,13 +1,16 @@
 //! From a plan to a running command: private directories, a guardian, `sandbox-exec` with the
 //! profile and our helper, and nothing of it left in the end.
 
+mod streams;
+
 use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 
+use self::streams::Streams;
 use crate::core::error::{Error, SetupFailure};
 use crate::core::exit_code;
 use crate::core::notices::Notices;
@@ -24,13 +27,11 @@ use crate::macos::run_directory::RunDirectory;
 use crate::macos::step::Step;
 use crate::macos::supervise::{self, Ended, Limits, Supervisor};
 use crate::macos::sys::{self, Membership, Signals};
-use crate::macos::terminal::{self, Pair};
+use crate::macos::terminal::Pair;
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{Seen, undo};
-use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
-use crate::unix::terminal::{copy_settings, standard};
 use mcp_net::broker::{Handle, NetworkUse};
 
 /// Never looked for on PATH.
@@ -332,68 +333,6 @@ fn number(resource: Resource) -> i32 {
         Resource::OpenFiles => libc::RLIMIT_NOFILE,
         Resource::FileSize => libc::RLIMIT_FSIZE,
         Resource::Core => libc::RLIMIT_CORE,
-    }
-}
-
-/// The three standard descriptors of the helper, and what the launcher copies for them.
-struct Streams {
-    inside: [ChildStdio; 3],
-    inputs: Vec<Relay>,
-    outputs: Vec<Relay>,
-}
-
-impl Streams {
-    fn prepare(request: &Request, terminal: Option<&Pair>) -> io::Result<Streams> {
-        if let Some(pair) = terminal {
-            copy_settings(&pair.slave, &request.stdio);
-        }
-        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-        let mut inside = Vec::new();
-        let most = request.policy.limits.file_size.value.map(|size| size.0);
-        // The end of the pipe for standard output, where errors go to the same file.
-        let mut first = None;
-        for (fd, kind) in (0..).zip(&request.stdio) {
-            inside.push(match (kind, terminal) {
-                (Stdio::Terminal, Some(pair)) => ChildStdio::from(pair.slave.try_clone()?),
-                (Stdio::Relayed, _) => {
-                    let end = match first.take() {
-                        Some(end) if fd == 2 && is_same_file(standard(1), standard(2)) => end,
-                        _ => relayed(fd, most, &mut inputs, &mut outputs)?,
-                    };
-                    if fd == 1 {
-                        first = Some(end.try_clone()?);
-                    }
-                    end.into()
-                }
-                _ => ChildStdio::inherit(),
-            });
-        }
-        let none = || io::Error::other("three descriptors");
-        let inside = inside.try_into().map_err(|_| none())?;
-        Ok(Streams { inside, inputs, outputs })
-    }
-}
-
-fn relayed(
-    fd: i32,
-    most: Option<u64>,
-    inputs: &mut Vec<Relay>,
-    outputs: &mut Vec<Relay>,
-) -> io::Result<OwnedFd> {
-    let user = standard(fd);
-    let own = match rustix::termios::isatty(user) {
-        true => terminal::reopen(user)?,
-        false => user.try_clone_to_owned()?,
-    };
-    let Pipe { read, write } = Pipe::new()?;
-    if fd == 0 {
-        set_nonblocking(write.as_fd())?;
-        inputs.push(Relay::new(own, write));
-        Ok(read)
-    } else {
-        set_nonblocking(read.as_fd())?;
-        outputs.push(Relay::output(read, own, most));
-        Ok(write)
     }
 }
 

@@ -7,10 +7,12 @@
 //!
 //! Text of the user's is in the parameters (`-D`) and nowhere else.
 
+mod network;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use mcp_policy::{NetworkMode, Subprocess, Trust};
+use mcp_policy::Subprocess;
 use serde::Serialize;
 
 use crate::core::request::{Home, Place, PlaceKind, Request, Stdio};
@@ -76,7 +78,7 @@ pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
     if request.stdio.contains(&Stdio::Terminal) {
         terminal(&mut rules);
     }
-    network(&mut rules, request, facts, &home, proxy);
+    network::network(&mut rules, request, facts, &home, proxy);
     let run = rules.parameter("RUN", &service(&facts.nonce));
     rules.allow(
         "No process offers this service: its name tells the processes of this run from all others.",
@@ -296,97 +298,6 @@ fn terminal(rules: &mut Rules) {
         "The terminal that was made for this run.",
         "file-read* file-write-data file-ioctl",
         &[format!("(literal {name})"), "(literal \"/dev/tty\")".to_owned()],
-    );
-}
-
-fn network(rules: &mut Rules, request: &Request, facts: &MacFacts, home: &Path, proxy: &Proxy) {
-    let own = [rules.path("TMP", &facts.temporary()), rules.path("HOME", home)];
-    let here = |end: &str| own.each_ref().map(|own| format!("({end} unix-socket (subpath {own}))"));
-    let why =
-        "Sockets that the command makes in its own directories: tsx and Python's managers do.";
-    rules.allow(why, "network-bind network-inbound", &here("local"));
-    rules.allow(why, "network-outbound", &here("remote"));
-
-    let network = &request.policy.network;
-    let unix: Vec<String> = network
-        .unix
-        .iter()
-        .map(|path| resolved(&path.value, &request.links))
-        .chain(request.unix.iter().map(|place| place.path.clone()))
-        .map(|path| format!("(remote unix-socket (literal {}))", rules.path("UNIX", &path)))
-        .collect();
-    rules.allow("Sockets of the host that were granted.", "network-outbound", &unix);
-    let listen = |host: &str| -> Vec<String> {
-        let ports = network.listen.iter();
-        ports.map(|port| format!("(local ip \"{host}:{}\")", port.value)).collect()
-    };
-    rules.allow(
-        "Ports of --listen. Many servers bind to every address; ...",
-        "network-bind",
-        &listen("*"),
-    );
-    rules.allow(
-        "... connections come in on the loopback only.",
-        "network-inbound",
-        &listen("localhost"),
-    );
-    if network.mode.value == NetworkMode::Host {
-        host_network(rules);
-        interfaces(rules);
-        if network.trust.value == Trust::System {
-            system_trust(rules);
-        }
-        return;
-    }
-    if network.allow.is_empty() {
-        return;
-    }
-    // Only `remote`: a rule on the local end of a connection that goes out would open all of them.
-    let ports: Vec<String> =
-        proxy.ports.iter().map(|port| format!("(remote ip \"localhost:{port}\")")).collect();
-    rules.allow("The launcher's proxy, which knows the allowlist.", "network-outbound", &ports);
-    if ports.is_empty() {
-        return;
-    }
-    interfaces(rules);
-    if network.trust.value == Trust::System {
-        system_trust(rules);
-    }
-}
-
-/// `--system-trust`.
-fn system_trust(rules: &mut Rules) {
-    rules.allow(
-        "Certificates as Go's TLS asks for them; asked for explicitly.",
-        "mach-lookup",
-        &["(global-name \"com.apple.trustd.agent\")".to_owned()],
-    );
-}
-
-/// What programs ask about the network before they use it. Without a network they get an error instead, and do not
-/// learn the machine's addresses.
-fn interfaces(rules: &mut Rules) {
-    rules.allow(
-        "The list of interfaces: without it Node's os.networkInterfaces() throws.",
-        "sysctl-read",
-        &["(sysctl-name-prefix \"net.routetable.\")".to_owned()],
-    );
-    rules.allow(
-        "The settings of proxies: without it uv before 0.9.27 and other users of Rust's reqwest abort.",
-        "mach-lookup",
-        &["(global-name \"com.apple.SystemConfiguration.configd\")".to_owned()],
-    );
-}
-
-/// `--network host`: the internet as it is, but not the sockets of the user's other programs.
-fn host_network(rules: &mut Rules) {
-    let why = "The host's network was given.";
-    rules.allow(why, "network-outbound", &["(remote ip)".to_owned()]);
-    rules.allow(why, "network-bind network-inbound", &["(local ip)".to_owned()]);
-    rules.allow(
-        "And with it the system's resolver, without which no name has an address.",
-        "network-outbound",
-        &["(remote unix-socket (literal \"/private/var/run/mDNSResponder\"))".to_owned()],
     );
 }
 

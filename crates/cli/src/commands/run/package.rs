@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::packages::files::{self, Identity, PackageFiles};
 use crate::packages::kept::{self, Kept};
 use crate::packages::locate::{self, Located, Looking};
-use crate::{layers, paths, render};
+use crate::{layers, paths, progress, render};
 
 /// What a package comes to.
 pub struct Prepared {
@@ -63,6 +63,7 @@ impl Prepared {
         }
         if let Some(kept) = self.kept.as_ref().filter(|_| !starting.quiet) {
             kept.tell_before();
+            kept.tell_recipe(&self.policy);
         }
     }
 
@@ -110,6 +111,9 @@ pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
 
 /// The package's files, fetched first where the store does not have them.
 fn locate(args: &Run, word: &OsStr) -> Result<PackageFiles, Failure> {
+    if args.starting.quiet {
+        progress::be_quiet();
+    }
     let mut looking = Looking {
         fetching: &args.package.fetching,
         explain: args.starting.explain,

@@ -1,9 +1,11 @@
 //! npm packages.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use mcp_files::Links;
 use mcp_package::install::{
-    Index, check_lock, npm_index, npm_manifest, npm_tarball_host, split_scope,
+    Index, check_lock, npm_index, npm_install_scripts, npm_manifest, npm_tarball_host,
+    npm_version_needs, split_scope,
 };
 use mcp_package::store::{Source, Under};
 use mcp_package::{Digest, Package, Reference, Store};
@@ -15,9 +17,12 @@ use super::{
 use crate::args::package::Fetching;
 use crate::failure::Failure;
 use crate::packages::fetch::{self, Listed};
-use crate::paths;
+use crate::{paths, progress, render};
 
 const LARGEST_METADATA: u64 = 64 << 20;
+
+/// Is in a package whose scripts were run, and names those that have some.
+const SCRIPTS_RAN: &str = "install-scripts.txt";
 
 pub fn npm(
     store: &Store,
@@ -37,14 +42,15 @@ pub fn npm(
     let source = listed.map_or_else(|| Source::Npm(index.place()), |listed| listed.source.clone());
     let asked = [reference.to_string()];
     store.check_free(&Under::Names { names: &asked, source: &source }, None)?;
-    let wanted = package.version.clone().unwrap_or_else(|| "latest".to_owned());
     let token = index.token.clone().unwrap_or_default();
-    let files = tarball_hosts(&index, &package.name, &wanted)?;
+    let metadata = metadata(&index, package)?;
+    let files = npm_tarball_host(&metadata).map(|files| (files.host(), files.port()));
+    let files: Vec<(String, u16)> = files.into_iter().collect();
     say(reference, "npm");
     let work = Work::new(store)?;
     work.write("package.json", r#"{"name": "mcp-install", "version": "0.0.0", "private": true}"#)?;
     let mut install = work.sandbox("npm");
-    allow(&mut install, &index, &files);
+    allow(&mut install, &index, &files, &how.install_net);
     settings(&mut install, &work, &index, &package.name);
     install.args([
         "install",
@@ -54,23 +60,80 @@ pub fn npm(
         "--package-lock",
         "--",
     ]);
-    install.arg(format!("{}@{wanted}", package.name));
+    // Without a version npm takes the newest that this Node.js fits, as npx does; `latest` would be the newest of all.
+    install.arg(match &package.version {
+        Some(version) => format!("{}@{version}", package.name),
+        None => package.name.clone(),
+    });
     step("npm install", &work, &mut install, &[&token])?;
-    check_lock(&work.read("package-lock.json")?)?;
+    let lock = work.read("package-lock.json")?;
+    check_lock(&lock)?;
     work.remove("cache");
+    let scripts = npm_install_scripts(&lock);
     if how.allow_scripts {
-        // Whatever they do, they do it without token and without network.
-        let mut rebuild = work.sandbox("npm");
-        common(&mut rebuild, &work);
-        rebuild.args(["rebuild", "--foreground-scripts"]);
-        step("npm rebuild", &work, &mut rebuild, &[])?;
-        work.remove("cache");
+        rebuild(&work, how)?;
+        work.write(SCRIPTS_RAN, &(scripts.join("\n") + "\n"))?;
+    } else if !scripts.is_empty() {
+        progress::note(&render::plain(&format!(
+            "not run at installation: the scripts of {}; a server that needs what they make: mcp pull --allow-scripts {reference}",
+            scripts.join(", ")
+        )));
     }
     let installed = work.read(&format!("node_modules/{}/package.json", package.name))?;
     let (version, manifest) = npm_manifest(&package.name, &installed, &work.directory)?;
+    tell_older(package, &version, &metadata);
     let names = names(reference, "npm", &package.name, &version);
     let under = Under::Names { names: &names, source: &source };
     work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
+}
+
+/// A package in the store whose scripts were not run, though it has some.
+pub fn lacks_scripts(root: &Path) -> bool {
+    let lock = mcp_files::read_text(&root.join("package-lock.json"), 64 << 20, Links::Refuse);
+    let wants = lock.is_ok_and(|lock| !npm_install_scripts(&lock).is_empty());
+    wants && !root.join(SCRIPTS_RAN).exists()
+}
+
+/// Whatever they do, they do it without token, and reach no host but those that a person named.
+fn rebuild(work: &Work, how: &Fetching) -> Result<(), Failure> {
+    let mut rebuild = work.sandbox("npm");
+    common(&mut rebuild, work);
+    for rule in &how.install_net {
+        rebuild.allow_net(rule.to_string());
+    }
+    if let Some(directory) = node_headers() {
+        rebuild.env("npm_config_nodedir", &directory);
+        if !directory.starts_with("/usr") {
+            rebuild.read(directory);
+        }
+    }
+    rebuild.args(["rebuild", "--foreground-scripts"]);
+    step("npm rebuild", work, &mut rebuild, &[])?;
+    work.remove("cache");
+    Ok(())
+}
+
+/// The installation of the Node.js at hand, where it has the headers that native modules are built with.
+fn node_headers() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let node = std::env::split_paths(&path).map(|at| at.join("node")).find(|at| at.is_file())?;
+    let prefix = paths::real(&node).ok()?.parent()?.parent()?.to_owned();
+    prefix.join("include/node/node_version.h").is_file().then_some(prefix)
+}
+
+/// Never another version than the newest without a word.
+fn tell_older(package: &Package, version: &str, metadata: &[u8]) {
+    let Some((newest, node)) = npm_version_needs(metadata) else { return };
+    if package.version.is_none() && newest != version {
+        let why = match node {
+            Some(node) => format!("it needs Node.js {node}"),
+            None => "npm chose so".to_owned(),
+        };
+        progress::note(&render::plain(&format!(
+            "{} {version} was installed, not {newest}: {why}",
+            package.name
+        )));
+    }
 }
 
 /// From npm's own configuration, read as npm would.
@@ -86,17 +149,16 @@ fn index(name: &str) -> Result<Index, Failure> {
     Ok(npm_index(&texts, name, &variable)?)
 }
 
-/// The host that the registry says the package's own files are on.
-fn tarball_hosts(index: &Index, name: &str, wanted: &str) -> Result<Vec<(String, u16)>, Failure> {
+/// What the registry says of the version that is asked for, or of its newest.
+fn metadata(index: &Index, package: &Package) -> Result<Vec<u8>, Failure> {
+    let (name, wanted) = (&package.name, package.version.as_deref().unwrap_or("latest"));
     let authorization = index.token.as_ref().map(|token| format!("Bearer {token}"));
     let url = format!("{}{}/{wanted}", index.url, name.replace('/', "%2f"));
-    let page = fetch::http().page(&url, authorization, LARGEST_METADATA)?;
-    let page = page.ok_or_else(|| {
+    fetch::http().page(&url, authorization, LARGEST_METADATA)?.ok_or_else(|| {
         Failure::Refused(format!(
             "npm:{name}@{wanted}: the registry has no such package or version"
         ))
-    })?;
-    Ok(npm_tarball_host(&page).map(|files| (files.host(), files.port())).into_iter().collect())
+    })
 }
 
 fn common(sandbox: &mut Sandbox, work: &Work) {
@@ -107,6 +169,10 @@ fn common(sandbox: &mut Sandbox, work: &Work) {
         ("npm_config_progress", "false"),
         ("npm_config_loglevel", "error"),
         ("npm_config_userconfig", "/dev/null"),
+        // A host that is refused stays refused.
+        ("npm_config_fetch_retries", "1"),
+        ("npm_config_fetch_retry_mintimeout", "1000"),
+        ("npm_config_fetch_retry_maxtimeout", "5000"),
     ] {
         sandbox.env(name, value);
     }

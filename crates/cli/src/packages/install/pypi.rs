@@ -7,16 +7,17 @@ pub(super) mod uv;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use mcp_package::install::{Index, hosts_in_simple_page, pypi_launchers, pypi_manifest};
+use mcp_package::install::{Files, Index, hosts_in_simple_page, pypi_launchers, pypi_manifest};
 use mcp_package::store::{Source, Under};
 use mcp_package::{Digest, Package, Reference, Store, normal_pypi};
+use mcp_policy::NetRule;
 use mcp_sandbox::Sandbox;
 
 use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, variable};
 use crate::args::package::Fetching;
 use crate::failure::Failure;
 use crate::packages::fetch::{self, Listed};
-use crate::paths;
+use crate::{paths, progress, render};
 
 const LARGEST_PAGE: u64 = 64 << 20;
 
@@ -27,6 +28,9 @@ pub(super) struct Installing<'a> {
     /// The hosts that files are on.
     pub files: &'a [(String, u16)],
     pub python: &'a Python,
+    /// Further hosts that a person named.
+    pub more: &'a [NetRule],
+    pub kinds: Files,
 }
 
 /// The interpreter that packages are installed for, and run with.
@@ -64,12 +68,26 @@ pub fn pypi(
     let files = file_hosts(&index, &package.name)?;
     say(reference, name);
     let work = Work::new(store)?;
-    let mut wanted = vec![match &package.version {
+    if how.allow_build && index.has_credentials() {
+        return Err(Failure::Refused(
+            "--allow-build runs code of packages, and the address of the index has a password in it that this code \
+             would see; build the wheels yourself, or use an index without one"
+                .to_owned(),
+        ));
+    }
+    let kinds = if how.allow_build { Files::AnyKind } else { Files::Wheels };
+    let (work_of, more) = (&work, how.install_net.as_slice());
+    let installing =
+        Installing { work: work_of, index: &index, files: &files, python: &python, more, kinds };
+    let newest = match &package.version {
+        Some(_) => None,
+        None => newest(&tool, &installing, &package.name),
+    };
+    let mut wanted = vec![match package.version.as_ref().or(newest.as_ref()) {
         Some(version) => format!("{}=={version}", package.with_extras()),
         None => package.with_extras(),
     }];
     wanted.extend(package.with.iter().cloned());
-    let installing = Installing { work: &work, index: &index, files: &files, python: &python };
     let version = install_locked(&tool, &installing, &wanted, &package.name)?;
     let scripts = pypi_launchers(&package.name, &entry_points(&work, &package.name)?)?;
     work.directory("programs")?;
@@ -82,6 +100,35 @@ pub fn pypi(
     work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
 }
 
+/// The version that the project alone comes to. Left to themselves, pip and uv would go back to one all of whose
+/// dependencies have wheels, without a word.
+fn newest(tool: &Tool, installing: &Installing<'_>, name: &str) -> Option<String> {
+    let alone = [name.to_owned()];
+    let version = match tool {
+        Tool::Pip(_) => pip::resolve(installing, &alone, name, Dependencies::Left),
+        Tool::Uv => uv::resolve(installing, &alone, name, Dependencies::Left),
+    };
+    let (_, version) = version.ok()?;
+    let known = match (tool, installing.kinds) {
+        (Tool::Pip(_), Files::Wheels) => pip::newest_of_any_kind(installing, name),
+        _ => None,
+    };
+    if let Some(known) = known.filter(|known| *known != version) {
+        progress::note(&render::plain(&format!(
+            "{name} {version} is installed, not {known}, which has no wheel for this machine or was withdrawn \
+             (--allow-build builds from source)"
+        )));
+    }
+    Some(version)
+}
+
+/// Whether what a project depends on is resolved with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dependencies {
+    Taken,
+    Left,
+}
+
 /// Resolves, locks by digest and installs into `site`; the version that `name` came to.
 pub(super) fn install_locked(
     tool: &Tool,
@@ -91,10 +138,11 @@ pub(super) fn install_locked(
 ) -> Result<String, Failure> {
     let work = installing.work;
     let locked = match tool {
-        Tool::Pip(_) => pip::lock(installing, wanted, name),
-        Tool::Uv => uv::lock(installing, wanted, name),
+        Tool::Pip(_) => pip::resolve(installing, wanted, name, Dependencies::Taken),
+        Tool::Uv => uv::resolve(installing, wanted, name, Dependencies::Taken),
     };
-    let (locked, version) = locked.map_err(wheels_only)?;
+    let (locked, version) =
+        locked.map_err(|failure| wheels_only(failure, installing.kinds, &wanted[0]))?;
     work.write("requirements.txt", &locked)?;
     match tool {
         Tool::Pip(_) => pip::install(installing)?,
@@ -105,10 +153,11 @@ pub(super) fn install_locked(
     Ok(version)
 }
 
-fn wheels_only(failure: Failure) -> Failure {
+fn wheels_only(failure: Failure, kinds: Files, wanted: &str) -> Failure {
     match failure {
-        Failure::Refused(why) => Failure::Refused(format!(
-            "{why}\n     (only wheels are installed: building from source would run the package's code)"
+        Failure::Refused(why) if kinds == Files::Wheels => Failure::Refused(format!(
+            "{why}\n     {wanted}: only wheels are installed, because building from source runs code of the package. \
+             With --allow-build it is built, in a sandbox without secrets; or name an older version (@VERSION)"
         )),
         other => other,
     }
@@ -193,7 +242,7 @@ pub(super) fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>
 /// A sandbox with the way to the index open, and the certificates that the user has for it.
 fn sandbox(installing: &Installing<'_>, program: &str, certificates: &str) -> Sandbox {
     let mut sandbox = installing.work.sandbox(program);
-    allow(&mut sandbox, installing.index, installing.files);
+    allow(&mut sandbox, installing.index, installing.files, installing.more);
     let named = ["PIP_CERT", "SSL_CERT_FILE"].iter().find_map(|name| variable(name));
     if let Some(file) = named {
         sandbox.read(&file).env(certificates, file);

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use mcp_package::install::{pypi_index, uv_bundle};
+use mcp_package::install::{Files, pypi_index, uv_bundle};
 use mcp_package::store::Under;
 use mcp_package::{Digest, Store, normal_pypi};
 
 use super::pypi::{Installing, Python, Tool};
 use super::{Work, variable};
 use crate::failure::Failure;
-use crate::render;
+use crate::{progress, render};
 
 /// Makes it. The store has it as made from that digest, under no name. `root` has the files of the bundle.
 pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<Digest, Failure> {
@@ -29,11 +29,13 @@ pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<D
         let end = first.find(|c: char| !c.is_ascii_alphanumeric() && !"-._".contains(c));
         let first = normal_pypi(&first[..end.unwrap_or(first.len())]);
         let files = super::pypi::file_hosts(&index, &first)?;
-        render::say(&render::plain(&format!(
+        progress::note(&render::plain(&format!(
             "installing what {} depends on, in a sandbox of its own",
             bundle.name
         )));
-        let installing = Installing { work: &work, index: &index, files: &files, python: &python };
+        let (work, kinds) = (&work, Files::Wheels);
+        let (index, files, python) = (&index, files.as_slice(), &python);
+        let installing = Installing { work, index, files, python, more: &[], kinds };
         super::pypi::install_locked(&tool, &installing, &bundle.dependencies, &first)?;
     }
     copy(root, &work.path("bundle"))?;

@@ -1,33 +1,29 @@
 //! By pip: resolved to a report, installed from requirements with digests.
 
-use mcp_package::install::requirements;
+use mcp_package::install::{Files, newest_version, requirements};
 use mcp_sandbox::Sandbox;
 
 use super::super::step;
-use super::{Installing, sandbox, set_index};
+use super::{Dependencies, Installing, sandbox, set_index};
 use crate::failure::Failure;
 
 /// Requirements with the digest of every wheel, and the version of the one that was asked for.
-pub fn lock(
+pub fn resolve(
     installing: &Installing<'_>,
     wanted: &[String],
     name: &str,
+    dependencies: Dependencies,
 ) -> Result<(String, String), Failure> {
     let work = installing.work;
     let mut resolve = pip(installing);
-    resolve.args([
-        "install",
-        "--dry-run",
-        "--ignore-installed",
-        "--only-binary",
-        ":all:",
-        "--report",
-        "report.json",
-        "--",
-    ]);
-    resolve.args(wanted);
+    resolve.args(["install", "--dry-run", "--ignore-installed", "--report", "report.json"]);
+    resolve.args(wheels(installing));
+    if dependencies == Dependencies::Left {
+        resolve.arg("--no-deps");
+    }
+    resolve.arg("--").args(wanted);
     step("resolving with pip", work, &mut resolve, &[&installing.index.url])?;
-    let locked = requirements(&work.read("report.json")?, name)?;
+    let locked = requirements(&work.read("report.json")?, name, installing.kinds)?;
     work.remove("report.json");
     Ok(locked)
 }
@@ -38,16 +34,34 @@ pub fn install(installing: &Installing<'_>) -> Result<(), Failure> {
         "install",
         "--require-hashes",
         "--no-deps",
-        "--only-binary",
-        ":all:",
         "--no-compile",
         "--target",
         "site",
         "--requirement",
         "requirements.txt",
     ]);
+    install.args(wheels(installing));
     step("pip install", installing.work, &mut install, &[&installing.index.url])?;
     Ok(())
+}
+
+/// The newest version of a project for this interpreter, be it a wheel or not, be it withdrawn or not. `None` where pip
+/// cannot tell.
+pub fn newest_of_any_kind(installing: &Installing<'_>, name: &str) -> Option<String> {
+    let mut ask = pip(installing);
+    ask.args(["index", "versions", "--", name]);
+    // It is a trial command, and says so on standard error.
+    ask.env("PIP_QUIET", "0");
+    let output = ask.output().ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    newest_version(&said).filter(|_| output.outcome.success()).map(str::to_owned)
+}
+
+fn wheels(installing: &Installing<'_>) -> &'static [&'static str] {
+    match installing.kinds {
+        Files::Wheels => &["--only-binary", ":all:"],
+        Files::AnyKind => &[],
+    }
 }
 
 /// No configuration file: what holds for pip is said here.

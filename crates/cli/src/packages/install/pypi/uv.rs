@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use mcp_package::install::{Index, uv_index, uv_requirements};
+use mcp_package::install::{Files, Index, uv_index, uv_requirements};
 use mcp_sandbox::Sandbox;
 
 use super::super::{file_text, step, variable};
-use super::{Installing, sandbox, set_index};
+use super::{Dependencies, Installing, sandbox, set_index};
 use crate::failure::Failure;
 use crate::paths;
 
@@ -23,10 +23,11 @@ pub fn index() -> Result<Index, Failure> {
     Ok(uv_index(&texts, &variable)?)
 }
 
-pub fn lock(
+pub fn resolve(
     installing: &Installing<'_>,
     wanted: &[String],
     name: &str,
+    dependencies: Dependencies,
 ) -> Result<(String, String), Failure> {
     let work = installing.work;
     work.write("requirements.in", &(wanted.join("\n") + "\n"))?;
@@ -41,6 +42,9 @@ pub fn lock(
         "requirements.txt",
         "requirements.in",
     ]);
+    if dependencies == Dependencies::Left {
+        resolve.arg("--no-deps");
+    }
     step("resolving with uv", work, &mut resolve, &[&installing.index.url])?;
     let locked = uv_requirements(&work.read("requirements.txt")?, name)?;
     work.remove("requirements.in");
@@ -83,7 +87,11 @@ fn uv(installing: &Installing<'_>, verb: &str) -> Sandbox {
     }
     sandbox.env("UV_CACHE_DIR", installing.work.path("cache"));
     set_index(&mut sandbox, "UV_DEFAULT_INDEX", installing.index);
-    sandbox.args(["pip", verb, "--only-binary", ":all:", "--python"]);
+    sandbox.args(["pip", verb]);
+    if installing.kinds == Files::Wheels {
+        sandbox.args(["--only-binary", ":all:"]);
+    }
+    sandbox.arg("--python");
     sandbox.arg(&installing.python.program);
     sandbox
 }

@@ -1,0 +1,73 @@
+//! `mcp serve`: Streamable HTTP in front of servers, each session or principal with a sandbox of its own.
+
+use std::path::Path;
+
+use mcp_serve::Config;
+
+use crate::args::serve::{Serve, Verb};
+use crate::failure::Failure;
+use crate::render;
+
+pub fn run(args: Serve) -> Result<u8, Failure> {
+    if let Some(Verb::Token { name, servers }) = args.verb {
+        return token(&name, &servers);
+    }
+    let words: Vec<String> =
+        args.what.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let Some(first) = words.first() else {
+        return Err(Failure::Usage(
+            "nothing to serve; give a file or a package: mcp serve servers.toml, mcp serve npm:NAME".to_owned(),
+        ));
+    };
+    let source = Path::new(first);
+    let is_file = source.extension().is_some_and(|extension| extension == "toml");
+    if is_file && words.len() > 1 {
+        return Err(Failure::Usage(format!(
+            "after {first} nothing may follow; what is run stands in it"
+        )));
+    }
+    let mut config = if is_file {
+        Config::read(source).map_err(refused)?
+    } else {
+        Config::single(words.clone())
+    };
+    if let Some(listen) = args.listen {
+        config.listen = listen;
+    }
+    config.behind_proxy |= args.behind_proxy;
+    if let Some(bytes) = args.max_message {
+        config.limits.max_message = usize::try_from(bytes.0).unwrap_or(usize::MAX);
+    }
+    let program = std::env::current_exe().map_err(|e| Failure::file(Path::new("mcp"), &e))?;
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let names: Vec<String> = config.servers.keys().cloned().collect();
+    let tell = |address| {
+        for name in &names {
+            render::say(&format!("{name}: {scheme}://{address}/mcp/{name}"));
+        }
+    };
+    if args.check {
+        config.judge().map_err(refused)?;
+        tell(config.listen);
+        return Ok(0);
+    }
+    mcp_serve::serve(program, config, is_file.then_some(source), tell).map_err(refused)?;
+    Ok(0)
+}
+
+fn token(name: &str, servers: &str) -> Result<u8, Failure> {
+    let (token, line) = mcp_serve::token_line(name, servers)
+        .map_err(|e| Failure::file(Path::new("/dev/urandom"), &e))?;
+    render::say("for the file of tokens (it does not contain the token):");
+    render::print(&format!("{line}\n"));
+    render::say(&format!("for the client, shown once: {token}"));
+    Ok(0)
+}
+
+fn refused(error: mcp_serve::Error) -> Failure {
+    match error {
+        mcp_serve::Error::File { path, why } => Failure::Input { path, why },
+        mcp_serve::Error::Config(why) => Failure::Usage(why),
+        other => Failure::Refused(other.to_string()),
+    }
+}

@@ -1,0 +1,93 @@
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{EncodingKey, Header, encode};
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::Scope;
+
+struct Issuer {
+    key: EncodingKey,
+    jwk: Value,
+}
+
+fn issuer(kid: &str) -> Issuer {
+    let random = ring::rand::SystemRandom::new();
+    let der = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(der.as_ref()).unwrap();
+    let x = URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
+    let jwk =
+        json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": kid, "x": x});
+    Issuer { key: EncodingKey::from_ed_der(der.as_ref()), jwk }
+}
+
+fn token(issuer: &Issuer, kid: &str, change: impl FnOnce(&mut Value)) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut claims = json!({
+        "iss": "https://id.example", "aud": "https://mcp.example/mcp/notes", "sub": "alice",
+        "exp": now + 600, "scope": "notes other"});
+    change(&mut claims);
+    let mut header = Header::new(Algorithm::EdDSA);
+    header.kid = Some(kid.to_owned());
+    encode(&header, &claims, &issuer.key).unwrap()
+}
+
+fn check(name: &str, jwk: &Value) -> OAuthCheck {
+    let file = std::env::temp_dir().join(format!("mcp-serve-jwks-{}-{name}", std::process::id()));
+    std::fs::write(&file, json!({ "keys": [jwk] }).to_string()).unwrap();
+    let notes = Scope { servers: vec!["notes".to_owned()], tools: Some(vec!["read".to_owned()]) };
+    OAuthCheck::new(OAuth {
+        issuer: "https://id.example".to_owned(),
+        resource: "https://mcp.example".to_owned(),
+        jwks: file.to_string_lossy().into_owned(),
+        scopes: BTreeMap::from([("notes".to_owned(), notes)]),
+    })
+}
+
+#[tokio::test]
+async fn a_token_for_this_resource_names_its_principal_and_scopes() {
+    let issuer = issuer("k1");
+    let check = check("good", &issuer.jwk);
+    let principal = check.principal(&token(&issuer, "k1", |_| {}), "notes").await.unwrap();
+    assert_eq!(&*principal.name, "https://id.example#alice");
+    assert!(principal.may.server("notes") && !principal.may.server("files"));
+    assert!(principal.may.tool("notes", "read") && !principal.may.tool("notes", "delete"));
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_for_us_is_refused() {
+    let issuer = issuer("k1");
+    let check = check("bad", &issuer.jwk);
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 6] = [
+        ("another audience", |claims| claims["aud"] = json!("https://other.example")),
+        ("another server's", |claims| claims["aud"] = json!("https://mcp.example/mcp/files")),
+        ("another issuer", |claims| claims["iss"] = json!("https://evil.example")),
+        ("expired", |claims| claims["exp"] = json!(1_000_000_000)),
+        ("not yet", |claims| claims["nbf"] = json!(4_000_000_000_u64)),
+        ("without an audience", |claims| drop(claims.as_object_mut().unwrap().remove("aud"))),
+    ];
+    assert!(check.principal(&token(&issuer, "k1", |_| {}), "notes").await.is_ok());
+    for (what, change) in changes {
+        let token = token(&issuer, "k1", change);
+        assert_eq!(check.principal(&token, "notes").await.err(), Some(Denied::Invalid), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn another_key_or_a_shared_secret_proves_nothing() {
+    let (ours, theirs) = (issuer("k1"), issuer("k1"));
+    let check = check("keys", &ours.jwk);
+    assert!(check.principal(&token(&theirs, "k1", |_| {}), "notes").await.is_err());
+    assert!(check.principal(&token(&ours, "k2", |_| {}), "notes").await.is_err());
+    let public = ours.jwk["x"].as_str().unwrap();
+    let claims = json!({"iss": "https://id.example", "aud": "https://mcp.example", "sub": "eve", "exp": 4_000_000_000_u64});
+    let mut header = Header::new(Algorithm::HS256);
+    header.kid = Some("k1".to_owned());
+    let forged = encode(&header, &claims, &EncodingKey::from_secret(public.as_bytes())).unwrap();
+    assert!(check.principal(&forged, "notes").await.is_err());
+}

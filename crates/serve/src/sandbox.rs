@@ -1,0 +1,362 @@
+//! One sandbox: a child process `mcp run …`, the requests that are open in it, and its end.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mcp_protocol::{Delivery, Exchange, Frame, Framer, Id, Ids, Kind, Message, Refusal, error};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{mpsc, watch};
+
+use crate::config::{Limits, Server};
+use crate::events::{Stream, Waiter};
+use crate::flag;
+use crate::metrics::Metrics;
+use crate::sandboxes::Slot;
+
+/// Messages that wait until the server reads them.
+const UNREAD: usize = 64;
+/// After its input has ended a server has so long to end by itself.
+const FAREWELL: Duration = Duration::from_secs(2);
+const LONGEST_STDERR_LINE: u64 = 4096;
+
+pub struct Sandbox {
+    pub server: String,
+    /// Messages that belong to no request: the stream of a session; none where there are no sessions.
+    own: Option<Arc<Stream>>,
+    state: Mutex<State>,
+    stdin: mpsc::Sender<Vec<u8>>,
+    ending: watch::Sender<bool>,
+    ended: watch::Sender<bool>,
+    attached: AtomicUsize,
+    limits: Limits,
+    metrics: Arc<Metrics>,
+}
+
+struct State {
+    exchange: Exchange<Waiter>,
+    open: Vec<Waiter>,
+    used: Instant,
+    ended: bool,
+}
+
+/// What a sandbox is started with.
+pub struct Start<'a> {
+    pub program: &'a Path,
+    pub name: &'a str,
+    pub server: &'a Server,
+    pub limits: &'a Limits,
+    pub metrics: Arc<Metrics>,
+    pub own: Option<Arc<Stream>>,
+    pub slot: Slot,
+}
+
+impl Sandbox {
+    pub fn start(start: Start<'_>) -> io::Result<Arc<Sandbox>> {
+        let mut child = Command::new(start.program)
+            .arg("run")
+            .args(&start.server.run)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let gone = || io::Error::other("a pipe is missing");
+        let stdin = child.stdin.take().ok_or_else(gone)?;
+        let stdout = child.stdout.take().ok_or_else(gone)?;
+        let stderr = child.stderr.take().ok_or_else(gone)?;
+        let ids = if start.own.is_some() { Ids::Kept } else { Ids::Assigned };
+        let (to_stdin, lines) = mpsc::channel(UNREAD);
+        let sandbox = Arc::new(Sandbox {
+            server: start.name.to_owned(),
+            own: start.own,
+            state: Mutex::new(State {
+                exchange: Exchange::new(ids, start.limits.calls),
+                open: Vec::new(),
+                used: Instant::now(),
+                ended: false,
+            }),
+            stdin: to_stdin,
+            ending: watch::Sender::new(false),
+            ended: watch::Sender::new(false),
+            attached: AtomicUsize::new(0),
+            limits: start.limits.clone(),
+            metrics: start.metrics,
+        });
+        sandbox.metrics.started(&sandbox.server);
+        tokio::spawn(tell(sandbox.server.clone(), stderr));
+        tokio::spawn(Sandbox::live(Arc::clone(&sandbox), child, stdin, stdout, lines, start.slot));
+        Ok(sandbox)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a request on; its answer comes to `stream`.
+    pub fn ask(&self, message: &Message<'_>, stream: &Arc<Stream>) -> Result<(), Refusal> {
+        let mut state = self.state();
+        if state.ended {
+            return Err(Refusal::TooMany);
+        }
+        state.used = Instant::now();
+        let waiter = Waiter(Arc::clone(stream));
+        let line = state.exchange.request(message, waiter.clone())?.into_owned();
+        if self.send(line).is_err() {
+            // Nothing was sent, so there is nothing to cancel.
+            drop(state.exchange.abandon(&waiter, ""));
+            return Err(Refusal::TooMany);
+        }
+        if !state.open.contains(&waiter) {
+            state.open.push(waiter);
+        }
+        Ok(())
+    }
+
+    /// Passes on a notification or an answer of the client's.
+    pub fn pass(&self, message: &Message<'_>) -> Result<(), Refusal> {
+        let mut state = self.state();
+        state.used = Instant::now();
+        let (line, cancelled) = state.exchange.pass(message);
+        let sent = self.send(line.into_owned());
+        if let Some(waiter) = cancelled {
+            state.open.retain(|it| *it != waiter);
+            waiter.0.close();
+        }
+        sent.map_err(|()| Refusal::TooMany)
+    }
+
+    fn send(&self, mut line: Vec<u8>) -> Result<(), ()> {
+        line.push(b'\n');
+        self.stdin.try_send(line).map_err(|_| ())
+    }
+
+    /// Nobody waits for `stream` any more: its calls are cancelled.
+    pub fn abandon(&self, stream: &Arc<Stream>, why: &str) {
+        let mut state = self.state();
+        let waiter = Waiter(Arc::clone(stream));
+        for abandoned in state.exchange.abandon(&waiter, why) {
+            let _ = self.send(abandoned.to_server);
+            stream.push(&abandoned.to_client, true, Some(error::INTERNAL));
+        }
+        state.open.retain(|it| *it != waiter);
+        stream.close();
+    }
+
+    pub fn is_ended(&self) -> bool {
+        self.state().ended
+    }
+
+    /// Asks the server to end, by the end of its input.
+    pub fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    pub async fn wait(&self) {
+        flag::is_set(&mut self.ended.subscribe()).await;
+    }
+
+    /// While a client listens, the sandbox is in use.
+    pub fn attach(self: &Arc<Sandbox>) -> Attached {
+        self.attached.fetch_add(1, Ordering::Relaxed);
+        Attached(Arc::clone(self))
+    }
+
+    async fn live(
+        self: Arc<Sandbox>,
+        mut child: Child,
+        stdin: ChildStdin,
+        stdout: ChildStdout,
+        lines: mpsc::Receiver<Vec<u8>>,
+        slot: Slot,
+    ) {
+        let writing = tokio::spawn(write(stdin, lines, self.ending.subscribe()));
+        let mut ending = self.ending.subscribe();
+        {
+            let reading = self.read(stdout);
+            tokio::pin!(reading);
+            let mut tick = tokio::time::interval(Duration::from_secs(1));
+            loop {
+                tokio::select! {
+                    () = &mut reading => break,
+                    () = flag::is_set(&mut ending) => {
+                        // What the server still says before it ends is heard.
+                        let _ = tokio::time::timeout(FAREWELL, &mut reading).await;
+                        break;
+                    }
+                    _ = tick.tick() => self.look_at_the_clock(),
+                }
+            }
+        }
+        self.ending.send_replace(true);
+        let status = match tokio::time::timeout(FAREWELL, child.wait()).await {
+            Ok(status) => status.ok(),
+            Err(_) => {
+                let _ = child.kill().await;
+                child.wait().await.ok()
+            }
+        };
+        writing.abort();
+        self.fail(&status.map_or_else(
+            || "the server ended".to_owned(),
+            |it| format!("the server ended ({it})"),
+        ));
+        self.metrics.ended(&self.server);
+        drop(slot);
+        self.ended.send_replace(true);
+    }
+
+    fn fail(&self, why: &str) {
+        let mut state = self.state();
+        state.ended = true;
+        for (waiter, answer) in state.exchange.fail(why) {
+            waiter.0.push(&answer, true, Some(error::INTERNAL));
+            waiter.0.close();
+        }
+        state.open.clear();
+        self.own.iter().for_each(|own| own.close());
+    }
+
+    /// Calls that take too long are cancelled, and a sandbox that nobody uses ends.
+    fn look_at_the_clock(&self) {
+        let late: Vec<Arc<Stream>> = {
+            let mut state = self.state();
+            state.open.retain(|waiter| !waiter.0.is_closed());
+            let is_late = |stream: &&Waiter| {
+                !stream.0.endless && stream.0.started.elapsed() > self.limits.call_time
+            };
+            let is_idle = state.exchange.is_empty()
+                && self.attached.load(Ordering::Relaxed) == 0
+                && state.used.elapsed() > self.limits.idle;
+            if is_idle {
+                self.end();
+            }
+            state.open.iter().filter(is_late).map(|waiter| Arc::clone(&waiter.0)).collect()
+        };
+        late.iter().for_each(|stream| self.abandon(stream, "the call took too long"));
+    }
+
+    async fn read(&self, mut stdout: ChildStdout) {
+        let mut framer = Framer::new(self.limits.max_message);
+        let mut buffer = vec![0; 16 << 10];
+        loop {
+            match stdout.read(&mut buffer).await {
+                Ok(0) | Err(_) => return framer.end(|_| self.metrics.dropped(&self.server)),
+                Ok(count) => framer.feed(&buffer[..count], |frame| self.frame(frame)),
+            }
+        }
+    }
+
+    fn frame(&self, frame: Frame<'_>) {
+        match frame {
+            Frame::Line(line) => self.line(line),
+            Frame::TooLong { bytes, id, has_method } => self.too_long(bytes, id, has_method),
+            _ => self.metrics.dropped(&self.server),
+        }
+    }
+
+    fn line(&self, line: &[u8]) {
+        let Ok(message) = Message::read(line) else {
+            if !line.iter().all(u8::is_ascii_whitespace) {
+                self.metrics.noise(&self.server);
+            }
+            return;
+        };
+        match message.kind() {
+            Kind::Batch(spans) => spans.iter().for_each(|span| self.line(&line[span.clone()])),
+            _ => self.deliver(&message),
+        }
+    }
+
+    fn deliver(&self, message: &Message<'_>) {
+        let mut state = self.state();
+        match state.exchange.deliver(message) {
+            Delivery::Answer(waiter, text, error) => {
+                self.metrics.answered(&self.server, waiter.0.started.elapsed(), error.is_some());
+                waiter.0.push(&text, true, error);
+            }
+            Delivery::Related(waiter, text) => waiter.0.push(&text, false, None),
+            Delivery::Loose(text) => self.loose(&state, message, &text),
+            _ => self.metrics.dropped(&self.server),
+        }
+    }
+
+    /// What names no request of ours: to the call that is at work, else to the session's own stream.
+    fn loose(&self, state: &State, message: &Message<'_>, text: &[u8]) {
+        match (&self.own, message.kind()) {
+            (Some(own), _) => {
+                let to = state.exchange.latest().map_or(own, |waiter| &waiter.0);
+                to.push(text, false, None);
+            }
+            // Without sessions a server cannot ask its client (it answers `input_required` instead).
+            (None, Kind::Request { id, .. }) => {
+                let _ = self.send(
+                    error::answer(Some(id), error::METHOD_NOT_FOUND, "no client can be asked here")
+                        .into_bytes(),
+                );
+            }
+            (None, _) => match state.exchange.latest().filter(|_| state.exchange.len() == 1) {
+                Some(waiter) => waiter.0.push(text, false, None),
+                None => self.metrics.dropped(&self.server),
+            },
+        }
+    }
+
+    fn too_long(&self, bytes: u64, id: Option<Id>, has_method: bool) {
+        self.metrics.dropped(&self.server);
+        let why = format!("a message of {bytes} bytes is larger than {}", self.limits.max_message);
+        if has_method {
+            let _ =
+                self.send(error::answer(id.as_ref(), error::INVALID_REQUEST, &why).into_bytes());
+        } else if let Some(id) = id
+            && let Some((waiter, answer)) = self.state().exchange.fail_one(&id, &why)
+        {
+            waiter.0.push(&answer, true, Some(error::INTERNAL));
+        }
+    }
+}
+
+/// See [`Sandbox::attach`].
+pub struct Attached(Arc<Sandbox>);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.0.attached.fetch_sub(1, Ordering::Relaxed);
+        self.0.state().used = Instant::now();
+    }
+}
+
+async fn write(
+    mut stdin: ChildStdin,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+    mut ending: watch::Receiver<bool>,
+) {
+    loop {
+        let line = tokio::select! {
+            biased;
+            line = lines.recv() => line,
+            () = flag::is_set(&mut ending) => None,
+        };
+        let Some(line) = line else { return };
+        if stdin.write_all(&line).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The server's standard error, with its name before each line, a part of each line only.
+async fn tell(name: String, stderr: tokio::process::ChildStderr) {
+    let mut reader = BufReader::new(stderr);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match (&mut reader).take(LONGEST_STDERR_LINE).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => eprintln!("[{name}] {}", String::from_utf8_lossy(&line).trim_end()),
+        }
+    }
+}

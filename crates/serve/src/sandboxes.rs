@@ -1,0 +1,152 @@
+//! How many sandboxes there may be, and those of principals without sessions (2026-07-28).
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::Limits;
+use crate::sandbox::Sandbox;
+
+/// One that lived longer than this did not crash at its start.
+const SETTLED: Duration = Duration::from_secs(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Entries of principals that are gone are looked for beyond this.
+const MANY: usize = 1024;
+
+/// Leave to have a sandbox; given back when it has ended.
+pub struct Slot {
+    _total: OwnedSemaphorePermit,
+    _own: OwnedSemaphorePermit,
+}
+
+/// No sandbox can be had within the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy;
+
+pub struct Slots {
+    total: Arc<Semaphore>,
+    own: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+    waiting: AtomicUsize,
+    limits: Limits,
+}
+
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Slots {
+    pub fn new(limits: &Limits) -> Slots {
+        Slots {
+            total: Arc::new(Semaphore::new(limits.sandboxes)),
+            own: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            limits: limits.clone(),
+        }
+    }
+
+    pub async fn take(&self, principal: &Arc<str>) -> Result<Slot, Busy> {
+        let own = {
+            let mut all = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            if all.len() > MANY {
+                all.retain(|_, it| it.available_permits() < self.limits.per_principal);
+            }
+            let new = || Arc::new(Semaphore::new(self.limits.per_principal));
+            Arc::clone(all.entry(Arc::clone(principal)).or_insert_with(new))
+        };
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limits.queue {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(Busy);
+        }
+        let _waiting = Waiting(&self.waiting);
+        // The principal's own bound first: who waits for that holds nothing that others need.
+        let both = async {
+            let own = own.acquire_owned().await.ok()?;
+            let total = Arc::clone(&self.total).acquire_owned().await.ok()?;
+            Some(Slot { _total: total, _own: own })
+        };
+        tokio::time::timeout(self.limits.wait, both).await.ok().flatten().ok_or(Busy)
+    }
+}
+
+type Key = (Arc<str>, String);
+
+/// Sandboxes by principal and server.
+#[derive(Default)]
+pub struct Pool {
+    entries: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<Entry>>>>,
+}
+
+#[derive(Default)]
+pub struct Entry {
+    sandbox: Option<(Arc<Sandbox>, Instant)>,
+    crashes: u32,
+}
+
+impl Pool {
+    /// The sandbox of this principal for this server; `start` makes one where there is none.
+    pub async fn get<F>(&self, key: Key, longest: Duration, start: F) -> Result<Arc<Sandbox>, Busy>
+    where
+        F: AsyncFnOnce() -> Result<Arc<Sandbox>, Busy>,
+    {
+        let entry = {
+            let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            if entries.len() > MANY {
+                entries.retain(|_, entry| {
+                    Arc::strong_count(entry) > 1 || entry.try_lock().is_ok_and(|it| it.is_live())
+                });
+            }
+            Arc::clone(entries.entry(key).or_default())
+        };
+        let mut entry = entry.lock().await;
+        if let Some((sandbox, started)) = &entry.sandbox {
+            if !sandbox.is_ended() {
+                return Ok(Arc::clone(sandbox));
+            }
+            entry.crashes = if started.elapsed() > SETTLED { 0 } else { entry.crashes + 1 };
+            entry.sandbox = None;
+        }
+        if entry.crashes > 0 {
+            let pause = Duration::from_millis(100 << entry.crashes.min(7)).min(LONGEST_PAUSE);
+            if pause > longest {
+                return Err(Busy);
+            }
+            tokio::time::sleep(pause).await;
+        }
+        let sandbox = start().await?;
+        entry.sandbox = Some((Arc::clone(&sandbox), Instant::now()));
+        Ok(sandbox)
+    }
+
+    /// The sandbox of this principal for this server, where there is one now.
+    pub fn live(&self, key: &Key) -> Option<Arc<Sandbox>> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.get(key)?.try_lock().ok()?;
+        entry.sandbox.as_ref().map(|(sandbox, _)| Arc::clone(sandbox)).filter(|it| !it.is_ended())
+    }
+
+    /// Ends those of servers that `is_gone` names.
+    pub fn end(&self, is_gone: impl Fn(&str) -> bool) {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((_, server), entry) in entries.iter() {
+            if is_gone(server)
+                && let Ok(entry) = entry.try_lock()
+                && let Some((sandbox, _)) = &entry.sandbox
+            {
+                sandbox.end();
+            }
+        }
+    }
+}
+
+impl Entry {
+    fn is_live(&self) -> bool {
+        self.sandbox.as_ref().is_some_and(|(sandbox, _)| !sandbox.is_ended())
+    }
+}
