@@ -103,14 +103,40 @@ mod account {
         if !rustix::process::geteuid().is_root() {
             return false;
         }
-        let owners = directory.ancestors().filter_map(|path| std::fs::symlink_metadata(path).ok());
-        let mut others = owners.map(|found| found.uid()).filter(|owner| *owner != 0).peekable();
+        let found = |path: &'_ Path| Some(std::fs::symlink_metadata(path).ok()?.uid());
+        let owners = directory.ancestors().filter_map(|path| Some((path, found(path)?)));
+        let mut others = owners.filter(|(_, owner)| *owner != 0).peekable();
         // Only where there are any: everybody else need not read the map.
         others.peek().is_some() && {
             let map =
                 mcp_files::read_text(Path::new("/proc/self/uid_map"), 64 << 10, Links::Follow);
-            others.any(|owner| map.as_ref().map_or(true, |map| is_mapped(owner, map)))
+            others.any(|(path, owner)| {
+                map.as_ref().map_or(true, |map| is_mapped(owner, map))
+                    && !(owner == OVERFLOW && is_unmapped(path))
+            })
         }
+    }
+
+    /// The kernel's number for owners that a user namespace does not map. Root of a rootless container has 65,536
+    /// ids, and this is one of them too.
+    const OVERFLOW: u32 = 65_534;
+
+    /// Whether a directory's owner is not mapped: the capability to write everywhere does not hold for it then.
+    #[cfg(target_os = "linux")]
+    fn is_unmapped(directory: &Path) -> bool {
+        use rustix::fs::{Access, AtFlags, CWD, accessat};
+        use rustix::thread::{CapabilitySet, capabilities};
+
+        let may_write = capabilities(None)
+            .is_ok_and(|held| held.effective.contains(CapabilitySet::DAC_OVERRIDE));
+        let is_directory = std::fs::symlink_metadata(directory).is_ok_and(|found| found.is_dir());
+        let tried = accessat(CWD, directory, Access::WRITE_OK, AtFlags::EACCESS);
+        may_write && is_directory && tried == Err(rustix::io::Errno::ACCESS)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_unmapped(_: &Path) -> bool {
+        false
     }
 
     /// Lines of: first inside, first outside, how many.

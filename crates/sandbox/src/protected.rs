@@ -31,6 +31,9 @@ const MOST: usize = 4096;
 /// What is told of each kind; a command can make any number.
 const MOST_TOLD: usize = 100;
 
+/// Bytes of a path in a report, of its end: no call takes a longer one, but a command can make one.
+const LONGEST_TOLD: usize = 4096;
+
 /// What became of things that a command made in protected places.
 #[derive(Debug, Default)]
 pub struct Undoings {
@@ -60,7 +63,8 @@ impl Undoings {
 
     /// It has another name now.
     pub fn set_aside(&mut self, path: &Path, aside: &Path) {
-        let why = "it was replaced while the command ran, by the command or by somebody else";
+        let why = "it was replaced while the command ran, by the command or by somebody else (git checkout \
+                   and some editors do so)";
         let aside = Some(aside.to_string_lossy().into_owned());
         self.left.push(Undone { aside, ..undone(path, why) });
     }
@@ -78,7 +82,11 @@ impl Undoings {
 }
 
 fn undone(path: &Path, why: &str) -> Undone {
-    let path = path.to_string_lossy().into_owned();
+    let mut path = path.to_string_lossy().into_owned();
+    if let Some(cut) = path.len().checked_sub(LONGEST_TOLD).filter(|cut| *cut > 0) {
+        let cut = (cut..path.len()).find(|at| path.is_char_boundary(*at)).unwrap_or(0);
+        path.replace_range(..cut, "…");
+    }
     Undone { path, why: why.to_owned(), failed: None, aside: None }
 }
 

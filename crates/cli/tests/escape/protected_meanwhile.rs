@@ -231,6 +231,73 @@ fn two_runs_do_not_hide_each_others_plants() {
     assert!(finished.stderr.contains(".zed"), "{finished}");
 }
 
+/// The second run waits for the moment in which the first one's plant is removed, and plants its own at once. It is stopped
+/// then, and has friends that let it go on.
+fn plants_again(flag: &str, wait: &str) -> (bool, Finished) {
+    let (_scratch, project) = project();
+    let run = |flag: &str, script: &str| {
+        Run::new().flag(flag).write(&project).cwd(&project).shell(script).spawn()
+    };
+    let first = "mkdir .zed; echo evil > .zed/settings.json; echo {} > crush.json; \
+                 echo up; while [ ! -e end ]; do sleep 0.02; done";
+    let first = run("--protect", first);
+    first.await_output("up");
+    let second = format!(
+        "for i in 1 2 3; do (while :; do kill -CONT -1; done) & done; echo up; {wait}; echo planted; sleep 0.2"
+    );
+    let second = run(flag, &second);
+    second.await_output("up");
+    fs::write(project.join("end"), "").unwrap();
+    first.wait();
+    second.await_output("planted");
+    let finished = second.wait();
+    let is_evil = |name: &str| fs::read_to_string(project.join(name)).is_ok_and(|t| t == "evil\n");
+    (is_evil(".zed/settings.json") || is_evil("crush.json"), finished)
+}
+
+#[test]
+fn a_second_run_does_not_plant_again_what_the_first_had_to_give_up() {
+    require!("userns");
+    for wait in [
+        "until mkdir .zed 2>/dev/null; do :; done; echo evil > .zed/settings.json",
+        "set -C; until echo evil 2>/dev/null > crush.json; do :; done",
+    ] {
+        // The first run may still find what the second made.
+        let is_left = || plants_again("--no-protect", wait).0;
+        assert!((0..8).any(|_| is_left()), "the attack works nowhere: {wait}");
+        for _ in 0..6 {
+            let (is_left, finished) = plants_again("--protect", wait);
+            assert!(!is_left, "{finished}");
+        }
+    }
+}
+
+/// When somebody outside replaces a file, it is open for a moment, and the command can rename one of its own over it.
+#[test]
+fn a_second_replacement_is_not_taken_for_the_users() {
+    require!("userns");
+    let attack = "echo evil > own; echo up; \
+                  until mv -f own .mcp.json 2>/dev/null || [ -e go ]; do :; done; \
+                  while [ ! -e go ]; do sleep 0.02; done; echo over";
+    let run = |flag: &str, project: &Path| {
+        Run::new().flag(flag).write(project).cwd(project).shell(attack).spawn()
+    };
+    for _ in 0..4 {
+        let (_scratch, project) = project();
+        let live = run("--protect", &project);
+        live.await_output("up");
+        let closed = mounted(&project, &live);
+        replace(&project.join(".mcp.json"), "saved");
+        let finished = go_when_closed(&project, live, &closed);
+        let now = fs::read_to_string(project.join(".mcp.json")).unwrap_or_default();
+        assert_ne!(now, "evil\n", "{finished}");
+    }
+    let (_scratch, project) = project();
+    let live = run("--no-protect", &project);
+    assert!(eventually(soon(), || text(project.join(".mcp.json")) == "evil\n"));
+    go(&project, live);
+}
+
 /// Without a launcher nobody closes anything, but what is new is known all the same.
 #[test]
 fn a_killed_launcher_leaves_no_replacement_behind() {

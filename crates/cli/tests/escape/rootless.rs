@@ -200,3 +200,23 @@ fn it_ends_with_a_signal() {
     live.signal(libc::SIGTERM);
     live.wait().code_is(128 + libc::SIGTERM);
 }
+
+/// As in `podman unshare`: 0 is the caller, and there are 65,536 more. What belongs to nobody of these has the number of
+/// one of them.
+#[test]
+fn root_of_many_ids_has_its_own_home() {
+    require!("userns");
+    let many = ["unshare", "--map-auto", "--map-root-user"];
+    let tried = std::process::Command::new(many[0]).args(&many[1..]).arg("true").output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        println!("SKIP: there are no subordinate ids");
+        return;
+    }
+    let scratch = Scratch::new();
+    let home = scratch.join("home");
+    fs::create_dir(&home).unwrap();
+    let run = Run::new().probe(&["cwd"]);
+    let run = Run::bare().command(&many).command(&run.words()).env("HOME", &home);
+    run.run().code_is(0);
+    assert!(home.join(".local/state/mcp/log.jsonl").exists());
+}

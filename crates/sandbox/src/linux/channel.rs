@@ -33,7 +33,9 @@ pub enum ToLauncher {
     Terminal,
     /// Carries the sandbox's table of mounts, and its mount namespace.
     Mounts,
-    /// Every process is stopped, as was asked.
+    /// Protected places that were gone when they were to be mounted, by their number in `closer::places`.
+    Missing(Vec<usize>),
+    /// Every process was told to stop.
     Frozen,
     /// Answers as well, and the command is executed next. Carries the sandbox's /proc.
     Executing(Vec<(usize, Seen)>),

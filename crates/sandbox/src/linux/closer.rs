@@ -20,8 +20,8 @@ use crate::linux::sys;
 /// How long a replacement may take.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// As many as fit into a message.
-const MOST: usize = 1000;
+/// As many places as fit into a message.
+pub const MOST: usize = 1000;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Closed {

@@ -6,12 +6,12 @@
 //! in the sandbox's table of mounts, which can be polled; the second is told by inotify, and where there is no watch
 //! to be had, seen by looking from time to time.
 //!
-//! Leaves open: the moment until the new file is closed. What the command could have made, because the name was free for a
-//! moment, is put aside in the end. What took the place in one step is not its work, and what comes while the command is stopped
-//! is not either; that is told, for it could be written to until it was closed.
+//! Leaves open: the moment until the new file is closed. Whatever the command could have made is put aside in the end. Only
+//! one thing stays: a file that took the place, by a single rename, of one that was closed to the command until then, for a
+//! mount point cannot be renamed over from inside. It is told, for the command could write to it until it was closed.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -54,8 +54,6 @@ pub struct Watch<'a> {
     look_at: Option<Instant>,
     /// How many looks are left before nothing is expected any more.
     looks: usize,
-    /// What was missing when the command was stopped: what comes is not its work.
-    away: BTreeSet<PathBuf>,
     /// What stands at a path since it was closed last.
     known: BTreeMap<&'a Path, FileId>,
     seen: Seen,
@@ -101,7 +99,6 @@ impl<'a> Watch<'a> {
             has_news,
             look_at,
             looks,
-            away: BTreeSet::new(),
             known,
             seen,
             times,
@@ -181,19 +178,26 @@ impl<'a> Watch<'a> {
     pub fn close_again(&mut self) -> io::Result<()> {
         for _ in 0..ROUNDS {
             self.forget_news();
+            // What happens from here on is in the queue, and is not forgotten below.
+            let is_there = |path: &&&Path| matches!(Now::at(path), Now::There(_));
+            let there: Vec<&Path> = self.known.keys().filter(is_there).copied().collect();
             let Some((_, namespace)) = &self.mounts else {
                 return Err(io::ErrorKind::NotConnected.into());
             };
             match self.sweeper.close_again(namespace.as_fd())? {
-                Closed::Again(again) if again.is_empty() => return Ok(()),
+                Closed::Again(again) if again.is_empty() => {
+                    // Each of them was found to be mounted.
+                    there.into_iter().for_each(|path| self.moves.told.forget(path));
+                    return Ok(());
+                }
                 Closed::Again(again) => {
                     self.times += 1;
                     if self.times > MOST {
                         return Err(io::Error::other("it happened too often"));
                     }
                     for number in again {
-                        if let Some(Some(path)) = self.places.get(number) {
-                            self.seen_closed(path.clone());
+                        if let Some(Some(path)) = self.places.get(number).cloned() {
+                            self.note_other(&path);
                         }
                     }
                 }
@@ -206,22 +210,31 @@ impl<'a> Watch<'a> {
         Err(io::Error::other("it was replaced again and again"))
     }
 
-    /// Something else stood at a path, and is closed now. It stays if the command cannot have made it: it came while the
-    /// command was stopped, or in one step in the place of what was there. Directories are not replaced in one step.
-    fn seen_closed(&mut self, path: PathBuf) {
-        let Some(id) = file_id::at(CWD, &path) else { return };
-        let is_directory = fs::symlink_metadata(&path).is_ok_and(|looked| looked.is_dir());
-        let in_one_step = self.moves.told.was_never_free(&path) && !is_directory;
-        match in_one_step || self.away.contains(&path) {
-            true => drop(self.seen.closed_again.insert(path, id)),
-            false => drop(self.seen.gone.insert(path)),
+    /// Something else stands at a path. It stays in the end if the command cannot have made it. Directories are not replaced
+    /// in one step.
+    fn note_other(&mut self, path: &Path) {
+        // Before the queue is read: what comes later is told by it.
+        let Some(id) = file_id::at(CWD, path) else { return };
+        let is_directory = fs::symlink_metadata(path).is_ok_and(|looked| looked.is_dir());
+        match self.moves.told.took_its_place(path) && !is_directory {
+            true => {
+                self.seen.gone.remove(path);
+                self.seen.closed_again.insert(path.to_owned(), id);
+            }
+            false => {
+                self.seen.closed_again.remove(path);
+                self.seen.gone.insert(path.to_owned());
+            }
         }
     }
 
-    /// The command is stopped from here on, or goes on.
-    pub fn note_stopped(&mut self, is_stopped: bool) {
-        let is_missing = |path: &&&Path| is_stopped && matches!(Now::at(path), Now::Gone);
-        self.away = self.known.keys().filter(is_missing).map(|path| path.to_path_buf()).collect();
+    /// From init: these were gone when they were to be mounted. What comes there is open to the command, also if it is what was
+    /// there before: another run may be just removing it, and has given it another name.
+    pub fn note_missing(&mut self, places: &[usize]) {
+        for path in places.iter().filter_map(|number| self.places.get(*number)?.as_ref()) {
+            self.moves.told.note_free(path);
+            self.seen.gone.insert(path.clone());
+        }
     }
 
     /// Compares what is there with what is known.
@@ -253,7 +266,18 @@ impl<'a> Watch<'a> {
         self.moves.watch_again(&self.protected);
     }
 
-    pub fn into_seen(self) -> Seen {
+    /// When the command is dead. It may have ended before anybody looked at what it did last.
+    pub fn into_seen(mut self) -> Seen {
+        self.moves.told.read();
+        for place in std::mem::take(&mut self.protected) {
+            let (path, now) = (&place.path, file_id::at(CWD, &place.path));
+            let known = self.seen.closed_again.get(path).copied().or(place.id);
+            let is_other = matches!((known, now), (Some(known), Some(now)) if !known.is_same(&now));
+            let is_open = place.guarded == Guarded::ReadOnly && !self.seen.gone.contains(path);
+            if is_open && (is_other || self.moves.told.was_free(path)) {
+                self.note_other(path);
+            }
+        }
         self.seen
     }
 }

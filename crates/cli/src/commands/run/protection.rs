@@ -11,6 +11,8 @@ use crate::render;
 
 /// Lines of each kind; the report has more of them.
 const MOST: usize = 10;
+/// Characters of a path in a line.
+const LONGEST: usize = 240;
 
 /// What could not be undone is told even when nothing else is.
 pub fn tell(report: &Report, quiet: bool) {
@@ -25,7 +27,7 @@ pub fn tell(report: &Report, quiet: bool) {
         render::say(&format!(
             "warning: {} was replaced while the command ran. It was closed to the command again, but not at once: \
              look at it before you use it",
-            render::plain(&below_here(path))
+            shown(path)
         ));
     }
     tell_more(report.replaced.len(), 0, "more were replaced while the command ran");
@@ -33,7 +35,7 @@ pub fn tell(report: &Report, quiet: bool) {
         for undone in removed.iter().take(MOST) {
             render::say(&format!(
                 "removed {}, which was new ({}) — keep it with {}",
-                render::plain(&below_here(&undone.path)),
+                shown(&undone.path),
                 undone.why,
                 flag(&undone.path)
             ));
@@ -47,18 +49,18 @@ pub fn tell(report: &Report, quiet: bool) {
     for path in &report.kept {
         render::say(&format!(
             "{} is protected and was not changed — allow it with {}",
-            render::plain(&below_here(path)),
+            shown(path),
             flag(path)
         ));
     }
 }
 
 fn tell_left(undone: &Undone) {
-    let path = render::plain(&below_here(&undone.path));
+    let path = shown(&undone.path);
     let why = &undone.why;
     let line = match (&undone.aside, &undone.failed) {
         (Some(aside), _) => {
-            let aside = render::plain(&below_here(aside));
+            let aside = shown(aside);
             format!("warning: {path} is now {aside}: {why}. Look at it before you move it back")
         }
         // Nobody knows whether it is the command's.
@@ -82,11 +84,41 @@ fn tell_more(named: usize, unnamed: u64, what: &str) {
 }
 
 fn flag(path: &str) -> String {
+    if below_here(path).chars().count() > LONGEST {
+        return format!("{EXCEPTION} and its path");
+    }
     format!("{EXCEPTION} {}", render::plain(&quoted(OsStr::new(&below_here(path)))))
+}
+
+/// A path for a line. The command chose it, and how long it is: of a long one both ends are shown.
+fn shown(path: &str) -> String {
+    let path = below_here(path);
+    let count = path.chars().count();
+    if count <= LONGEST {
+        return render::plain(&path);
+    }
+    let head: String = path.chars().take(LONGEST / 4).collect();
+    let tail: String = path.chars().skip(count - LONGEST / 2).collect();
+    format!("{}…{}", render::plain(&head), render::plain(&tail))
 }
 
 fn below_here(path: &str) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let below = Path::new(path).strip_prefix(here).ok().filter(|below| *below != Path::new(""));
     below.map_or_else(|| path.to_owned(), |below| below.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_paths_are_shortened() {
+        let long = format!("/top/{}.git/hooks", "é/".repeat(100_000));
+        let line = shown(&long);
+        assert!(line.chars().count() < LONGEST, "{line}");
+        assert!(line.starts_with("/top/é/") && line.ends_with("é/.git/hooks"), "{line}");
+        assert_eq!(flag(&long), format!("{EXCEPTION} and its path"));
+        assert_eq!(shown("/top/.git/hooks"), "/top/.git/hooks");
+    }
 }

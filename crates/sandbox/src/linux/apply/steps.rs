@@ -21,7 +21,7 @@ use crate::linux::sandbox_socket::SandboxSocket;
 use crate::linux::step::{
     Access, MapIds, Mask, NewRoot, Owner, Placed, PrivateDirectories, ProcView, Reopen, Step,
 };
-use crate::linux::{netlink, run_directory, stdio, sys, terminal};
+use crate::linux::{closer, netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
 
 impl Sandbox<'_> {
@@ -179,8 +179,19 @@ impl Sandbox<'_> {
     fn protect(&mut self, places: &[PathBuf]) -> Result<Seen, StepFailure> {
         let root = self.root()?;
         let mut count = Count::default();
-        for at in places {
-            count.add(root.protect(at).map_err(|error| StepFailure::at(at, error))?);
+        let mut missing = Vec::new();
+        for (number, at) in places.iter().enumerate() {
+            let closed = root.protect(at).map_err(|error| StepFailure::at(at, error))?;
+            if closed == Closed::Gone {
+                missing.push(number);
+            }
+            if missing.len() > closer::MOST {
+                return Err(StepFailure::at(at, Errno::STALE.into()));
+            }
+            count.add(closed);
+        }
+        if !missing.is_empty() {
+            self.channel.send(&ToLauncher::Missing(missing))?;
         }
         Ok(Seen::Confirmed(count.told("read-only")))
     }

@@ -36,14 +36,12 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Programs that save a file often move the old one out of the way first. What comes back while the command is
-    /// stopped is not the command's.
+    /// Programs that save a file often move the old one out of the way first. The command waits until the new one is
+    /// closed, so that it does not write to the user's file. Nothing rests on it: a call that was under way when the
+    /// signal came still makes what it makes.
     fn await_return(&mut self) -> io::Result<()> {
         self.order(ToInit::Freeze);
         let is_frozen = self.await_frozen();
-        if let Some(protected) = &mut self.protected {
-            protected.note_stopped(is_frozen);
-        }
         let until = Instant::now() + RETURN;
         while let Some(protected) = &mut self.protected
             && is_frozen
@@ -55,7 +53,6 @@ impl Supervisor<'_> {
         let closed = match &mut self.protected {
             Some(protected) => {
                 let closed = protected.close_again();
-                protected.note_stopped(false);
                 protected.give_up_missing();
                 closed
             }

@@ -66,6 +66,9 @@ impl Supervisor<'_> {
             ToLauncher::Terminal => self.connect(fd)?,
             // A late answer: the command goes on already.
             ToLauncher::Mounts | ToLauncher::Frozen => {}
+            ToLauncher::Missing(places) => {
+                self.protected.iter_mut().for_each(|protected| protected.note_missing(&places));
+            }
             ToLauncher::Executing(seen) => self.started(seen, fd)?,
             ToLauncher::Stopped => self.stop(),
             ToLauncher::Left(left) => self.left = left,
