@@ -8,6 +8,7 @@ mod modules;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod order;
 mod servers;
+mod sizes;
 mod switches;
 mod vm;
 
@@ -37,6 +38,7 @@ enum Verb {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Order(order::Args),
     Servers(servers::Args),
+    Sizes(sizes::Args),
     Switches(switches::Args),
     Vm(vm::Args),
 }
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Order(args) => order::run(&args),
         Verb::Servers(args) => servers::run(&args),
+        Verb::Sizes(args) => sizes::run(&args),
         Verb::Switches(args) => switches::run(&args),
         Verb::Vm(args) => vm::run(&args),
     };
