@@ -16,7 +16,8 @@ const LONGEST_FUNCTION: usize = 80;
 const SOURCES: [&str; 2] = ["crates", "xtask/src"];
 
 /// Functions that are one table, by file and name, with the reason.
-const TABLES: [(&str, &str, &str); 0] = [];
+const TABLES: [(&str, &str, &str); 1] =
+    [("crates/sandbox/src/macos/plan.rs", "wanted", "what is intended, a row for each control")];
 
 /// Fail for a file or function that is too long
 #[derive(clap::Args)]

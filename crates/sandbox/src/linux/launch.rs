@@ -153,9 +153,7 @@ fn try_run(
     }
     let watch = sweeper.as_ref().map(|sweeper| Watch::new(plan, request, sweeper, attempts));
     if let Some(map) = &map {
-        let ids = plan.ids().map_or(index, |ids| ids.number);
-        map.write_for(pid).map_err(|e| at_step(ids, &e))?;
-        init.channel.send(&ToInit::Mapped)?;
+        write_ids(plan, map, &init, index)?;
     }
     // While init is at work: none of this delays the command.
     let command: Vec<_> = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -180,6 +178,14 @@ fn try_run(
     let mut evidence: Vec<_> = set.into_iter().chain(entered).chain(became).collect();
     evidence.extend(own_evidence(plan, &ended.usage, &carried));
     Ok(reported(plan, request, ended, evidence, command))
+}
+
+/// As root the launcher writes init's id map: a map to another id than one's own is refused to init.
+fn write_ids(plan: &Plan, map: &OwnerMap, init: &Init, index: usize) -> Result<(), LaunchFailure> {
+    let ids = plan.ids().map_or(index, |ids| ids.number);
+    map.write_for(init.pid).map_err(|e| at_step(ids, &e))?;
+    init.channel.send(&ToInit::Mapped)?;
+    Ok(())
 }
 
 /// Lets init start the command, once what is to be run has been looked at.

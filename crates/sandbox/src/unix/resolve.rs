@@ -57,19 +57,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
         variable: &|name| std::env::var(name).ok(),
         writable: &writable,
     };
-    let mut located = locate(program, &search)?;
-    for program in &programs {
-        let mut more = locate(program, &search);
-        if let Err(Unlocated::Unshown(unshown)) = more {
-            located.unshown.push(unshown);
-            // Inside, that one leads nowhere, and shells go on to the next.
-            more = locate(program, &search.untouched());
-        }
-        // What is not there, or is of no installation, is the command's own problem.
-        if let Ok(more) = more {
-            located.also(more);
-        }
-    }
+    let mut located = locate_all(program, &programs, &search)?;
 
     let mut shown = Vec::new();
     for path in &located.shown {
@@ -101,27 +89,8 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     // Settings that the command may have led elsewhere are nobody's.
     let is_own = |file: &Path| walk(file).is_ok_and(|way| writable.left_by(&way).is_none());
     let texts = identity::texts(identity, host_home.as_deref(), GIT_SETTINGS, &is_own);
-    // Not every git looks for it in /etc.
-    let system_git = texts
-        .first()
-        .filter(|_| GIT_SETTINGS == Level::System)
-        .map(|(at, _)| ("GIT_CONFIG_SYSTEM", at.clone().into_os_string()));
-    for (name, value) in [
-        ("PATH", inner_path(&located, &host_path, &is_visible)),
-        ("HOME", HOME.into()),
-        ("USER", "mcp".into()),
-        ("LOGNAME", "mcp".into()),
-        ("SHELL", "/bin/sh".into()),
-        ("PWD", start.as_os_str().to_owned()),
-    ]
-    .into_iter()
-    .chain(system_git)
-    {
-        let given = env.iter().map(|(have, _)| have).chain(secrets.iter().map(|(have, _)| have));
-        if !given.into_iter().any(|have| have == name) {
-            env.push((name.into(), value));
-        }
-    }
+    let path = inner_path(&located, &host_path, &is_visible);
+    env.extend(own_variables(&env, &secrets, path, &start, &texts));
     let (program, argv) = match policy.process.subprocess.value {
         Subprocess::Allowed => (located.program, command),
         Subprocess::Refused => direct(&located.program, command, &search)?,
@@ -155,6 +124,59 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
         secrets,
         stdio,
     })
+}
+
+/// The command's program, and the others that its text names.
+fn locate_all(
+    program: &OsStr,
+    programs: &[OsString],
+    search: &Search<'_>,
+) -> Result<Located, Error> {
+    let mut located = locate(program, search)?;
+    for program in programs {
+        let mut more = locate(program, search);
+        if let Err(Unlocated::Unshown(unshown)) = more {
+            located.unshown.push(unshown);
+            // Inside, that one leads nowhere, and shells go on to the next.
+            more = locate(program, &search.untouched());
+        }
+        // What is not there, or is of no installation, is the command's own problem.
+        if let Ok(more) = more {
+            located.also(more);
+        }
+    }
+    Ok(located)
+}
+
+/// The variables that every command has, unless the user gives others of that name.
+fn own_variables(
+    env: &[(OsString, OsString)],
+    secrets: &[(OsString, Secret)],
+    path: OsString,
+    start: &Path,
+    texts: &[(PathBuf, String)],
+) -> Vec<(OsString, OsString)> {
+    // Not every git looks for it in /etc.
+    let system_git = texts
+        .first()
+        .filter(|_| GIT_SETTINGS == Level::System)
+        .map(|(at, _)| ("GIT_CONFIG_SYSTEM", at.clone().into_os_string()));
+    let is_given = |name: &str| {
+        env.iter().any(|(given, _)| given == name) || secrets.iter().any(|(given, _)| given == name)
+    };
+    [
+        ("PATH", path),
+        ("HOME", HOME.into()),
+        ("USER", "mcp".into()),
+        ("LOGNAME", "mcp".into()),
+        ("SHELL", "/bin/sh".into()),
+        ("PWD", start.as_os_str().to_owned()),
+    ]
+    .into_iter()
+    .chain(system_git)
+    .filter(|(name, _)| !is_given(name))
+    .map(|(name, value)| (name.into(), value))
+    .collect()
 }
 
 /// A server on every address of its port (0.0.0.0) would meet the sandbox's own listener there.

@@ -82,7 +82,13 @@ fn mechanisms(host: &LinuxFacts) -> Vec<Line> {
         });
     }
     lines.push(needed("seccomp", &host.seccomp, "a filter was accepted and refused a call"));
-    lines.push(match host.landlock_abi {
+    lines.push(landlock(host));
+    lines.push(cgroup(host));
+    lines
+}
+
+fn landlock(host: &LinuxFacts) -> Line {
+    match host.landlock_abi {
         0 if is_plain(host) => Line::new("landlock", Mark::Fails, "not offered by this kernel"),
         0 => Line::new("landlock", Mark::Less, "not offered by this kernel; the mounts hold alone"),
         1 if !is_plain(host) => Line::new(
@@ -99,9 +105,7 @@ fn mechanisms(host: &LinuxFacts) -> Vec<Line> {
             let text = format!("version {abi}, a file was closed to a process; {place}");
             Line::new("landlock", Mark::Holds, text)
         }
-    });
-    lines.push(cgroup(host));
-    lines
+    }
 }
 
 /// Whether a run here has neither namespaces nor a root of its own.

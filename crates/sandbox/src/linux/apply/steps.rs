@@ -75,19 +75,7 @@ impl Sandbox<'_> {
             Step::Routes(routes) => return Ok(make_routes(&routes.own)?),
             Step::SandboxSockets(made) => return self.sandbox_sockets(&made.sandbox_sockets),
             Step::Reopen(Reopen { fd, path }) => self.reopen(*fd, path)?,
-            Step::NewRoot(NewRoot { scratch }) => {
-                // The new root stands on /proc until it is entered.
-                if self.request.protects() {
-                    self.show_mounts()?;
-                }
-                let mut trees = std::mem::take(&mut self.prepared.trees);
-                let of_host =
-                    |placed: &Placed| matches!(placed, Placed::Proc { view: ProcView::Host, .. });
-                if self.plan.placed().iter().any(|placed| of_host(&placed.step)) {
-                    keep_host_proc(&mut trees)?;
-                }
-                self.root = Some(Root::new(trees, *scratch, self.plan.count())?);
-            }
+            Step::NewRoot(new_root) => self.new_root(new_root)?,
             Step::Placed(placed) => return self.place(placed),
             Step::Hold(hold) => return self.hold(&hold.places),
             Step::Protect(protect) => return self.protect(&protect.places),
@@ -107,6 +95,20 @@ impl Sandbox<'_> {
             _ => return Err(io::Error::from(io::ErrorKind::Unsupported).into()),
         }
         Ok(confirmed())
+    }
+
+    fn new_root(&mut self, NewRoot { scratch }: &NewRoot) -> Result<(), StepFailure> {
+        // The new root stands on /proc until it is entered.
+        if self.request.protects() {
+            self.show_mounts()?;
+        }
+        let mut trees = std::mem::take(&mut self.prepared.trees);
+        let of_host = |placed: &Placed| matches!(placed, Placed::Proc { view: ProcView::Host, .. });
+        if self.plan.placed().iter().any(|placed| of_host(&placed.step)) {
+            keep_host_proc(&mut trees)?;
+        }
+        self.root = Some(Root::new(trees, *scratch, self.plan.count())?);
+        Ok(())
     }
 
     fn place(&mut self, placed: &Placed) -> Result<Seen, StepFailure> {
