@@ -1,6 +1,7 @@
 //! `cargo xtask`: chores of this workspace that are more than one cargo command.
 
 mod api;
+mod clients;
 mod dist;
 mod launcher;
 mod modules;
@@ -30,6 +31,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Verb {
     Api(api::Args),
+    Clients(clients::Args),
     Modules(modules::Args),
     Dist(dist::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -42,6 +44,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
         Verb::Api(args) => api::run(&args),
+        Verb::Clients(args) => clients::run(&args),
         Verb::Modules(args) => modules::run(&args),
         Verb::Dist(args) => dist::run(&args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -6,9 +6,9 @@
 //! Those that are packages are run as such, too: from an empty store, then offline.
 
 mod exercise;
-mod install;
+pub mod install;
 mod packages;
-mod scene;
+pub mod scene;
 mod session;
 
 use std::path::PathBuf;

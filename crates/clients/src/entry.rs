@@ -148,6 +148,14 @@ impl Document {
                     for (at, node) in nodes.iter().enumerate() {
                         let name = node.field("name").and_then(Node::as_text);
                         let name = name.map_or_else(|| format!("server {}", at + 1), str::to_owned);
+                        // An entry is found again by its name: of two, the wrong one would be edited.
+                        let is_same = |entry: &Entry| {
+                            entry.trail.container == container && entry.name == name
+                        };
+                        if entries.iter().any(is_same) {
+                            let message = format!("two servers are named {name}");
+                            return Err(self.fault(node.span.start, message));
+                        }
                         let trail = Trail { container: container.clone(), name, index: Some(at) };
                         entries.push(self.entry(client, trail, node)?);
                     }

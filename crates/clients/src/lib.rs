@@ -34,7 +34,7 @@ pub use locate::{
     Found, Scope, allowlist_files, clients_in, first_file, not_covered, projects_files, user_files,
 };
 pub use place::{Surroundings, System};
-pub use rewrite::{Access, Grant, Line, Proposal, Refusal, Target, Wanted, opened_wide, propose};
+pub use rewrite::{Access, Grant, Line, Proposal, Refusal, Target, Wanted, propose};
 pub use text::Bytes;
 pub use undo::{Undone, remove, undo};
 pub use wire::{Added, Undo};

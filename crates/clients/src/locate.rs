@@ -169,3 +169,31 @@ pub fn allowlist_files(
 pub fn clients_in(here: &Surroundings<'_>) -> Vec<Found> {
     crate::client::all().iter().flat_map(|client| user_files(client, here)).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The build of the Windows Store reads another file; both are found.
+    #[test]
+    fn claude_desktop_of_the_windows_store_is_in_another_place() {
+        let home = std::env::temp_dir().join(format!("mcp-store-path-{}", std::process::id()));
+        let name = "claude_desktop_config.json";
+        let usual = home.join("AppData/Roaming/Claude").join(name);
+        let of_store = home
+            .join("AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude")
+            .join(name);
+        for path in [&usual, &of_store] {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "{}").unwrap();
+        }
+        let none = |_: &str| None;
+        let here = Surroundings { system: System::Windows, home: home.clone(), variable: &none };
+        let client = crate::client::find("claude-desktop").unwrap();
+        let found: Vec<PathBuf> =
+            user_files(client, &here).into_iter().map(|found| found.path).collect();
+        std::fs::remove_dir_all(&home).unwrap();
+        assert_eq!(found, [usual, of_store]);
+    }
+}

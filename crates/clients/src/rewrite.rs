@@ -10,9 +10,6 @@ use crate::client::Environment;
 use crate::entry::{Shape, Stdio};
 
 mod paths;
-mod wide;
-
-pub use wide::opened_wide;
 
 /// What the words of an entry mean to `mcp run`.
 #[derive(Debug, Clone, PartialEq, Eq)]

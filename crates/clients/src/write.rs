@@ -171,7 +171,16 @@ mod owner {
     pub fn keep(file: &File, meta: &Metadata) -> io::Result<()> {
         let new = file.metadata()?;
         if (new.uid(), new.gid()) != (meta.uid(), meta.gid()) {
-            fchown(file, Some(meta.uid()), Some(meta.gid()))?;
+            let told = |error: io::Error| match error.kind() {
+                io::ErrorKind::PermissionDenied => io::Error::other(format!(
+                    "its group ({}) is none of yours, so a new file cannot have it; nothing is written. Give it one of \
+                     yours first: chgrp {} FILE",
+                    meta.gid(),
+                    rustix::process::getegid().as_raw()
+                )),
+                _ => error,
+            };
+            fchown(file, Some(meta.uid()), Some(meta.gid())).map_err(told)?;
         }
         file.set_permissions(Permissions::from_mode(meta.mode() & 0o7777))
     }
@@ -213,4 +222,35 @@ mod owner {
     }
 
     pub fn sync_directory(_: &Path) {}
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Another program that writes after we have read: its bytes stay, and so do ours where it did nothing.
+    #[test]
+    fn a_file_that_changed_since_it_was_read_is_left_alone() {
+        let directory = std::env::temp_dir().join(format!("mcp-changed-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("mcp.json");
+        fs::write(&path, "{}").unwrap();
+        let original = read(&path).unwrap();
+        fs::write(&path, r#"{"theirs": 1}"#).unwrap();
+        let told = write(&original, b"ours").unwrap_err();
+        assert!(matches!(told, Error::Changed { .. }), "{told}");
+        assert_eq!(fs::read(&path).unwrap(), br#"{"theirs": 1}"#);
+        // The same bytes in another file: somebody replaced it.
+        let original = read(&path).unwrap();
+        let other = directory.join("other");
+        fs::copy(&path, &other).unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert_eq!(write(&original, b"ours").is_err(), cfg!(unix));
+        let original = read(&path).unwrap();
+        write(&original, b"ours").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"ours");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "no temporary file is left");
+        fs::remove_dir_all(&directory).unwrap();
+    }
 }

@@ -295,6 +295,24 @@ fn independent(format: Format, before: &str, after: &str, name: &str) {
     }
 }
 
+/// Found by fuzzing: wiring the second wrote its words into the first.
+#[test]
+fn two_servers_of_one_name_are_a_fault() {
+    let list = |second: &str| {
+        format!(
+            "mcpServers:\n  - name: a\n    command: npx\n  - name: {second}\n    command: uvx\n"
+        )
+    };
+    let client = find("continue").unwrap();
+    let entries = |second: &str| {
+        let document = Document::parse(Format::Yaml, &list(second)).unwrap();
+        document.entries(client, &client.servers).map(|entries| entries.len())
+    };
+    assert_eq!(entries("b"), Ok(2));
+    let fault = entries("a").unwrap_err();
+    assert_eq!((fault.line, fault.message.as_str()), (4, "two servers are named a"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -90,7 +90,7 @@ pub struct Repository {
 }
 
 const FORMS: &str = "expected ./directory, ./file.mcpb, npm:NAME@VERSION, pypi:NAME@VERSION, \
-                     NAMESPACE/NAME@VERSION or oci://HOST/NAME:TAG; a command goes after --";
+                     NAMESPACE/NAME@VERSION or oci://HOST/NAME:TAG";
 
 fn wrong<T>(text: &str, why: impl fmt::Display) -> Result<T> {
     let shown: String = mcp_policy::text::word(text).chars().take(200).collect();

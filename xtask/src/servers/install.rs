@@ -61,7 +61,7 @@ pub fn install(cache: &Path) -> Result<Installed> {
     let lock = File::create(cache.join("lock"))?;
     lock.lock()?;
     let installed = Installed { node: cache.join("node"), python: cache.join("python") };
-    unless_stamped(&installed.node, &[PACKAGE_LOCK, &said_by("node", "--version")?], install_node)?;
+    node_packages(&installed.node, "ci", PACKAGE, PACKAGE_LOCK)?;
     // A virtual environment links to the interpreter that made it.
     let python = said_by("python3", "--version")?;
     unless_stamped(&installed.python, &[REQUIREMENTS, &python], install_python)?;
@@ -107,9 +107,16 @@ fn unless_stamped(
     Ok(fs::write(stamp, wanted)?)
 }
 
-fn install_node(dir: &Path) -> Result<()> {
-    fs::write(dir.join("package.json"), PACKAGE)?;
-    fs::write(dir.join("package-lock.json"), PACKAGE_LOCK)?;
+/// What a lock file of npm's names, by digest, into a directory: by `npm ci`, or by `npm install` where the lock lacks
+/// packages of other systems.
+pub fn node_packages(dir: &Path, verb: &str, package: &str, lock: &str) -> Result<()> {
+    let node = said_by("node", "--version")?;
+    unless_stamped(dir, &[lock, &node], |dir| install_node(dir, verb, package, lock))
+}
+
+fn install_node(dir: &Path, verb: &str, package: &str, lock: &str) -> Result<()> {
+    fs::write(dir.join("package.json"), package)?;
+    fs::write(dir.join("package-lock.json"), lock)?;
     let options = [
         "--ignore-scripts",
         "--no-audit",
@@ -118,7 +125,7 @@ fn install_node(dir: &Path) -> Result<()> {
         "--loglevel=error",
         "--no-update-notifier",
     ];
-    succeed(Command::new("npm").arg("ci").args(options).current_dir(dir))
+    succeed(Command::new("npm").arg(verb).args(options).current_dir(dir))
 }
 
 fn install_python(dir: &Path) -> Result<()> {

@@ -127,7 +127,17 @@ const CASES: &[Case] = &[
         hint: "copy.txt can only be read",
         works: |p, _| p.has("copy.txt"),
     },
+    Case {
+        line: "mcp run -r . sh -c 'echo a > file.txt'",
+        hint: "sh can read the current directory and not write there",
+        works: |p, _| std::fs::read_to_string(p.project.join("file.txt")).unwrap() == "a\n",
+    },
     // Limits.
+    Case {
+        line: "mcp run --max-pids 3 -r . sh -c 'sleep 0.1 & sleep 0.1 & sleep 0.1 & sleep 0.1 & wait'",
+        hint: "it may have had 3 processes and threads",
+        works: |_, f| f.code == 0,
+    },
     Case {
         line: "mcp run --max-tmp 1M dd if=/dev/zero of=/tmp/x bs=1M count=3",
         hint: "the temporary space of 1 MiB (/tmp and HOME) is full",
@@ -163,6 +173,19 @@ fn a_server_that_dies_of_its_memory_is_told_of_the_limit() {
     }
     let line = "mcp run --max-memory 64M python3 -c 'x = bytearray(100_000_000)'";
     holds(&Person::new(), line, "memory", |_, finished| finished.code == 0);
+}
+
+/// A file of the host's that happens to have the name is nothing to the command's own /tmp.
+#[test]
+fn a_file_of_the_hosts_tmp_is_not_the_commands() {
+    require!("userns");
+    let file = format!("/tmp/mcp-door-{}", std::process::id());
+    std::fs::write(&file, "the host's").unwrap();
+    let finished = Person::new().types(&format!("mcp run dd if=/dev/zero of={file} bs=1 count=1"));
+    let kept = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!((finished.code, ours(&finished)), (0, Vec::new()), "{finished}");
+    assert_eq!(kept, "the host's");
 }
 
 #[test]

@@ -10,3 +10,4 @@ mod hints;
 mod mistakes;
 mod person;
 mod session;
+mod wire;

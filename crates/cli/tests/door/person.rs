@@ -39,6 +39,24 @@ impl Person {
         self.project.join(name).exists()
     }
 
+    /// A path of the project, whole, as it would be typed.
+    pub fn shown(&self, name: &str) -> String {
+        self.project.canonicalize().unwrap().join(name).to_str().unwrap().to_owned()
+    }
+
+    pub fn file(&self, name: &str, text: &str) {
+        let path = self.project.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A file that can be started.
+    pub fn program(&self, name: &str, text: &str) {
+        self.file(name, text);
+        let runs = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.project.join(name), runs).unwrap();
+    }
+
     /// A line as it is typed at a shell: `mcp` is the program under test.
     pub fn run(&self, line: &str) -> Run {
         let mut path = mcp_path().parent().unwrap().as_os_str().to_owned();

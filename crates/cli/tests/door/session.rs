@@ -5,13 +5,13 @@ use crate::require;
 use crate::support::{Pty, Run, eventually, patience};
 
 /// A shell on a terminal, with what is typed into it.
-struct Typing {
-    pty: Pty,
+pub struct Typing {
+    pub pty: Pty,
     _shell: crate::support::Live,
 }
 
 impl Typing {
-    fn begin(person: &Person, columns: u16) -> Typing {
+    pub fn begin(person: &Person, columns: u16) -> Typing {
         let pty = Pty::new();
         pty.resize(24, columns);
         let shell: Run = person.run("PS1='ready> ' exec bash --norc --noprofile -i");
@@ -21,19 +21,37 @@ impl Typing {
         typing
     }
 
-    /// Types a line, and waits for what it brings.
+    /// Types a line at the prompt, and waits for what it brings. What is typed earlier is for the command that still runs.
     #[track_caller]
-    fn types(&self, line: &str, expected: &str) {
+    pub fn types(&self, line: &str, expected: &str) {
+        self.ends_with("ready>");
+        self.answers(line, expected);
+    }
+
+    /// Types a line for the command that runs.
+    #[track_caller]
+    pub fn answers(&self, line: &str, expected: &str) {
         self.pty.type_in(&format!("{line}\n"));
         self.pty.expect(expected);
     }
 
-    /// Types a line, and waits until a question stands at the end of the screen: an older one may still be on it.
+    /// Types a line at the prompt, and waits until a question stands at the end of the screen: an older one may be on it.
     #[track_caller]
-    fn types_and_is_asked(&self, line: &str, question: &str) {
+    pub fn types_and_is_asked(&self, line: &str, question: &str) {
+        self.ends_with("ready>");
+        self.answers_and_is_asked(line, question);
+    }
+
+    #[track_caller]
+    pub fn answers_and_is_asked(&self, line: &str, question: &str) {
         self.pty.type_in(&format!("{line}\n"));
-        let is_asked = || self.pty.screen().trim_end().ends_with(question);
-        assert!(eventually(patience(), is_asked), "{question:?}\n{}", self.pty.screen());
+        self.ends_with(question);
+    }
+
+    #[track_caller]
+    fn ends_with(&self, text: &str) {
+        let is_there = || self.pty.screen().trim_end().ends_with(text);
+        assert!(eventually(patience(), is_there), "{text:?}\n{}", self.pty.screen());
     }
 }
 
@@ -55,7 +73,7 @@ fn a_session_at_a_terminal() {
     typing.pty.type_in("\u{1a}");
     typing.pty.expect("Stopped");
     typing.types("fg", "mcp run sh -c");
-    typing.types("word", "got-word-it");
+    typing.answers("word", "got-word-it");
     // A new size is the program's, too.
     typing.types(
         "mcp run bash -c 'trap \"stty size\" WINCH; echo sized-$((2+2)); for i in $(seq 600); do sleep 0.1; done'; echo four-$?.",
@@ -71,27 +89,18 @@ fn a_session_at_a_terminal() {
 fn a_package_asks_before_it_is_granted_anything() {
     require!("userns");
     let person = Person::new();
-    std::fs::create_dir_all(person.project.join("package/bin")).unwrap();
-    std::fs::write(
-        person.project.join("package/mcp.toml"),
+    person.file(
+        "package/mcp.toml",
         "[package]\nname = 'acme/asks'\nversion = '1.0.0'\n[server]\ncommand = './bin/server'\n[filesystem]\nread = ['~/project']\n",
-    )
-    .unwrap();
-    std::fs::write(person.project.join("package/bin/server"), "#!/bin/sh\necho served-$((3+3))\n")
-        .unwrap();
-    std::process::Command::new("chmod")
-        .arg("+x")
-        .arg(person.project.join("package/bin/server"))
-        .status()
-        .unwrap();
+    );
+    person.program("package/bin/server", "#!/bin/sh\necho served-$((3+3))\n");
     let typing = Typing::begin(&person, 80);
     typing
         .types_and_is_asked("mcp run ./package; echo a-$?.", "grant it, and remember that? [y/N]");
-    typing.types("n", "a-125.");
+    typing.answers("n", "a-125.");
     typing
         .types_and_is_asked("mcp run ./package; echo b-$?.", "grant it, and remember that? [y/N]");
-    // What is typed before the run has ended is the command's to read.
-    typing.types("y", "b-0.");
+    typing.answers("y", "b-0.");
     typing.pty.expect("served-6");
     typing.types("mcp grants; echo d-$?.", "d-0.");
     typing.pty.expect("read ");

@@ -225,8 +225,8 @@ fn check_speaks_of_what_is_not_behind_the_walls() {
         (one("npx", "[\"-y\", \"s\"]"), "not wired: npx -y s"),
         (one(&mcp, "[\"run\", \"--network\", \"host\", \"--\", \"x\"]"), "--network host"),
         (one(&mcp, "[\"run\", \"--network=host\", \"x\"]"), "--network host"),
-        (one(&mcp, "[\"run\", \"-q\", \"-w\", \"/\", \"x\"]"), "-w /"),
-        (one(&mcp, &format!("[\"run\", \"-r{}\", \"x\"]", home.path().display())), "-r "),
+        (one(&mcp, "[\"run\", \"-q\", \"-w\", \"/\", \"x\"]"), "--write /"),
+        (one(&mcp, &format!("[\"run\", \"-r{}\", \"x\"]", home.path().display())), "--read "),
         (one("/gone/mcp", "[\"run\", \"x\"]"), "wired to /gone/mcp"),
     ] {
         home.file(CURSOR, &text);

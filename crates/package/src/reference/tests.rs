@@ -72,8 +72,8 @@ fn every_form_of_the_manual() {
 #[test]
 fn what_is_wrong_is_told_with_what_was_expected() {
     for (text, said) in [
-        ("", "a command goes after --"),
-        ("echo", "a command goes after --"),
+        ("", "expected ./directory"),
+        ("echo", "npm:NAME@VERSION"),
         ("https://x/y", "https:// is not known"),
         ("localhost:5000/acme/test", "hosts are written with oci://"),
         ("ghcr.io:443/acme/test", "hosts are written with oci://"),

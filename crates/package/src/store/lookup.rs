@@ -27,7 +27,7 @@ impl Store {
         one(reference, &self.list()?)?.ok_or_else(|| {
             Error::not_found(
                 format!("{reference} is not in the store"),
-                format!("get it with mcp pull {reference}"),
+                format!("mcp list shows what is; get it with mcp pull {reference}"),
             )
         })
     }

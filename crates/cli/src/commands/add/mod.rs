@@ -71,8 +71,13 @@ fn add_to(scene: &Scene, args: &Add, server: &NewServer, targets: &[Found]) -> R
             }
         }
         match one(scene, args, server, found) {
-            Ok(()) if args.dry_run => {}
-            Ok(()) => render::say(&format!(
+            Ok(Done::Shown) => {}
+            Ok(Done::ByHand { why, entry }) => {
+                failed = true;
+                render::say(&format!("{shown}: {why}:"));
+                render::tell(&render::printable(&entry));
+            }
+            Ok(Done::Written) => render::say(&format!(
                 "{} is in {shown}; restart {}",
                 render::plain(&server.name),
                 render::plain(&found.client.name)
@@ -200,7 +205,19 @@ fn no_file(client: &Client) -> Failure {
     ))
 }
 
-fn one(scene: &Scene, args: &Add, server: &NewServer, found: &Found) -> Result<(), Failure> {
+/// What became of one file.
+enum Done {
+    Written,
+    /// With `--dry-run`.
+    Shown,
+    /// No editor of ours keeps such a file whole: the entry is printed.
+    ByHand {
+        why: &'static str,
+        entry: String,
+    },
+}
+
+fn one(scene: &Scene, args: &Add, server: &NewServer, found: &Found) -> Result<Done, Failure> {
     let original = match found.path.exists() {
         true => mcp_clients::read(&found.path).map_err(apply::failure)?,
         false => Original::missing(&found.path),
@@ -211,16 +228,15 @@ fn one(scene: &Scene, args: &Add, server: &NewServer, found: &Found) -> Result<(
     let document = Document::parse(found.format(), text.text)
         .map_err(|fault| apply::failure(Error::Fault { path: found.path.clone(), fault }))?;
     let keys = found.servers.first().cloned().unwrap_or_default();
-    let (edited, trail) = document.add(found.client, &keys, server).map_err(|why| {
-        let by_hand = format!("{}: {why}", render::path(&found.path));
-        match why.contains("by hand") {
-            true => Failure::Client(format!(
-                "{by_hand}:\n{}",
-                mcp_clients::printed(found.client, server)
-            )),
-            false => Failure::Client(by_hand),
+    let (edited, trail) = match document.add(found.client, &keys, server) {
+        Ok(added) => added,
+        Err(why) if why.contains("by hand") => {
+            return Ok(Done::ByHand { why, entry: mcp_clients::printed(found.client, server) });
         }
-    })?;
+        Err(why) => {
+            return Err(Failure::Client(format!("{}: {why}", render::path(&found.path))));
+        }
+    };
     let after = text.with(&edited.text);
     if args.dry_run {
         let title = show::path(scene, &found.path);
@@ -231,14 +247,15 @@ fn one(scene: &Scene, args: &Add, server: &NewServer, found: &Found) -> Result<(
             .filter(|value| value.len() > 3)
             .collect();
         render::print(&show::diff(&title, &original.bytes, &after, &hidden, Paint::stdout()));
-        return Ok(());
+        return Ok(Done::Shown);
     }
     let journal = apply::journal(scene)?;
     let added = Added::new(found.client, trail, original.is_missing());
     journal
         .begin(&original.real, (&original.bytes, &after), Vec::new(), vec![added])
         .map_err(|error| Failure::file(&scene.journal, &error))?;
-    mcp_clients::write(&original, &after).map_err(apply::failure)
+    mcp_clients::write(&original, &after).map_err(apply::failure)?;
+    Ok(Done::Written)
 }
 
 /// What was added is taken back as `mcp unwire` does it.

@@ -16,6 +16,7 @@ mod plan;
 pub mod show;
 mod status;
 pub mod survey;
+mod wide;
 
 use plan::Step;
 use survey::{File, Scene};
@@ -40,6 +41,7 @@ pub fn run(args: &Wire) -> Result<u8, Failure> {
         paint: Paint::stderr(),
         json: Vec::new(),
         failed: false,
+        declined: false,
         stop: false,
     };
     let changes = work.choose(&files)?;
@@ -64,6 +66,8 @@ struct Work<'a> {
     json: Vec<Value>,
     /// Something could not be read or written.
     failed: bool,
+    /// A server was left as it is, because the person said so.
+    declined: bool,
     /// The person has had enough.
     stop: bool,
 }
@@ -73,6 +77,9 @@ impl Work<'_> {
     fn choose<'f>(&mut self, files: &'f [File]) -> Result<Vec<Change<'f>>, Failure> {
         let mut changes = Vec::new();
         for file in files {
+            if self.stop {
+                break;
+            }
             let content = match &file.content {
                 Ok(content) => content,
                 Err(error) => {
@@ -86,6 +93,9 @@ impl Work<'_> {
             let mut servers = Vec::new();
             let mut is_headed = false;
             for (at, server) in content.servers.iter().enumerate() {
+                if self.stop {
+                    break;
+                }
                 let step = plan::step(self.scene, file, server);
                 let mut value = show::server_json(server);
                 if let (Step::Change(proposal), Kind::Stdio(stdio)) = (&step, &server.entry.kind) {
@@ -158,17 +168,17 @@ impl Work<'_> {
         if self.args.yes || self.args.dry_run || self.args.json || !ask::is_possible() {
             return true;
         }
-        if self.stop {
-            return false;
-        }
         match ask::server(proposal) {
             ask::Answer::Yes(chosen) => {
                 plan::set_access(proposal, &chosen);
                 true
             }
-            ask::Answer::No => false,
+            ask::Answer::No => {
+                self.declined = true;
+                false
+            }
             ask::Answer::Quit => {
-                self.stop = true;
+                (self.declined, self.stop) = (true, true);
                 false
             }
         }
@@ -201,8 +211,11 @@ impl Work<'_> {
         }
     }
 
-    /// Writes, or shows what would be written. How many files were written.
-    fn carry_out(&mut self, changes: &[Change<'_>]) -> Result<Option<usize>, Failure> {
+    /// Writes, or shows what would be written. Which changes were written; none where nobody could be asked.
+    fn carry_out<'c>(
+        &mut self,
+        changes: &'c [Change<'_>],
+    ) -> Result<Option<Vec<&'c Change<'c>>>, Failure> {
         if self.args.dry_run {
             for change in changes.iter().filter(|_| !self.args.json) {
                 let hidden = change.file.content.as_ref().map(plan::secrets).unwrap_or_default();
@@ -219,16 +232,16 @@ impl Work<'_> {
             return Ok(None);
         }
         if changes.is_empty() {
-            return Ok(Some(0));
+            return Ok(Some(Vec::new()));
         }
         if !self.args.yes && (self.args.json || !ask::is_possible()) {
             return Ok(None);
         }
         let journal = apply::journal(self.scene)?;
-        let mut written = 0;
+        let mut written = Vec::new();
         for change in changes {
             match apply::write(&journal, self.scene, change.file, &change.edited) {
-                Ok(()) => written += 1,
+                Ok(()) => written.push(change),
                 Err(failure) => {
                     self.failed = true;
                     render::say(&failure.to_string());
@@ -242,7 +255,7 @@ impl Work<'_> {
         &self,
         files: &[File],
         changes: &[Change<'_>],
-        written: Option<usize>,
+        written: Option<Vec<&Change<'_>>>,
     ) -> Result<u8, Failure> {
         let count: usize = changes.iter().map(|change| change.edited.undo.len()).sum();
         let not_asked = written.is_none() && !self.args.dry_run && count > 0;
@@ -253,11 +266,11 @@ impl Work<'_> {
                 "files": self.json,
                 "not_covered": status::not_covered_json(self.scene, files),
                 "changes": count,
-                "written": written.unwrap_or(0),
+                "written": written.map_or(0, |written| written.len()),
             });
             render::print(&(to_json(&value) + "\n"));
         } else {
-            self.summary(files, changes, count, written);
+            self.summary(files, count, &written.unwrap_or_default());
         }
         if not_asked {
             render::say(
@@ -268,29 +281,26 @@ impl Work<'_> {
         Ok(u8::from(self.failed))
     }
 
-    fn summary(
-        &self,
-        files: &[File],
-        changes: &[Change<'_>],
-        count: usize,
-        written: Option<usize>,
-    ) {
+    fn summary(&self, files: &[File], count: usize, written: &[&Change<'_>]) {
         for line in status::not_covered(self.scene, files) {
             self.tell(&(self.paint.faint(&line) + "\n"));
         }
-        match (written, count) {
-            (_, 0) if files.is_empty() => render::say(
+        let files_written = if written.len() == 1 { "file" } else { "files" };
+        match count {
+            0 if files.is_empty() => render::say(
                 "no file of a known client is here; mcp wire --status lists the clients that mcp knows",
             ),
-            (_, 0) => render::say("nothing to wire"),
-            (Some(written), _) if written > 0 => {
+            0 if self.declined => render::say("nothing is written"),
+            0 => render::say("nothing to wire"),
+            _ if !written.is_empty() => {
+                let count = written.iter().map(|change| change.edited.undo.len()).sum();
                 render::say(&format!(
-                    "{} in {written} file{} wired; restart the client{}. To take it back: mcp unwire",
+                    "{} in {} {files_written} wired; restart the client{}. To take it back: mcp unwire",
                     servers(count),
-                    if written == 1 { "" } else { "s" },
-                    if written == 1 { "" } else { "s" }
+                    written.len(),
+                    if written.len() == 1 { "" } else { "s" }
                 ));
-                let mut packages: Vec<&str> = changes
+                let mut packages: Vec<&str> = written
                     .iter()
                     .flat_map(|change| &change.servers)
                     .filter_map(|(_, proposal)| proposal.reference.as_deref())

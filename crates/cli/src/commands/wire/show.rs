@@ -47,7 +47,7 @@ pub fn proposal(server: &Server, stdio: &Stdio, proposal: &Proposal, paint: Pain
     line("before", paint.bad(&render::plain(&line_of(stdio))));
     line("after", paint.good(&render::plain(&shell_line(&proposal.words(stdio)))));
     if !is_repointed(proposal) {
-        line("network", network(proposal));
+        line("network", network(proposal, stdio));
     }
     for (name, value) in &proposal.add_env {
         line(
@@ -68,19 +68,16 @@ fn is_repointed(proposal: &Proposal) -> bool {
 }
 
 /// What is known of the network, or how to find out.
-pub fn network(proposal: &Proposal) -> String {
+pub fn network(proposal: &Proposal, stdio: &Stdio) -> String {
     let source = proposal.network_source.as_deref().unwrap_or_default();
     match (&proposal.policy, proposal.network.is_empty()) {
         (Some(_), _) => render::plain(&format!("by the policy {source}")),
         (None, false) => render::plain(&format!("{} ({source})", proposal.network.join(", "))),
         (None, true) => {
-            let what = match &proposal.reference {
-                Some(reference) => reference.clone(),
-                None => shell_line(&proposal.body),
-            };
+            let words = proposal.words(stdio);
             format!(
-                "none; to find out what it needs: mcp run {}  (each refused host is told with the flag for it)",
-                render::plain(&what)
+                "none; to find out what it needs: mcp {}  (each refused host is told with the flag for it)",
+                render::plain(&shell_line(&words[1..]))
             )
         }
     }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use mcp_clients::journal::{self, Record};
 use mcp_clients::{
     Bytes, Client, Document, Entry, Error, Fault, Found, Kind, Original, Scope, Stdio,
-    Surroundings, System, opened_wide,
+    Surroundings, System,
 };
 
 use super::own::{self, Own};
+use super::wide;
 use crate::args::wire::Selection;
 use crate::failure::Failure;
 use crate::{paths, render};
@@ -219,7 +220,7 @@ fn state(entry: &Entry, file: &Path, scene: &Scene) -> State {
 fn state_of_words(stdio: &Stdio, entry: &Entry, file: &Path, scene: &Scene) -> State {
     let is_run = stdio.args.first().is_some_and(|word| word == "run");
     if is_run && scene.own.is_same(&stdio.command) {
-        let wide = opened_wide(&stdio.args[1..], &scene.home);
+        let wide = wide::opened_wide(&stdio.args, &scene.home);
         return if wide.is_empty() { State::Wired } else { State::Open(wide) };
     }
     if is_run && own::looks_like_ours(&stdio.command) {

@@ -42,6 +42,12 @@ fn hint(argument: &Argument, facts: &Facts) -> Option<Hint> {
             None
         }
         (Seen::Hidden, Role::Path | Role::Script, Kind::New) => None,
+        // The command has a /tmp of its own, in which it may write whatever the host's holds under that name.
+        (Seen::Hidden, Role::Written, Kind::File)
+            if argument.path.parent() == Some("/tmp".as_ref()) =>
+        {
+            None
+        }
         (Seen::Hidden, ..) => Some(hidden(argument, facts)),
         _ => None,
     }

@@ -21,6 +21,7 @@ pub struct Facts {
     /// The user's directory, and whether the command starts there or in an empty HOME.
     pub here: PathBuf,
     pub starts: Starts,
+    pub here_seen: Seen,
     /// The user's home, where there is one.
     pub home: Option<PathBuf>,
     pub limits: Limits,
@@ -100,6 +101,7 @@ impl Facts {
             .into_iter()
             .filter_map(|(word, role)| argument(&word, role, &here, look))
             .collect();
+        let here_seen = paths::real(&here).map_or(Seen::Hidden, |real| look(&real));
         let starts = match &request.cwd {
             cwd if paths::real(&here).is_ok_and(|real| real == *cwd) || *cwd == here => {
                 Starts::Here
@@ -120,6 +122,7 @@ impl Facts {
             arguments,
             here,
             starts,
+            here_seen,
             home,
             limits,
             services,

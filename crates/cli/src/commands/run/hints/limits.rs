@@ -16,6 +16,7 @@ const ABORTS: [i32; 5] = [4, 5, 6, 7, 11];
 
 /// What ordinary programs may need at once.
 const SMALL: Bytes = Bytes::mib(256);
+const FEW: u32 = 32;
 
 /// What is certain.
 pub fn after(limits: &Limits, report: &Report) -> Vec<Hint> {
@@ -126,7 +127,9 @@ pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<H
     }
     if let Some(limit) = limits.processes.value.filter(|_| is_unseen(report, Control::Processes)) {
         let is_met = report.usage.seen_processes.is_some_and(|seen| seen >= u64::from(limit));
-        let is_small = has_aborted && limits.processes.origin != Origin::Default;
+        let is_set = limits.processes.origin != Origin::Default;
+        // A run that ends between two looks was never counted.
+        let is_small = failed && is_set && (has_aborted || limit <= FEW);
         if is_met || is_small {
             words.push(format!("{limit} processes and threads"));
             flags.push(format!("--max-pids {}", limit.saturating_mul(4)));

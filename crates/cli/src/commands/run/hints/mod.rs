@@ -11,12 +11,10 @@ mod directory;
 mod facts;
 mod limits;
 mod loopback;
+mod read_only;
 mod shown;
 mod variables;
 mod verbs;
-
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeSet;
 
@@ -91,7 +89,7 @@ impl Hints {
             hints.extend(limits::perhaps(&facts.limits, report, evidence));
         }
         if failed && hints.is_empty() && self.told.is_empty() {
-            hints.extend(directory::after(facts));
+            hints.extend(directory::after(facts).or_else(|| read_only::after(facts)));
         }
         self.tell(hints);
     }

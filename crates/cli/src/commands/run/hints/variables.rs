@@ -158,15 +158,18 @@ pub fn named(server: &Server) -> BTreeSet<String> {
     if server.dropped.is_empty() {
         return found;
     }
-    let mut budget = Budget { files: MOST_FILES, bytes: MOST_BYTES };
-    for path in &server.files {
-        walk(path, 0, &mut budget, &mut |text| {
-            found.extend(
-                words(text).filter(|word| server.dropped.contains(*word)).map(str::to_owned),
-            );
-        });
-    }
+    each_file(&server.files, &mut |text| {
+        found.extend(words(text).filter(|word| server.dropped.contains(*word)).map(str::to_owned));
+    });
     found
+}
+
+/// The text of each file of the server's own, within bounds.
+fn each_file(files: &[PathBuf], read: &mut impl FnMut(&[u8])) {
+    let mut budget = Budget { files: MOST_FILES, bytes: MOST_BYTES };
+    for path in files {
+        walk(path, 0, &mut budget, read);
+    }
 }
 
 struct Budget {
