@@ -172,6 +172,7 @@ fn acceptor(tls: &Tls) -> Result<TlsAcceptor, Error> {
 
 enum Signal {
     End,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no SIGHUP"))]
     Reload,
 }
 

@@ -17,6 +17,7 @@ use crate::core::notices::Notices;
 use crate::core::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::core::request::Request;
 use crate::core::rlimit::Resource;
+use crate::core::run_record::RunId;
 use crate::linux::apply::{self, Prepared};
 use crate::linux::attempts::Attempts;
 use crate::linux::cgroup::bounds;
@@ -158,10 +159,7 @@ fn try_run(
     // While init is at work: none of this delays the command.
     let command: Vec<_> = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let entered = bounds::entered(plan, cgroup.as_ref(), pid);
-    let directory = cgroup.as_ref().map(|held| held.run().path.to_string_lossy().into_owned());
-    let listed = runs::list_run(&id, pid, command.clone(), directory);
-    listed.iter().for_each(runs::Listed::sweep);
-    cgroup.iter().for_each(Held::sweep);
+    let listed = list_run(&id, pid, &command, cgroup.as_ref());
     let init = checked(init, check)?;
 
     let limits = limits(plan, request);
@@ -169,15 +167,29 @@ fn try_run(
     let network = Network::new(plan, request, outside, orders, meter);
     let held = supervise::Held { cgroup, network, watch };
     let user = match UserTerminal::open(&request.stdio) {
-        Ok(user) => user,
         Err(error) => return Err(unheard(init, error)),
+        Ok(user) => user,
     };
     let stdio = (request.stdio.clone(), user);
     let ended = Supervisor::new(init, signals, limits, stdio, relays, held).run()?;
     drop(listed);
-    let mut evidence: Vec<_> = set.into_iter().chain(entered).chain(became).collect();
-    evidence.extend(own_evidence(plan, &ended.usage, &carried));
+    let own = own_evidence(plan, &ended.usage, &carried);
+    let evidence = set.into_iter().chain(entered).chain(became).chain(own).collect();
     Ok(reported(plan, request, ended, evidence, command))
+}
+
+/// Makes this run's record for `mcp ps`, and removes what killed launchers left.
+fn list_run(
+    id: &RunId,
+    pid: i32,
+    command: &[String],
+    cgroup: Option<&Held>,
+) -> Option<runs::Listed> {
+    let directory = cgroup.map(|held| held.run().path.to_string_lossy().into_owned());
+    let listed = runs::list_run(id, pid, command.to_vec(), directory);
+    listed.iter().for_each(runs::Listed::sweep);
+    cgroup.iter().for_each(|held| held.sweep());
+    listed
 }
 
 /// As root the launcher writes init's id map: a map to another id than one's own is refused to init.

@@ -33,10 +33,8 @@ const GIT_SETTINGS: Level = if cfg!(target_os = "linux") { Level::System } else 
 pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let RunSpec { policy, command, cwd, home, programs, identity } = spec;
     let host_home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let current = match std::env::current_dir() {
-        Ok(current) => current,
-        Err(_) => without_current_directory(&command, cwd.as_deref())?,
-    };
+    let current =
+        std::env::current_dir().or_else(|_| without_current_directory(&command, cwd.as_deref()))?;
     let mut links = Vec::new();
     let (mut read, mut write) = grants::resolve(&policy, home.as_deref(), &mut links)?;
     let writable = Writable::new(&read, &write, home.as_deref());
@@ -47,9 +45,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     refuse_meeting_ports(&policy)?;
 
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
-    let host_path: Vec<PathBuf> = std::env::var_os("PATH")
-        .map(|path| std::env::split_paths(&path).collect())
-        .unwrap_or_else(|| SYSTEM_PATH.iter().map(PathBuf::from).collect());
+    let host_path = host_path();
     let search = Search {
         path: host_path.clone(),
         home: host_home.as_deref(),
@@ -59,10 +55,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     };
     let mut located = locate_all(program, &programs, &search)?;
 
-    let mut shown = Vec::new();
-    for path in &located.shown {
-        shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
-    }
+    let mut shown = shown_places(&located)?;
     links.extend(located.links.iter().cloned());
     let (mut env, held_back) = variables::inherited(&policy);
     let mut unshown = std::mem::take(&mut located.unshown);
@@ -75,21 +68,13 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     denials.spare(&located, home.as_deref())?;
     let withdrawn = denials.withdraw([&mut read, &mut write], &mut shown);
 
-    let visible: Vec<&Place> = shown.iter().chain(&read).chain(&write).collect();
-    let is_visible = |path: &Path| {
-        visible.iter().any(|place| path.starts_with(&place.path)) && denials.rule(path).is_none()
-    };
-    // Above a grant there is a directory inside too, empty but for the way to it.
-    let is_there = |path: &Path| {
-        let above = |place: &&Place| path != Path::new("/") && place.path.starts_with(path);
-        is_visible(path) || visible.iter().any(above)
-    };
-    let start = start_directory(cwd, &current, &is_there, &links)?;
+    let view = View { places: [&shown, &read, &write], denials: &denials };
+    let start = start_directory(cwd, &current, &|path| view.is_there(path), &links)?;
     let secrets = secrets(&policy, &writable)?;
-    // Settings that the command may have led elsewhere are nobody's.
+    // The command may have led these settings to another user's: only the user's own are taken.
     let is_own = |file: &Path| walk(file).is_ok_and(|way| writable.left_by(&way).is_none());
     let texts = identity::texts(identity, host_home.as_deref(), GIT_SETTINGS, &is_own);
-    let path = inner_path(&located, &host_path, &is_visible);
+    let path = inner_path(&located, &host_path, &|path| view.is_visible(path));
     env.extend(own_variables(&env, &secrets, path, &start, &texts));
     let (program, argv) = match policy.process.subprocess.value {
         Subprocess::Allowed => (located.program, command),
@@ -124,6 +109,42 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
         secrets,
         stdio,
     })
+}
+
+/// Where the user's programs are.
+fn host_path() -> Vec<PathBuf> {
+    std::env::var_os("PATH")
+        .map(|path| std::env::split_paths(&path).collect())
+        .unwrap_or_else(|| SYSTEM_PATH.iter().map(PathBuf::from).collect())
+}
+
+/// What is shown for a program, opened.
+fn shown_places(located: &Located) -> Result<Vec<Place>, Error> {
+    let mut shown = Vec::new();
+    for path in &located.shown {
+        shown.push(place(path).map_err(|why| Error::NotExecutable { path: path.clone(), why })?);
+    }
+    Ok(shown)
+}
+
+/// What the command will see of the host's files.
+struct View<'a> {
+    places: [&'a [Place]; 3],
+    denials: &'a Denials<'a>,
+}
+
+impl View<'_> {
+    fn is_visible(&self, path: &Path) -> bool {
+        let mut places = self.places.iter().copied().flatten();
+        places.any(|place| path.starts_with(&place.path)) && self.denials.rule(path).is_none()
+    }
+
+    /// Above a grant there is a directory inside too, empty but for the way to it.
+    fn is_there(&self, path: &Path) -> bool {
+        let mut places = self.places.iter().copied().flatten();
+        self.is_visible(path)
+            || path != Path::new("/") && places.any(|place| place.path.starts_with(path))
+    }
 }
 
 /// The command's program, and the others that its text names.
