@@ -1,30 +1,21 @@
-//! How the released program is linked on Linux, so that a start touches less of it: the functions that
-//! `cargo xtask order` found lie side by side, and the addresses to be set at the start are listed in 3 KB
-//! and not in 200.
+//! How the released program is linked on Linux: the addresses that its start-up code sets are listed in 3 KB, not in 200.
 
 use std::env;
-use std::io;
-use std::path::Path;
 use std::process::Command;
 
 /// The first whose start-up code reads the short list: 2.36.
 const PACKED_SINCE: u32 = 2_36;
 
-fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed=start.ld");
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("PROFILE", "release") {
-        return Ok(());
+        return;
     }
-    // A copy, whose place cargo keeps right when the target directory goes elsewhere.
-    let script = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("start.ld");
-    std::fs::copy("start.ld", &script)?;
-    println!("cargo::rustc-link-arg-bin=mcp=-T{}", script.display());
     let is_own_libc = is("CARGO_CFG_TARGET_ENV", "gnu") && env::var("HOST") == env::var("TARGET");
     if is_own_libc && libc_version().is_some_and(|version| version >= PACKED_SINCE) {
         println!("cargo::rustc-link-arg-bin=mcp=-Wl,-z,pack-relative-relocs");
     }
-    Ok(())
 }
 
 /// Of the C library here: a static program has its start-up code.

@@ -5,8 +5,6 @@ mod clients;
 mod dist;
 mod launcher;
 mod modules;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod order;
 mod servers;
 mod sizes;
 mod switches;
@@ -35,8 +33,6 @@ enum Verb {
     Clients(clients::Args),
     Modules(modules::Args),
     Dist(dist::Args),
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    Order(order::Args),
     Servers(servers::Args),
     Sizes(sizes::Args),
     Switches(switches::Args),
@@ -49,8 +45,6 @@ fn main() -> ExitCode {
         Verb::Clients(args) => clients::run(&args),
         Verb::Modules(args) => modules::run(&args),
         Verb::Dist(args) => dist::run(&args),
-        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        Verb::Order(args) => order::run(&args),
         Verb::Servers(args) => servers::run(&args),
         Verb::Sizes(args) => sizes::run(&args),
         Verb::Switches(args) => switches::run(&args),
