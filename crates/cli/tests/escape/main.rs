@@ -15,6 +15,8 @@ mod support;
 #[cfg(target_os = "linux")]
 mod allowlist;
 #[cfg(target_os = "linux")]
+mod allowlist_tls;
+#[cfg(target_os = "linux")]
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod bad_surroundings;
@@ -22,6 +24,10 @@ mod bad_surroundings;
 mod cgroup;
 #[cfg_attr(target_os = "macos", path = "macos/deny.rs")]
 mod deny;
+#[cfg(target_os = "linux")]
+mod deny_places;
+#[cfg(target_os = "linux")]
+mod deny_ways;
 #[cfg(target_os = "linux")]
 mod doctor_full;
 #[cfg_attr(target_os = "macos", path = "macos/environment.rs")]
@@ -66,6 +72,8 @@ mod processes;
 mod protected;
 #[cfg(target_os = "linux")]
 mod protected_deep;
+#[cfg(target_os = "linux")]
+mod protected_end;
 #[cfg(target_os = "linux")]
 mod protected_git;
 #[cfg(target_os = "linux")]

@@ -2,7 +2,78 @@
 
 use std::fs;
 
-use crate::place::Home;
+use mcp_clients::Format;
+
+use crate::place::{Home, Ran};
+
+/// What files have before anything is added: a new file, an empty one, one without servers, one with some.
+fn kept(format: Format) -> &'static [Option<&'static str>] {
+    match format {
+        Format::Toml => &[None, Some(""), Some("model = 'x'"), Some("# c\n[a]\nb = 1 # d\n\n")],
+        Format::Yaml => &[Some("# mine\na: 1\n")],
+        _ => &[
+            None,
+            Some(""),
+            Some("{}"),
+            Some("{ /* c */ }\n"),
+            Some("{\n    \"a\": 1, // one\n    \"b\": [2] // two\n}\n"),
+            Some("{\"a\":{}}"),
+        ],
+    }
+}
+
+/// Adds a server with everything that one can have.
+fn add(home: &Home, id: &str) -> Ran {
+    home.mcp(&[
+        "add",
+        "npm:@scope/my-server@1.0.0",
+        "--client",
+        id,
+        "--env",
+        "TOKEN=se\"cret",
+        "-n",
+        "example.com",
+        "--read",
+        "notes",
+        "--",
+        "--flag",
+        "ü",
+    ])
+}
+
+/// Asserts that the client has that server alone, wired, with the words that were asked for.
+#[track_caller]
+fn has_added(home: &Home, id: &str, before: Option<&str>) {
+    let status = home.json(&["wire", "--status", "--json", "--client", id]);
+    let servers = status["files"][0]["servers"].as_array().unwrap();
+    assert_eq!(servers.len(), 1, "{id} {before:?}: {status}");
+    assert_eq!(servers[0]["state"], "wired", "{id}: {status}");
+    let words: Vec<&str> = servers[0]["before"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .skip(1)
+        .map(|w| w.as_str().unwrap())
+        .collect();
+    let notes = home.at("notes").display().to_string();
+    assert_eq!(
+        words,
+        [
+            "run",
+            "--env",
+            "TOKEN",
+            "--read",
+            &notes,
+            "--allow-net",
+            "example.com",
+            "npm:@scope/my-server@1.0.0",
+            "--",
+            "--flag",
+            "ü"
+        ],
+        "{id}"
+    );
+}
 
 #[test]
 fn to_every_client_with_a_file_and_out_again() {
@@ -13,44 +84,13 @@ fn to_every_client_with_a_file_and_out_again() {
         let Some(path) = home.file_of(client) else {
             continue;
         };
-        let is_yaml = client.format == mcp_clients::Format::Yaml;
-        let words = [
-            "add",
-            "npm:@scope/my-server@1.0.0",
-            "--client",
-            id,
-            "--env",
-            "TOKEN=se\"cret",
-            "-n",
-            "example.com",
-            "--read",
-            "notes",
-            "--",
-            "--flag",
-            "ü",
-        ];
-        // A new file, an empty one, one without servers, one with some.
-        let kept: &[Option<&str>] = match client.format {
-            mcp_clients::Format::Toml => {
-                &[None, Some(""), Some("model = 'x'"), Some("# c\n[a]\nb = 1 # d\n\n")]
-            }
-            mcp_clients::Format::Yaml => &[Some("# mine\na: 1\n")],
-            _ => &[
-                None,
-                Some(""),
-                Some("{}"),
-                Some("{ /* c */ }\n"),
-                Some("{\n    \"a\": 1, // one\n    \"b\": [2] // two\n}\n"),
-                Some("{\"a\":{}}"),
-            ],
-        };
-        for before in kept {
+        for before in kept(client.format) {
             if let Some(before) = before {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(&path, before).unwrap();
             }
-            let ran = home.mcp(&words);
-            if is_yaml {
+            let ran = add(&home, id);
+            if client.format == Format::Yaml {
                 assert_eq!(ran.code, 1, "{id}");
                 assert!(
                     ran.err.contains("my-server") && ran.err.contains("by hand"),
@@ -62,35 +102,7 @@ fn to_every_client_with_a_file_and_out_again() {
                 continue;
             }
             assert_eq!(ran.code, 0, "{id} {before:?}: {}", ran.err);
-            let status = home.json(&["wire", "--status", "--json", "--client", id]);
-            let servers = status["files"][0]["servers"].as_array().unwrap();
-            assert_eq!(servers.len(), 1, "{id} {before:?}: {status}");
-            assert_eq!(servers[0]["state"], "wired", "{id}: {status}");
-            let words: Vec<&str> = servers[0]["before"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .skip(1)
-                .map(|w| w.as_str().unwrap())
-                .collect();
-            let notes = home.at("notes").display().to_string();
-            assert_eq!(
-                words,
-                [
-                    "run",
-                    "--env",
-                    "TOKEN",
-                    "--read",
-                    &notes,
-                    "--allow-net",
-                    "example.com",
-                    "npm:@scope/my-server@1.0.0",
-                    "--",
-                    "--flag",
-                    "ü"
-                ],
-                "{id}"
-            );
+            has_added(&home, id, *before);
             // Twice is an error that names the way out.
             let again = home.mcp(&["add", "npm:@scope/my-server", "--client", id]);
             assert_eq!(again.code, 1, "{id}: {}", again.err);
