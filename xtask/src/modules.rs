@@ -19,7 +19,7 @@ const BEGIN: &str = "<!-- Made by `cargo xtask modules --write`. -->";
 const END: &str = "<!-- End of what `cargo xtask modules --write` makes. -->";
 
 /// The crates from the bottom up, each with the modules that are big enough for a graph of their own.
-const CRATES: [(&str, &[&str]); 10] = [
+const CRATES: [(&str, &[&str]); 12] = [
     ("files", &[]),
     ("policy", &[]),
     ("seccomp", &[]),
@@ -29,6 +29,8 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("package", &[]),
     ("sandbox", &["core", "unix", "linux", "macos", "windows"]),
     ("clients", &[]),
+    ("protocol", &[]),
+    ("serve", &[]),
     ("cli", &["commands"]),
 ];
 
