@@ -1,7 +1,7 @@
 //! Cuts a stream into lines, of which none takes more memory than the bound.
 
 use crate::Id;
-use crate::oversize::Skimmer;
+use crate::oversize::{Skimmed, Skimmer};
 
 /// Collects bytes until a line is whole.
 #[derive(Debug)]
@@ -30,6 +30,12 @@ pub enum Frame<'a> {
     Unfinished(&'a [u8]),
 }
 
+impl From<Skimmed> for Frame<'_> {
+    fn from(Skimmed { bytes, id, has_method }: Skimmed) -> Self {
+        Frame::TooLong { bytes, id, has_method }
+    }
+}
+
 impl Framer {
     /// No line may be longer than `max` bytes.
     #[must_use]
@@ -48,7 +54,7 @@ impl Framer {
             }
             self.add(line);
             match self.skimming.take() {
-                Some(skimmer) => each(skimmer.frame()),
+                Some(skimmer) => each(skimmer.end().into()),
                 None => each(Frame::Line(&self.partial)),
             }
             self.forget();
@@ -59,7 +65,7 @@ impl Framer {
     /// The end of the stream: what was left without a line feed.
     pub fn end(&mut self, each: impl FnOnce(Frame<'_>)) {
         match self.skimming.take() {
-            Some(skimmer) => each(skimmer.frame()),
+            Some(skimmer) => each(skimmer.end().into()),
             None if self.partial.is_empty() => {}
             None => each(Frame::Unfinished(&self.partial)),
         }

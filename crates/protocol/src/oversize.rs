@@ -1,6 +1,5 @@
 //! A line that is too long to be kept is skimmed for the one thing that somebody may wait for: its id.
 
-use crate::framer::Frame;
 use crate::id::Id;
 use crate::json;
 
@@ -20,6 +19,13 @@ pub(crate) struct Skimmer {
     has_method: bool,
 }
 
+/// What is known of a line that was not kept.
+pub(crate) struct Skimmed {
+    pub(crate) bytes: u64,
+    pub(crate) id: Option<Id>,
+    pub(crate) has_method: bool,
+}
+
 impl Skimmer {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
@@ -28,9 +34,9 @@ impl Skimmer {
         }
     }
 
-    pub(crate) fn frame(mut self) -> Frame<'static> {
+    pub(crate) fn end(mut self) -> Skimmed {
         self.value();
-        Frame::TooLong { bytes: self.bytes, id: self.id, has_method: self.has_method }
+        Skimmed { bytes: self.bytes, id: self.id, has_method: self.has_method }
     }
 
     fn step(&mut self, byte: u8) {

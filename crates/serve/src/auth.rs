@@ -8,50 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::config::Config;
 use crate::error::Error;
 use crate::oauth::OAuthCheck;
-
-/// Who asks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Principal {
-    pub name: Arc<str>,
-    pub may: May,
-}
-
-/// What somebody may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum May {
-    Everything,
-    /// By server; with some tools only where they are named.
-    These(Vec<(String, Option<Vec<String>>)>),
-}
-
-impl May {
-    pub fn server(&self, name: &str) -> bool {
-        match self {
-            May::Everything => true,
-            May::These(these) => these.iter().any(|(server, _)| server == name || server == "*"),
-        }
-    }
-
-    pub fn tool(&self, server: &str, tool: &str) -> bool {
-        let allows = |(name, tools): &(String, Option<Vec<String>>)| {
-            (name == server || name == "*")
-                && tools.as_ref().is_none_or(|tools| tools.iter().any(|it| it == tool))
-        };
-        match self {
-            May::Everything => true,
-            May::These(these) => these.iter().any(allows),
-        }
-    }
-}
-
-/// Why somebody is not let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denied {
-    /// No token at all.
-    Missing,
-    /// A token that is none of ours, or no more.
-    Invalid,
-}
+use crate::principal::{Denied, May, Principal};
 
 /// How callers are told apart.
 pub enum Auth {

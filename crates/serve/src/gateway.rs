@@ -6,14 +6,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 
 use crate::access_log::AccessLog;
-use crate::auth::{Auth, Principal, random_hex};
+use crate::auth::{Auth, random_hex};
 use crate::config::Config;
 use crate::error::Error;
 use crate::events::{Keep, Stream};
 use crate::metrics::Metrics;
+use crate::principal::Principal;
 use crate::sandbox::{Sandbox, Start};
-use crate::sandboxes::{Busy, Pool, Slots};
+use crate::sandboxes::Pool;
 use crate::session::Sessions;
+use crate::slots::{Busy, Slots};
 
 pub struct Gateway {
     /// What is executed for every sandbox: this program.

@@ -14,8 +14,9 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::access_log::Line;
-use crate::auth::{Auth, Denied, Principal};
+use crate::auth::Auth;
 use crate::gateway::{Current, Gateway};
+use crate::principal::{Denied, Principal};
 pub use reply::Body;
 
 /// What an answer and its line in the log are made of.

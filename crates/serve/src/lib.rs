@@ -19,9 +19,11 @@ mod http;
 mod listener;
 mod metrics;
 mod oauth;
+mod principal;
 mod sandbox;
 mod sandboxes;
 mod session;
+mod slots;
 
 pub use auth::token_line;
 pub use config::{Config, Server};

@@ -7,8 +7,8 @@ use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::Deserialize;
 
-use crate::auth::{Denied, May, Principal};
 use crate::config::OAuth;
+use crate::principal::{Denied, May, Principal};
 
 /// Keys are asked for again after so long, and for an unknown key, but not more often than `SOONEST`.
 const FRESH: Duration = Duration::from_secs(600);

@@ -16,7 +16,7 @@ use crate::config::{Limits, Server};
 use crate::events::{Stream, Waiter};
 use crate::flag;
 use crate::metrics::Metrics;
-use crate::sandboxes::Slot;
+use crate::slots::Slot;
 
 /// Messages that wait until the server reads them.
 const UNREAD: usize = 64;
