@@ -257,7 +257,11 @@ proptest! {
 
         let mut tar = ::tar::Builder::new(Vec::new());
         let mut zip = ::zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let mut written = ZipWriter::new(Vec::new(), Effort::Quick);
         for (name, content) in &files {
+            let path = EntryPath::parse(name.as_bytes()).unwrap();
+            let source = Source::File { is_executable: false, content: &mut content.as_bytes() };
+            written.add(&path, source).unwrap();
             let mut header = ::tar::Header::new_gnu();
             header.set_size(content.len() as u64);
             header.set_mode(0o644);
@@ -266,6 +270,8 @@ proptest! {
             zip.write_all(content.as_bytes()).unwrap();
         }
         prop_assert_eq!(ours(&gzip(&tar.into_inner().unwrap())).unwrap(), expected.clone());
-        prop_assert_eq!(ours(&zip.finish().unwrap().into_inner()).unwrap(), expected);
+        prop_assert_eq!(ours(&zip.finish().unwrap().into_inner()).unwrap(), expected.clone());
+        // And the other way round: what we write.
+        prop_assert_eq!(by_zip(&written.finish().unwrap()).unwrap(), expected);
     }
 }
