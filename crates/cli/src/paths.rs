@@ -121,17 +121,19 @@ mod account {
     /// ids, and this is one of them too.
     const OVERFLOW: u32 = 65_534;
 
-    /// Whether a directory's owner is not mapped: the capability to write everywhere does not hold for it then.
+    /// Whether a directory's owner is not mapped: the capabilities to read everywhere and to act as the owner of every
+    /// file do not hold for it then. O_NOATIME is the owner's alone, and asks without changing anything.
     #[cfg(target_os = "linux")]
     fn is_unmapped(directory: &Path) -> bool {
-        use rustix::fs::{Access, AtFlags, CWD, accessat};
+        use rustix::fs::{Mode, OFlags, open};
+        use rustix::io::Errno;
         use rustix::thread::{CapabilitySet, capabilities};
 
-        let may_write = capabilities(None)
-            .is_ok_and(|held| held.effective.contains(CapabilitySet::DAC_OVERRIDE));
-        let is_directory = std::fs::symlink_metadata(directory).is_ok_and(|found| found.is_dir());
-        let tried = accessat(CWD, directory, Access::WRITE_OK, AtFlags::EACCESS);
-        may_write && is_directory && tried == Err(rustix::io::Errno::ACCESS)
+        let needed = CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER;
+        let is_able = capabilities(None).is_ok_and(|held| held.effective.contains(needed));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = open(directory, flags | OFlags::NOATIME, Mode::empty());
+        is_able && matches!(opened, Err(Errno::PERM | Errno::ACCESS))
     }
 
     #[cfg(not(target_os = "linux"))]
