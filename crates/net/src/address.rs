@@ -252,12 +252,16 @@ fn embedded(ip: Ipv6Addr) -> Vec<Ipv4Addr> {
     if low.iter().any(|(network, prefix)| inside(ip, *network, *prefix)) {
         found.push(v4(0));
     }
-    // NAT64 of a network's own (RFC 8215), in the form for /48 (RFC 6052), which skips an
-    // octet, or for /96. One of the two is nothing but filling.
+    // NAT64 of a network's own (RFC 8215), in each form that fits (RFC 6052): for /48, /56 and /64, which skip an
+    // octet, or for /96. All but one are filling, and which one only the network knows.
     if inside(ip, 0x0064_ff9b_0001 << 80, 48) {
-        let split = ((bits >> 64) as u32) << 16 | ((bits >> 40) as u32 & 0xffff);
-        let filled = [split, bits as u32].into_iter().filter(|bits| *bits != 0);
-        found.extend(filled.map(Ipv4Addr::from_bits));
+        let of_48 = ((bits >> 64) as u32) << 16 | ((bits >> 40) as u32 & 0xffff);
+        let of_56 = ((bits >> 64) as u32) << 24 | ((bits >> 32) as u32 & 0xff_ffff);
+        let of_64 = (bits >> 24) as u32;
+        let forms = [of_48, of_56, of_64, bits as u32];
+        // 0.0.0.0/8 is no place that a translator sends to, so it is filling.
+        let forms = forms.into_iter().filter(|bits| bits >> 24 != 0);
+        found.extend(forms.map(Ipv4Addr::from_bits));
     }
     // 6to4.
     if inside(ip, 0x2002 << 112, 16) {

@@ -103,6 +103,12 @@ impl Kept {
                 "another version of {name} keeps files beside its own, which this one does not see: mcp data show {name}"
             ));
         }
+        if written.is_cut && self.is_news("unseen") {
+            render::say(&format!(
+                "{name} keeps files beside its own that could not all be looked at: it may have changed its own files; \
+                 mcp data remove {name} takes that back"
+            ));
+        }
         if written.changed > 0 && self.is_news(&format!("changed {}", written.changed)) {
             let which = render::plain(&written.first_changed.join(", "));
             let dots = if written.changed > written.first_changed.len() { ", …" } else { "" };
@@ -251,12 +257,22 @@ pub fn all() -> Result<Vec<Found>, Failure> {
     Ok(all)
 }
 
-/// How many files of a package are others for its runs, because it changed them itself.
-pub fn changed_own_files(digest: &Digest) -> usize {
+/// What a package itself changed of its files, for its runs.
+pub struct OwnChanges {
+    pub files: usize,
+    /// Whether some of what it wrote could not be looked at.
+    pub is_cut: bool,
+}
+
+pub fn own_changes(digest: &Digest) -> OwnChanges {
     let found = all().unwrap_or_default();
     let layers = found.iter().flat_map(|one| &one.layers);
     let of_it = layers.filter(|layer| layer.digest == digest.hex());
-    of_it.map(|layer| Written::look(&layer.kept).changed).sum()
+    let none = OwnChanges { files: 0, is_cut: false };
+    of_it.map(|layer| Written::look(&layer.kept)).fold(none, |all, one| OwnChanges {
+        files: all.files + one.changed,
+        is_cut: all.is_cut || one.is_cut,
+    })
 }
 
 fn layer(directory: &Path, digest: String) -> Layer {

@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::args::package::{Gc, List, Remove, Verify};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
-use crate::packages::{fetch, kept, open_store};
+use crate::packages::kept::{self, OwnChanges};
+use crate::packages::{fetch, open_store};
 use crate::paths;
 use crate::render::{self, Paint};
 
@@ -174,11 +175,13 @@ pub fn verify(args: &Verify) -> Result<u8, Failure> {
         let name = render::plain(&stored.name);
         match checked {
             Ok(()) => {
-                let own = kept::changed_own_files(&stored.digest);
-                let own = match own {
-                    0 => String::new(),
-                    count => format!(
-                        "; its runs see {count} of its files changed by itself (mcp data show {name})"
+                let own = match kept::own_changes(&stored.digest) {
+                    OwnChanges { files: 0, is_cut: false } => String::new(),
+                    OwnChanges { is_cut: true, .. } => format!(
+                        "; what it wrote beside its files could not all be looked at: its runs may see changed ones (mcp data show {name})"
+                    ),
+                    OwnChanges { files, .. } => format!(
+                        "; its runs see {files} of its files changed by itself (mcp data show {name})"
                     ),
                 };
                 render::print(&format!("{} {name} {}{own}\n", paint.good("[✓]"), stored.digest));

@@ -32,16 +32,18 @@ impl Written {
     pub fn look(layer: &WritableLayer) -> Written {
         let mut written = Written::default();
         let upper = layer.kept_in.join("upper");
-        walk(&upper, 0, &mut MOST.clone(), &mut |path, found| {
+        let mut walk = Walk { left: MOST, is_cut: false };
+        walk.below(&upper, 0, &mut |path, found| {
             let inside = path.strip_prefix(&upper).unwrap_or(path);
-            written.add(inside, found, &layer.over);
-        })
-        .unwrap_or_else(|Cut| written.is_cut = true);
+            written.add(path, inside, found, &layer.over);
+        });
+        written.is_cut = walk.is_cut;
         written
     }
 
-    fn add(&mut self, inside: &Path, found: &Metadata, package: &Path) {
-        if found.is_dir() {
+    fn add(&mut self, path: &Path, inside: &Path, found: &Metadata, package: &Path) {
+        // A directory counts by what is in it, unless it hides the whole directory that the package has there.
+        if found.is_dir() && !is_opaque(path) {
             return;
         }
         self.entries += 1;
@@ -61,32 +63,45 @@ pub fn size_of(directory: &Path) -> u64 {
     let count = &mut |_: &Path, found: &Metadata| {
         bytes += if found.is_file() { found.len() } else { 0 };
     };
-    let _ = walk(directory, 0, &mut MOST.clone(), count);
+    Walk { left: MOST, is_cut: false }.below(directory, 0, count);
     bytes
 }
 
-/// There was more.
-struct Cut;
+struct Walk {
+    left: usize,
+    /// There was more, or something could not be looked into.
+    is_cut: bool,
+}
 
-fn walk(
-    directory: &Path,
-    depth: usize,
-    left: &mut usize,
-    see: &mut dyn FnMut(&Path, &Metadata),
-) -> Result<(), Cut> {
-    if depth > DEEPEST {
-        return Err(Cut);
-    }
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        *left = left.checked_sub(1).ok_or(Cut)?;
-        // Of the entry itself, not of what it leads to.
-        let Ok(found) = entry.metadata() else { continue };
-        see(&entry.path(), &found);
-        if found.is_dir() {
-            walk(&entry.path(), depth + 1, left, see)?;
+impl Walk {
+    fn below(&mut self, directory: &Path, depth: usize, see: &mut dyn FnMut(&Path, &Metadata)) {
+        let entries = match fs::read_dir(directory) {
+            Ok(entries) if depth <= DEEPEST => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Ok(_) | Err(_) => return self.is_cut = true,
+        };
+        for entry in entries {
+            // Of the entry itself, not of what it leads to.
+            let found = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)));
+            let (Ok((path, found)), Some(left)) = (found, self.left.checked_sub(1)) else {
+                self.is_cut = true;
+                continue;
+            };
+            self.left = left;
+            see(&path, &found);
+            if found.is_dir() {
+                self.below(&path, depth + 1, see);
+            }
         }
     }
-    Ok(())
+}
+
+/// Whether overlayfs shows nothing of the package's directory below this one.
+fn is_opaque(directory: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::fs::lgetxattr(directory, "user.overlay.opaque", &mut [0_u8; 8][..]).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    return directory.as_os_str().is_empty();
 }
 
 /// Nobody else may use it meanwhile: directories that the server or overlayfs closed are opened first.
@@ -151,6 +166,28 @@ mod tests {
                 is_cut: false,
             }
         );
+        fs::remove_dir_all(at).unwrap();
+    }
+
+    #[test]
+    fn what_hides_from_a_look_is_told() {
+        let at = scratch("hide");
+        fs::create_dir_all(at.join("package/lib")).unwrap();
+        let layer = WritableLayer::new(at.join("package"), at.join("layer"), LayerWriting::Allowed);
+        fs::create_dir_all(at.join("layer/upper/lib")).unwrap();
+        assert_eq!(Written::look(&layer), Written::default());
+        let deep = at.join("layer/upper").join("d/".repeat(DEEPEST + 2));
+        fs::create_dir_all(&deep).unwrap();
+        assert!(Written::look(&layer).is_cut);
+        fs::remove_dir_all(at.join("layer/upper/d")).unwrap();
+        #[cfg(target_os = "linux")]
+        {
+            let lib = at.join("layer/upper/lib");
+            let flags = rustix::fs::XattrFlags::empty();
+            if rustix::fs::setxattr(&lib, "user.overlay.opaque", b"y", flags).is_ok() {
+                assert_eq!(Written::look(&layer).changed, 1);
+            }
+        }
         fs::remove_dir_all(at).unwrap();
     }
 
