@@ -216,7 +216,7 @@ fn root_of_many_ids_has_its_own_home() {
     let home = scratch.join("home");
     fs::create_dir(&home).unwrap();
     let run = Run::new().probe(&["cwd"]);
-    let run = Run::bare().command(&many).command(&run.words()).env("HOME", &home);
-    run.run().code_is(0);
+    let run = Run::bare().command(&many).command(&run.words());
+    run.env("HOME", &home).without_env("XDG_STATE_HOME").run().code_is(0);
     assert!(home.join(".local/state/mcp/log.jsonl").exists());
 }
