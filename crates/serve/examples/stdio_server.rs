@@ -69,5 +69,6 @@ fn call(id: &Value, params: &Value, owner: &Mutex<Option<Value>>, cancelled: &Mu
     }
     let cancelled = cancelled.lock().unwrap().len();
     say(&json!({"jsonrpc": "2.0", "id": id, "result": {
-        "me": me, "owner": first, "call": arguments["call"], "cancelled": cancelled, "pid": std::process::id()}}));
+        "me": me, "owner": first, "call": arguments["call"], "cancelled": cancelled, "pid": std::process::id(),
+        "arguments": std::env::args().skip(1).collect::<Vec<_>>()}}));
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod isolation;
+mod reviewed;
 mod support;
 
 use std::io::Read;
