@@ -129,6 +129,9 @@ pub struct Limits {
     pub max_message: usize,
     /// Connections at once.
     pub connections: usize,
+    /// How long the head of a request, and the first one of a connection, is waited for.
+    #[serde(deserialize_with = "duration")]
+    pub head_time: Duration,
 }
 
 impl Default for Limits {
@@ -144,6 +147,7 @@ impl Default for Limits {
             drain: Duration::from_secs(30),
             max_message: mcp_protocol::MAX_MESSAGE,
             connections: 16_384,
+            head_time: Duration::from_secs(60),
         }
     }
 }
