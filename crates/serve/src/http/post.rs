@@ -152,9 +152,14 @@ async fn initialize(call: &Call, message: &Message<'_>) -> Response<Body> {
         // An error: there is no session, and nothing to keep.
         return response;
     };
-    begun.0 = None;
     let session = Session::new(id, Arc::clone(&call.principal.name), version, sandbox, own);
     call.gateway.sessions.add(Arc::new(session));
+    // A reload ends the sessions that it finds; one that came before this session is seen here.
+    let now = call.gateway.current();
+    if now.config.servers.get(&call.server) != call.current.config.servers.get(&call.server) {
+        return reply::busy();
+    }
+    begun.0 = None;
     response.headers_mut().insert(SESSION_ID, value);
     response
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::support::{Gateway, call};
+use super::support::{Gateway, call, read};
 
 #[test]
 fn no_sandbox_keeps_a_home_that_another_principal_gets() {
@@ -81,6 +81,20 @@ fn who_leaves_before_a_session_begins_leaves_no_sandbox() {
     drop(stream);
     let quick = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}});
     assert!(eventually(|| gateway.client(0).post(&quick).status == 200));
+}
+
+#[test]
+fn a_session_that_begins_during_a_reload_is_not_of_the_old_lines() {
+    let gateway = Gateway::start("during", &["alice"], "");
+    let slow = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "delay": 1_500}});
+    assert_eq!(gateway.client(0).post(&slow).status, 200);
+    let stream = gateway.client(0).open("POST", &slow.to_string());
+    std::thread::sleep(Duration::from_millis(300));
+    let file = gateway.directory.join("servers.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[\"x\"]", "[\"z\"]")).unwrap();
+    gateway.signal("-HUP");
+    assert_eq!(read(stream).status, 503);
 }
 
 #[test]
