@@ -5,6 +5,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -26,14 +27,17 @@ struct Gateway {
 
 impl Gateway {
     fn start(flags: &[&str], file: &Path) -> Gateway {
-        let mut child = Command::new(mcp_path())
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(flags)
-            .args(["sh", "-c", SERVER])
-            .arg(file)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut words: Vec<&OsStr> = flags.iter().map(OsStr::new).collect();
+        words.extend(["sh", "-c", SERVER].map(OsStr::new));
+        words.push(file.as_os_str());
+        Gateway::serve(&words, |_| {})
+    }
+
+    fn serve(words: &[&OsStr], prepare: impl Fn(&mut Command)) -> Gateway {
+        let mut command = Command::new(mcp_path());
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(words).stderr(Stdio::piped());
+        prepare(&mut command);
+        let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
@@ -85,6 +89,81 @@ fn a_server_behind_http_sees_what_it_was_granted_and_no_more() {
     assert!(walled.contains(r#""seen":false"#), "{walled}");
     let granted = Gateway::start(&["--read", file.to_str().unwrap()], &file).call();
     assert!(granted.contains(r#""seen":true"#), "{granted}");
+}
+
+/// A package that answers what is in its memory, then writes there.
+const MEMORY: &str = r#"cd "$(dirname "$0")"
+while read -r line; do case "$line" in
+*initialize*) echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}';;
+*tools/call*) seen=nothing; for file in memory "$HOME/memory"; do [ -e "$file" ] && seen=memory; echo x >"$file" && wrote=yes; done
+  echo "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"seen\":\"$seen\",\"wrote\":\"$wrote\"}}";;
+esac; done"#;
+
+/// A user's own directories.
+fn place<'a>(command: &'a mut Command, scratch: &Scratch) -> &'a mut Command {
+    for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+        command.env(name, scratch.dir(name));
+    }
+    command
+}
+
+#[test]
+fn what_a_package_writes_is_gone_for_the_next_principal() {
+    require!("userns", "overlay");
+    let scratch = Scratch::new();
+    scratch.file("memory/server.sh", MEMORY);
+    let server = "[server]\ncommand = 'sh'\nargs = ['${__dirname}/server.sh']\n";
+    let package = format!("[package]\nname = 'acme/memory'\nversion = '1.0.0'\n{server}");
+    scratch.file("memory/mcp.toml", &package);
+    let bundle = scratch.join("memory.mcpb");
+    let mcp = |words: &[&OsStr]| {
+        let mut command = Command::new(mcp_path());
+        let output = place(&mut command, &scratch).args(words).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let source = scratch.join("memory");
+    mcp(&["pack".as_ref(), source.as_os_str(), "-o".as_ref(), bundle.as_os_str()]);
+    mcp(&["pull".as_ref(), bundle.as_os_str()]);
+    let alone = || {
+        let mut command = Command::new(mcp_path());
+        let input = std::fs::File::open(scratch.file("input", "tools/call\n")).unwrap();
+        let output = place(&mut command, &scratch).args(["run", "acme/memory"]).stdin(input);
+        String::from_utf8(output.output().unwrap().stdout).unwrap()
+    };
+    assert!(alone().contains(r#""seen":"nothing","wrote":"yes""#));
+    assert!(alone().contains(r#""seen":"memory""#), "one user's runs keep it");
+    let gateway = Gateway::serve(&["acme/memory".as_ref()], |command| {
+        place(command, &scratch);
+    });
+    for _ in 0..2 {
+        let told = gateway.call();
+        assert!(told.contains(r#""seen":"nothing","wrote":"yes""#), "{told}");
+    }
+}
+
+#[test]
+fn a_home_that_all_principals_would_share_is_refused() {
+    let check = |words: &[&str]| {
+        let output = Command::new(mcp_path()).args(["serve", "--check"]).args(words).output();
+        output.unwrap().status.code()
+    };
+    assert_eq!(check(&["--home", "x", "sh"]), Some(2));
+    assert_eq!(check(&["--ephemeral", "sh", "--home", "x"]), Some(0), "the command's own words");
+}
+
+#[test]
+fn a_file_is_judged_with_the_flags_beside_it() {
+    let scratch = Scratch::new();
+    let servers = "[servers.x]\nrun = [\"true\"]\n";
+    let public = scratch.file("public.toml", &format!("listen = \"0.0.0.0:8808\"\n{servers}"));
+    let local = scratch.file("local.toml", servers);
+    let judge = |listen: &str, file: &Path| {
+        let words = ["serve", "--check", "--listen", listen];
+        let output = Command::new(mcp_path()).args(words).arg(file).output().unwrap();
+        output.status.code()
+    };
+    assert_eq!(judge("127.0.0.1:8808", &public), Some(0));
+    assert_eq!(judge("0.0.0.0:8808", &local), Some(2));
 }
 
 #[test]

@@ -31,8 +31,11 @@ fn main() {
         let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let (params, id) = (message["params"].clone(), message["id"].clone());
         match message["method"].as_str() {
-            Some("initialize") => say(&json!({"jsonrpc": "2.0", "id": id, "result": {
-                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}})),
+            Some("initialize") => {
+                std::thread::sleep(Duration::from_millis(params["delay"].as_u64().unwrap_or(0)));
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": {
+                    "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}}));
+            }
             Some("notifications/cancelled") => {
                 cancelled.lock().unwrap().push(params["requestId"].clone())
             }
@@ -54,6 +57,7 @@ fn call(id: &Value, params: &Value, owner: &Mutex<Option<Value>>, cancelled: &Mu
     let first = owner.lock().unwrap().get_or_insert_with(|| me.clone()).clone();
     std::thread::sleep(Duration::from_millis(arguments["delay"].as_u64().unwrap_or(0)));
     match params["name"].as_str() {
+        Some("complain") => eprintln!("red \u{1b}[31m\u{202e}text"),
         Some("crash") => std::process::exit(3),
         Some("large") => {
             let text = "x".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap());
@@ -69,5 +73,6 @@ fn call(id: &Value, params: &Value, owner: &Mutex<Option<Value>>, cancelled: &Mu
     }
     let cancelled = cancelled.lock().unwrap().len();
     say(&json!({"jsonrpc": "2.0", "id": id, "result": {
-        "me": me, "owner": first, "call": arguments["call"], "cancelled": cancelled, "pid": std::process::id()}}));
+        "me": me, "owner": first, "call": arguments["call"], "cancelled": cancelled, "pid": std::process::id(),
+        "arguments": std::env::args().skip(1).collect::<Vec<_>>()}}));
 }

@@ -11,6 +11,13 @@ use tokio::sync::mpsc;
 use crate::error::Error;
 
 const WAITING: usize = 4096;
+/// Characters of a word that a client chose.
+const LONGEST_WORD: usize = 128;
+
+/// The beginning of a client's word: a line is to be short, whatever is sent.
+pub fn cut(word: &str) -> &str {
+    word.char_indices().nth(LONGEST_WORD).map_or(word, |(end, _)| &word[..end])
+}
 
 #[derive(Debug, Clone)]
 pub struct AccessLog {
@@ -46,7 +53,10 @@ impl AccessLog {
         let mut file: Box<dyn tokio::io::AsyncWrite + Send + Unpin> = if path.as_os_str() == "-" {
             Box::new(tokio::io::stdout())
         } else {
-            let options = tokio::fs::OpenOptions::new().create(true).append(true).clone();
+            let mut options = tokio::fs::OpenOptions::new();
+            options.create(true).append(true);
+            #[cfg(unix)]
+            options.mode(0o600);
             Box::new(options.open(path).await.map_err(|why| Error::file(path, why))?)
         };
         let (lines, mut incoming) = mpsc::channel::<Vec<u8>>(WAITING);

@@ -129,6 +129,9 @@ pub struct Limits {
     pub max_message: usize,
     /// Connections at once.
     pub connections: usize,
+    /// How long the head of a request, and the first one of a connection, is waited for.
+    #[serde(deserialize_with = "duration")]
+    pub head_time: Duration,
 }
 
 impl Default for Limits {
@@ -144,6 +147,7 @@ impl Default for Limits {
             drain: Duration::from_secs(30),
             max_message: mcp_protocol::MAX_MESSAGE,
             connections: 16_384,
+            head_time: Duration::from_secs(60),
         }
     }
 }
@@ -166,10 +170,10 @@ fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
 }
 
 impl Config {
-    /// Reads and judges a file.
+    /// Reads a file. [`Config::judge`] judges it, once everything that changes it is applied.
     ///
     /// # Errors
-    /// When it cannot be read, or asks for what makes no sense or is not safe.
+    /// When it cannot be read.
     pub fn read(path: &Path) -> Result<Config, Error> {
         let text = std::fs::read_to_string(path).map_err(|why| Error::file(path, why))?;
         let mut config: Config = toml::from_str(&text).map_err(|why| Error::file(path, why))?;
@@ -187,8 +191,18 @@ impl Config {
         {
             oauth.jwks = beside.join(&oauth.jwks).to_string_lossy().into_owned();
         }
-        config.judge()?;
         Ok(config)
+    }
+
+    /// What does not change until the next start is as it is in `running`, and what may be served is judged by that.
+    pub(crate) fn after(mut self, running: &Config) -> Result<Config, Error> {
+        self.listen = running.listen;
+        self.tls.clone_from(&running.tls);
+        self.behind_proxy = running.behind_proxy;
+        self.access_log.clone_from(&running.access_log);
+        self.limits = running.limits.clone();
+        self.judge()?;
+        Ok(self)
     }
 
     /// One server, by its words after `mcp run`, for this machine alone.

@@ -88,6 +88,10 @@ impl Stream {
                 state.first += 1;
             }
         }
+        // Behind the first answer of a batch nothing can go, so nothing more is taken.
+        if state.bytes > MOST_WAITING && !is_answer && state.events.pop_back().is_some() {
+            state.bytes -= text.len();
+        }
         drop(state);
         self.changed.notify_waiters();
     }
@@ -158,6 +162,19 @@ mod tests {
             assert_eq!((at, &*event.text, event.is_answer), (2, &b"b"[..], true));
             assert!(stream.after(at).await.is_none());
         }
+    }
+
+    #[test]
+    fn a_flood_behind_an_answer_is_bounded() {
+        let stream = Stream::new(1, 2, Keep::Nothing, false);
+        stream.push(b"answer", true, None);
+        let large = vec![b'x'; 1 << 20];
+        for _ in 0..20 {
+            stream.push(&large, false, None);
+        }
+        assert!(stream.state().bytes <= MOST_WAITING);
+        stream.push(b"answer", true, None);
+        assert_eq!(stream.state().events.iter().filter(|it| it.is_answer).count(), 2);
     }
 
     #[tokio::test]

@@ -61,8 +61,9 @@ impl Gateway {
 
     /// Takes another configuration. Sandboxes of servers that are as they were go on.
     pub fn reload(&self, config: Config) -> Result<(), Error> {
-        let auth = Auth::read(&config)?;
         let old = self.current();
+        let config = config.after(&old.config)?;
+        let auth = Auth::read(&config)?;
         let new = Arc::new(Current { config, auth });
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&new);
         let is_gone = |name: &str| new.config.servers.get(name) != old.config.servers.get(name);

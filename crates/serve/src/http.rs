@@ -1,6 +1,7 @@
 //! HTTP requests: who may, which server, and what the protocol says about headers.
 
 mod guard;
+mod judge;
 mod post;
 mod reply;
 mod stateless;
@@ -13,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::{Method, Request, Response, StatusCode};
 
-use crate::access_log::Line;
+use crate::access_log::{Line, cut};
 use crate::auth::Auth;
 use crate::gateway::{Current, Gateway};
 use crate::principal::{Denied, Principal};
@@ -42,19 +43,19 @@ pub async fn handle(
     let origin = header(request.headers(), "origin").map(str::to_owned);
     let mut told = Told::default();
     let current = gateway.current();
-    let mut response = route(&gateway, &current, peer, request, &mut told).await;
+    let mut response = route(&gateway, &current, request, &mut told).await;
     if let Some(origin) = origin.filter(|origin| current.config.origins.contains(origin)) {
         guard::allow_origin(&mut response, &origin);
     }
     gateway.log.write(&Line {
         peer,
         http: http.as_str(),
-        path: &path,
+        path: cut(&path),
         status: response.status().as_u16(),
         milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        principal: told.principal.as_deref(),
-        server: told.server.as_deref(),
-        method: told.method.as_deref(),
+        principal: told.principal.as_deref().map(cut),
+        server: told.server.as_deref().map(cut),
+        method: told.method.as_deref().map(cut),
     });
     response
 }
@@ -70,7 +71,6 @@ pub struct Told {
 async fn route(
     gateway: &Arc<Gateway>,
     current: &Arc<Current>,
-    peer: SocketAddr,
     request: Request<Incoming>,
     told: &mut Told,
 ) -> Response<Body> {
@@ -90,8 +90,13 @@ async fn route(
     if request.method() == Method::OPTIONS {
         return reply::empty(StatusCode::NO_CONTENT);
     }
-    if path == "/metrics" && (peer.ip().is_loopback() || !current.config.has_auth()) {
-        return reply::text(StatusCode::OK, &gateway.metrics.text());
+    if path == "/metrics" {
+        // A proxy in front makes everybody's address its own, so an address says nothing.
+        let header = header(request.headers(), AUTHORIZATION.as_str());
+        return match current.auth.principal(header, "").await {
+            Ok(_) => reply::text(StatusCode::OK, &gateway.metrics.text()),
+            Err(denied) => unauthorized(current, "", denied),
+        };
     }
     if let Some(rest) = path.strip_prefix("/.well-known/oauth-protected-resource") {
         return metadata(current, rest);

@@ -23,8 +23,6 @@ use crate::flag;
 use crate::gateway::Gateway;
 use crate::http;
 
-/// A client that does not finish its request head within this is gone.
-const HEAD_TIME: Duration = Duration::from_secs(60);
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 const LARGEST_HEAD: usize = 64 << 10;
 
@@ -66,9 +64,9 @@ async fn listen(
     let (open, mut all_closed) = mpsc::channel::<()>(1);
     let mut signals = Signals::new().map_err(failed)?;
     loop {
-        let slot = Arc::clone(&slots).acquire_owned().await;
+        // Signals are heard while all connections are taken.
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept(&listener, &slots) => accepted,
             signal = signals.next() => match signal {
                 Signal::End => break,
                 Signal::Reload => {
@@ -77,7 +75,7 @@ async fn listen(
                 }
             },
         };
-        let (Ok(slot), Ok((stream, peer))) = (slot, accepted) else {
+        let Some((slot, stream, peer)) = accepted else {
             // Out of descriptors: others must end first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -94,6 +92,15 @@ async fn listen(
     // Servers get the end of their input, and a moment to write down what they have.
     let _ = tokio::time::timeout(Duration::from_secs(3), gateway.sessions.empty()).await;
     Ok(())
+}
+
+async fn accept(
+    listener: &TcpListener,
+    slots: &Arc<Semaphore>,
+) -> Option<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
+    let slot = Arc::clone(slots).acquire_owned().await.ok()?;
+    let (stream, peer) = listener.accept().await.ok()?;
+    Some((slot, stream, peer))
 }
 
 fn reload(gateway: &Gateway, source: Option<&Path>) {
@@ -126,11 +133,12 @@ impl Connection {
     }
 
     async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let head_time = self.gateway.current().config.limits.head_time;
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIME)
+            .header_read_timeout(head_time)
             .max_buf_size(LARGEST_HEAD);
         builder
             .http2()
@@ -139,7 +147,9 @@ impl Connection {
             .max_header_list_size(u32::try_from(LARGEST_HEAD).unwrap_or(u32::MAX))
             .keep_alive_interval(Some(Duration::from_secs(30)));
         let (gateway, peer) = (Arc::clone(&self.gateway), self.peer);
+        let (heard, is_heard) = watch::channel(false);
         let service = service_fn(move |request| {
+            heard.send_replace(true);
             let gateway = Arc::clone(&gateway);
             async move { Ok::<_, std::convert::Infallible>(http::handle(gateway, peer, request).await) }
         });
@@ -149,9 +159,19 @@ impl Connection {
         tokio::select! {
             _ = connection.as_mut() => return,
             () = flag::is_set(&mut draining) => {}
+            // hyper waits without end for the bytes that say which HTTP this is.
+            () = silence(is_heard, head_time) => return self.gateway.metrics.refused("silence"),
         }
         connection.as_mut().graceful_shutdown();
         let _ = connection.await;
+    }
+}
+
+/// Ends when no request was heard for so long; never where one was.
+async fn silence(heard: watch::Receiver<bool>, longest: Duration) {
+    tokio::time::sleep(longest).await;
+    if *heard.borrow() {
+        std::future::pending::<()>().await;
     }
 }
 

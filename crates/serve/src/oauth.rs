@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::Deserialize;
@@ -31,6 +33,8 @@ const ALGORITHMS: [Algorithm; 9] = [
 pub struct OAuthCheck {
     pub config: OAuth,
     keys: Mutex<Keys>,
+    /// Held by the one request that asks for keys.
+    asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default, Clone)]
@@ -39,16 +43,36 @@ struct Keys {
     asked: Option<Instant>,
 }
 
+impl Keys {
+    fn is_due(&self, missing: bool) -> bool {
+        match self.asked.map(|asked| asked.elapsed()) {
+            None => true,
+            Some(age) => age > FRESH || (missing && age > SOONEST),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
     #[serde(default)]
     scope: String,
+    /// Compared by the library, which passes over one that is no number.
+    #[serde(default, rename = "nbf")]
+    _not_before: Option<f64>,
+}
+
+/// Whether a token wants something understood that is not (RFC 7515, 4.1.11), or its header cannot be read.
+fn is_critical(token: &str) -> bool {
+    let head = token.split('.').next().unwrap_or_default();
+    let head = URL_SAFE_NO_PAD.decode(head).ok();
+    let head = head.and_then(|it| serde_json::from_slice::<serde_json::Value>(&it).ok());
+    head.is_none_or(|it| it.get("crit").is_some())
 }
 
 impl OAuthCheck {
     pub fn new(config: OAuth) -> OAuthCheck {
-        OAuthCheck { config, keys: Mutex::default() }
+        OAuthCheck { config, keys: Mutex::default(), asking: tokio::sync::Mutex::default() }
     }
 
     /// The URL of a server, as clients know it: what a token must be for (RFC 8707).
@@ -58,7 +82,7 @@ impl OAuthCheck {
 
     pub async fn principal(&self, token: &str, server: &str) -> Result<Principal, Denied> {
         let header = decode_header(token).map_err(|_| Denied::Invalid)?;
-        if !ALGORITHMS.contains(&header.alg) {
+        if !ALGORITHMS.contains(&header.alg) || is_critical(token) {
             return Err(Denied::Invalid);
         }
         let kid = header.kid.as_deref();
@@ -97,16 +121,14 @@ impl OAuthCheck {
 
     /// The keys; asked for again when they are old, or one is missing.
     async fn keys(&self, missing: bool) -> Option<JwkSet> {
-        let now = {
-            let keys = self.keys.lock().ok()?;
-            keys.clone()
-        };
-        let age = now.asked.map(|asked| asked.elapsed());
-        let is_due = match age {
-            None => true,
-            Some(age) => age > FRESH || (missing && age > SOONEST),
-        };
-        if !is_due {
+        let now = self.keys.lock().ok()?.clone();
+        if !now.is_due(missing) {
+            return now.set;
+        }
+        let _asking = self.asking.lock().await;
+        // Another request may have asked meanwhile.
+        let now = self.keys.lock().ok()?.clone();
+        if !now.is_due(missing) {
             return now.set;
         }
         let place = self.config.jwks.clone();

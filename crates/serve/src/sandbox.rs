@@ -58,7 +58,8 @@ pub struct Start<'a> {
 impl Sandbox {
     pub fn start(start: Start<'_>) -> io::Result<Arc<Sandbox>> {
         let mut child = Command::new(start.program)
-            .arg("run")
+            // Principals share nothing that outlives a sandbox: a HOME that is kept would be one of all of them.
+            .args(["run", "--ephemeral"])
             .args(&start.server.run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -356,7 +357,10 @@ async fn tell(name: String, stderr: tokio::process::ChildStderr) {
         line.clear();
         match (&mut reader).take(LONGEST_STDERR_LINE).read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
-            Ok(_) => eprintln!("[{name}] {}", String::from_utf8_lossy(&line).trim_end()),
+            Ok(_) => eprintln!(
+                "[{name}] {}",
+                mcp_policy::text::word(String::from_utf8_lossy(&line).trim_end())
+            ),
         }
     }
 }

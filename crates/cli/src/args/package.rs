@@ -84,7 +84,8 @@ pub struct Running {
     #[arg(long, short, help_heading = "Packages")]
     pub yes: bool,
     /// Keep nothing: HOME, and what the package writes beside its own files, are gone after the run. So with --strict
-    #[arg(long, conflicts_with = "home", help_heading = "Packages")]
+    // `mcp serve` sets it before the user's own words, where it may stand again.
+    #[arg(long, conflicts_with = "home", overrides_with = "ephemeral", help_heading = "Packages")]
     pub ephemeral: bool,
     /// Start it without what it asks for and was not granted
     #[arg(long, conflicts_with = "yes", help_heading = "Packages")]

@@ -10,7 +10,8 @@ use hyper::{Request, Response, StatusCode};
 use mcp_protocol::{Kind, Malformed, Message, Refusal, SESSIONS, STATELESS, error, json};
 
 use super::reply::{self, Body, First, Resume, Waiting};
-use super::{Call, Told, header, stateless};
+use super::{Call, Told, header, judge, stateless};
+use crate::sandbox::Sandbox;
 use crate::session::Session;
 
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -118,15 +119,18 @@ async fn body(request: Request<Incoming>, most: usize) -> Result<Bytes, Response
 }
 
 async fn initialize(call: &Call, message: &Message<'_>) -> Response<Body> {
+    if let Some(refusal) = judge::refusal(call, message) {
+        return refusal;
+    }
     let started = call.gateway.start_session(&call.current, &call.principal, &call.server).await;
     let Ok((sandbox, own)) = started else {
         call.gateway.metrics.refused("busy");
         return reply::busy();
     };
+    let mut begun = Begun(Some(Arc::clone(&sandbox)));
     let stream = crate::events::Stream::new(u64::MAX, 1, crate::events::Keep::Nothing, false);
     let waiting = Waiting::new(&sandbox, &stream);
     if let Err(refusal) = sandbox.ask(message, &stream) {
-        sandbox.end();
         return refused(message, &refusal);
     }
     // What the server says before is not part of a session yet.
@@ -140,20 +144,33 @@ async fn initialize(call: &Call, message: &Message<'_>) -> Response<Body> {
     };
     drop(waiting);
     let (Some(answer), Some(id)) = (answer, call.gateway.new_session_id()) else {
-        sandbox.end();
         return reply::busy();
     };
     let version = chosen_version(&answer.text);
     let mut response = reply::json(StatusCode::OK, answer.text.to_vec());
     let (Some(version), Ok(value)) = (version, HeaderValue::from_str(&id)) else {
         // An error: there is no session, and nothing to keep.
-        sandbox.end();
         return response;
     };
     let session = Session::new(id, Arc::clone(&call.principal.name), version, sandbox, own);
     call.gateway.sessions.add(Arc::new(session));
+    // A reload ends the sessions that it finds; one that came before this session is seen here.
+    let now = call.gateway.current();
+    if now.config.servers.get(&call.server) != call.current.config.servers.get(&call.server) {
+        return reply::busy();
+    }
+    begun.0 = None;
     response.headers_mut().insert(SESSION_ID, value);
     response
+}
+
+/// A sandbox that has no session yet: it ends with this, so also when its client leaves before the answer.
+struct Begun(Option<Arc<Sandbox>>);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|sandbox| sandbox.end());
+    }
 }
 
 fn chosen_version(answer: &[u8]) -> Option<String> {
@@ -177,13 +194,13 @@ async fn in_session(call: &Call, session: &Arc<Session>, message: &Message<'_>) 
         Ok(parts) => parts,
         Err(wrong) => return malformed(&wrong),
     };
+    if let Some(refusal) = parts.iter().find_map(|part| judge::refusal(call, part)) {
+        return refusal;
+    }
     let due = parts.iter().filter(|it| matches!(it.kind(), Kind::Request { .. })).count();
     let stream = session.stream(due);
     let waiting = Waiting::new(&session.sandbox, &stream);
     for part in &parts {
-        if let Some(forbidden) = forbidden_tool(call, part) {
-            return forbidden;
-        }
         let sent = match part.kind() {
             Kind::Request { .. } => session.sandbox.ask(part, &stream),
             _ => session.sandbox.pass(part),
@@ -202,24 +219,6 @@ async fn in_session(call: &Call, session: &Arc<Session>, message: &Message<'_>) 
             reply::events(waiting, 0, resume, None, call.gateway.draining.subscribe())
         }
     }
-}
-
-/// A scope may name the tools that it allows: why this call is not one of them; none where it is.
-pub fn forbidden_tool(call: &Call, message: &Message<'_>) -> Option<Response<Body>> {
-    let Kind::Request { id, method } = message.kind() else { return None };
-    if method != "tools/call" {
-        return None;
-    }
-    let tool = match message.param_text(&["name"]) {
-        Ok(tool) => tool.unwrap_or_default(),
-        Err(wrong) => return Some(malformed(&wrong)),
-    };
-    if call.principal.may.tool(&call.server, &tool) {
-        return None;
-    }
-    call.gateway.metrics.refused("tool");
-    let why = "this token may not call this tool";
-    Some(reply::failed(StatusCode::FORBIDDEN, Some(id), error::INVALID_REQUEST, why))
 }
 
 pub fn refused(message: &Message<'_>, refusal: &Refusal) -> Response<Body> {

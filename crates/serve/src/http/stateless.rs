@@ -8,9 +8,9 @@ use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 use mcp_protocol::{Id, Kind, Malformed, Message, SESSIONS, STATELESS, error};
 
-use super::post::{forbidden_tool, malformed, refused};
+use super::post::{malformed, refused};
 use super::reply::{self, Body, First, Resume, Waiting};
-use super::{Call, header};
+use super::{Call, header, judge};
 use crate::events::{Keep, Stream};
 
 const LISTEN: &str = "subscriptions/listen";
@@ -47,8 +47,8 @@ pub async fn post(
     if version != STATELESS {
         return unsupported(id, version);
     }
-    if let Some(forbidden) = forbidden_tool(&call, message) {
-        return forbidden;
+    if let Some(refusal) = judge::refusal(&call, message) {
+        return refusal;
     }
     if id.is_none() {
         return notify(&call, message, method);

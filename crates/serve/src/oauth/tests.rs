@@ -1,8 +1,6 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{EncodingKey, Header, encode};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
@@ -63,12 +61,13 @@ async fn a_token_that_is_not_for_us_is_refused() {
     let issuer = issuer("k1");
     let check = check("bad", &issuer.jwk);
     type Change = fn(&mut Value);
-    let changes: [(&str, Change); 6] = [
+    let changes: [(&str, Change); 7] = [
         ("another audience", |claims| claims["aud"] = json!("https://other.example")),
         ("another server's", |claims| claims["aud"] = json!("https://mcp.example/mcp/files")),
         ("another issuer", |claims| claims["iss"] = json!("https://evil.example")),
         ("expired", |claims| claims["exp"] = json!(1_000_000_000)),
         ("not yet", |claims| claims["nbf"] = json!(4_000_000_000_u64)),
+        ("not yet, as text", |claims| claims["nbf"] = json!("4000000000")),
         ("without an audience", |claims| drop(claims.as_object_mut().unwrap().remove("aud"))),
     ];
     assert!(check.principal(&token(&issuer, "k1", |_| {}), "notes").await.is_ok());
@@ -90,4 +89,18 @@ async fn another_key_or_a_shared_secret_proves_nothing() {
     header.kid = Some("k1".to_owned());
     let forged = encode(&header, &claims, &EncodingKey::from_secret(public.as_bytes())).unwrap();
     assert!(check.principal(&forged, "notes").await.is_err());
+}
+
+#[tokio::test]
+async fn what_a_token_calls_critical_must_be_understood() {
+    let issuer = issuer("k1");
+    let check = check("critical", &issuer.jwk);
+    let plain = token(&issuer, "k1", |_| {});
+    assert!(check.principal(&plain, "notes").await.is_ok());
+    let claims = plain.split('.').nth(1).unwrap();
+    let head = json!({"alg": "EdDSA", "kid": "k1", "crit": ["x"], "x": 1}).to_string();
+    let signed = format!("{}.{claims}", URL_SAFE_NO_PAD.encode(head));
+    let signature = jsonwebtoken::crypto::sign(signed.as_bytes(), &issuer.key, Algorithm::EdDSA);
+    let critical = format!("{signed}.{}", signature.unwrap());
+    assert_eq!(check.principal(&critical, "notes").await.err(), Some(Denied::Invalid));
 }

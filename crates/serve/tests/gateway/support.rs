@@ -24,6 +24,19 @@ fn example(name: &str) -> PathBuf {
 impl Gateway {
     /// With a token for each principal, and more lines of configuration.
     pub fn start(name: &str, principals: &[&str], more: &str) -> Gateway {
+        Self::prepare(name, principals, more).run()
+    }
+
+    /// With a configuration that is changed before the start.
+    pub fn start_with(name: &str, principals: &[&str], change: impl Fn(&str) -> String) -> Gateway {
+        let gateway = Self::prepare(name, principals, "");
+        let file = gateway.directory.join("servers.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, change(&text)).unwrap();
+        gateway.run()
+    }
+
+    fn prepare(name: &str, principals: &[&str], more: &str) -> Gateway {
         let directory =
             std::env::temp_dir().join(format!("mcp-serve-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&directory);
@@ -43,7 +56,7 @@ impl Gateway {
             tokens,
         };
         gateway.configure(more);
-        gateway.run()
+        gateway
     }
 
     fn spawn_nothing() -> Child {
@@ -63,11 +76,13 @@ impl Gateway {
             .arg(example("stdio_server"))
             .arg(self.directory.join("servers.toml"))
             .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(self.directory.join("stderr")).unwrap())
             .spawn()
             .unwrap();
         let mut line = String::new();
         BufReader::new(self.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        self.address = line.trim().parse().unwrap();
+        let port = line.trim().parse::<SocketAddr>().unwrap().port();
+        self.address = ([127, 0, 0, 1], port).into();
         self
     }
 
@@ -91,6 +106,7 @@ impl Gateway {
             address: self.address,
             token: self.tokens.get(principal).cloned(),
             session: None,
+            path: "/mcp/one",
             headers: Vec::new(),
         }
     }
@@ -109,6 +125,7 @@ pub struct Client {
     address: SocketAddr,
     pub token: Option<String>,
     pub session: Option<String>,
+    pub path: &'static str,
     pub headers: Vec<(String, String)>,
 }
 
@@ -159,7 +176,8 @@ impl Client {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut head = format!(
-            "{method} /mcp/one HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
+            "{method} {} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
+            self.path,
             body.len()
         );
         let standard = [

@@ -38,6 +38,9 @@ pub fn run(args: Serve) -> Result<u8, Failure> {
     if let Some(bytes) = args.max_message {
         config.limits.max_message = usize::try_from(bytes.0).unwrap_or(usize::MAX);
     }
+    for (name, server) in &config.servers {
+        startable(name, &server.run)?;
+    }
     let program = std::env::current_exe().map_err(|e| Failure::file(Path::new("mcp"), &e))?;
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let names: Vec<String> = config.servers.keys().cloned().collect();
@@ -53,6 +56,18 @@ pub fn run(args: Serve) -> Result<u8, Failure> {
     }
     mcp_serve::serve(program, config, is_file.then_some(source), tell).map_err(refused)?;
     Ok(0)
+}
+
+/// Whether `mcp run` takes these words after the one that is set before them.
+fn startable(name: &str, run: &[String]) -> Result<(), Failure> {
+    let own = ["run", "--ephemeral"].map(str::to_owned);
+    let words: Vec<String> = own.into_iter().chain(run.iter().cloned()).collect();
+    match crate::args::options_of_run(&words) {
+        Some(_) => Ok(()),
+        None => Err(Failure::Usage(format!(
+            "servers.{name}: mcp run refuses these words with --ephemeral, which is set for every server (--home would be shared by all)"
+        ))),
+    }
 }
 
 fn token(name: &str, servers: &str) -> Result<u8, Failure> {
