@@ -186,6 +186,8 @@ mod tests {
             let flags = rustix::fs::XattrFlags::empty();
             if rustix::fs::setxattr(&lib, "user.overlay.opaque", b"y", flags).is_ok() {
                 assert_eq!(Written::look(&layer).changed, 1);
+            } else {
+                println!("SKIP: this file system has no attributes of users");
             }
         }
         fs::remove_dir_all(at).unwrap();
