@@ -48,18 +48,28 @@ impl Broker {
     pub fn run(mut self, inbox: &Inbox) -> NetworkUse {
         let mut events = Events::with_capacity(EVENTS);
         let mut until = None;
-        while !self.is_over(until) {
-            if let Err(e) = self.turn(&mut events, until) {
+        let mut wait_until = None;
+        loop {
+            if let Err(e) = self.turn(&mut events, wait_until) {
                 self.journal.bound(&format!("network stopped: {e}"));
                 break;
             }
+            if self.is_over(until) {
+                break;
+            }
+            wait_until = until;
             while let Ok(command) = inbox.try_recv() {
                 match command {
                     Command::Watch(watcher) => {
                         let _ = self.add_watcher(watcher);
                     }
                     Command::Named(name, found) => self.host_says(name, found),
-                    Command::Stop => until = Some(Instant::now() + LAST_WORDS),
+                    Command::Stop => {
+                        let now = Instant::now();
+                        until = Some(now + LAST_WORDS);
+                        // What came before the stop may still be unread: one more turn takes it, without a wait.
+                        wait_until = Some(now);
+                    }
                 }
             }
         }

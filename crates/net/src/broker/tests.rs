@@ -4,13 +4,17 @@ mod bounds;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use mcp_policy::Protocol;
-use mio::Events;
+use mio::{Events, Interest, Registry, Token};
 
-use super::{Broker, Callers, Journal, NameServers, NoInside, Setup, Wanted, Watched};
+use super::handle::Command;
+use super::{
+    Broker, Callers, Journal, Keep, NameServers, NoInside, Setup, Wanted, Watched, Watcher,
+};
 use crate::address::Networks;
 use crate::allowlist::Allowlist;
 use crate::endpoint::Endpoint;
@@ -72,6 +76,43 @@ impl Relay {
             self.broker.turn(&mut events, Some(soon)).unwrap();
         }
     }
+}
+
+/// Has something to say, and notes whether it was asked.
+struct Noted(mio::net::UdpSocket, Arc<AtomicBool>);
+
+impl Noted {
+    fn new() -> Noted {
+        let socket = mio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        socket.send_to(b"refused", socket.local_addr().unwrap()).unwrap();
+        Noted(socket, Arc::new(AtomicBool::new(false)))
+    }
+}
+
+impl Watcher for Noted {
+    fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(&mut self.0, token, Interest::READABLE)
+    }
+
+    fn ready(&mut self, _: &mut Watched<'_>) -> Keep {
+        self.1.store(true, Ordering::SeqCst);
+        Keep::Listening
+    }
+}
+
+/// A command that ends right after it was refused: the refusal is unread when the broker is told to stop.
+#[test]
+fn what_came_before_the_stop_is_read() {
+    let mut broker = Relay::new().broker;
+    // Ends the first turn, so that both commands are taken together.
+    broker.add_watcher(Box::new(Noted::new())).unwrap();
+    let late = Noted::new();
+    let is_asked = late.1.clone();
+    let (outbox, inbox) = mpsc::channel();
+    outbox.send(Command::Watch(Box::new(late))).unwrap();
+    outbox.send(Command::Stop).unwrap();
+    broker.run(&inbox);
+    assert!(is_asked.load(Ordering::SeqCst));
 }
 
 fn reached(broker: &Broker) -> u64 {
