@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::args::Variable;
 use crate::args::wire::{Add, Selection, Unwire};
 use crate::commands::policy::to_json;
-use crate::commands::wire::survey::{self, Scene};
+use crate::commands::wire::survey::{self, WireContext};
 use crate::commands::wire::{NOT_ASKED, apply, ask, shell_line, show};
 use crate::failure::Failure;
 use crate::render::{self, Paint};
@@ -29,7 +29,7 @@ pub fn run(args: &Add) -> Result<u8, Failure> {
         server: Vec::new(),
         project: args.project.clone(),
     };
-    let scene = Scene::new(&selection, args.binary.as_deref())?;
+    let scene = WireContext::new(&selection, args.binary.as_deref())?;
     let server = NewServer { command: scene.own.text.clone(), ..server };
     let targets = targets(&scene, args)?;
     if targets.is_empty() {
@@ -44,7 +44,12 @@ pub fn run(args: &Add) -> Result<u8, Failure> {
     add_to(&scene, args, &server, &targets)
 }
 
-fn add_to(scene: &Scene, args: &Add, server: &NewServer, targets: &[Found]) -> Result<u8, Failure> {
+fn add_to(
+    scene: &WireContext,
+    args: &Add,
+    server: &NewServer,
+    targets: &[Found],
+) -> Result<u8, Failure> {
     let asks = args.client.is_empty() && !args.yes && !args.dry_run;
     if asks && (args.json || !ask::is_possible()) {
         let ids: Vec<&str> = targets.iter().map(|found| found.client.id.as_str()).collect();
@@ -177,7 +182,7 @@ fn absolute(path: &Path) -> Result<String, Failure> {
 }
 
 /// The files: of the clients that were named, made where they lack; else of every client that has one.
-fn targets(scene: &Scene, args: &Add) -> Result<Vec<Found>, Failure> {
+fn targets(scene: &WireContext, args: &Add) -> Result<Vec<Found>, Failure> {
     let here = scene.surroundings();
     let mut targets: Vec<Found> = Vec::new();
     for client in survey::clients(&args.client)? {
@@ -266,14 +271,14 @@ fn one<'a>(server: &NewServer, found: &'a Found) -> Result<Planned<'a>, Failure>
     Ok(Planned::Edit(Box::new(Edit { found, original, after, added })))
 }
 
-fn show_edit(scene: &Scene, server: &NewServer, edit: &Edit<'_>) {
+fn show_edit(scene: &WireContext, server: &NewServer, edit: &Edit<'_>) {
     let title = show::path(scene, &edit.found.path);
     let values = server.env.iter().map(|(_, value)| value.clone());
     let hidden: Vec<String> = values.filter(|value| value.len() > 3).collect();
     render::print(&show::diff(&title, &edit.original.bytes, &edit.after, &hidden, Paint::stdout()));
 }
 
-fn write(scene: &Scene, edits: &[Edit<'_>]) -> Result<Vec<Result<(), Failure>>, Failure> {
+fn write(scene: &WireContext, edits: &[Edit<'_>]) -> Result<Vec<Result<(), Failure>>, Failure> {
     if edits.is_empty() {
         return Ok(Vec::new());
     }
