@@ -144,6 +144,10 @@ impl Broker {
                     Proxy::Socks5 { names: Names::ByUs, .. } => {
                         self.name(slot, caller, Naming::TargetForProxy(proxy));
                     }
+                    // An address may have become one of the host's own networks since its listener was made.
+                    _ if matches!(to.target, Target::Ip(_)) => {
+                        self.name(slot, caller, Naming::TargetForProxy(proxy));
+                    }
                     // The proxy may know private places by name; it is asked for what was judged.
                     _ if self.allow.is_by_public_alone(Protocol::Tcp, &to) => {
                         self.name(slot, caller, Naming::TargetForProxy(proxy));

@@ -255,8 +255,11 @@ impl Broker {
     /// The loopback inside is the command's own, and nothing is there. Programs also ask there for servers of their own
     /// that have not started; only what the host has is worth a word.
     fn nobody_serves(&mut self, protocol: Protocol, to: SocketAddr) {
-        if protocol == Protocol::Tcp && !self.listening.contains_key(&to) && (self.host_serves)(to)
-        {
+        if protocol != Protocol::Tcp || self.listening.contains_key(&to) {
+            return;
+        }
+        let is_known = self.journal.has_refused(&to.to_string());
+        if is_known || self.host_listeners.take(to, Instant::now()) {
             self.journal.refused_service(to);
         }
     }

@@ -90,6 +90,12 @@ impl Names {
         self.looked = Some(Instant::now());
     }
 
+    /// The list of the host's networks is as old as it may be.
+    #[cfg(test)]
+    pub fn list_again(&mut self) {
+        self.listed = None;
+    }
+
     pub fn deadline(&self) -> Option<Instant> {
         self.resolver.deadline()
     }

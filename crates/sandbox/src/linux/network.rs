@@ -29,7 +29,7 @@ use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{
     Broker, Callers, Handle, Inside, Journal, Meter, NameServers, NetworkUse, NoInside, Setup, Tell,
 };
-use mcp_net::listening::{is_taken_by, on_this_host};
+use mcp_net::listening::on_this_host;
 use mcp_net::upstream::Upstream;
 use mcp_seccomp::Connects;
 
@@ -84,7 +84,7 @@ impl Network {
             name_servers: NameServers::ResolvConf,
             upstream,
             journal: Journal::new(tell).metered(meter),
-            host_serves: Box::new(|to| is_taken_by(on_this_host(), to)),
+            host_listeners: Box::new(on_this_host),
             memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
         let open = network::is_open(request);
