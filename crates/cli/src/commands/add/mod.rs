@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::args::Variable;
 use crate::args::wire::{Add, Selection, Unwire};
 use crate::commands::policy::to_json;
-use crate::commands::wire::survey::{self, Scene};
+use crate::commands::wire::survey::{self, WireContext};
 use crate::commands::wire::{NOT_ASKED, apply, ask, shell_line, show};
 use crate::failure::Failure;
 use crate::render::{self, Paint};
@@ -28,7 +28,7 @@ pub fn run(args: &Add) -> Result<u8, Failure> {
         server: Vec::new(),
         project: args.project.clone(),
     };
-    let scene = Scene::new(&selection, args.binary.as_deref())?;
+    let scene = WireContext::new(&selection, args.binary.as_deref())?;
     let server = NewServer { command: scene.own.text.clone(), ..server };
     let targets = targets(&scene, args)?;
     if targets.is_empty() {
@@ -43,7 +43,12 @@ pub fn run(args: &Add) -> Result<u8, Failure> {
     add_to(&scene, args, &server, &targets)
 }
 
-fn add_to(scene: &Scene, args: &Add, server: &NewServer, targets: &[Found]) -> Result<u8, Failure> {
+fn add_to(
+    scene: &WireContext,
+    args: &Add,
+    server: &NewServer,
+    targets: &[Found],
+) -> Result<u8, Failure> {
     let asks = args.client.is_empty() && !args.yes && !args.dry_run;
     if asks && (args.json || !ask::is_possible()) {
         let ids: Vec<&str> = targets.iter().map(|found| found.client.id.as_str()).collect();
@@ -166,7 +171,7 @@ fn absolute(path: &Path) -> Result<String, Failure> {
 }
 
 /// The files: of the clients that were named, made where they lack; else of every client that has one.
-fn targets(scene: &Scene, args: &Add) -> Result<Vec<Found>, Failure> {
+fn targets(scene: &WireContext, args: &Add) -> Result<Vec<Found>, Failure> {
     let here = scene.surroundings();
     let mut targets: Vec<Found> = Vec::new();
     for client in survey::clients(&args.client)? {
@@ -217,7 +222,12 @@ enum Done {
     },
 }
 
-fn one(scene: &Scene, args: &Add, server: &NewServer, found: &Found) -> Result<Done, Failure> {
+fn one(
+    scene: &WireContext,
+    args: &Add,
+    server: &NewServer,
+    found: &Found,
+) -> Result<Done, Failure> {
     let original = match found.path.exists() {
         true => mcp_clients::read(&found.path).map_err(apply::failure)?,
         false => Original::missing(&found.path),

@@ -9,14 +9,14 @@ use serde_json::json;
 
 use crate::args::wire::{Selection, Unwire};
 use crate::commands::policy::to_json;
-use crate::commands::wire::survey::{self, Scene};
+use crate::commands::wire::survey::{self, WireContext};
 use crate::commands::wire::{apply, servers, show};
 use crate::failure::Failure;
 use crate::render::{self, Paint};
 
 pub fn run(args: &Unwire) -> Result<u8, Failure> {
     survey::clients(&args.selection.client)?;
-    let scene = Scene::new(&args.selection, None)?;
+    let scene = WireContext::new(&args.selection, None)?;
     // The lock first: what another one is about to note belongs to it.
     let journal = apply::journal(&scene)?;
     let records =
@@ -55,7 +55,7 @@ pub fn run(args: &Unwire) -> Result<u8, Failure> {
 }
 
 /// In a project only what is below it; without one, everything.
-fn is_meant(scene: &Scene, change: &Change) -> bool {
+fn is_meant(scene: &WireContext, change: &Change) -> bool {
     scene.project.as_ref().is_none_or(|project| change.file.starts_with(project))
 }
 
@@ -74,7 +74,7 @@ struct Report {
 }
 
 impl Report {
-    fn tell(&self, scene: &Scene, path: &Path) {
+    fn tell(&self, scene: &WireContext, path: &Path) {
         if let Some(diff) = &self.diff {
             render::print(diff);
         }
@@ -107,7 +107,7 @@ impl Report {
 
 /// One file: the newest change first.
 fn one(
-    scene: &Scene,
+    scene: &WireContext,
     journal: &Journal,
     args: &Unwire,
     path: &Path,

@@ -3,7 +3,7 @@
 use mcp_clients::journal::Journal;
 use mcp_clients::{Bytes, Entry, Error, Proposal, Undo};
 
-use super::survey::{File, Scene};
+use super::survey::{File, WireContext};
 use crate::failure::Failure;
 
 /// A file with the changes that were agreed to.
@@ -37,14 +37,14 @@ pub fn edit(file: &File, chosen: &[(usize, Proposal)]) -> Option<Edited> {
     Some(Edited { before: content.original.bytes.clone(), after, undo, refused })
 }
 
-pub fn journal(scene: &Scene) -> Result<Journal, Failure> {
+pub fn journal(scene: &WireContext) -> Result<Journal, Failure> {
     Journal::open(&scene.journal).map_err(|error| Failure::file(&scene.journal, &error))
 }
 
 /// Writes one file.
 pub fn write(
     journal: &Journal,
-    scene: &Scene,
+    scene: &WireContext,
     file: &File,
     edited: &Edited,
 ) -> Result<(), Failure> {

@@ -19,7 +19,7 @@ pub mod survey;
 mod wide;
 
 use plan::Step;
-use survey::{File, Scene};
+use survey::{File, WireContext};
 
 pub use plan::shell_line;
 
@@ -27,7 +27,7 @@ pub use plan::shell_line;
 pub const NOT_ASKED: u8 = 4;
 
 pub fn run(args: &Wire) -> Result<u8, Failure> {
-    let scene = Scene::new(&args.selection, args.binary.as_deref())?;
+    let scene = WireContext::new(&args.selection, args.binary.as_deref())?;
     let files = survey::files(&scene, &args.selection)?;
     match () {
         () if args.check => return Ok(status::check(&scene, &files, args.json)),
@@ -60,7 +60,7 @@ struct Change<'a> {
 }
 
 struct Work<'a> {
-    scene: &'a Scene,
+    scene: &'a WireContext,
     args: &'a Wire,
     paint: Paint,
     json: Vec<Value>,
