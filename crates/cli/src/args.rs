@@ -87,14 +87,14 @@ pub enum Command {
   mcp run --allow-net api.github.com --allow-net '*.example.com:443' -- my-server
   mcp run acme/test@1.0.0 --max-memory 64M --config dir=./data -- --verbose
 
-Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an
-address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private
-addresses have to be named. The word public instead of HOST is every public address and name over tcp, on
-every port unless one is given, and nothing of this machine's own networks. TLS to a name must ask for that name, and on port 443 a client must begin
-with TLS; with ,tls=off it may say and ask for anything. Addresses, and localhost, which means 127.0.0.1
+Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an \
+address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private \
+addresses have to be named. The word public instead of HOST is every public address and name over tcp, on \
+every port unless one is given, and nothing of this machine's own networks. TLS to a name must ask for that name, and on port 443 a client must begin \
+with TLS; with ,tls=off it may say and ask for anything. Addresses, and localhost, which means 127.0.0.1 \
 and ::1 of this machine, have no name that could be checked.
 
-Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set
+Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set \
 up; 126 not executable; 127 not found; 2 usage.")]
 pub struct Run {
     #[command(flatten)]

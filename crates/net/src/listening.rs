@@ -2,6 +2,36 @@
 //! connected to: a service is not to notice that a command asked for it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// How old the list may be.
+const READ_AGAIN: Duration = Duration::from_secs(1);
+
+/// Lists the sockets that listen on the host.
+pub type ListListeners = Box<dyn Fn() -> Vec<SocketAddr> + Send>;
+
+/// The sockets that listen on the host. The command decides how often it asks, and a table of a busy host is long, so
+/// it is read at most once a second.
+pub struct HostListeners {
+    list: ListListeners,
+    known: Vec<SocketAddr>,
+    read: Option<Instant>,
+}
+
+impl HostListeners {
+    /// Nothing is read before the first question.
+    pub fn new(list: ListListeners) -> HostListeners {
+        HostListeners { list, known: Vec::new(), read: None }
+    }
+
+    /// Whether one of them takes a connection to this address.
+    pub fn take(&mut self, to: SocketAddr, now: Instant) -> bool {
+        if self.read.is_none_or(|read| now >= read + READ_AGAIN) {
+            (self.known, self.read) = ((self.list)(), Some(now));
+        }
+        is_taken_by(self.known.iter().copied(), to)
+    }
+}
 
 /// The sockets that listen in one table: `sl local_address rem_address st …`, state 0A, addresses in hexadecimal words
 /// of the machine's own byte order.
@@ -52,6 +82,9 @@ pub fn on_this_host() -> Vec<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[cfg(target_endian = "little")]
@@ -84,6 +117,24 @@ mod tests {
         ] {
             assert_eq!(is_taken_by([at(listener)], at(to)), expected, "{listener} {to}");
         }
+    }
+
+    #[test]
+    fn the_list_is_read_once_a_second() {
+        let (count, at) = (Arc::new(AtomicUsize::new(0)), SocketAddr::from(([127, 0, 0, 1], 5432)));
+        let counted = count.clone();
+        let list = move || match counted.fetch_add(1, Ordering::SeqCst) {
+            0 => Vec::new(),
+            _ => vec![at],
+        };
+        let mut host = HostListeners::new(Box::new(list));
+        let start = Instant::now();
+        for millis in 0..1_000 {
+            assert!(!host.take(at, start + Duration::from_millis(millis)));
+        }
+        assert_eq!(count.load(Ordering::SeqCst), 1);
+        assert!(host.take(at, start + READ_AGAIN), "a service that has started since is found");
+        assert_eq!(count.load(Ordering::SeqCst), 2);
     }
 
     #[test]

@@ -201,7 +201,7 @@ pub struct Remove {
   mcp update npm:@modelcontextprotocol/server-everything
   mcp update --dry-run                       what is newer and what it would ask for; nothing changes
 
-A newer version has no grants: its first start asks again. The older one stays under its exact version until
+A newer version has no grants: its first start asks again. The older one stays under its exact version until \
 `mcp remove` or `mcp gc` takes it away.
 
 Exit codes: 0 all looked at; 1 one of them could not be.")]

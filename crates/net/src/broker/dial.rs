@@ -13,7 +13,7 @@ use super::budget::Hold;
 use super::connecting::{Connecting, From};
 use super::connection::{Joined, Service};
 use super::event_loop::Entry;
-use super::slots::{Cause, Side};
+use super::slots::{Cause, SocketSide};
 use super::upstream_handshake::{Said, UpstreamHandshake};
 use super::{Broker, socket};
 use crate::endpoint::{Endpoint, Target};
@@ -142,6 +142,10 @@ impl Broker {
                 let proxy = Arc::new(proxy.clone());
                 match &*proxy {
                     Proxy::Socks5 { names: Names::ByUs, .. } => {
+                        self.name(slot, caller, Naming::TargetForProxy(proxy));
+                    }
+                    // An address may have become one of the host's own networks since its listener was made.
+                    _ if matches!(to.target, Target::Ip(_)) => {
                         self.name(slot, caller, Naming::TargetForProxy(proxy));
                     }
                     // The proxy may know private places by name; it is asked for what was judged.
@@ -275,7 +279,7 @@ impl Broker {
         let (Cause::Event(side) | Cause::Room(side) | Cause::End(side)) = cause else {
             return self.slots.put(slot, Entry::Dialing(dialing));
         };
-        if side == Side::Inner {
+        if side == SocketSide::Inner {
             if matches!(cause, Cause::End(_)) {
                 if dialing.is_abandoned() {
                     return self.hang_up(slot, dialing);

@@ -178,6 +178,11 @@ impl Journal {
         self.note(&to, &why, Some(flag(&refusal.rule())), || Some(format!("blocked {refusal}")));
     }
 
+    /// Whether this destination was refused before.
+    pub fn has_refused(&self, to: &str) -> bool {
+        self.used.refused.contains_key(to)
+    }
+
     /// Notes that the command looked for a service of the host's loopback on its own one. A name that leads to both
     /// families is told once, with the rule that opens both.
     pub fn refused_service(&mut self, to: SocketAddr) {

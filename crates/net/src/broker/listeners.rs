@@ -10,7 +10,7 @@ use mcp_policy::Protocol;
 
 use super::connection::{Check, Service};
 use super::event_loop::Entry;
-use super::slots::Side;
+use super::slots::SocketSide;
 use super::{Broker, socket};
 use crate::endpoint::{Endpoint, Target};
 use crate::shares::{HOST, NOBODY, Party};
@@ -56,7 +56,7 @@ impl Broker {
     ) -> io::Result<()> {
         let mut socket = mio::net::TcpListener::from_std(listener);
         let slot = self.slots.reserve();
-        if let Err(e) = self.register(&mut socket, slot, Side::Inner) {
+        if let Err(e) = self.register(&mut socket, slot, SocketSide::Inner) {
             self.slots.release(slot);
             return Err(e);
         }
@@ -130,7 +130,7 @@ impl Broker {
 
     pub(super) fn take_in(&mut self, mut client: mio::net::TcpStream, service: Arc<Service>) {
         let slot = self.slots.reserve();
-        if self.register(&mut client, slot, Side::Inner).is_err() {
+        if self.register(&mut client, slot, SocketSide::Inner).is_err() {
             return self.slots.release(slot);
         }
         self.connections.take(service.party, 1);
@@ -149,7 +149,7 @@ impl Broker {
     ) -> io::Result<()> {
         let mut listener = mio::net::TcpListener::from_std(listener);
         let slot = self.slots.reserve();
-        self.register(&mut listener, slot, Side::Inner)?;
+        self.register(&mut listener, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::HostPort(listener, port));
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Broker {
 
     fn lead_inside(&mut self, mut client: mio::net::TcpStream, port: u16) {
         let slot = self.slots.reserve();
-        if self.register(&mut client, slot, Side::Inner).is_err() {
+        if self.register(&mut client, slot, SocketSide::Inner).is_err() {
             return self.slots.release(slot);
         }
         self.connections.take(HOST, 1);
@@ -255,8 +255,11 @@ impl Broker {
     /// The loopback inside is the command's own, and nothing is there. Programs also ask there for servers of their own
     /// that have not started; only what the host has is worth a word.
     fn nobody_serves(&mut self, protocol: Protocol, to: SocketAddr) {
-        if protocol == Protocol::Tcp && !self.listening.contains_key(&to) && (self.host_serves)(to)
-        {
+        if protocol != Protocol::Tcp || self.listening.contains_key(&to) {
+            return;
+        }
+        let is_known = self.journal.has_refused(&to.to_string());
+        if is_known || self.host_listeners.take(to, Instant::now()) {
             self.journal.refused_service(to);
         }
     }

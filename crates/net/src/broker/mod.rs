@@ -60,10 +60,11 @@ use self::names::Names;
 pub(crate) use self::names::{Socket, configured};
 use self::proxy_frontend::Expected;
 pub use self::proxy_frontend::{Callers, Wanted};
-use self::slots::{Side, Slots, Timers, token};
+use self::slots::{Slots, SocketSide, Timers, token};
 use crate::address::Networks;
 use crate::allowlist::Allowlist;
 use crate::endpoint::{Endpoint, Target};
+use crate::listening::{HostListeners, ListListeners};
 use crate::pool::{CAPACITY, Pool, V4_RANGE, V6_RANGE};
 use crate::shares::Shares;
 use crate::upstream::Upstream;
@@ -166,18 +167,15 @@ pub struct Setup {
     pub upstream: Upstream,
     /// Where counters and lines for the user go.
     pub journal: Journal,
-    /// Whether the host has a service at this address of its loopback, which a command that has a loopback of its own
-    /// may have meant.
-    pub host_serves: HostServes,
+    /// Lists the host's listening sockets: a command that has a loopback of its own may have meant a service of the
+    /// host's.
+    pub host_listeners: ListListeners,
     /// How much memory the run may have, in bytes. What is held for its connections is a part.
     pub memory: Option<u64>,
 }
 
 /// Lists the networks of the host's own interfaces, which change while a command runs.
 pub type OwnNetworks = Box<dyn Fn() -> io::Result<Networks> + Send>;
-
-/// Looks whether somebody listens on the host.
-pub type HostServes = Box<dyn Fn(SocketAddr) -> bool + Send>;
 
 /// How much there may be of everything.
 #[derive(Debug, Clone, Copy)]
@@ -211,7 +209,7 @@ pub struct Broker {
     timers: Timers,
     allow: Allowlist,
     own: OwnNetworks,
-    host_serves: HostServes,
+    host_listeners: HostListeners,
     upstream: Upstream,
     pool: Pool,
     names: Names,
@@ -250,8 +248,16 @@ pub struct Broker {
 impl Broker {
     /// `descriptors`: how many may be open.
     pub fn new(setup: Setup, inside: Box<dyn Inside>, descriptors: usize) -> io::Result<Broker> {
-        let Setup { rules, listeners, own, name_servers, upstream, journal, host_serves, memory } =
-            setup;
+        let Setup {
+            rules,
+            listeners,
+            own,
+            name_servers,
+            upstream,
+            journal,
+            host_listeners,
+            memory,
+        } = setup;
         let budget = Budget::of(memory);
         let store = Store { buffers: Buffers::default(), held: budget.relayed.clone() };
         let bounds = Bounds::of(descriptors);
@@ -268,7 +274,7 @@ impl Broker {
             timers: Timers::default(),
             allow,
             own,
-            host_serves,
+            host_listeners: HostListeners::new(host_listeners),
             upstream,
             pool,
             names: Names::new(name_servers),
@@ -305,7 +311,7 @@ impl Broker {
     pub fn add_resolver(&mut self, socket: UdpSocket) -> io::Result<()> {
         let mut socket = mio::net::UdpSocket::from_std(socket);
         let slot = self.slots.reserve();
-        self.register(&mut socket, slot, Side::Inner)?;
+        self.register(&mut socket, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::Resolver(socket));
         Ok(())
     }
@@ -314,7 +320,7 @@ impl Broker {
     pub fn add_resolver_listener(&mut self, listener: TcpListener) -> io::Result<()> {
         let mut listener = mio::net::TcpListener::from_std(listener);
         let slot = self.slots.reserve();
-        self.register(&mut listener, slot, Side::Inner)?;
+        self.register(&mut listener, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::ResolverListener(listener));
         Ok(())
     }
@@ -333,7 +339,7 @@ impl Broker {
     /// Serves a watcher in this loop.
     pub fn add_watcher(&mut self, mut watcher: Box<dyn Watcher>) -> io::Result<()> {
         let slot = self.slots.reserve();
-        watcher.register(self.poll.registry(), token(slot, Side::Inner))?;
+        watcher.register(self.poll.registry(), token(slot, SocketSide::Inner))?;
         self.slots.put(slot, Entry::Watcher(watcher));
         // It may have had something to say before anybody listened.
         self.busy.push(slot);
@@ -344,7 +350,7 @@ impl Broker {
         &self,
         source: &mut (impl mio::event::Source + ?Sized),
         slot: usize,
-        side: Side,
+        side: SocketSide,
     ) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
         #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! The broker between sockets of this machine's loopback, one turn at a time.
 
 mod bounds;
+mod by_proxy;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -42,7 +43,7 @@ impl Relay {
             name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
-            host_serves: Box::new(|_| false),
+            host_listeners: Box::new(Vec::new),
             memory: None,
         };
         let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
@@ -212,7 +213,7 @@ impl Proxy {
             name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
-            host_serves: Box::new(|_| false),
+            host_listeners: Box::new(Vec::new),
             memory: None,
         };
         let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();
@@ -369,7 +370,7 @@ fn the_hosts_networks_are_followed() {
         name_servers: NameServers::ResolvConf,
         upstream: Upstream::default(),
         journal: Journal::new(Box::new(|_| {})),
-        host_serves: Box::new(|_| false),
+        host_listeners: Box::new(Vec::new),
         memory: None,
     };
     let mut broker = Broker::new(setup, Box::new(NoInside), 1024).unwrap();

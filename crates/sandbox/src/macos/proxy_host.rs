@@ -82,7 +82,7 @@ impl ProxyHost {
                 name_servers: NameServers::ResolvConf,
                 upstream,
                 journal: Journal::new(notices.teller()),
-                host_serves: Box::new(|_| false),
+                host_listeners: Box::new(Vec::new),
                 memory: request.policy.limits.memory.value.map(|limit| limit.0),
             },
         }))

@@ -103,7 +103,7 @@ impl ProxyHost {
             name_servers: NameServers::System(name_servers),
             upstream,
             journal: Journal::new(tell),
-            host_serves: Box::new(|_| false),
+            host_listeners: Box::new(Vec::new),
             memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
         Ok(Some(ProxyHost { outbound, listen_ports, setup }))

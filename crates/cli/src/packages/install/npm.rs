@@ -16,7 +16,7 @@ use super::{
 };
 use crate::args::package::Fetching;
 use crate::failure::Failure;
-use crate::packages::fetch::{self, Listed};
+use crate::packages::fetch::{self, RegistryEntry};
 use crate::{paths, progress, render};
 
 const LARGEST_METADATA: u64 = 64 << 20;
@@ -28,7 +28,7 @@ pub fn npm(
     store: &Store,
     reference: &Reference,
     package: &Package,
-    listed: Option<Listed<'_>>,
+    listed: Option<RegistryEntry<'_>>,
     how: &Fetching,
 ) -> Result<Digest, Failure> {
     refuse_signature(reference, how)?;

@@ -16,7 +16,7 @@ use mcp_sandbox::Sandbox;
 use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, variable};
 use crate::args::package::Fetching;
 use crate::failure::Failure;
-use crate::packages::fetch::{self, Listed};
+use crate::packages::fetch::{self, RegistryEntry};
 use crate::{paths, progress, render};
 
 const LARGEST_PAGE: u64 = 64 << 20;
@@ -52,7 +52,7 @@ pub fn pypi(
     store: &Store,
     reference: &Reference,
     package: &Package,
-    listed: Option<Listed<'_>>,
+    listed: Option<RegistryEntry<'_>>,
     how: &Fetching,
 ) -> Result<Digest, Failure> {
     refuse_signature(reference, how)?;

@@ -115,7 +115,7 @@ impl Two {
             name_servers: NameServers::ResolvConf,
             upstream: Upstream::default(),
             journal: Journal::new(Box::new(|_| {})),
-            host_serves: Box::new(|_| false),
+            host_listeners: Box::new(Vec::new),
             memory: None,
         };
         let inside = Loopback::default();
