@@ -24,6 +24,22 @@ pub struct Learned {
     pub notes: Vec<String>,
 }
 
+/// Where a policy is printed that no file was named for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Stdout,
+    Stderr,
+}
+
+impl Place {
+    fn print(self, text: &str) {
+        match self {
+            Place::Stdout => render::print(text),
+            Place::Stderr => render::print_to_stderr(text),
+        }
+    }
+}
+
 pub fn sensitive(wanted: &Wanted) -> Sensitive {
     if wanted.sensitive { Sensitive::Proposed } else { Sensitive::Withheld }
 }
@@ -50,7 +66,12 @@ fn default_tmp() -> u64 {
 }
 
 /// Tells a person what was learned, and writes it where it was wanted.
-pub fn deliver(learned: &Learned, wanted: &Wanted, json: bool) -> Result<u8, Failure> {
+pub fn deliver(
+    learned: &Learned,
+    wanted: &Wanted,
+    json: bool,
+    place: Place,
+) -> Result<(), Failure> {
     for note in &learned.notes {
         render::say(&render::plain(note));
     }
@@ -60,7 +81,7 @@ pub fn deliver(learned: &Learned, wanted: &Wanted, json: bool) -> Result<u8, Fai
         render::print(&(to_json(&described(learned, &text)) + "\n"));
     }
     if let Some(path) = &wanted.merge {
-        return merge(path, learned, json);
+        return merge(path, learned, json, place);
     }
     match &wanted.output {
         Some(path) => {
@@ -68,14 +89,19 @@ pub fn deliver(learned: &Learned, wanted: &Wanted, json: bool) -> Result<u8, Fai
             file.write(text.trim_end()).map_err(|e| Failure::file(path, &e))?;
             render::say(&format!("written: {}", render::path(path)));
         }
-        None if !json => render::print(&text),
+        None if !json => place.print(&text),
         None => {}
     }
-    Ok(0)
+    Ok(())
 }
 
 /// Adds to an existing policy, whose own text stays.
-fn merge(path: &std::path::Path, learned: &Learned, json: bool) -> Result<u8, Failure> {
+fn merge(
+    path: &std::path::Path,
+    learned: &Learned,
+    json: bool,
+    place: Place,
+) -> Result<(), Failure> {
     let refuse = |why: String| Failure::Usage(format!("{}: {why}", render::path(path)));
     let layer = layers::file(path, LayerKind::PolicyFile)?;
     let policy = Policy::merge(&[layer], Defaults::run())?;
@@ -86,17 +112,17 @@ fn merge(path: &std::path::Path, learned: &Learned, json: bool) -> Result<u8, Fa
         insert(&before, &given, &learned.draft).map_err(|error| refuse(error.to_string()))?;
     if after == before {
         render::say(&format!("{} has all of it already", render::path(path)));
-        return Ok(0);
+        return Ok(());
     }
     if !json {
         let title = render::path(path);
         let (before, after) = (before.as_bytes(), after.as_bytes());
-        render::print(&show::diff(&title, before, after, &[], Paint::stdout()));
+        place.print(&show::diff(&title, before, after, &[], Paint::stdout()));
     }
     let file = ReportFile::create(path)?;
     file.write(after.trim_end()).map_err(|e| Failure::file(path, &e))?;
     render::say(&format!("added to {}", render::path(path)));
-    Ok(0)
+    Ok(())
 }
 
 pub fn tell_withheld(withheld: &[Withheld]) {

@@ -1,6 +1,7 @@
-//! `mcp policy`: checks a file, shows what is in effect, compares two.
+//! `mcp policy`: checks a file, shows what is in effect, compares two, drops what is not used.
 
 mod diff;
+mod minimize;
 
 use mcp_policy::{Defaults, LayerKind, Policy, text};
 
@@ -29,6 +30,9 @@ pub fn run(args: args::Policy) -> Result<u8, Failure> {
         }
         args::PolicyCommand::Diff { first, second, json } => {
             return diff::run(&first, &second, json);
+        }
+        args::PolicyCommand::Minimize { file, output, json, subject } => {
+            return minimize::run(&file, output.as_deref(), json, &subject);
         }
         args::PolicyCommand::Show { permissions, json } => {
             let policy = layers::effective(&permissions, Defaults::run())?;
