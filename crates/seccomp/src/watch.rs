@@ -23,6 +23,8 @@ pub enum Act {
     Write,
     /// To make an entry of a directory.
     Create,
+    /// To make a directory.
+    MakeDirectory,
     /// To take an entry from a directory.
     Remove,
     /// To connect to a socket; the path is in an address of this length.
@@ -116,8 +118,8 @@ pub const WATCHED: &[Watched] = &[
     watched(both("execve", 59, 221), &[at(0, Act::Use)]),
     watched(both("execveat", 322, 281), &[below(0, 1, Act::Use)]),
     watched(both("chdir", 80, 49), &[at(0, Act::Use)]),
-    watched(x86("mkdir", 83), &[at(0, Act::Create)]),
-    watched(both("mkdirat", 258, 34), &[below(0, 1, Act::Create)]),
+    watched(x86("mkdir", 83), &[at(0, Act::MakeDirectory)]),
+    watched(both("mkdirat", 258, 34), &[below(0, 1, Act::MakeDirectory)]),
     watched(x86("mknod", 133), &[at(0, Act::Create)]),
     watched(both("mknodat", 259, 33), &[below(0, 1, Act::Create)]),
     watched(x86("symlink", 88), &[at(1, Act::Create)]),

@@ -60,6 +60,8 @@ pub enum WatchedAct {
     Write,
     /// To be made.
     Create,
+    /// It was made, as a directory of the sandbox's own temporary space. Only worth a thought where the host has one there.
+    MadeInstead,
     /// To be removed or renamed.
     Remove,
     /// To be connected to.

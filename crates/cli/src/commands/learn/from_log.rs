@@ -59,7 +59,7 @@ pub fn suggest<'a>(
     for proposal in &proposals.proposed {
         draft.learn(proposal.grant.clone(), &proposal.evidence);
     }
-    outcome::limit(&mut draft, &peaks);
+    outcome::limit(&mut draft, &peaks, outcome::Headroom::Half);
     let learned = Learned {
         draft,
         withheld: proposals.withheld,

@@ -3,7 +3,7 @@
 //! Stops: a name that a program made up from mounting something (an automount point is not entered), from being read, and from
 //! hanging in a loop of links.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use mcp_learn::{Access, Evidence, FileKind, Grant, PathSeen, path_reason};
 use mcp_sandbox::{MissingPath, WatchedAct};
@@ -38,7 +38,7 @@ pub fn seen(
 }
 
 /// Files and directories of the host that the command names: a script with what lies beside it, a directory to work on.
-pub fn named_by(command: &[std::ffi::OsString]) -> Vec<PathSeen> {
+pub fn named_by(command: &[std::ffi::OsString], home: Option<&Path>) -> Vec<PathSeen> {
     let here = std::env::current_dir().unwrap_or_default();
     let seen = |word: &std::ffi::OsString| {
         let path = here.join(word);
@@ -46,12 +46,11 @@ pub fn named_by(command: &[std::ffi::OsString]) -> Vec<PathSeen> {
         let is_spelled =
             word.to_str().is_some_and(|word| word.contains('/') || found.kind == FileKind::File);
         let evidence = Evidence { times: 1, first: "the command line".to_owned() };
-        is_spelled.then_some(PathSeen {
-            path: found.real,
-            kind: found.kind,
-            access: Access::Look,
-            evidence,
-        })
+        let access = if found.kind == FileKind::Socket { Access::Connect } else { Access::Look };
+        let is_plain = path.components().all(|part| !matches!(part, Component::ParentDir));
+        let is_harmless = path_reason(&found.real, home).is_none();
+        let path = if is_plain && is_harmless { path } else { found.real };
+        is_spelled.then_some(PathSeen { path, kind: found.kind, access, evidence })
     };
     command.iter().skip(1).filter_map(seen).collect()
 }
@@ -63,7 +62,9 @@ fn one(
     home: Option<&Path>,
 ) -> Option<PathSeen> {
     let named = Path::new(&missing.path);
-    if QUIET.contains(&missing.path.as_str()) {
+    // Python keeps what it compiled beside a script where it can, and does without where it cannot.
+    let is_bytecode = named.components().any(|part| part.as_os_str() == "__pycache__");
+    if QUIET.contains(&missing.path.as_str()) || is_bytecode {
         return None;
     }
     let parent = || named.parent().and_then(|parent| Some((parent, find(parent)?)));
@@ -81,6 +82,10 @@ fn one(
             Some(found) => (named, found, Access::Write),
             None => parent().map(|(parent, found)| (parent, found, Access::WriteEntries))?,
         },
+        WatchedAct::MadeInstead => {
+            let found = find(named).filter(|found| found.kind == FileKind::Directory)?;
+            (named, found, Access::WriteEntries)
+        }
         WatchedAct::Remove => {
             find(named)?;
             parent().map(|(parent, found)| (parent, found, Access::WriteEntries))?

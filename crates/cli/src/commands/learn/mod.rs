@@ -114,18 +114,18 @@ impl Learner<'_> {
                 }
             }
         }
-        outcome::limit(&mut self.draft, &self.peaks);
-        if self.args.subject.package.yes
-            && let Some(answers) = &last
+        if let Some(answers) = last.filter(|answers| has_begun(answers))
+            && let Some(second) = trim::limited(rounds, &mut self.draft, &self.peaks, &answers)?
+            && self.args.subject.package.yes
         {
-            self.trim(rounds, answers)?;
+            self.trim(&trim::Trimmer::new(rounds, &answers, second));
         }
         self.prove(rounds)
     }
 
     /// Files that the command itself names need no round to be found.
     fn named_by_the_command(&mut self) -> Proposals {
-        let paths = host::named_by(&self.args.subject.command);
+        let paths = host::named_by(&self.args.subject.command, self.home.as_deref());
         self.proposals(&mcp_learn::Observations { paths, ..Default::default() })
     }
 
@@ -133,7 +133,7 @@ impl Learner<'_> {
     fn with_client(mut self, rounds: &Rounds<'_>) -> Result<u8, Failure> {
         let outcome = rounds.run(&self.draft.to_toml(), Partner::Client)?;
         let proposals = self.observe(&outcome);
-        outcome::limit(&mut self.draft, &self.peaks);
+        outcome::limit(&mut self.draft, &self.peaks, outcome::Headroom::Half);
         if !self.args.subject.package.yes {
             return self.undecided(proposals);
         }
@@ -237,8 +237,7 @@ impl Learner<'_> {
     }
 
     /// Takes out what no answer depends on, one line at a time.
-    fn trim(&mut self, rounds: &Rounds<'_>, answers: &[Answer]) -> Result<(), Failure> {
-        let mut trimmer = trim::Trimmer::new(rounds, &self.draft, answers)?;
+    fn trim(&mut self, trimmer: &trim::Trimmer<'_>) {
         let learned: Vec<Grant> = self
             .draft
             .grants()
@@ -246,7 +245,7 @@ impl Learner<'_> {
             .cloned()
             .collect();
         for grant in learned {
-            if trimmer.is_needed(&self.draft, &grant)? {
+            if trimmer.is_needed(&self.draft, &grant) {
                 continue;
             }
             render::say(&format!(
@@ -256,7 +255,6 @@ impl Learner<'_> {
             self.draft.remove(&grant);
             self.never.insert(grant);
         }
-        Ok(())
     }
 
     /// One more round with exactly this policy.
@@ -315,6 +313,11 @@ impl Learner<'_> {
         let place = if self.args.client { outcome::Place::Stderr } else { outcome::Place::Stdout };
         outcome::deliver(&learned, &self.args.result, self.args.json, place)
     }
+}
+
+/// Without a beginning there are no answers that could depend on a line.
+fn has_begun(answers: &[Answer]) -> bool {
+    answers.first().is_some_and(|answer| answer.status == Status::Answered)
 }
 
 fn told(Proposal { grant, evidence, .. }: &Proposal) -> String {

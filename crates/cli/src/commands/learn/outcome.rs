@@ -44,11 +44,25 @@ pub fn sensitive(wanted: &Wanted) -> Sensitive {
     if wanted.sensitive { Sensitive::Proposed } else { Sensitive::Withheld }
 }
 
+/// How much more than the peak a limit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headroom {
+    Half,
+    Twice,
+    FourTimes,
+}
+
 /// Limits from peaks. Temporary space is only known at the end, so it is no reason for less than the default.
-pub fn limit(draft: &mut Draft, peaks: &Peaks) {
+pub fn limit(draft: &mut Draft, peaks: &Peaks, headroom: Headroom) {
     let mib = |bytes: u64| render::rounded_bytes(bytes);
     if let Some(memory) = peaks.memory {
-        draft.limit_memory(bytes_with_headroom(memory), &format!("peak {}", mib(memory)));
+        let (factor, why) = match headroom {
+            Headroom::Half => (1, ""),
+            Headroom::Twice => (2, "; with half of it it fails"),
+            Headroom::FourTimes => (4, "; with half of it it fails"),
+        };
+        let note = format!("peak {}{why}", mib(memory));
+        draft.limit_memory(bytes_with_headroom(memory.saturating_mul(factor)), &note);
     }
     if let Some(processes) = peaks.processes {
         draft.limit_processes(count_with_headroom(processes), &format!("peak {processes}"));

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::{paths, render};
 
 /// How long a server may take to end after its input has.
-const ENDING: Duration = Duration::from_secs(5);
+const ENDING: Duration = Duration::from_secs(2);
 /// Of what a failed run wrote to standard error.
 const MOST_STDERR: usize = 4_000;
 const MOST_EXPLORED: usize = 50;

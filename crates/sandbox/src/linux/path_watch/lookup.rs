@@ -59,10 +59,14 @@ fn in_root(root: &OwnedFd, wanted: &Wanted) -> Outcome {
     let parent = || wanted.path.parent().and_then(|parent| open(parent, true));
     let writable = |handle: OwnedFd| is_writable(&handle).then(|| there(&handle)).flatten();
     let place = match wanted.act {
+        // It is about to be made, in a place of the sandbox's own.
+        WatchedAct::MadeInstead if found.is_none() && is_temporary(&wanted.path) => {
+            return Outcome::Missing;
+        }
         WatchedAct::Look | WatchedAct::Read => found.and_then(|handle| there(&handle)),
         WatchedAct::Write => found.and_then(writable),
         // What is there already is written, or tells the program so.
-        WatchedAct::Create => match found {
+        WatchedAct::Create | WatchedAct::MadeInstead => match found {
             Some(handle) if !is_directory(&handle) => writable(handle),
             Some(handle) => there(&handle),
             None => parent().and_then(writable),
@@ -80,13 +84,13 @@ fn by_rules(rules: &[Rule], wanted: &Wanted) -> Outcome {
     let parent = || wanted.path.parent().and_then(open);
     let real = match wanted.act {
         WatchedAct::Look => return Outcome::There(wanted.path.clone()),
-        WatchedAct::Create => open(&wanted.path).or_else(parent),
+        WatchedAct::Create | WatchedAct::MadeInstead => open(&wanted.path).or_else(parent),
         WatchedAct::Remove => parent(),
         _ => open(&wanted.path),
     };
     // Not there at all: nothing could be granted.
     let Some(real) = real else { return Outcome::There(wanted.path.clone()) };
-    let writes = matches!(wanted.act, WatchedAct::Write | WatchedAct::Create | WatchedAct::Remove);
+    let writes = !matches!(wanted.act, WatchedAct::Read | WatchedAct::Connect);
     let allows = |rule: &&Rule| {
         real.starts_with(&rule.path)
             && match rule.allowed {
@@ -98,6 +102,11 @@ fn by_rules(rules: &[Rule], wanted: &Wanted) -> Outcome {
             }
     };
     if rules.iter().any(|rule| allows(&rule)) { Outcome::There(real) } else { Outcome::Missing }
+}
+
+/// Where the command may make what it likes, and the host has other things.
+fn is_temporary(path: &Path) -> bool {
+    ["/tmp", "/var/tmp"].iter().any(|place| path.starts_with(place))
 }
 
 fn handle(root: impl AsFd, path: &Path, follows: bool) -> Option<OwnedFd> {

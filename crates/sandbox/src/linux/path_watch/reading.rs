@@ -59,6 +59,7 @@ fn act(act: Act, arguments: &[u64; 6]) -> (WatchedAct, bool) {
         Act::Use => (WatchedAct::Read, Links::Followed.are_followed(arguments)),
         Act::Write => (WatchedAct::Write, true),
         Act::Create => (WatchedAct::Create, false),
+        Act::MakeDirectory => (WatchedAct::MadeInstead, false),
         Act::Remove => (WatchedAct::Remove, false),
         Act::Connect { .. } => (WatchedAct::Connect, true),
     }

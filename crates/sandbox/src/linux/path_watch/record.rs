@@ -71,15 +71,20 @@ impl Record {
 
     fn used(&mut self, place: &Path, act: WatchedAct) {
         let used = match act {
-            WatchedAct::Write | WatchedAct::Create | WatchedAct::Remove => Used::Written,
-            _ => Used::Read,
+            WatchedAct::Look | WatchedAct::Read | WatchedAct::Connect => Used::Read,
+            _ => Used::Written,
         };
         for grant in self.grants.iter_mut().filter(|grant| place.starts_with(&grant.path)) {
             grant.used = grant.used.max(Some(used));
         }
     }
 
-    fn missing(&mut self, wanted: Wanted) {
+    fn missing(&mut self, mut wanted: Wanted) {
+        let is_temporary = ["/tmp", "/var/tmp"].iter().any(|own| wanted.path.starts_with(own));
+        // Elsewhere it could not be made.
+        if wanted.act == WatchedAct::MadeInstead && !is_temporary {
+            wanted.act = WatchedAct::Create;
+        }
         let length = wanted.path.as_os_str().len();
         let key = (wanted.path, wanted.act);
         if let Some((times, _)) = self.missing.get_mut(&key) {
