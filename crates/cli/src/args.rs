@@ -9,6 +9,7 @@ use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate, text};
 
 mod check;
 pub mod exec;
+pub mod learn;
 pub mod package;
 pub mod serve;
 mod values;
@@ -49,6 +50,8 @@ pub enum Command {
     Run(Box<Run>),
     /// Run one shell command of an agent: the project can be written, nothing else, and there is no network
     Exec(Box<exec::Exec>),
+    /// Propose the policy that a server or command needs
+    Learn(Box<learn::Learn>),
     /// Try every mechanism on this machine and say what holds
     Doctor(Doctor),
     /// Let a malicious MCP server try a dozen attacks, without and with the sandbox
@@ -333,7 +336,8 @@ pub enum CompletionsOf {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mcp policy check server.toml
-  mcp policy show --read ~/notes --max-memory 256M")]
+  mcp policy show --read ~/notes --max-memory 256M
+  mcp policy diff old.toml new.toml")]
 pub struct Policy {
     #[command(subcommand)]
     pub command: PolicyCommand,
@@ -345,6 +349,16 @@ pub enum PolicyCommand {
     Check {
         #[arg(value_name = "FILE")]
         file: PathBuf,
+    },
+    /// What the second policy file gives more or less than the first; exit code 1 where they differ
+    Diff {
+        #[arg(value_name = "A")]
+        first: PathBuf,
+        #[arg(value_name = "B")]
+        second: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Show the effective policy, and where each value comes from
     Show {
