@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::mux::{Frames, MOST, Mux, Side, WINDOW};
+use mcp_net::mux::{Frames, MOST, Mux, MuxRole, WINDOW};
 
-fn heard(side: Side, bytes: &[u8], cut: usize) -> Vec<String> {
+fn heard(side: MuxRole, bytes: &[u8], cut: usize) -> Vec<String> {
     let (mut frames, mut mux) = (Frames::default(), Mux::new(side));
     // Where it is the one that opens, there is something to lie about.
     for _ in 0..3 {
@@ -37,7 +37,7 @@ fn heard(side: Side, bytes: &[u8], cut: usize) -> Vec<String> {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((cut, bytes)) = bytes.split_first() else { return };
-    for side in [Side::Answers, Side::Opens] {
+    for side in [MuxRole::Answers, MuxRole::Opens] {
         assert_eq!(heard(side, bytes, usize::MAX), heard(side, bytes, usize::from(*cut).max(1)));
     }
 });

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use mcp_package::manifest::{Files, Given, Manifest, Places, Platform, Scene, ServerJson};
+use mcp_package::manifest::{Files, Given, Manifest, Places, Platform, LaunchContext, ServerJson};
 use mcp_policy::{Defaults, Policy};
 
 fuzz_target!(|texts: (&str, &str)| {
@@ -16,7 +16,7 @@ fuzz_target!(|texts: (&str, &str)| {
     let home = Some("/home/me".into());
     let Ok(manifest) = Manifest::read(&files, &platform, "/package".into(), home.clone()) else { return };
     let places = Places { directory: "/package".into(), home, desktop: None, documents: None, downloads: None };
-    let scene = Scene { places: &places, given: &Given::default(), cwd: Path::new("/cwd") };
+    let scene = LaunchContext { places: &places, given: &Given::default(), cwd: Path::new("/cwd") };
     let Ok(launch) = manifest.launch(&scene) else { return };
     let mut layers = launch.asks;
     layers.push(launch.given);

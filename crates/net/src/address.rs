@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A class of addresses that are not on the public internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum AddressClass {
     /// 127.0.0.0/8, ::1.
     Loopback,
     /// 0.0.0.0/8, ::.
@@ -106,61 +106,61 @@ pub enum Judgement {
     /// when the network is inside it, so that `0.0.0.0/0` does not mean the loopback.
     Refused {
         /// The class of the address.
-        kind: Kind,
+        kind: AddressClass,
         /// The prefix length of the class.
         prefix: u8,
     },
 }
 
-type V4Class = ([u8; 4], u8, Kind);
+type V4Class = ([u8; 4], u8, AddressClass);
 
 /// The first that matches counts, so the narrow ones come first.
 const V4: &[V4Class] = &[
     // AWS, Azure, GCP and most others; ECS tasks; EKS pods.
-    ([169, 254, 169, 254], 32, Kind::Metadata),
-    ([169, 254, 170, 2], 32, Kind::Metadata),
-    ([169, 254, 170, 23], 32, Kind::Metadata),
+    ([169, 254, 169, 254], 32, AddressClass::Metadata),
+    ([169, 254, 170, 2], 32, AddressClass::Metadata),
+    ([169, 254, 170, 23], 32, AddressClass::Metadata),
     // Alibaba; Oracle; Azure's host agent, which has a public address.
-    ([100, 100, 100, 200], 32, Kind::Metadata),
-    ([192, 0, 0, 192], 32, Kind::Metadata),
-    ([168, 63, 129, 16], 32, Kind::Metadata),
-    ([0, 0, 0, 0], 8, Kind::Unspecified),
-    ([127, 0, 0, 0], 8, Kind::Loopback),
-    ([169, 254, 0, 0], 16, Kind::LinkLocal),
-    ([10, 0, 0, 0], 8, Kind::Private),
-    ([172, 16, 0, 0], 12, Kind::Private),
-    ([192, 168, 0, 0], 16, Kind::Private),
-    ([100, 64, 0, 0], 10, Kind::Shared),
-    ([192, 0, 2, 0], 24, Kind::Documentation),
-    ([198, 51, 100, 0], 24, Kind::Documentation),
-    ([203, 0, 113, 0], 24, Kind::Documentation),
-    ([198, 18, 0, 0], 15, Kind::Benchmark),
-    ([192, 0, 0, 0], 24, Kind::Reserved),
-    ([192, 88, 99, 0], 24, Kind::Reserved),
-    ([224, 0, 0, 0], 4, Kind::Multicast),
-    ([255, 255, 255, 255], 32, Kind::Broadcast),
-    ([240, 0, 0, 0], 4, Kind::Reserved),
+    ([100, 100, 100, 200], 32, AddressClass::Metadata),
+    ([192, 0, 0, 192], 32, AddressClass::Metadata),
+    ([168, 63, 129, 16], 32, AddressClass::Metadata),
+    ([0, 0, 0, 0], 8, AddressClass::Unspecified),
+    ([127, 0, 0, 0], 8, AddressClass::Loopback),
+    ([169, 254, 0, 0], 16, AddressClass::LinkLocal),
+    ([10, 0, 0, 0], 8, AddressClass::Private),
+    ([172, 16, 0, 0], 12, AddressClass::Private),
+    ([192, 168, 0, 0], 16, AddressClass::Private),
+    ([100, 64, 0, 0], 10, AddressClass::Shared),
+    ([192, 0, 2, 0], 24, AddressClass::Documentation),
+    ([198, 51, 100, 0], 24, AddressClass::Documentation),
+    ([203, 0, 113, 0], 24, AddressClass::Documentation),
+    ([198, 18, 0, 0], 15, AddressClass::Benchmark),
+    ([192, 0, 0, 0], 24, AddressClass::Reserved),
+    ([192, 88, 99, 0], 24, AddressClass::Reserved),
+    ([224, 0, 0, 0], 4, AddressClass::Multicast),
+    ([255, 255, 255, 255], 32, AddressClass::Broadcast),
+    ([240, 0, 0, 0], 4, AddressClass::Reserved),
 ];
 
-type V6Class = (u128, u8, Kind);
+type V6Class = (u128, u8, AddressClass);
 
 const V6: &[V6Class] = &[
     // AWS: instances and pods; GCP.
-    (0xfd00_0ec2_0000_0000_0000_0000_0000_0254, 128, Kind::Metadata),
-    (0xfd00_0ec2_0000_0000_0000_0000_0000_0023, 128, Kind::Metadata),
-    (0xfd20_00ce_0000_0000_0000_0000_0000_0254, 128, Kind::Metadata),
-    (1, 128, Kind::Loopback),
-    (0, 128, Kind::Unspecified),
-    (0xfe80 << 112, 10, Kind::LinkLocal),
-    (0xfec0 << 112, 10, Kind::SiteLocal),
-    (0xfc00 << 112, 7, Kind::UniqueLocal),
-    (0xff00 << 112, 8, Kind::Multicast),
-    (0x0100 << 112, 64, Kind::Discard),
-    (0x2001_0db8 << 96, 32, Kind::Documentation),
-    (0x3fff << 112, 20, Kind::Documentation),
-    (0x2001_0002 << 96, 48, Kind::Benchmark),
+    (0xfd00_0ec2_0000_0000_0000_0000_0000_0254, 128, AddressClass::Metadata),
+    (0xfd00_0ec2_0000_0000_0000_0000_0000_0023, 128, AddressClass::Metadata),
+    (0xfd20_00ce_0000_0000_0000_0000_0000_0254, 128, AddressClass::Metadata),
+    (1, 128, AddressClass::Loopback),
+    (0, 128, AddressClass::Unspecified),
+    (0xfe80 << 112, 10, AddressClass::LinkLocal),
+    (0xfec0 << 112, 10, AddressClass::SiteLocal),
+    (0xfc00 << 112, 7, AddressClass::UniqueLocal),
+    (0xff00 << 112, 8, AddressClass::Multicast),
+    (0x0100 << 112, 64, AddressClass::Discard),
+    (0x2001_0db8 << 96, 32, AddressClass::Documentation),
+    (0x3fff << 112, 20, AddressClass::Documentation),
+    (0x2001_0002 << 96, 48, AddressClass::Benchmark),
     // What is left of IETF's protocol assignments once Teredo is taken out.
-    (0x2001 << 112, 23, Kind::Reserved),
+    (0x2001 << 112, 23, AddressClass::Reserved),
 ];
 /// The only part of IPv6 that is handed out to the public.
 const GLOBAL: (u128, u8) = (0x2000 << 112, 3);
@@ -180,21 +180,25 @@ pub fn judge(ip: IpAddr, own: Option<&Networks>) -> Judgement {
         IpAddr::V6(ip) => judge_v6(ip, own),
     };
     // The more telling word wins: 127.0.0.1 is also the host's own.
-    if let Judgement::Refused { kind: Kind::Loopback | Kind::Metadata, .. } = judgement {
+    if let Judgement::Refused { kind: AddressClass::Loopback | AddressClass::Metadata, .. } =
+        judgement
+    {
         return judgement;
     }
     let prefix = full(ip);
     let Some(own) = own else {
         let kind = match judgement {
-            Judgement::Public => Kind::Unlisted,
+            Judgement::Public => AddressClass::Unlisted,
             Judgement::Refused { kind, .. } => kind,
         };
         // It may be the host's own, which only a rule for this very address means.
         return Judgement::Refused { kind, prefix };
     };
     match (judgement, own.prefix_around(ip)) {
-        _ if own.contain(ip) => Judgement::Refused { kind: Kind::Own, prefix },
-        (Judgement::Public, Some(prefix)) => Judgement::Refused { kind: Kind::OwnNetwork, prefix },
+        _ if own.contain(ip) => Judgement::Refused { kind: AddressClass::Own, prefix },
+        (Judgement::Public, Some(prefix)) => {
+            Judgement::Refused { kind: AddressClass::OwnNetwork, prefix }
+        }
         (judgement, _) => judgement,
     }
 }
@@ -233,7 +237,7 @@ fn judge_v6(ip: Ipv6Addr, own: Option<&Networks>) -> Judgement {
     match V6.iter().find(|class| inside(ip, class.0, class.1)) {
         Some((_, prefix, kind)) => Judgement::Refused { kind: *kind, prefix: *prefix },
         None if inside(ip, GLOBAL.0, GLOBAL.1) => Judgement::Public,
-        None => Judgement::Refused { kind: Kind::Reserved, prefix: GLOBAL.1 },
+        None => Judgement::Refused { kind: AddressClass::Reserved, prefix: GLOBAL.1 },
     }
 }
 
@@ -279,7 +283,7 @@ fn embedded(ip: Ipv6Addr) -> Vec<Ipv4Addr> {
     found
 }
 
-impl Kind {
+impl AddressClass {
     /// After "is": `127.0.0.1 is the host's own loopback`.
     pub fn words(self) -> &'static str {
         match self {
@@ -304,7 +308,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for AddressClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.words())
     }

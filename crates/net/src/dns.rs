@@ -17,7 +17,7 @@ pub use lookup::{Edns, Family, Lookup, ServerAnswer};
 pub use reply::{Answer, Transport};
 #[cfg(test)]
 use request::Query;
-pub use request::{Kind, Request};
+pub use request::{RecordType, Request};
 
 const TYPE_A: u16 = 1;
 const TYPE_CNAME: u16 = 5;

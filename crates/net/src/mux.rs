@@ -20,7 +20,7 @@ pub const WINDOW: u32 = 64 << 10;
 
 /// Which side opens connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum MuxRole {
     /// This side opens them.
     Opens,
     /// The other side opens them.
@@ -91,7 +91,7 @@ pub enum Heard {
 /// The books of one side.
 #[derive(Debug)]
 pub struct Mux {
-    side: Side,
+    side: MuxRole,
     streams: HashMap<Id, Stream>,
     /// The newest that ever was.
     last: Id,
@@ -101,7 +101,7 @@ pub struct Mux {
 
 impl Mux {
     /// The books of a side without connections.
-    pub fn new(side: Side) -> Mux {
+    pub fn new(side: MuxRole) -> Mux {
         Mux { side, streams: HashMap::new(), last: 0, outbox: Vec::new() }
     }
 
@@ -113,7 +113,7 @@ impl Mux {
     /// A new connection; `None` where there are too many.
     pub fn open(&mut self) -> Option<Id> {
         let id =
-            self.last.checked_add(1).filter(|_| self.side == Side::Opens && !self.is_full())?;
+            self.last.checked_add(1).filter(|_| self.side == MuxRole::Opens && !self.is_full())?;
         self.last = id;
         self.streams.insert(id, Stream::new());
         Frame::Open(id).write(&mut self.outbox);
@@ -124,7 +124,7 @@ impl Mux {
     pub fn hear(&mut self, frame: Frame) -> Result<Heard, Violation> {
         match frame {
             Frame::Hello { .. } => Err(Violation("a second greeting")),
-            Frame::Bye if self.side == Side::Opens => Ok(Heard::Bye),
+            Frame::Bye if self.side == MuxRole::Opens => Ok(Heard::Bye),
             Frame::Bye => Err(Violation("a farewell from the wrong side")),
             Frame::Open(id) => self.opened(id),
             Frame::Data(id, bytes) => {
@@ -161,7 +161,7 @@ impl Mux {
     }
 
     fn opened(&mut self, id: Id) -> Result<Heard, Violation> {
-        if self.side == Side::Opens || id <= self.last {
+        if self.side == MuxRole::Opens || id <= self.last {
             return Err(Violation("opened what it may not"));
         }
         self.last = id;

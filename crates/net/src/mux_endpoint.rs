@@ -26,7 +26,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use self::pipes::{PipeReader, PipeWriter};
 use crate::mux::frame::LARGEST;
-use crate::mux::{Frame, Frames, Heard, Id, Mux, Side, Violation};
+use crate::mux::{Frame, Frames, Heard, Id, Mux, MuxRole, Violation};
 
 const WAKER: Token = Token(0);
 const DOOR: Token = Token(1);
@@ -137,9 +137,9 @@ impl MuxEndpoint {
                 listener.set_nonblocking(true)?;
                 let mut listener = TcpListener::from_std(listener);
                 poll.registry().register(&mut listener, DOOR, Interest::READABLE)?;
-                (Side::Opens, Doorway::In(listener))
+                (MuxRole::Opens, Doorway::In(listener))
             }
-            Door::To(place) => (Side::Answers, Doorway::Out(place)),
+            Door::To(place) => (MuxRole::Answers, Doorway::Out(place)),
         };
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
         Ok(MuxEndpoint {
@@ -249,9 +249,9 @@ impl MuxEndpoint {
                 }
                 Ok(Some(Ok(heard))) => self.note(heard),
                 Ok(None) => match self.reader.next() {
-                    pipes::Next::Bytes(bytes) => self.frames.feed(&bytes),
-                    pipes::Next::Nothing => return None,
-                    pipes::Next::Closed => return Some(Over::Closed),
+                    pipes::PipeRead::Bytes(bytes) => self.frames.feed(&bytes),
+                    pipes::PipeRead::Nothing => return None,
+                    pipes::PipeRead::Closed => return Some(Over::Closed),
                 },
             }
         }

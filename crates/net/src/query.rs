@@ -7,8 +7,8 @@
 //! port as well as the id.
 
 mod cache;
+mod family_query;
 mod queue;
-mod side;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use mcp_policy::HostName;
 
 use self::cache::Cache;
+use self::family_query::{FamilyQuery, Finding, Step};
 use self::queue::Queue;
-use self::side::{Finding, Side, Step};
 use super::dns::{Family, Lookup, Transport};
 use super::hosts::Hosts;
 use super::resolv::Resolv;
@@ -82,14 +82,14 @@ pub struct Resolver {
 
 struct Running {
     party: Party,
-    v4: Side,
-    v6: Side,
+    v4: FamilyQuery,
+    v6: FamilyQuery,
     /// When what was found so far is enough.
     enough_at: Option<Instant>,
 }
 
 impl Running {
-    fn side(&mut self, family: Family) -> &mut Side {
+    fn family_query(&mut self, family: Family) -> &mut FamilyQuery {
         match family {
             Family::V4 => &mut self.v4,
             Family::V6 => &mut self.v6,
@@ -154,11 +154,11 @@ impl Resolver {
     fn begin(&mut self, now: Instant, name: HostName, party: Party, acts: &mut Vec<Act>) {
         self.shares.take(party, 1);
         let Self { random, resolv, preferred, .. } = self;
-        let mut side = |family| {
+        let mut family_query = |family| {
             let lookup = Lookup::new(random(), &name, family);
-            Side::new(lookup, resolv.start, *preferred)
+            FamilyQuery::new(lookup, resolv.start, *preferred)
         };
-        let (v4, v6) = (side(Family::V4), side(Family::V6));
+        let (v4, v6) = (family_query(Family::V4), family_query(Family::V6));
         self.running.insert(name.clone(), Running { party, v4, v6, enough_at: None });
         for family in [Family::V4, Family::V6] {
             self.advance(now, &name, family, Step::Ask, acts);
@@ -167,26 +167,26 @@ impl Resolver {
 
     /// A message came for an exchange. What does not answer its question is ignored.
     pub fn received(&mut self, now: Instant, exchange: Exchange, message: &[u8]) -> Vec<Act> {
-        self.event(now, exchange, |side| side.received(message))
+        self.event(now, exchange, |family_query| family_query.received(message))
     }
 
     /// An exchange cannot go on: refused, reset, unreachable, closed.
     pub fn failed(&mut self, now: Instant, exchange: Exchange) -> Vec<Act> {
-        self.event(now, exchange, |side| Some(side.next_server()))
+        self.event(now, exchange, |family_query| Some(family_query.next_server()))
     }
 
     fn event(
         &mut self,
         now: Instant,
         exchange: Exchange,
-        react: impl FnOnce(&mut Side) -> Option<Step>,
+        react: impl FnOnce(&mut FamilyQuery) -> Option<Step>,
     ) -> Vec<Act> {
         let mut acts = Vec::new();
         let Some((name, family)) = self.exchanges.get(&exchange).cloned() else {
             return acts;
         };
         let Some(running) = self.running.get_mut(&name) else { return acts };
-        if let Some(step) = react(running.side(family)) {
+        if let Some(step) = react(running.family_query(family)) {
             self.advance(now, &name, family, step, &mut acts);
             self.settle(now, &name, &mut acts);
         }
@@ -209,9 +209,9 @@ impl Resolver {
         for name in names {
             for family in [Family::V4, Family::V6] {
                 let Some(running) = self.running.get_mut(&name) else { continue };
-                let side = running.side(family);
-                if side.deadline().is_some_and(|deadline| deadline <= now) {
-                    let step = side.next_server();
+                let family_query = running.family_query(family);
+                if family_query.deadline().is_some_and(|deadline| deadline <= now) {
+                    let step = family_query.next_server();
                     self.advance(now, &name, family, step, &mut acts);
                 }
             }
@@ -220,7 +220,7 @@ impl Resolver {
         acts
     }
 
-    /// Ends the current exchange of a side, if any, and begins the next or notes the finding.
+    /// Ends the current exchange of a family_query, if any, and begins the next or notes the finding.
     fn advance(
         &mut self,
         now: Instant,
@@ -230,30 +230,30 @@ impl Resolver {
         acts: &mut Vec<Act>,
     ) {
         let Some(running) = self.running.get_mut(name) else { return };
-        let side = running.side(family);
-        if let Some(old) = side.exchange() {
+        let family_query = running.family_query(family);
+        if let Some(old) = family_query.exchange() {
             self.exchanges.remove(&old);
             acts.push(Act::Forget(old));
         }
         let servers = self.resolv.servers.len().max(1);
         match step {
             Step::Found(finding) => {
-                self.preferred = side.server(servers);
-                side.finish(finding);
+                self.preferred = family_query.server(servers);
+                family_query.finish(finding);
             }
-            Step::Ask if side.tries() >= servers * self.resolv.attempts => {
-                side.finish(Finding::Unanswered);
+            Step::Ask if family_query.tries() >= servers * self.resolv.attempts => {
+                family_query.finish(Finding::Unanswered);
             }
             Step::Ask => {
-                let patience = if side.tries() < servers {
+                let patience = if family_query.tries() < servers {
                     self.resolv.timeout.min(FIRST_PATIENCE)
                 } else {
                     self.resolv.timeout
                 };
                 let exchange = Exchange(self.next_exchange);
                 self.next_exchange += 1;
-                let server = side.server(servers);
-                let (transport, message) = side.ask(exchange, now + patience);
+                let server = family_query.server(servers);
+                let (transport, message) = family_query.ask(exchange, now + patience);
                 self.exchanges.insert(exchange, (name.clone(), family));
                 acts.push(Act::Ask { exchange, server, transport, message });
             }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use mcp_policy::Protocol;
 
-use super::address::Kind;
+use super::address::AddressClass;
 use super::endpoint::{Endpoint, Target};
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,12 +20,12 @@ pub enum Reason {
     NoRule,
     /// A rule covers the address, but is too wide to mean an address of this kind.
     TooWide {
-        kind: Kind,
+        kind: AddressClass,
     },
     /// The name is allowed, but its address is of a kind that only a literal rule opens.
     Leads {
         ip: IpAddr,
-        kind: Kind,
+        kind: AddressClass,
     },
 }
 

@@ -15,7 +15,7 @@ use crate::order::reply::Reply;
 use crate::order::{Order, Received};
 use crate::platform::{self, HelperLink};
 use crate::sandbox::ready;
-use crate::session::{Events, Options, Scene, Session};
+use crate::session::{CommandView, Events, Options, Session};
 
 const NOT_SET_UP: i32 = exit_code::NOT_SET_UP as i32;
 
@@ -81,7 +81,7 @@ fn reply(link: &HelperLink, reply: &Reply) {
 struct Caller<'a>(&'a HelperLink);
 
 impl Events for Caller<'_> {
-    fn starting(&mut self, _: Scene<'_>) -> Result<(), Error> {
+    fn starting(&mut self, _: CommandView<'_>) -> Result<(), Error> {
         reply(self.0, &Reply::Accepted);
         Ok(())
     }

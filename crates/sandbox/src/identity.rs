@@ -16,7 +16,7 @@ const SETTINGS: &str = ".gitconfig";
 
 /// Which of the settings that git looks for inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum ConfigScope {
     #[cfg_attr(
         windows,
         allow(dead_code, reason = "git for Windows has settings of the system that it needs")
@@ -29,7 +29,7 @@ pub enum Level {
 pub fn texts(
     identity: Identity,
     home: Option<&Path>,
-    level: Level,
+    level: ConfigScope,
     is_own: &dyn Fn(&Path) -> bool,
 ) -> Vec<(PathBuf, String)> {
     let (Identity::User, Some(home)) = (identity, home) else {
@@ -38,8 +38,8 @@ pub fn texts(
     let own = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let own = own.unwrap_or_else(|| home.join(".config")).join("git").join("config");
     let at = match level {
-        Level::System => PathBuf::from("/etc/gitconfig"),
-        Level::Home => Path::new(HOME).join(SETTINGS),
+        ConfigScope::System => PathBuf::from("/etc/gitconfig"),
+        ConfigScope::Home => Path::new(HOME).join(SETTINGS),
     };
     let files = [own, home.join(SETTINGS)].into_iter().filter(|file| is_own(file));
     settings(&files.collect::<Vec<_>>()).map(|text| (at, text)).into_iter().collect()

@@ -19,9 +19,9 @@ use crate::core::run_spec::{Identity, RunSpec};
 use crate::core::wire;
 
 pub mod reply;
-mod said;
+mod sourced_value;
 
-use said::{Reference, Said};
+use sourced_value::{Reference, SourcedValue};
 
 /// Bumped with every change below: a helper may be another program than the caller.
 const VERSION: u32 = 3;
@@ -120,31 +120,31 @@ fn bad(error: &dyn std::error::Error) -> Error {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SentPolicy {
-    read: Vec<Said<OsString>>,
-    write: Vec<Said<OsString>>,
-    deny: Vec<Said<OsString>>,
-    allow_write: Vec<Said<OsString>>,
-    protect: Said<bool>,
-    host_network: Said<bool>,
-    allow: Vec<Said<String>>,
-    unix: Vec<Said<OsString>>,
-    listen: Vec<Said<u16>>,
-    system_trust: Said<bool>,
-    subprocess: Said<bool>,
-    memory: Said<Option<u64>>,
-    millicores: Said<Option<u32>>,
-    cpu_millis: Said<Option<u64>>,
-    io: Said<Option<u64>>,
-    processes: Said<Option<u32>>,
-    open_files: Said<Option<u32>>,
-    file_size: Said<Option<u64>>,
-    tmp_size: Said<u64>,
-    address_space: Said<Option<u64>>,
-    timeout_millis: Said<Option<u64>>,
-    grace_millis: Said<u64>,
-    env_allow: Vec<Said<String>>,
-    env_set: Vec<(String, Said<String>)>,
-    env_secrets: Vec<(String, Said<Reference>)>,
+    read: Vec<SourcedValue<OsString>>,
+    write: Vec<SourcedValue<OsString>>,
+    deny: Vec<SourcedValue<OsString>>,
+    allow_write: Vec<SourcedValue<OsString>>,
+    protect: SourcedValue<bool>,
+    host_network: SourcedValue<bool>,
+    allow: Vec<SourcedValue<String>>,
+    unix: Vec<SourcedValue<OsString>>,
+    listen: Vec<SourcedValue<u16>>,
+    system_trust: SourcedValue<bool>,
+    subprocess: SourcedValue<bool>,
+    memory: SourcedValue<Option<u64>>,
+    millicores: SourcedValue<Option<u32>>,
+    cpu_millis: SourcedValue<Option<u64>>,
+    io: SourcedValue<Option<u64>>,
+    processes: SourcedValue<Option<u32>>,
+    open_files: SourcedValue<Option<u32>>,
+    file_size: SourcedValue<Option<u64>>,
+    tmp_size: SourcedValue<u64>,
+    address_space: SourcedValue<Option<u64>>,
+    timeout_millis: SourcedValue<Option<u64>>,
+    grace_millis: SourcedValue<u64>,
+    env_allow: Vec<SourcedValue<String>>,
+    env_set: Vec<(String, SourcedValue<String>)>,
+    env_secrets: Vec<(String, SourcedValue<Reference>)>,
 }
 
 impl SentPolicy {
@@ -157,42 +157,48 @@ impl SentPolicy {
         let Limits { memory, cpu, cpu_time, io, processes, open_files, .. } = limits;
         let Limits { file_size, tmp_size, address_space, timeout, grace, .. } = limits;
         let Env { allow: env_allow, set, secrets } = env;
-        let paths = |list| said::list(list, PathBuf::into_os_string);
-        let size = |size| Said::new(size, |size: Option<Bytes>| size.map(|bytes| bytes.0));
-        let time = |time| Said::new(time, |time: Option<Duration>| time.map(Duration::as_millis));
+        let paths = |list| sourced_value::list(list, PathBuf::into_os_string);
+        let size = |size| SourcedValue::new(size, |size: Option<Bytes>| size.map(|bytes| bytes.0));
+        let time =
+            |time| SourcedValue::new(time, |time: Option<Duration>| time.map(Duration::as_millis));
         SentPolicy {
             read: paths(read),
             write: paths(write),
             deny: paths(deny),
             allow_write: paths(allow_write),
-            protect: Said::new(protect, |protect| protect == Protect::Usual),
-            host_network: Said::new(mode, |mode| mode == NetworkMode::Host),
-            allow: said::list(allow, |rule| rule.to_string()),
+            protect: SourcedValue::new(protect, |protect| protect == Protect::Usual),
+            host_network: SourcedValue::new(mode, |mode| mode == NetworkMode::Host),
+            allow: sourced_value::list(allow, |rule| rule.to_string()),
             unix: paths(unix),
-            listen: said::list(listen, |port| port),
-            system_trust: Said::new(trust, |trust| trust == Trust::System),
-            subprocess: Said::new(subprocess, |subprocess| subprocess == Subprocess::Allowed),
+            listen: sourced_value::list(listen, |port| port),
+            system_trust: SourcedValue::new(trust, |trust| trust == Trust::System),
+            subprocess: SourcedValue::new(subprocess, |subprocess| {
+                subprocess == Subprocess::Allowed
+            }),
             memory: size(memory),
-            millicores: Said::new(cpu, |cpu| cpu.map(Cores::millicores)),
+            millicores: SourcedValue::new(cpu, |cpu| cpu.map(Cores::millicores)),
             cpu_millis: time(cpu_time),
-            io: Said::new(io, |rate: Option<Rate>| rate.map(|rate| rate.0.0)),
-            processes: Said::new(processes, |count| count),
-            open_files: Said::new(open_files, |count| count),
+            io: SourcedValue::new(io, |rate: Option<Rate>| rate.map(|rate| rate.0.0)),
+            processes: SourcedValue::new(processes, |count| count),
+            open_files: SourcedValue::new(open_files, |count| count),
             file_size: size(file_size),
-            tmp_size: Said::new(tmp_size, |size| size.0),
+            tmp_size: SourcedValue::new(tmp_size, |size| size.0),
             address_space: size(address_space),
             timeout_millis: time(timeout),
-            grace_millis: Said::new(grace, Duration::as_millis),
-            env_allow: said::list(env_allow, |pattern| pattern.as_str().to_owned()),
-            env_set: said::map(set, |value| value),
-            env_secrets: said::map(secrets, Reference::new),
+            grace_millis: SourcedValue::new(grace, Duration::as_millis),
+            env_allow: sourced_value::list(env_allow, |pattern| pattern.as_str().to_owned()),
+            env_set: sourced_value::map(set, |value| value),
+            env_secrets: sourced_value::map(secrets, Reference::new),
         }
     }
 
     fn policy(self) -> Result<Policy, ValueError> {
-        let paths = |list: Vec<Said<OsString>>| said::unlist(list, |path| Ok(PathBuf::from(path)));
-        let size = |size: Said<Option<u64>>| size.map(|size| size.map(Bytes));
-        let time = |time: Said<Option<u64>>| time.map(|time| time.map(Duration::from_millis));
+        let paths = |list: Vec<SourcedValue<OsString>>| {
+            sourced_value::unlist(list, |path| Ok(PathBuf::from(path)))
+        };
+        let size = |size: SourcedValue<Option<u64>>| size.map(|size| size.map(Bytes));
+        let time =
+            |time: SourcedValue<Option<u64>>| time.map(|time| time.map(Duration::from_millis));
         let network_mode =
             |is_host| if is_host { NetworkMode::Host } else { NetworkMode::Isolated };
         let subprocess =
@@ -209,9 +215,9 @@ impl SentPolicy {
             protect: self.protect.map(protect),
             network: Network {
                 mode: self.host_network.map(network_mode),
-                allow: said::unlist(self.allow, |rule| rule.parse())?,
+                allow: sourced_value::unlist(self.allow, |rule| rule.parse())?,
                 unix: paths(self.unix)?,
-                listen: said::unlist(self.listen, Ok)?,
+                listen: sourced_value::unlist(self.listen, Ok)?,
                 trust: self.system_trust.map(trust),
             },
             process: Process { subprocess: self.subprocess.map(subprocess) },
@@ -229,9 +235,9 @@ impl SentPolicy {
                 grace: self.grace_millis.map(Duration::from_millis),
             },
             env: Env {
-                allow: said::unlist(self.env_allow, |pattern| pattern.parse())?,
-                set: said::unmap(self.env_set, Ok)?,
-                secrets: said::unmap(self.env_secrets, Reference::reference)?,
+                allow: sourced_value::unlist(self.env_allow, |pattern| pattern.parse())?,
+                set: sourced_value::unmap(self.env_set, Ok)?,
+                secrets: sourced_value::unmap(self.env_secrets, Reference::reference)?,
             },
         })
     }

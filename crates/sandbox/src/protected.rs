@@ -16,9 +16,9 @@ pub mod git;
 pub mod git_config;
 pub mod git_leads;
 mod inner_links;
+mod link_chain;
 mod undone;
 pub mod user_settings;
-mod way;
 
 pub const GIT_LINK: &str = "git takes its settings from where it leads";
 pub const GIT_PLACE: &str = "git looks for its settings in it";
@@ -164,7 +164,9 @@ pub fn settings_beyond(link: &Path) -> impl Iterator<Item = (PathBuf, &'static s
 /// submodule's. Only those that point back at the project: a `.git` file alone could name anything.
 pub fn git_elsewhere(root: &Path) -> Vec<PathBuf> {
     let link = root.join(".git");
-    let pointed = |file: &Path, label: &str| git::pointer(file, label).map(|to| way::way(&to).end);
+    let pointed = |file: &Path, label: &str| {
+        git::pointer(file, label).map(|to| link_chain::link_chain(&to).end)
+    };
     let Some(directory) = pointed(&link, git::GITDIR).filter(|to| !to.starts_with(root)) else {
         return Vec::new();
     };
@@ -194,9 +196,9 @@ pub fn is_harmless(new: &Protected, request: &Request) -> bool {
     };
     // Nor may a link on the way lead elsewhere later.
     let pointed = |label: &str| {
-        let way = way::way(&git::pointer_itself(&new.path, label)?);
+        let chain = link_chain::link_chain(&git::pointer_itself(&new.path, label)?);
         let is_ours = |link: &PathBuf| request.write.iter().any(|at| link.starts_with(&at.path));
-        (!way.links.iter().any(is_ours)).then_some(way.end)
+        (!chain.links.iter().any(is_ours)).then_some(chain.end)
     };
     match (name.as_encoded_bytes(), new.kind) {
         // It is closed in the next run, with what it will lead to.

@@ -81,7 +81,7 @@ pub trait Events {
     /// # Errors
     ///
     /// Whatever should keep the command from starting; [`Error::Stopped`] has words for it.
-    fn starting(&mut self, scene: Scene<'_>) -> Result<(), Error> {
+    fn starting(&mut self, scene: CommandView<'_>) -> Result<(), Error> {
         let _ = scene;
         Ok(())
     }
@@ -93,14 +93,14 @@ impl Events for () {}
 /// What a command will see, just before it starts.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub struct Scene<'a> {
+pub struct CommandView<'a> {
     /// What was asked for, with what was found on this host.
     pub request: &'a Request,
     /// What the host can do.
     pub facts: &'a Facts,
 }
 
-impl Scene<'_> {
+impl CommandView<'_> {
     /// Whether a path of the host can be reached inside, at the same place.
     #[must_use]
     pub fn shows(&self, path: &Path) -> bool {
@@ -143,8 +143,8 @@ pub struct Ended {
 impl Ended {
     /// What the command saw.
     #[must_use]
-    pub fn scene(&self) -> Scene<'_> {
-        Scene { request: &self.request, facts: &self.facts }
+    pub fn scene(&self) -> CommandView<'_> {
+        CommandView { request: &self.request, facts: &self.facts }
     }
 }
 
@@ -224,7 +224,7 @@ impl<'a> Session<'a> {
     pub fn run(self, events: &mut dyn Events) -> Result<Ended, NotStarted> {
         let Planning { mut facts, reservation, mut plan } =
             Planning::new(&self.request, platform::assume_host()?);
-        let scene = Scene { request: &self.request, facts: &facts };
+        let scene = CommandView { request: &self.request, facts: &facts };
         self.settle(&plan, events)
             .and_then(|()| events.starting(scene))
             .map_err(|error| self.not_started(&plan, error))?;

@@ -48,14 +48,14 @@ impl Job {
 
 /// How the sandbox lets programs out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Route {
     /// As if there were no sandbox.
     Plain,
     /// By CONNECT to the proxy in `HTTPS_PROXY`.
     Proxy,
 }
 
-impl Way {
+impl Route {
     pub fn word(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -85,13 +85,13 @@ pub fn main(words: impl Iterator<Item = String>) -> ExitCode {
 }
 
 fn work(words: &[String]) -> Result<Done> {
-    let [job, host, port, count, way] = words else {
+    let [job, host, port, count, route] = words else {
         return Err("client: JOB HOST PORT COUNT WAY".into());
     };
     let job = Job::parse(job).ok_or("client: unknown job")?;
-    let way = if way == Way::Proxy.word() { Way::Proxy } else { Way::Plain };
+    let route = if route == Route::Proxy.word() { Route::Proxy } else { Route::Plain };
     let (port, count) = (port.parse()?, count.parse()?);
-    let goal = Goal::new(host, port, way)?;
+    let goal = Goal::new(host, port, route)?;
     match job {
         Job::Sequence => {
             for _ in 0..WARM_UP {
@@ -114,11 +114,11 @@ struct Goal {
 }
 
 impl Goal {
-    fn new(host: &str, port: u16, way: Way) -> Result<Self> {
+    fn new(host: &str, port: u16, route: Route) -> Result<Self> {
         let resolve = |host: &str, port| -> Result<SocketAddr> {
             (host, port).to_socket_addrs()?.next().ok_or_else(|| "no address".into())
         };
-        if way == Way::Plain {
+        if route == Route::Plain {
             return Ok(Self { at: resolve(host, port)?, connect: None });
         }
         let proxy = std::env::var("HTTPS_PROXY").or_else(|_| std::env::var("https_proxy"))?;

@@ -10,7 +10,7 @@ use bench_common::programs::find;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Result;
-use super::client::{CLIENT, Done, Job, Way};
+use super::client::{CLIENT, Done, Job, Route};
 use super::server::Ports;
 
 const LOOPBACK: &str = "127.0.0.1";
@@ -28,7 +28,7 @@ pub struct Contender {
     pub name: &'static str,
     before: Vec<OsString>,
     host: &'static str,
-    way: Way,
+    route: Route,
 }
 
 /// A contender, or why it is not there.
@@ -57,7 +57,7 @@ impl Entry {
 
 impl Contender {
     fn new(name: &'static str, before: Vec<OsString>) -> Self {
-        Self { name, before, host: LOOPBACK, way: Way::Plain }
+        Self { name, before, host: LOOPBACK, route: Route::Plain }
     }
 
     pub fn is_ours(&self) -> bool {
@@ -84,7 +84,7 @@ impl Contender {
         let (port, count) = (port.to_string(), count.to_string());
         line.extend(self.before.iter().cloned());
         line.push(own.into_os_string());
-        line.extend(words([CLIENT, job.word(), self.host, &port, &count, self.way.word()]));
+        line.extend(words([CLIENT, job.word(), self.host, &port, &count, self.route.word()]));
         let (program, arguments) = line.split_first().ok_or("empty command line")?;
         let mut command = Command::new(program);
         // Files, because a pipe ends only with the last process that a sandbox left behind.
@@ -191,7 +191,7 @@ fn srt() -> Result<Peer> {
     fs::write(&settings, text.to_string())?;
     let line = vec![program.into_os_string(), "--settings".into(), settings.into_os_string()];
     let contender = Contender::new("srt", line);
-    Ok(Ok(Contender { way: Way::Proxy, host: "localhost", ..contender }))
+    Ok(Ok(Contender { route: Route::Proxy, host: "localhost", ..contender }))
 }
 
 /// By its Python library: it comes without a program.

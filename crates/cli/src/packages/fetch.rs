@@ -48,7 +48,7 @@ fn public_registry() -> String {
 
 /// An entry of the public registry, for what it says to install.
 #[derive(Clone, Copy)]
-pub struct Listed<'a> {
+pub struct RegistryEntry<'a> {
     pub server_json: &'a str,
     pub source: &'a Source,
 }
@@ -300,7 +300,7 @@ fn from_public(
     let source = Source::Public(base.clone());
     let text = Public::new(&http, &base)?.server(&named.name, &named.which)?;
     let server = ServerJson::read(&text)?;
-    let listed = Listed { server_json: &text, source: &source };
+    let listed = RegistryEntry { server_json: &text, source: &source };
     match &server.origin {
         Origin::Npm(package) => install::npm(store, reference, package, Some(listed), how),
         Origin::Pypi(package) => install::pypi(store, reference, package, Some(listed), how),

@@ -11,7 +11,7 @@ pub struct Files {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum FileUse {
     Reads,
     Writes,
     /// Reads the file after the `@` (`curl -d @file`), or after `=@` and `=<` in a form field.
@@ -23,70 +23,70 @@ struct FileOption {
     programs: &'static [&'static str],
     short: Option<char>,
     long: &'static str,
-    way: Way,
+    used: FileUse,
 }
 
 const fn option(
     programs: &'static [&'static str],
     short: Option<char>,
     long: &'static str,
-    way: Way,
+    used: FileUse,
 ) -> FileOption {
-    FileOption { programs, short, long, way }
+    FileOption { programs, short, long, used }
 }
 
 const COMPILERS: &[&str] = &["cc", "gcc", "g++", "clang", "clang++", "ld", "rustc", "go", "tcc"];
 
 const OPTIONS: &[FileOption] = &[
-    option(&["curl"], Some('o'), "--output", Way::Writes),
-    option(&["curl"], Some('D'), "--dump-header", Way::Writes),
-    option(&["curl"], Some('c'), "--cookie-jar", Way::Writes),
-    option(&["curl"], None, "--trace", Way::Writes),
-    option(&["curl"], None, "--trace-ascii", Way::Writes),
-    option(&["curl"], None, "--stderr", Way::Writes),
-    option(&["curl"], Some('T'), "--upload-file", Way::Reads),
-    option(&["curl"], Some('K'), "--config", Way::Reads),
-    option(&["curl"], Some('d'), "--data", Way::ReadsAfterSign),
-    option(&["curl"], None, "--data-binary", Way::ReadsAfterSign),
-    option(&["curl"], None, "--data-ascii", Way::ReadsAfterSign),
-    option(&["curl"], None, "--data-urlencode", Way::ReadsAfterSign),
-    option(&["curl"], None, "--json", Way::ReadsAfterSign),
-    option(&["curl"], Some('F'), "--form", Way::ReadsAfterSign),
-    option(&["curl"], Some('H'), "--header", Way::ReadsAfterSign),
-    option(&["wget"], Some('O'), "--output-document", Way::Writes),
-    option(&["wget"], Some('o'), "--output-file", Way::Writes),
-    option(&["wget"], Some('a'), "--append-output", Way::Writes),
-    option(&["wget"], None, "--save-cookies", Way::Writes),
-    option(&["wget"], None, "--post-file", Way::Reads),
-    option(&["wget"], None, "--body-file", Way::Reads),
-    option(&["wget"], Some('i'), "--input-file", Way::Reads),
-    option(&["aria2c", "axel", "http", "https", "xh"], Some('o'), "--out", Way::Writes),
-    option(&["http", "https", "xh"], None, "--output", Way::Writes),
-    option(&["sort", "jq", "yq", "patch"], Some('o'), "--output", Way::Writes),
-    option(COMPILERS, Some('o'), "", Way::Writes),
-    option(&["openssl"], None, "-out", Way::Writes),
-    option(&["openssl"], None, "-in", Way::Reads),
-    option(&["gpg", "gpg2", "age"], Some('o'), "--output", Way::Writes),
-    option(&["ssh-keygen"], Some('f'), "", Way::Writes),
-    option(&["tcpdump", "tshark"], Some('w'), "", Way::Writes),
-    option(&["strace", "ltrace", "time"], Some('o'), "--output", Way::Writes),
-    option(&["xxd", "base64", "iconv"], Some('o'), "--output", Way::Writes),
-    option(&["pandoc", "dot", "convert"], Some('o'), "--output", Way::Writes),
+    option(&["curl"], Some('o'), "--output", FileUse::Writes),
+    option(&["curl"], Some('D'), "--dump-header", FileUse::Writes),
+    option(&["curl"], Some('c'), "--cookie-jar", FileUse::Writes),
+    option(&["curl"], None, "--trace", FileUse::Writes),
+    option(&["curl"], None, "--trace-ascii", FileUse::Writes),
+    option(&["curl"], None, "--stderr", FileUse::Writes),
+    option(&["curl"], Some('T'), "--upload-file", FileUse::Reads),
+    option(&["curl"], Some('K'), "--config", FileUse::Reads),
+    option(&["curl"], Some('d'), "--data", FileUse::ReadsAfterSign),
+    option(&["curl"], None, "--data-binary", FileUse::ReadsAfterSign),
+    option(&["curl"], None, "--data-ascii", FileUse::ReadsAfterSign),
+    option(&["curl"], None, "--data-urlencode", FileUse::ReadsAfterSign),
+    option(&["curl"], None, "--json", FileUse::ReadsAfterSign),
+    option(&["curl"], Some('F'), "--form", FileUse::ReadsAfterSign),
+    option(&["curl"], Some('H'), "--header", FileUse::ReadsAfterSign),
+    option(&["wget"], Some('O'), "--output-document", FileUse::Writes),
+    option(&["wget"], Some('o'), "--output-file", FileUse::Writes),
+    option(&["wget"], Some('a'), "--append-output", FileUse::Writes),
+    option(&["wget"], None, "--save-cookies", FileUse::Writes),
+    option(&["wget"], None, "--post-file", FileUse::Reads),
+    option(&["wget"], None, "--body-file", FileUse::Reads),
+    option(&["wget"], Some('i'), "--input-file", FileUse::Reads),
+    option(&["aria2c", "axel", "http", "https", "xh"], Some('o'), "--out", FileUse::Writes),
+    option(&["http", "https", "xh"], None, "--output", FileUse::Writes),
+    option(&["sort", "jq", "yq", "patch"], Some('o'), "--output", FileUse::Writes),
+    option(COMPILERS, Some('o'), "", FileUse::Writes),
+    option(&["openssl"], None, "-out", FileUse::Writes),
+    option(&["openssl"], None, "-in", FileUse::Reads),
+    option(&["gpg", "gpg2", "age"], Some('o'), "--output", FileUse::Writes),
+    option(&["ssh-keygen"], Some('f'), "", FileUse::Writes),
+    option(&["tcpdump", "tshark"], Some('w'), "", FileUse::Writes),
+    option(&["strace", "ltrace", "time"], Some('o'), "--output", FileUse::Writes),
+    option(&["xxd", "base64", "iconv"], Some('o'), "--output", FileUse::Writes),
+    option(&["pandoc", "dot", "convert"], Some('o'), "--output", FileUse::Writes),
     option(
         &["grep", "egrep", "fgrep", "rg", "awk", "gawk", "mawk"],
         Some('f'),
         "--file",
-        Way::Reads,
+        FileUse::Reads,
     ),
-    option(&["xargs"], Some('a'), "--arg-file", Way::Reads),
-    option(&["curl"], Some('b'), "--cookie", Way::Reads),
-    option(&["wc", "du", "sort"], None, "--files0-from", Way::Reads),
-    option(&["file", "date"], Some('f'), "--files-from", Way::Reads),
-    option(&["rsync", "tar"], None, "--files-from", Way::Reads),
-    option(&["ssh-keygen"], Some('y'), "", Way::Reads),
-    option(&["mosquitto_pub"], Some('f'), "--file", Way::Reads),
-    option(&["kubectl"], None, "--from-file", Way::Reads),
-    option(&["kubectl"], None, "--from-env-file", Way::Reads),
+    option(&["xargs"], Some('a'), "--arg-file", FileUse::Reads),
+    option(&["curl"], Some('b'), "--cookie", FileUse::Reads),
+    option(&["wc", "du", "sort"], None, "--files0-from", FileUse::Reads),
+    option(&["file", "date"], Some('f'), "--files-from", FileUse::Reads),
+    option(&["rsync", "tar"], None, "--files-from", FileUse::Reads),
+    option(&["ssh-keygen"], Some('y'), "", FileUse::Reads),
+    option(&["mosquitto_pub"], Some('f'), "--file", FileUse::Reads),
+    option(&["kubectl"], None, "--from-file", FileUse::Reads),
+    option(&["kubectl"], None, "--from-env-file", FileUse::Reads),
 ];
 
 /// What the options of a call name.
@@ -99,10 +99,10 @@ pub fn of(name: &str, arguments: &[Field]) -> Files {
     }
     for option in OPTIONS.iter().filter(|option| option.programs.contains(&name)) {
         for value in values(arguments, option) {
-            match option.way {
-                Way::Reads => files.reads.push(value),
-                Way::Writes => files.writes.push(value),
-                Way::ReadsAfterSign => files.reads.extend(after_sign(&value)),
+            match option.used {
+                FileUse::Reads => files.reads.push(value),
+                FileUse::Writes => files.writes.push(value),
+                FileUse::ReadsAfterSign => files.reads.extend(after_sign(&value)),
             }
         }
     }

@@ -161,7 +161,7 @@ impl From<bool> for Case {
 }
 
 /// A word that is compared with the patterns of a condition.
-struct Word<'a> {
+struct ComparedWord<'a> {
     call: &'a Invocation<'a>,
     value: &'a Value,
     /// In lower case, where case does not matter.
@@ -170,8 +170,8 @@ struct Word<'a> {
     weigh: Weighed,
 }
 
-impl<'a> Word<'a> {
-    fn new(call: &'a Invocation<'a>, value: &'a Value, weigh: Weighed) -> Word<'a> {
+impl<'a> ComparedWord<'a> {
+    fn new(call: &'a Invocation<'a>, value: &'a Value, weigh: Weighed) -> ComparedWord<'a> {
         // Windows does not tell letters by case.
         let folds = call.shell != Shell::Bash || weigh.case == Case::Any;
         let lower = folds.then(|| {
@@ -183,7 +183,7 @@ impl<'a> Word<'a> {
             }
             lower
         });
-        Word { call, value, lower, place: std::cell::OnceCell::new(), weigh }
+        ComparedWord { call, value, lower, place: std::cell::OnceCell::new(), weigh }
     }
 
     /// Of a class, unless an exception of the class names it.
@@ -314,7 +314,7 @@ impl<'a> Words<'a> {
         let mut best = (Tri::No, None);
         let mut perhaps = 0;
         for field in all {
-            let word = Word::new(self.call, &field.value, weigh);
+            let word = ComparedWord::new(self.call, &field.value, weigh);
             let sure = Tri::any(items.iter().map(|item| match item {
                 Item::Class(name) => word.is_of(rules.class_named(name)),
                 Item::Own(entry) => word.is(entry),

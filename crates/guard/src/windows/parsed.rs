@@ -51,12 +51,12 @@ struct Extent {
 struct Command {
     start: usize,
     end: usize,
-    words: Vec<Word>,
-    writes: Vec<Word>,
+    words: Vec<ParsedWord>,
+    writes: Vec<ParsedWord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Word {
+struct ParsedWord {
     start: usize,
     end: usize,
     /// `None`: only running it tells.
@@ -136,7 +136,7 @@ fn is_block(text: &str, span: &Range<usize>) -> bool {
     text.get(span.clone()).is_some_and(|word| word.starts_with('{'))
 }
 
-fn value(word: &Word) -> Value {
+fn value(word: &ParsedWord) -> Value {
     word.value.as_ref().map_or_else(|| Value::of(Piece::Unknown), |text| Value::text(text.clone()))
 }
 
@@ -159,7 +159,7 @@ impl Offsets {
         byte(start)..byte(end).max(byte(start))
     }
 
-    fn token(&self, word: &Word) -> Token {
+    fn token(&self, word: &ParsedWord) -> Token {
         Token::Word(value(word), self.span(word.start, word.end))
     }
 }

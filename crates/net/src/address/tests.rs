@@ -8,20 +8,20 @@ fn own() -> Networks {
     own
 }
 
-fn kind_among(ip: &str, own: &Networks) -> Option<Kind> {
+fn kind_among(ip: &str, own: &Networks) -> Option<AddressClass> {
     match judge(ip.parse().unwrap(), Some(own)) {
         Judgement::Public => None,
         Judgement::Refused { kind, .. } => Some(kind),
     }
 }
 
-fn kind(ip: &str) -> Option<Kind> {
+fn kind(ip: &str) -> Option<AddressClass> {
     kind_among(ip, &own())
 }
 
 #[test]
 fn each_class() {
-    use Kind::*;
+    use AddressClass::*;
     for (ip, expected) in [
         ("1.1.1.1", None),
         ("8.8.8.8", None),
@@ -75,7 +75,7 @@ fn each_class() {
 
 #[test]
 fn ipv4_inside_ipv6_is_seen() {
-    use Kind::*;
+    use AddressClass::*;
     for (ip, expected) in [
         ("::ffff:127.0.0.1", Some(Loopback)),
         ("::ffff:8.8.8.8", None),
@@ -109,7 +109,7 @@ fn ipv4_inside_ipv6_is_seen() {
 /// What is inside does not make the outside public.
 #[test]
 fn clothes_are_judged_too() {
-    use Kind::*;
+    use AddressClass::*;
     for (ip, expected) in [
         ("2606:4700::5efe:8.8.8.8", None),
         ("fd12::5efe:8.8.8.8", Some(UniqueLocal)),
@@ -130,7 +130,7 @@ fn clothes_are_judged_too() {
 
 #[test]
 fn neighbours_are_not_public() {
-    use Kind::*;
+    use AddressClass::*;
     let mut own = Networks::default();
     own.add("93.184.216.34".parse().unwrap(), 24);
     own.add("2606:4700:1:2::5".parse().unwrap(), 64);
@@ -170,11 +170,11 @@ fn neighbours_are_not_public() {
 #[test]
 fn nothing_is_public_where_the_interfaces_cannot_be_listed() {
     for (ip, expected) in [
-        ("8.8.8.8", (Kind::Unlisted, 32)),
-        ("2606:4700::1", (Kind::Unlisted, 128)),
-        ("64:ff9b::8.8.8.8", (Kind::Unlisted, 128)),
-        ("10.0.0.1", (Kind::Private, 32)),
-        ("127.0.0.1", (Kind::Loopback, 8)),
+        ("8.8.8.8", (AddressClass::Unlisted, 32)),
+        ("2606:4700::1", (AddressClass::Unlisted, 128)),
+        ("64:ff9b::8.8.8.8", (AddressClass::Unlisted, 128)),
+        ("10.0.0.1", (AddressClass::Private, 32)),
+        ("127.0.0.1", (AddressClass::Loopback, 8)),
     ] {
         let (kind, prefix) = expected;
         let judged = judge(ip.parse().unwrap(), None);

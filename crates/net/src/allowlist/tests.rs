@@ -2,7 +2,7 @@ use mcp_policy::Wildcard;
 use proptest::prelude::*;
 
 use super::*;
-use crate::address::Kind;
+use crate::address::AddressClass;
 
 fn list(rules: &[&str]) -> Allowlist {
     let mut own = Networks::default();
@@ -349,7 +349,7 @@ fn refusals_name_the_kind() {
     let refusal = Refusal {
         protocol: Protocol::Tcp,
         to: Endpoint::parse("[::1]:80").unwrap(),
-        reason: Reason::TooWide { kind: Kind::Loopback },
+        reason: Reason::TooWide { kind: AddressClass::Loopback },
     };
     assert_eq!(
         refusal.to_string(),

@@ -11,7 +11,7 @@ use std::time::Instant;
 use mio::net::TcpStream;
 
 use super::dial::{Caller, Phase};
-use super::slots::Side;
+use super::slots::SocketSide;
 use super::{Broker, socket};
 use crate::destination::{Candidate, Families, Family};
 use crate::endpoint::Endpoint;
@@ -187,7 +187,7 @@ impl Broker {
                 stream
             }
         };
-        self.register(&mut stream, slot, Side::Outer)?;
+        self.register(&mut stream, slot, SocketSide::Outer)?;
         Ok((connected(&stream)?, stream))
     }
 }

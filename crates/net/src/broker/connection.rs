@@ -9,7 +9,7 @@ use mio::net::TcpStream;
 
 use super::budget::{Gauge, Hold};
 use super::half_pipe::{End, HalfPipe, Look, Store, Turn};
-use super::slots::{Cause, Side};
+use super::slots::{Cause, SocketSide};
 use super::{rearm, socket};
 use crate::allowlist::Allowlist;
 use crate::endpoint::{Endpoint, Target};
@@ -111,7 +111,7 @@ pub enum Closing {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum State {
+pub enum JoinedState {
     Waits,
     GoesOn,
     /// Both ends are closed, in order.
@@ -186,20 +186,20 @@ impl Joined {
     }
 
     /// Something urgent came from this side.
-    pub fn be_urged(&mut self, side: Side) {
+    pub fn be_urged(&mut self, side: SocketSide) {
         match side {
-            Side::Inner => {
+            SocketSide::Inner => {
                 self.is_urgent = true;
                 self.out.be_urged();
             }
-            Side::Outer => self.back.be_urged(),
+            SocketSide::Outer => self.back.be_urged(),
         }
     }
 
-    pub fn waits_to_write(&self, side: Side) -> bool {
+    pub fn waits_to_write(&self, side: SocketSide) -> bool {
         match side {
-            Side::Inner => self.back.is_held_up(),
-            Side::Outer => self.out.is_held_up(),
+            SocketSide::Inner => self.back.is_held_up(),
+            SocketSide::Outer => self.out.is_held_up(),
         }
     }
 
@@ -215,13 +215,13 @@ impl Joined {
         allow: &Allowlist,
         store: &mut Store,
         scratch: &mut [u8],
-    ) -> State {
+    ) -> JoinedState {
         // At an end both directions are looked at, to the end.
         let look = match cause {
             Cause::Event(_) | Cause::Room(_) if rearm::TELLS_ALL => Look::ForMore,
             _ => Look::ToTheEnd,
         };
-        let back = match has_turn(cause, Side::Outer, &self.back) {
+        let back = match has_turn(cause, SocketSide::Outer, &self.back) {
             true => {
                 let how = (look, end_after(&self.out));
                 self.back.advance(&self.upstream, &self.client, how, store, scratch)
@@ -242,16 +242,16 @@ impl Joined {
                 // Nothing behind an urgent byte can be looked at before that one is taken.
                 Ok(Judged::Waits) if self.is_urgent && unheard.fed == before => {
                     let why = "something urgent within its first message";
-                    return State::Refused(Refused::NoName(why.to_owned()));
+                    return JoinedState::Refused(Refused::NoName(why.to_owned()));
                 }
                 Ok(Judged::Waits) => return self.state(back, Ok(Turn::Waits)),
                 Ok(Judged::Passes) => self.unheard = None,
-                Ok(Judged::Refused(why)) => return State::Refused(why),
-                Err(_) => return State::Broken,
+                Ok(Judged::Refused(why)) => return JoinedState::Refused(why),
+                Err(_) => return JoinedState::Broken,
             }
         }
         let look = if was_unheard { Look::ToTheEnd } else { look };
-        let out = match was_unheard || has_turn(cause, Side::Inner, &self.out) {
+        let out = match was_unheard || has_turn(cause, SocketSide::Inner, &self.out) {
             true => {
                 let how = (look, end_after(&self.back));
                 self.out.advance(&self.client, &self.upstream, how, store, scratch)
@@ -266,12 +266,12 @@ impl Joined {
         self.state(back, out)
     }
 
-    fn state(&self, back: io::Result<Turn>, out: io::Result<Turn>) -> State {
+    fn state(&self, back: io::Result<Turn>, out: io::Result<Turn>) -> JoinedState {
         match (back, out) {
-            (Err(_), _) | (_, Err(_)) => State::Broken,
-            _ if self.out.is_ended() && self.back.is_ended() => State::Done,
-            (Ok(Turn::GoesOn), _) | (_, Ok(Turn::GoesOn)) => State::GoesOn,
-            _ => State::Waits,
+            (Err(_), _) | (_, Err(_)) => JoinedState::Broken,
+            _ if self.out.is_ended() && self.back.is_ended() => JoinedState::Done,
+            (Ok(Turn::GoesOn), _) | (_, Ok(Turn::GoesOn)) => JoinedState::GoesOn,
+            _ => JoinedState::Waits,
         }
     }
 
@@ -285,7 +285,7 @@ impl Joined {
 
 /// Whether a direction has anything to do. When one socket has something to say, the other
 /// direction has not, unless something waits in it until it can be sent.
-fn has_turn(cause: Cause, from: Side, pipe: &HalfPipe) -> bool {
+fn has_turn(cause: Cause, from: SocketSide, pipe: &HalfPipe) -> bool {
     match cause {
         Cause::Event(side) => side == from || pipe.is_held_up(),
         Cause::Room(side) => side != from && pipe.is_held_up(),

@@ -13,7 +13,7 @@ use super::budget::Hold;
 use super::connecting::{Connecting, From};
 use super::connection::{Joined, Service};
 use super::event_loop::Entry;
-use super::slots::{Cause, Side};
+use super::slots::{Cause, SocketSide};
 use super::upstream_handshake::{Said, UpstreamHandshake};
 use super::{Broker, socket};
 use crate::endpoint::{Endpoint, Target};
@@ -279,7 +279,7 @@ impl Broker {
         let (Cause::Event(side) | Cause::Room(side) | Cause::End(side)) = cause else {
             return self.slots.put(slot, Entry::Dialing(dialing));
         };
-        if side == Side::Inner {
+        if side == SocketSide::Inner {
             if matches!(cause, Cause::End(_)) {
                 if dialing.is_abandoned() {
                     return self.hang_up(slot, dialing);

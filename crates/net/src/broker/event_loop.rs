@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use mio::Events;
 use mio::event::Event;
 
-use super::connection::{Closing, HALF_CLOSED, Joined, Service, State};
+use super::connection::{Closing, HALF_CLOSED, Joined, JoinedState, Service};
 use super::dial::Dialing;
 use super::flow::{Flow, Port};
 use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::Question;
 use super::proxy_frontend::{Asking, Leaving, ProxyFrontend};
-use super::slots::{Cause, Side, slot};
+use super::slots::{Cause, SocketSide, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
 use crate::endpoint::Target;
 use crate::shares::Party;
@@ -218,11 +218,11 @@ impl Broker {
     ) {
         let allow = &self.allow;
         match joined.advance(cause, &service, allow, &mut self.store, &mut self.scratch) {
-            State::Waits => {}
-            State::GoesOn => self.busy.push(slot),
-            State::Done => return self.leave(slot, *joined, &service, Closing::InOrder),
-            State::Broken => return self.leave(slot, *joined, &service, Closing::Reset),
-            State::Refused(why) => {
+            JoinedState::Waits => {}
+            JoinedState::GoesOn => self.busy.push(slot),
+            JoinedState::Done => return self.leave(slot, *joined, &service, Closing::InOrder),
+            JoinedState::Broken => return self.leave(slot, *joined, &service, Closing::Reset),
+            JoinedState::Refused(why) => {
                 self.journal.refuse_words(&service.shown, &why);
                 return self.leave(slot, *joined, &service, Closing::Reset);
             }
@@ -327,7 +327,7 @@ fn is_urgent(_: &Event) -> bool {
     false
 }
 
-fn cause(event: &Event, side: Side) -> Cause {
+fn cause(event: &Event, side: SocketSide) -> Cause {
     if event.is_read_closed() || event.is_write_closed() || event.is_error() {
         Cause::End(side)
     } else if event.is_readable() {

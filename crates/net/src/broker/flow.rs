@@ -16,7 +16,7 @@ use mio::net::UdpSocket;
 use super::Broker;
 use super::connection::Service;
 use super::event_loop::Entry;
-use super::slots::Side;
+use super::slots::SocketSide;
 use crate::endpoint::Target;
 use crate::query::Outcome;
 
@@ -83,7 +83,7 @@ impl Broker {
     ) -> io::Result<()> {
         let mut socket = UdpSocket::from_std(socket);
         let slot = self.slots.reserve();
-        if let Err(e) = self.register(&mut socket, slot, Side::Inner) {
+        if let Err(e) = self.register(&mut socket, slot, SocketSide::Inner) {
             self.slots.release(slot);
             return Err(e);
         }
@@ -207,7 +207,7 @@ impl Broker {
     fn flow_to(&mut self, slot: usize, to: Option<SocketAddr>) {
         let outer = to.and_then(|to| connected(to).ok());
         let outer = outer.and_then(|mut outer| {
-            self.register(&mut outer, slot, Side::Outer).ok()?;
+            self.register(&mut outer, slot, SocketSide::Outer).ok()?;
             Some(outer)
         });
         let Some(outer) = outer else {

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use mcp_policy::HostName;
 use mio::{Token, Waker};
 
-use super::slots::{Side, token};
+use super::slots::{SocketSide, token};
 use super::{Broker, NetworkUse, Watcher};
 
 pub enum Command {
@@ -45,7 +45,7 @@ pub struct Handle {
 impl Broker {
     /// Runs in a thread of its own.
     pub fn start(mut self) -> io::Result<Handle> {
-        const WAKER: Token = token(0, Side::Inner);
+        const WAKER: Token = token(0, SocketSide::Inner);
         let waker = Arc::new(Waker::new(self.poll.registry(), WAKER)?);
         let (outbox, inbox) = mpsc::channel();
         let caller = Caller { outbox, waker };

@@ -10,7 +10,7 @@ use mcp_policy::Protocol;
 
 use super::connection::{Check, Service};
 use super::event_loop::Entry;
-use super::slots::Side;
+use super::slots::SocketSide;
 use super::{Broker, socket};
 use crate::endpoint::{Endpoint, Target};
 use crate::shares::{HOST, NOBODY, Party};
@@ -57,7 +57,7 @@ impl Broker {
         let mut socket = mio::net::TcpListener::from_std(listener);
         socket::take_urgent_inline(&socket);
         let slot = self.slots.reserve();
-        if let Err(e) = self.register(&mut socket, slot, Side::Inner) {
+        if let Err(e) = self.register(&mut socket, slot, SocketSide::Inner) {
             self.slots.release(slot);
             return Err(e);
         }
@@ -131,7 +131,7 @@ impl Broker {
 
     pub(super) fn take_in(&mut self, mut client: mio::net::TcpStream, service: Arc<Service>) {
         let slot = self.slots.reserve();
-        if self.register(&mut client, slot, Side::Inner).is_err() {
+        if self.register(&mut client, slot, SocketSide::Inner).is_err() {
             return self.slots.release(slot);
         }
         self.connections.take(service.party, 1);
@@ -151,7 +151,7 @@ impl Broker {
         let mut listener = mio::net::TcpListener::from_std(listener);
         socket::take_urgent_inline(&listener);
         let slot = self.slots.reserve();
-        self.register(&mut listener, slot, Side::Inner)?;
+        self.register(&mut listener, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::HostPort(listener, port));
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Broker {
 
     fn lead_inside(&mut self, mut client: mio::net::TcpStream, port: u16) {
         let slot = self.slots.reserve();
-        if self.register(&mut client, slot, Side::Inner).is_err() {
+        if self.register(&mut client, slot, SocketSide::Inner).is_err() {
             return self.slots.release(slot);
         }
         self.connections.take(HOST, 1);

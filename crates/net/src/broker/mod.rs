@@ -60,7 +60,7 @@ use self::names::Names;
 pub(crate) use self::names::{Socket, configured};
 use self::proxy_frontend::Expected;
 pub use self::proxy_frontend::{Callers, Wanted};
-use self::slots::{Side, Slots, Timers, token};
+use self::slots::{Slots, SocketSide, Timers, token};
 use crate::address::Networks;
 use crate::allowlist::Allowlist;
 use crate::endpoint::{Endpoint, Target};
@@ -311,7 +311,7 @@ impl Broker {
     pub fn add_resolver(&mut self, socket: UdpSocket) -> io::Result<()> {
         let mut socket = mio::net::UdpSocket::from_std(socket);
         let slot = self.slots.reserve();
-        self.register(&mut socket, slot, Side::Inner)?;
+        self.register(&mut socket, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::Resolver(socket));
         Ok(())
     }
@@ -320,7 +320,7 @@ impl Broker {
     pub fn add_resolver_listener(&mut self, listener: TcpListener) -> io::Result<()> {
         let mut listener = mio::net::TcpListener::from_std(listener);
         let slot = self.slots.reserve();
-        self.register(&mut listener, slot, Side::Inner)?;
+        self.register(&mut listener, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::ResolverListener(listener));
         Ok(())
     }
@@ -339,7 +339,7 @@ impl Broker {
     /// Serves a watcher in this loop.
     pub fn add_watcher(&mut self, mut watcher: Box<dyn Watcher>) -> io::Result<()> {
         let slot = self.slots.reserve();
-        watcher.register(self.poll.registry(), token(slot, Side::Inner))?;
+        watcher.register(self.poll.registry(), token(slot, SocketSide::Inner))?;
         self.slots.put(slot, Entry::Watcher(watcher));
         // It may have had something to say before anybody listened.
         self.busy.push(slot);
@@ -350,7 +350,7 @@ impl Broker {
         &self,
         source: &mut (impl mio::event::Source + ?Sized),
         slot: usize,
-        side: Side,
+        side: SocketSide,
     ) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
         #[cfg(target_os = "linux")]

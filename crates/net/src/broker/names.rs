@@ -16,7 +16,7 @@ use super::configured::{self, NameServers, Stamp};
 use super::connection::Service;
 use super::event_loop::Entry;
 use super::host_names::HostNames;
-use super::slots::Side;
+use super::slots::SocketSide;
 use crate::allowlist::Change;
 use crate::dns::{Frames, Transport, framed};
 use crate::endpoint::Endpoint;
@@ -273,7 +273,7 @@ impl Broker {
     ) -> io::Result<()> {
         let mut socket = Socket::open(server, transport, message)?;
         let slot = self.slots.reserve();
-        if let Err(e) = self.register(socket.source(), slot, Side::Outer) {
+        if let Err(e) = self.register(socket.source(), slot, SocketSide::Outer) {
             self.slots.release(slot);
             return Err(e);
         }

@@ -18,7 +18,7 @@ use super::budget::Hold;
 use super::connection::{Check, Service, copied};
 use super::dial::Presence;
 use super::event_loop::Entry;
-use super::slots::{Cause, Side};
+use super::slots::{Cause, SocketSide};
 use super::{Broker, socket};
 use crate::endpoint::{Endpoint, Target};
 use crate::proxy::{Failed, Heard, Login, Manner, Reception};
@@ -76,7 +76,7 @@ pub struct Leaving {
     until: Instant,
 }
 
-enum Next {
+enum ClientRequest {
     Waits,
     Gone,
     Wants(Endpoint, Manner),
@@ -95,7 +95,7 @@ impl Broker {
         let mut socket = TcpListener::from_std(listener);
         socket::take_urgent_inline(&socket);
         let slot = self.slots.reserve();
-        self.register(&mut socket, slot, Side::Inner)?;
+        self.register(&mut socket, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::ProxyFrontend(ProxyFrontend { socket, callers }));
         self.frontend = Some(at);
         Ok(())
@@ -138,7 +138,7 @@ impl Broker {
         wanted: Option<Arc<Service>>,
     ) {
         let slot = self.slots.reserve();
-        if self.register(&mut client, slot, Side::Inner).is_err() {
+        if self.register(&mut client, slot, SocketSide::Inner).is_err() {
             return self.slots.release(slot);
         }
         self.connections.take(ASKING, 1);
@@ -167,14 +167,14 @@ impl Broker {
         if let Some((service, manner)) = asking.wanted.take() {
             return self.admit(slot, asking, service, manner);
         }
-        match asking.advance(&mut self.scratch).unwrap_or(Next::Gone) {
-            Next::Waits => {
+        match asking.advance(&mut self.scratch).unwrap_or(ClientRequest::Gone) {
+            ClientRequest::Waits => {
                 self.slots.put(slot, Entry::Asking(asking));
                 self.keep_heads_few();
             }
-            Next::Gone => drop(self.dismiss(slot, asking)),
-            Next::Wants(to, manner) => self.proxy(slot, asking, to, manner),
-            Next::Refused(words, why) => {
+            ClientRequest::Gone => drop(self.dismiss(slot, asking)),
+            ClientRequest::Wants(to, manner) => self.proxy(slot, asking, to, manner),
+            ClientRequest::Refused(words, why) => {
                 self.journal.refuse("what the proxy was asked for", why, None);
                 self.send_away(slot, asking, words);
             }
@@ -287,22 +287,22 @@ impl Asking {
     }
 
     /// What is said is looked at before it is taken: what follows is for the server.
-    fn advance(&mut self, scratch: &mut [u8]) -> io::Result<Next> {
+    fn advance(&mut self, scratch: &mut [u8]) -> io::Result<ClientRequest> {
         let mut stream = &self.client;
         loop {
             if !socket::say(stream, &mut self.unsent)? {
-                return Ok(Next::Waits);
+                return Ok(ClientRequest::Waits);
             }
             let count = match stream.peek(scratch) {
-                Ok(0) => return Ok(Next::Gone),
+                Ok(0) => return Ok(ClientRequest::Gone),
                 Ok(count) => count,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Next::Waits),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(ClientRequest::Waits),
                 Err(e) => return Err(e),
             };
             match self.reception.hear(&scratch[..count]) {
                 Heard::NeedMore => {
                     self.hold.set(copied(count));
-                    return Ok(Next::Waits);
+                    return Ok(ClientRequest::Waits);
                 }
                 Heard::Answer { used, words } => {
                     stream.read_exact(&mut scratch[..used])?;
@@ -310,9 +310,9 @@ impl Asking {
                 }
                 Heard::Wants { used, to, manner } => {
                     stream.read_exact(&mut scratch[..used])?;
-                    return Ok(Next::Wants(to, manner));
+                    return Ok(ClientRequest::Wants(to, manner));
                 }
-                Heard::Refused { words, why } => return Ok(Next::Refused(words, why)),
+                Heard::Refused { words, why } => return Ok(ClientRequest::Refused(words, why)),
             }
         }
     }

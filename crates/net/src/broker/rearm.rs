@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Broker;
 use super::event_loop::Entry;
-use super::slots::{Cause, Side};
+use super::slots::{Cause, SocketSide};
 
 /// Whether sockets tell once.
 pub const TELLS_ONCE: bool = cfg!(windows);
@@ -28,13 +28,13 @@ pub struct Unsure {
 
 impl Broker {
     /// Whether there is something to write, or to learn, on a socket that can be written.
-    pub(super) fn waits_to_write(&mut self, slot: usize, side: Side) -> bool {
+    pub(super) fn waits_to_write(&mut self, slot: usize, side: SocketSide) -> bool {
         match (self.slots.get(slot), side) {
             (Some(Entry::Joined(joined, _)), side) => joined.waits_to_write(side),
             (Some(Entry::Asking(asking)), _) => asking.waits_to_write(),
             (Some(Entry::Leaving(leaving)), _) => leaving.waits_to_write(),
-            (Some(Entry::Dialing(dialing)), Side::Outer) => dialing.waits_to_write(),
-            (Some(Entry::Dialing(_)), Side::Inner) => false,
+            (Some(Entry::Dialing(dialing)), SocketSide::Outer) => dialing.waits_to_write(),
+            (Some(Entry::Dialing(_)), SocketSide::Inner) => false,
             (Some(Entry::Question(question)), _) => question.waits_to_write(),
             _ => true,
         }
@@ -51,7 +51,7 @@ impl Broker {
     pub(super) fn look_again(&mut self) {
         for slot in std::mem::take(&mut self.unsure).slots {
             let cause = match self.slots.get(slot) {
-                Some(Entry::Dialing(_)) => Cause::Event(Side::Outer),
+                Some(Entry::Dialing(_)) => Cause::Event(SocketSide::Outer),
                 _ => Cause::Unfinished,
             };
             self.dispatch(slot, cause);

@@ -7,7 +7,7 @@ use mio::Token;
 
 /// Which of the sockets of an entry an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum SocketSide {
     /// The sandbox's, or the only one.
     Inner,
     Outer,
@@ -17,21 +17,21 @@ pub enum Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// One of its sockets can be read, or is a new one.
-    Event(Side),
+    Event(SocketSide),
     /// One of its sockets can be written, and has nothing to say.
-    Room(Side),
+    Room(SocketSide),
     /// One of its sockets has ended or failed, perhaps after some last words.
-    End(Side),
+    End(SocketSide),
     /// It had more to do.
     Unfinished,
 }
 
-pub const fn token(slot: usize, side: Side) -> Token {
+pub const fn token(slot: usize, side: SocketSide) -> Token {
     Token(slot << 1 | side as usize)
 }
 
-pub fn slot(token: Token) -> (usize, Side) {
-    (token.0 >> 1, if token.0 & 1 == 0 { Side::Inner } else { Side::Outer })
+pub fn slot(token: Token) -> (usize, SocketSide) {
+    (token.0 >> 1, if token.0 & 1 == 0 { SocketSide::Inner } else { SocketSide::Outer })
 }
 
 #[derive(Debug)]

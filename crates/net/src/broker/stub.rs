@@ -11,10 +11,10 @@ use mio::net::{TcpListener, TcpStream, UdpSocket};
 
 use super::connection::Check;
 use super::event_loop::Entry;
-use super::slots::Side;
+use super::slots::SocketSide;
 use super::{Broker, socket};
 use crate::allowlist::{Grants, PortSet};
-use crate::dns::{Answer, Frames, Kind, Request, Transport, framed};
+use crate::dns::{Answer, Frames, RecordType, Request, Transport, framed};
 use crate::endpoint::Target;
 use crate::pool::{Assigned, Full};
 use crate::shares::NOBODY;
@@ -72,7 +72,7 @@ impl Broker {
                 continue;
             }
             let stream = self.slots.reserve();
-            if self.register(&mut socket, stream, Side::Inner).is_err() {
+            if self.register(&mut socket, stream, SocketSide::Inner).is_err() {
                 self.slots.release(stream);
                 continue;
             }
@@ -143,7 +143,7 @@ impl Broker {
             self.refuse_name(name);
             return Some(query.reply(&Answer::NoSuchName, transport));
         };
-        if !matches!(query.kind(), Kind::A | Kind::Aaaa) {
+        if !matches!(query.kind(), RecordType::A | RecordType::Aaaa) {
             return Some(query.reply(&Answer::Empty, transport));
         }
         Some(match self.publish(name, &grants) {

@@ -34,7 +34,7 @@ pub(super) struct Question {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecordType {
     A,
     Aaaa,
     /// HTTPS, SVCB, MX and the like: the stub has none for anybody.
@@ -99,11 +99,11 @@ impl Query {
         self.host.as_ref()
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RecordType {
         match self.question.kind {
-            TYPE_A => Kind::A,
-            TYPE_AAAA => Kind::Aaaa,
-            other => Kind::Other(other),
+            TYPE_A => RecordType::A,
+            TYPE_AAAA => RecordType::Aaaa,
+            other => RecordType::Other(other),
         }
     }
 }

@@ -88,7 +88,7 @@ fn nothing_is_said_so_that_it_can_be_remembered() {
 #[test]
 fn https_records_are_not_there_but_the_name_is() {
     let query = query(&raw(0x0100, [1, 0, 0, 0], 65, 1, &[]));
-    assert_eq!(query.kind(), Kind::Other(65));
+    assert_eq!(query.kind(), RecordType::Other(65));
     let reply = query.reply(&Answer::Empty, Transport::Udp);
     assert_eq!(reply[..12], [0x12, 0x34, 0x81, 0x80, 0, 1, 0, 0, 0, 1, 0, 0]);
 }

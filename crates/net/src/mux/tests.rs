@@ -70,7 +70,7 @@ fn what_no_honest_side_says_is_a_violation() {
     let full: Vec<Frame> = std::iter::once(Frame::Open(1))
         .chain((0..window / LARGEST).map(|_| Frame::Data(1, vec![0; LARGEST])))
         .collect();
-    assert!(heard(&mut Mux::new(Side::Answers), &full).is_ok());
+    assert!(heard(&mut Mux::new(MuxRole::Answers), &full).is_ok());
     let one_more = [full, vec![Frame::Data(1, vec![0])]].concat();
     for bad in [
         one_more,
@@ -87,15 +87,15 @@ fn what_no_honest_side_says_is_a_violation() {
         vec![Frame::Hello { port: 1 }],
         vec![Frame::Bye],
     ] {
-        assert!(heard(&mut Mux::new(Side::Answers), &bad).is_err(), "{bad:?}");
+        assert!(heard(&mut Mux::new(MuxRole::Answers), &bad).is_err(), "{bad:?}");
     }
-    assert!(Mux::new(Side::Opens).hear(Frame::Open(1)).is_err());
-    assert_eq!(Mux::new(Side::Opens).hear(Frame::Bye), Ok(Heard::Bye));
+    assert!(Mux::new(MuxRole::Opens).hear(Frame::Open(1)).is_err());
+    assert_eq!(Mux::new(MuxRole::Opens).hear(Frame::Bye), Ok(Heard::Bye));
 }
 
 #[test]
 fn too_many_are_turned_away_and_leave_nothing() {
-    let mut mux = Mux::new(Side::Answers);
+    let mut mux = Mux::new(MuxRole::Answers);
     for id in 1..=MOST as u32 {
         assert_eq!(mux.hear(Frame::Open(id)), Ok(Heard::Opened(id)));
     }
@@ -111,7 +111,7 @@ fn too_many_are_turned_away_and_leave_nothing() {
 
 #[test]
 fn who_does_not_read_is_sent_no_more_than_a_window() {
-    let mut mux = Mux::new(Side::Answers);
+    let mut mux = Mux::new(MuxRole::Answers);
     mux.hear(Frame::Open(1)).unwrap();
     assert_eq!(mux.send(1, &vec![0; 3 * WINDOW as usize]), WINDOW as usize);
     assert_eq!((mux.room(1), mux.send(1, &[1])), (0, 0));
@@ -121,7 +121,7 @@ fn who_does_not_read_is_sent_no_more_than_a_window() {
 
 #[test]
 fn room_is_given_back_once_for_what_was_taken() {
-    let mut mux = Mux::new(Side::Answers);
+    let mut mux = Mux::new(MuxRole::Answers);
     heard(&mut mux, &[Frame::Open(1), Frame::Data(1, vec![7; LARGEST])]).unwrap();
     mux.take(1, 10);
     assert_eq!(said(&mut mux), []);
@@ -135,7 +135,7 @@ fn room_is_given_back_once_for_what_was_taken() {
 
 #[test]
 fn a_connection_is_over_when_both_have_ended_and_all_is_taken() {
-    let mut mux = Mux::new(Side::Opens);
+    let mut mux = Mux::new(MuxRole::Opens);
     let id = mux.open().unwrap();
     mux.hear(Frame::Data(id, vec![1, 2])).unwrap();
     mux.hear(Frame::End(id)).unwrap();
@@ -182,7 +182,7 @@ proptest! {
     /// order, and neither ever holds more than its windows.
     #[test]
     fn honest_sides_understand_each_other(deeds in prop::collection::vec(deed(), 0..120)) {
-        let mut muxes = [Mux::new(Side::Answers), Mux::new(Side::Opens)];
+        let mut muxes = [Mux::new(MuxRole::Answers), Mux::new(MuxRole::Opens)];
         let mut wires: [Vec<u8>; 2] = Default::default();
         let mut frames: [Frames; 2] = Default::default();
         let mut sent: HashMap<(usize, Id), Vec<u8>> = HashMap::new();
@@ -240,7 +240,7 @@ proptest! {
     fn a_liar_is_bounded(opens in any::<bool>(),
                          chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..40),
                          frames in prop::collection::vec((0u8..8, 0u32..4, 0u16..20), 0..200)) {
-        let mut mux = Mux::new(if opens { Side::Opens } else { Side::Answers });
+        let mut mux = Mux::new(if opens { MuxRole::Opens } else { MuxRole::Answers });
         for _ in 0..3 {
             mux.open();
         }

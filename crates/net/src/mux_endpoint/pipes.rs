@@ -13,7 +13,7 @@ const AHEAD: usize = 2;
 /// What comes in.
 pub struct PipeReader(Receiver<Vec<u8>>);
 
-pub enum Next {
+pub enum PipeRead {
     Bytes(Vec<u8>),
     Nothing,
     Closed,
@@ -47,11 +47,11 @@ impl PipeReader {
         Ok(PipeReader(reader))
     }
 
-    pub fn next(&self) -> Next {
+    pub fn next(&self) -> PipeRead {
         match self.0.try_recv() {
-            Ok(bytes) => Next::Bytes(bytes),
-            Err(TryRecvError::Empty) => Next::Nothing,
-            Err(TryRecvError::Disconnected) => Next::Closed,
+            Ok(bytes) => PipeRead::Bytes(bytes),
+            Err(TryRecvError::Empty) => PipeRead::Nothing,
+            Err(TryRecvError::Disconnected) => PipeRead::Closed,
         }
     }
 }

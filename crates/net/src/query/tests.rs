@@ -3,7 +3,7 @@ use std::net::Ipv4Addr;
 use proptest::prelude::*;
 
 use super::*;
-use crate::dns::{Answer, Kind, Request};
+use crate::dns::{Answer, RecordType, Request};
 use crate::resolv::{Server, Start};
 
 fn host(name: &str) -> HostName {
@@ -374,12 +374,12 @@ proptest! {
 #[test]
 fn questions_are_for_both_families() {
     let mut resolver = resolver(1);
-    let kinds: Vec<Kind> = asked(&resolver.resolve(Instant::now(), &host("a.example")))
+    let kinds: Vec<RecordType> = asked(&resolver.resolve(Instant::now(), &host("a.example")))
         .iter()
         .map(|one| match Request::read(&one.message) {
             Some(Request::Query(query)) => query.kind(),
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(kinds, [Kind::A, Kind::Aaaa]);
+    assert_eq!(kinds, [RecordType::A, RecordType::Aaaa]);
 }

@@ -33,7 +33,7 @@ fn broken(why: impl std::fmt::Display) -> Error {
     Error::package(format!("is not a sound zip archive: {why}"))
 }
 
-struct Record {
+struct CentralRecord {
     /// A link's target is its content, so it is not known before that is read.
     entry: Entry,
     length: u64,
@@ -113,7 +113,7 @@ fn directory(
     length: u64,
     signature: u64,
     limits: &Limits,
-) -> Result<(Vec<Record>, u64)> {
+) -> Result<(Vec<CentralRecord>, u64)> {
     let end = length - signature;
     let at = find_end(file, end, signature)?;
     let bytes: [u8; END_LENGTH as usize] = bytes_at(file, at)?;
@@ -191,7 +191,7 @@ fn find_end(file: &mut (impl Read + Seek), end: u64, signature: u64) -> Result<u
     Err(broken("there is no end record, or something behind it"))
 }
 
-fn record(bytes: &[u8]) -> Result<(Record, usize)> {
+fn record(bytes: &[u8]) -> Result<(CentralRecord, usize)> {
     if bytes.len() < CENTRAL_LENGTH || !bytes.starts_with(CENTRAL) {
         return Err(broken("its directory is damaged"));
     }
@@ -219,7 +219,7 @@ fn record(bytes: &[u8]) -> Result<(Record, usize)> {
     }
     let mode = unix_mode(&path, made_by >> 8, word(bytes, 38) >> 16)?;
     let content = content_kind(&path, mode, name.ends_with(b"/"), u64::from(length))?;
-    let record = Record {
+    let record = CentralRecord {
         entry: Entry { path, content },
         length: u64::from(length),
         name: name.to_vec(),
@@ -278,7 +278,7 @@ fn content_kind(path: &EntryPath, mode: u32, has_slash: bool, length: u64) -> Re
 }
 
 /// Entries that share bytes are how small archives become huge.
-fn check_overlap(records: &[Record], directory: u64) -> Result<()> {
+fn check_overlap(records: &[CentralRecord], directory: u64) -> Result<()> {
     let mut spans: Vec<(u64, u64)> = records
         .iter()
         .map(|record| {
@@ -298,7 +298,7 @@ fn check_overlap(records: &[Record], directory: u64) -> Result<()> {
 
 fn content(
     file: &mut (impl Read + Seek),
-    record: &Record,
+    record: &CentralRecord,
     directory: u64,
     sink: &mut dyn Sink,
 ) -> Result<()> {
@@ -339,13 +339,13 @@ fn unpack<'a>(method: u16, packed: impl Read + 'a) -> Box<dyn Read + 'a> {
 /// Passes on exactly as many bytes as were announced, and compares their checksum.
 struct Checked<'a, R> {
     inner: R,
-    record: &'a Record,
+    record: &'a CentralRecord,
     left: u64,
     crc: Crc,
 }
 
 impl<'a, R: Read> Checked<'a, R> {
-    fn new(inner: R, record: &'a Record) -> Checked<'a, R> {
+    fn new(inner: R, record: &'a CentralRecord) -> Checked<'a, R> {
         Checked { inner, record, left: record.length, crc: Crc::new() }
     }
 

@@ -12,7 +12,7 @@ use crate::Access;
 use crate::error::{Error, Result};
 
 /// Where a package is started: its user's directories, and what the user set.
-pub struct Scene<'a> {
+pub struct LaunchContext<'a> {
     /// The user's directories.
     pub places: &'a Places,
     /// The settings that the user gave.
@@ -38,7 +38,7 @@ pub struct Launch {
 
 impl Manifest {
     /// Replaces the variables of the manifest, and checks the settings.
-    pub fn launch(&self, scene: &Scene<'_>) -> Result<Launch> {
+    pub fn launch(&self, scene: &LaunchContext<'_>) -> Result<Launch> {
         let home = scene.places.home.clone();
         // The user's own words: what is named in a setting is given.
         let mut given = Layer::command_line(scene.cwd, home.clone());
@@ -86,7 +86,7 @@ impl Manifest {
 
     fn values(
         &self,
-        scene: &Scene<'_>,
+        scene: &LaunchContext<'_>,
         given: &mut LayerBuilder,
         asked: &mut LayerBuilder,
     ) -> Result<BTreeMap<String, Value>> {

@@ -19,7 +19,7 @@ use mcp_policy::Layer;
 
 use crate::error::{Error, Result};
 
-pub use launch::{Launch, Scene};
+pub use launch::{Launch, LaunchContext};
 pub use ours::schema;
 pub use platform::Platform;
 pub use runtime::suits;

@@ -32,7 +32,7 @@ fn places() -> Places {
 
 fn launch(manifest: &Manifest, given: &[(&str, &str)]) -> Result<Launch> {
     let given = Given(given.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect());
-    manifest.launch(&Scene { places: &places(), given: &given, cwd: Path::new("/cwd") })
+    manifest.launch(&LaunchContext { places: &places(), given: &given, cwd: Path::new("/cwd") })
 }
 
 fn with_server(server: &str, more: &str) -> String {

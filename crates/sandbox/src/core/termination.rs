@@ -16,11 +16,11 @@ pub struct Termination {
     timeout: Option<Duration>,
     grace: Duration,
     started: Option<Instant>,
-    asked: Option<Asked>,
+    asked: Option<StopRequest>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct StopRequest {
     since: Instant,
     ending: Ending,
 }
@@ -58,7 +58,7 @@ impl Termination {
         let ending = Ending::Signaled(signal);
         match &mut self.asked {
             None => {
-                self.asked = Some(Asked { since: now, ending });
+                self.asked = Some(StopRequest { since: now, ending });
                 Due::Ask
             }
             Some(asked) if now.duration_since(asked.since) < SAME_SIGNAL => Due::Nothing,
@@ -78,7 +78,7 @@ impl Termination {
         }
         match (self.started, self.timeout) {
             (Some(started), Some(timeout)) if now.duration_since(started) >= timeout => {
-                self.asked = Some(Asked { since: now, ending: Ending::Timeout });
+                self.asked = Some(StopRequest { since: now, ending: Ending::Timeout });
                 Due::Ask
             }
             _ => Due::Nothing,

@@ -24,7 +24,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 pub const MOST: usize = 1000;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Closed {
+pub enum Reclosed {
     /// Places inside that were open, by their number in [`places`].
     Again(Vec<usize>),
     Failed {
@@ -33,10 +33,10 @@ pub enum Closed {
     },
 }
 
-impl Closed {
-    pub fn failed(at: &Path, error: &io::Error) -> Closed {
+impl Reclosed {
+    pub fn failed(at: &Path, error: &io::Error) -> Reclosed {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        Closed::Failed { at: at.display().to_string(), errno }
+        Reclosed::Failed { at: at.display().to_string(), errno }
     }
 }
 
@@ -51,15 +51,15 @@ fn held(plan: &Plan) -> impl Iterator<Item = &PathBuf> {
 }
 
 /// Closes what is open. The calling process is in the sandbox afterwards.
-pub fn close(plan: &Plan, mounts: &OwnedFd) -> Closed {
+pub fn close(plan: &Plan, mounts: &OwnedFd) -> Reclosed {
     let entered = sys::enter_mounts(mounts.as_fd()).and_then(|()| Root::of_this_process());
     let mut root = match entered {
         Ok(root) => root,
-        Err(e) => return Closed::failed(Path::new("/"), &e),
+        Err(e) => return Reclosed::failed(Path::new("/"), &e),
     };
     for at in held(plan) {
         if let Err(e) = settled(|| root.hold_again(at)) {
-            return Closed::failed(at, &e);
+            return Reclosed::failed(at, &e);
         }
     }
     let mut again = Vec::new();
@@ -67,11 +67,11 @@ pub fn close(plan: &Plan, mounts: &OwnedFd) -> Closed {
         match settled(|| root.protect_again(at)) {
             Ok(Again::Closed) => again.push(number),
             Ok(_) => {}
-            Err(e) => return Closed::failed(at, &e),
+            Err(e) => return Reclosed::failed(at, &e),
         }
     }
     again.truncate(MOST);
-    Closed::Again(again)
+    Reclosed::Again(again)
 }
 
 /// Waits until a replacement is complete: the kernel detaches the mount first, and shows the new file later.

@@ -17,9 +17,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, getsockname, socket_with};
 
 use crate::core::host::Ids;
-use crate::linux::inside::PROXY;
-use crate::linux::sys::{self, Asked, Cloexec, Verdict};
+use crate::linux::sys::{self, Cloexec, Notification, Verdict};
 use crate::linux::syscall_proxy::{Memory, Use};
+use crate::linux::well_known::PROXY;
 use mcp_net::broker::{Wanted, Watched};
 
 /// So many of the last sockets are known to be connected already.
@@ -46,10 +46,10 @@ impl ConnectProxy {
     pub fn answer(
         &mut self,
         listener: BorrowedFd<'_>,
-        asked: &Asked,
+        notification: &Notification,
         broker: &mut Watched<'_>,
     ) -> Verdict {
-        match self.connect(listener, asked, broker) {
+        match self.connect(listener, notification, broker) {
             Ok(verdict) => verdict,
             Err(e) => Verdict::Errno(e.raw_os_error().unwrap_or(libc::EACCES)),
         }
@@ -58,15 +58,15 @@ impl ConnectProxy {
     fn connect(
         &mut self,
         listener: BorrowedFd<'_>,
-        asked: &Asked,
+        notification: &Notification,
         broker: &mut Watched<'_>,
     ) -> io::Result<Verdict> {
-        let [descriptor, ..] = asked.arguments;
+        let [descriptor, ..] = notification.arguments;
         let descriptor = descriptor as i32;
-        let to = self.destination(asked)?;
-        let theirs = sys::look_as(self.user, || Theirs::look(asked.thread, descriptor))?;
+        let to = self.destination(notification)?;
+        let theirs = sys::look_as(self.user, || Theirs::look(notification.thread, descriptor))?;
         // Everything above was read of the thread that asks and not of a later one.
-        if !sys::still_waits(listener, *asked) {
+        if !sys::still_waits(listener, *notification) {
             return Err(errno(libc::ENOENT));
         }
         if self.installed.contains(&theirs.inode) {
@@ -96,7 +96,7 @@ impl ConnectProxy {
             0 => Cloexec::No,
             _ => Cloexec::Yes,
         };
-        sys::install_descriptor(listener, *asked, ours.as_fd(), descriptor, cloexec)?;
+        sys::install_descriptor(listener, *notification, ours.as_fd(), descriptor, cloexec)?;
         self.remember(rustix::fs::fstat(&ours)?.st_ino);
         match pending && !waits {
             true => Err(errno(libc::EINPROGRESS)),
@@ -104,11 +104,12 @@ impl ConnectProxy {
         }
     }
 
-    fn destination(&self, asked: &Asked) -> io::Result<SocketAddr> {
-        let [_, address, length, ..] = asked.arguments;
+    fn destination(&self, notification: &Notification) -> io::Result<SocketAddr> {
+        let [_, address, length, ..] = notification.arguments;
         let mut bytes = [0; 28];
         let length = (length as u32 as usize).min(bytes.len());
-        Memory::of(asked.thread, self.user, Use::Read).read(address, &mut bytes[..length])?;
+        Memory::of(notification.thread, self.user, Use::Read)
+            .read(address, &mut bytes[..length])?;
         destination(&bytes[..length]).ok_or_else(|| errno(libc::EAFNOSUPPORT))
     }
 

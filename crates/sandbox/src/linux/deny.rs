@@ -29,7 +29,7 @@ pub fn closing(request: &Request, placed: &[Placed]) -> Option<Closing<Masks>> {
     if request.policy.filesystem.deny.is_empty() {
         return None;
     }
-    let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
+    let mounts: Vec<VisibleMount<'_>> = placed.iter().filter_map(VisibleMount::of).collect();
     // Also without anything to mask: it is what the report rests on.
     Some(masking(masks(&request.denied, &mounts), &mounts))
 }
@@ -39,7 +39,7 @@ pub fn stray_sockets(request: &Request, placed: &[Placed]) -> Option<Closing<Mas
     if request.stray_sockets.is_empty() {
         return None;
     }
-    let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
+    let mounts: Vec<VisibleMount<'_>> = placed.iter().filter_map(VisibleMount::of).collect();
     let is_denied = |path: &PathBuf| request.denied.iter().any(|d| path.starts_with(&d.path));
     let strays: Vec<Denied> = request
         .stray_sockets
@@ -50,7 +50,7 @@ pub fn stray_sockets(request: &Request, placed: &[Placed]) -> Option<Closing<Mas
     Some(masking(masks(&strays, &mounts), &mounts))
 }
 
-fn masking(masks: BTreeSet<Mask>, mounts: &[Mount<'_>]) -> Closing<Masks> {
+fn masking(masks: BTreeSet<Mask>, mounts: &[VisibleMount<'_>]) -> Closing<Masks> {
     let held = held_above(masks.iter().map(|mask| &mask.at), mounts);
     Closing { hold: holding(held), closed: Masks { masks: masks.into_iter().collect() } }
 }
@@ -75,21 +75,21 @@ pub fn intent(request: &Request) -> Intent {
 }
 
 /// Something of the host's that can be seen inside.
-pub struct Mount<'a> {
+pub struct VisibleMount<'a> {
     from: &'a Path,
     pub at: &'a Path,
     kind: PlaceKind,
     access: Access,
 }
 
-impl<'a> Mount<'a> {
-    pub fn of(placed: &'a Placed) -> Option<Mount<'a>> {
+impl<'a> VisibleMount<'a> {
+    pub fn of(placed: &'a Placed) -> Option<VisibleMount<'a>> {
         match placed {
             Placed::Show { path, kind } => {
-                Some(Mount { from: path, at: path, kind: *kind, access: Access::ReadOnly })
+                Some(VisibleMount { from: path, at: path, kind: *kind, access: Access::ReadOnly })
             }
             Placed::Bind { from, at, kind, access, .. } => {
-                Some(Mount { from, at, kind: *kind, access: *access })
+                Some(VisibleMount { from, at, kind: *kind, access: *access })
             }
             _ => None,
         }
@@ -97,12 +97,12 @@ impl<'a> Mount<'a> {
 }
 
 /// The mount that stands at a path inside: the last of the deepest.
-fn over<'a, 'b>(mounts: &'b [Mount<'a>], path: &Path) -> Option<&'b Mount<'a>> {
+fn over<'a, 'b>(mounts: &'b [VisibleMount<'a>], path: &Path) -> Option<&'b VisibleMount<'a>> {
     let holding = mounts.iter().filter(|mount| path.starts_with(mount.at));
     holding.max_by_key(|mount| mount.at.components().count())
 }
 
-fn masks(denied: &[Denied], mounts: &[Mount<'_>]) -> BTreeSet<Mask> {
+fn masks(denied: &[Denied], mounts: &[VisibleMount<'_>]) -> BTreeSet<Mask> {
     let mut masks = BTreeSet::new();
     for denied in denied {
         for mount in mounts {
@@ -121,7 +121,7 @@ fn masks(denied: &[Denied], mounts: &[Mount<'_>]) -> BTreeSet<Mask> {
 }
 
 /// Where a path of the host can be seen inside, below what is mounted.
-pub fn seen_at(path: &Path, mounts: &[Mount<'_>]) -> Vec<PathBuf> {
+pub fn seen_at(path: &Path, mounts: &[VisibleMount<'_>]) -> Vec<PathBuf> {
     let seen = mounts.iter().filter(|mount| !mount.from.starts_with(path)).filter_map(|mount| {
         let at = mount.at.join(path.strip_prefix(mount.from).ok()?);
         // Something else may stand in front of it.
@@ -134,7 +134,7 @@ pub fn seen_at(path: &Path, mounts: &[Mount<'_>]) -> Vec<PathBuf> {
 /// Directories above masks that could be renamed: all that are writable and no mount points yet.
 pub fn held_above<'a>(
     closed: impl Iterator<Item = &'a PathBuf>,
-    mounts: &[Mount<'_>],
+    mounts: &[VisibleMount<'_>],
 ) -> BTreeSet<PathBuf> {
     let mut held = BTreeSet::new();
     for at in closed {

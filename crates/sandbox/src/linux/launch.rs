@@ -19,7 +19,6 @@ use crate::core::request::Request;
 use crate::core::rlimit::Resource;
 use crate::core::run_record::RunId;
 use crate::linux::apply::{self, Prepared};
-use crate::linux::attempts::Attempts;
 use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::Held;
 use crate::linux::channel::{Channel, ToInit};
@@ -27,18 +26,19 @@ use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
 use crate::linux::phases::{Plan, Target, Watches};
+use crate::linux::protected_inotify::ProtectedInotify;
 use crate::linux::replaced::Watch;
 use crate::linux::reservation::Reservation;
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::step::{Filter, Limit, Namespaces, NetworkNamespace, Numbered};
 use crate::linux::supervise::{self, Ended, Init, Limits, Supervisor};
 use crate::linux::sweeper::Sweeper;
-use crate::linux::syscall_proxy::{Mandate, SyscallProxy};
+use crate::linux::syscall_proxy::{ProxySettings, SyscallProxy};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::watch::Tree;
 use crate::linux::{open_files, runs, sandbox_sockets, sys};
 use crate::protected::Undoings;
-use crate::unix::protect::undo::{Seen, undo};
+use crate::unix::protect::undo::{ReplacedPlaces, undo};
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -56,25 +56,29 @@ pub fn run(
     check: Option<Check<'_>>,
 ) -> Result<Report, Error> {
     let outside = Outside::prepare(request, notices)?;
-    let attempts = Attempts::watch(&request.protected);
+    let inotify = ProtectedInotify::watch(&request.protected);
     let mut sweeper = None;
-    let beside = Beside { sweeper: &mut sweeper, attempts: &attempts };
+    let beside = Beside { sweeper: &mut sweeper, inotify: &inotify };
     let outcome = try_run(plan, request, reservation, outside, check, beside);
     // However it ended, unless the command was never started.
     let undone = match &outcome {
         Err(LaunchFailure::Step(_) | LaunchFailure::Changed) => Undoings::default(),
-        Err(LaunchFailure::Io(_) | LaunchFailure::Lost(_)) => undo(request, &Seen::default()),
+        Err(LaunchFailure::Io(_) | LaunchFailure::Lost(_)) => {
+            undo(request, &ReplacedPlaces::default())
+        }
         Ok((_, seen)) => undo(request, seen),
     };
     sweeper.into_iter().for_each(Sweeper::dismiss);
     let outcome = match outcome {
-        Err(LaunchFailure::Lost(error)) => Ok((lost(plan, request, &error), Seen::default())),
+        Err(LaunchFailure::Lost(error)) => {
+            Ok((lost(plan, request, &error), ReplacedPlaces::default()))
+        }
         other => other,
     };
     match outcome {
         Ok((report, _)) => {
             let mut report = report.with_undone(undone);
-            report.kept = attempts.seen();
+            report.kept = inotify.seen();
             Ok(report)
         }
         Err(LaunchFailure::Step(failed)) => Err(explain(plan, failed)),
@@ -96,7 +100,7 @@ pub fn run(
 /// What outlives the sandbox, for protected places.
 struct Beside<'a> {
     sweeper: &'a mut Option<Sweeper>,
-    attempts: &'a Attempts,
+    inotify: &'a ProtectedInotify,
 }
 
 fn try_run(
@@ -105,8 +109,8 @@ fn try_run(
     reservation: Reservation,
     outside: Outside,
     check: Option<Check<'_>>,
-    Beside { sweeper, attempts }: Beside<'_>,
-) -> Result<(Report, Seen), LaunchFailure> {
+    Beside { sweeper, inotify }: Beside<'_>,
+) -> Result<(Report, ReplacedPlaces), LaunchFailure> {
     let Reservation { id, cgroup } = reservation;
     let carried = outside.evidence();
     let signals = sys::Signals::take(&supervise::SIGNALS)?;
@@ -152,7 +156,7 @@ fn try_run(
         Ok(started) => *sweeper = started,
         Err(error) => return Err(unheard(init, error)),
     }
-    let watch = sweeper.as_ref().map(|sweeper| Watch::new(plan, request, sweeper, attempts));
+    let watch = sweeper.as_ref().map(|sweeper| Watch::new(plan, request, sweeper, inotify));
     if let Some(map) = &map {
         write_ids(plan, map, &init, index)?;
     }
@@ -220,7 +224,7 @@ fn reported(
     ended: Ended,
     of_launcher: Vec<Evidence>,
     command: Vec<String>,
-) -> (Report, Seen) {
+) -> (Report, ReplacedPlaces) {
     let mut evidence = ended.evidence;
     evidence.extend(of_launcher);
     let code = exit_code::of(&ended.ending);
@@ -286,7 +290,7 @@ fn start_syscall_proxy(plan: &Plan) -> Result<Option<(SyscallProxy, Evidence)>, 
     });
     let rules = landlock.as_ref().map(|landlock| landlock.step.rules.clone()).unwrap_or_default();
     let (arch, user) = (filter.step.arch, planned.step.user);
-    let started = SyscallProxy::start(Mandate { arch, user, rules, largest_file });
+    let started = SyscallProxy::start(ProxySettings { arch, user, rules, largest_file });
     let (syscall_proxy, became) = started.map_err(|e| at_step(planned.number, &e))?;
     let evidence = Evidence { step: planned.number, answer: Answer::Confirmed(became) };
     Ok(Some((syscall_proxy, evidence)))

@@ -5,7 +5,6 @@
 pub mod cgroup;
 pub mod deny;
 pub mod facts;
-pub mod inside;
 pub mod landlock;
 pub mod phases;
 pub mod plan;
@@ -13,14 +12,13 @@ pub mod protect;
 pub mod sandbox_socket;
 pub mod step;
 pub mod view;
+pub mod well_known;
 
 #[cfg(target_os = "linux")]
 use crate::unix::relay;
 
 #[cfg(target_os = "linux")]
 mod apply;
-#[cfg(target_os = "linux")]
-mod attempts;
 #[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
@@ -51,6 +49,8 @@ mod owner_map;
 mod privileges;
 #[cfg(target_os = "linux")]
 pub mod probe;
+#[cfg(target_os = "linux")]
+mod protected_inotify;
 #[cfg(target_os = "linux")]
 mod refusals;
 #[cfg(target_os = "linux")]

@@ -21,7 +21,7 @@ use rustix::mount::{
 };
 
 use self::classic::{Devices, Wanted};
-pub use self::mask::{Again, Closed};
+pub use self::mask::{Again, MaskOutcome};
 use crate::core::request::PlaceKind;
 use crate::linux::step::{Access, ProcView};
 use crate::linux::sys;

@@ -16,7 +16,6 @@ use crate::core::notices::Notices;
 use crate::core::report::Answer;
 use crate::core::request::Request;
 use crate::linux::connect_proxy::ConnectProxy;
-use crate::linux::inside::RESOLVER;
 use crate::linux::phases::Plan;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
@@ -24,6 +23,7 @@ use crate::linux::sandbox_socket::{Refused, SandboxSocket};
 use crate::linux::sandbox_sockets::Orders;
 use crate::linux::seccomp_notify::SeccompNotify;
 use crate::linux::step::Carrier;
+use crate::linux::well_known::RESOLVER;
 use crate::linux::{open_files, own_networks};
 use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{
@@ -37,7 +37,7 @@ pub struct Network {
     setup: Option<Setup>,
     path: Path,
     open: bool,
-    state: State,
+    state: BrokerState,
 }
 
 /// How the command's connections come to the broker.
@@ -52,7 +52,7 @@ enum Path {
     Proxy { user: Option<Ids> },
 }
 
-enum State {
+enum BrokerState {
     Before,
     /// Nothing was asked yet. What is asked first wakes the broker.
     Asleep(Vec<(SandboxSocket, OwnedFd)>),
@@ -88,7 +88,7 @@ impl Network {
             memory: request.policy.limits.memory.value.map(|limit| limit.0),
         };
         let open = network::is_open(request);
-        Some(Network { setup: Some(setup), path, open, state: State::Before })
+        Some(Network { setup: Some(setup), path, open, state: BrokerState::Before })
     }
 
     /// The command is about to start: its sockets are there.
@@ -100,7 +100,7 @@ impl Network {
             Path::SandboxSockets { orders: None, .. } => return Ok(()),
             Path::Proxy { .. } => Vec::new(),
         };
-        self.state = State::Asleep(sockets);
+        self.state = BrokerState::Asleep(sockets);
         if self.open { self.wake() } else { Ok(()) }
     }
 
@@ -109,13 +109,13 @@ impl Network {
     pub fn take_over(&self, notify: SeccompNotify) -> Option<SeccompNotify> {
         match (&self.state, &self.path) {
             (
-                State::Running(handle),
+                BrokerState::Running(handle),
                 Path::SandboxSockets { connects: Connects::Announced, .. },
             ) => {
                 handle.watch(Box::new(notify));
                 None
             }
-            (State::Running(handle), Path::Proxy { user }) => {
+            (BrokerState::Running(handle), Path::Proxy { user }) => {
                 handle.watch(Box::new(notify.connecting_with(ConnectProxy::new(*user))));
                 None
             }
@@ -126,7 +126,7 @@ impl Network {
     /// What to wait for while nobody else does.
     pub fn wants(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let sockets = match &self.state {
-            State::Asleep(sockets) => sockets.as_slice(),
+            BrokerState::Asleep(sockets) => sockets.as_slice(),
             _ => &[],
         };
         sockets.iter().map(|(_, socket)| socket.as_fd())
@@ -147,8 +147,8 @@ impl Network {
     }
 
     fn wake(&mut self) -> io::Result<()> {
-        let state = std::mem::replace(&mut self.state, State::Over);
-        let (State::Asleep(sockets), Some(setup)) = (state, self.setup.take()) else {
+        let state = std::mem::replace(&mut self.state, BrokerState::Over);
+        let (BrokerState::Asleep(sockets), Some(setup)) = (state, self.setup.take()) else {
             return Ok(());
         };
         let mut broker = match &mut self.path {
@@ -184,7 +184,7 @@ impl Network {
                 SandboxSocket::Connection(_) => {}
             }
         }
-        self.state = State::Running(broker.start()?);
+        self.state = BrokerState::Running(broker.start()?);
         Ok(())
     }
 
@@ -192,8 +192,8 @@ impl Network {
     pub fn finish(&mut self) -> NetworkUse {
         // What the command tried last may be unheard, and is only there to be told.
         let _ = self.advance();
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Running(handle) => handle.finish(),
+        match std::mem::replace(&mut self.state, BrokerState::Over) {
+            BrokerState::Running(handle) => handle.finish(),
             _ => NetworkUse::default(),
         }
     }

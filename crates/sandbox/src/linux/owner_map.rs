@@ -15,10 +15,10 @@ use rustix::fs::{Gid, Uid};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::core::host::Ids;
-use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
 use crate::linux::phases::Plan;
 use crate::linux::step::MapIds;
 use crate::linux::sys;
+use crate::linux::well_known::ROOT_BECOMES_OUTSIDE;
 
 /// The ids of the sandbox, and whose files are shown as theirs.
 pub struct OwnerMap {

@@ -84,16 +84,16 @@ pub struct Network {
 pub struct Root {
     pub new: Numbered<NewRoot>,
     pub placed: Vec<Numbered<Placed>>,
-    pub protected: Option<Closed<Protect>>,
-    pub denied: Option<Closed<Masks>>,
+    pub protected: Option<ClosedStep<Protect>>,
+    pub denied: Option<ClosedStep<Masks>>,
     /// Unix sockets of the host that no rule allows.
-    pub stray_sockets: Option<Closed<Masks>>,
+    pub stray_sockets: Option<ClosedStep<Masks>>,
     pub enter: Bare,
 }
 
 /// Places that are closed, and the directories above them that have to stay where they are.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Closed<T> {
+pub struct ClosedStep<T> {
     pub hold: Option<Numbered<Hold>>,
     pub closed: Numbered<T>,
 }
@@ -183,7 +183,7 @@ impl Plan {
     }
 
     /// What is protected.
-    pub fn protected(&self) -> Option<&Closed<Protect>> {
+    pub fn protected(&self) -> Option<&ClosedStep<Protect>> {
         self.init.root.as_ref()?.protected.as_ref()
     }
 }
@@ -232,11 +232,11 @@ impl Root {
     fn list<'a>(&'a self, list: &mut List<'a>) {
         list.add([&self.new], Step::NewRoot);
         list.add(&self.placed, Step::Placed);
-        if let Some(Closed { hold, closed }) = &self.protected {
+        if let Some(ClosedStep { hold, closed }) = &self.protected {
             list.add(hold, Step::Hold);
             list.add([closed], Step::Protect);
         }
-        for Closed { hold, closed } in self.denied.iter().chain(&self.stray_sockets) {
+        for ClosedStep { hold, closed } in self.denied.iter().chain(&self.stray_sockets) {
             list.add(hold, Step::Hold);
             list.add([closed], Step::Mask);
         }

@@ -17,14 +17,16 @@ use crate::core::plan::{Intent, Intents};
 use crate::core::request::{HOME, Home, Request, Stdio};
 use crate::linux::deny::Closing;
 use crate::linux::facts::LinuxFacts;
-use crate::linux::inside::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
-use crate::linux::phases::{Bare, Closed, Init, Isolation, Network, Numbers, Plan, Root, Target};
+use crate::linux::phases::{
+    Bare, ClosedStep, Init, Isolation, Network, Numbers, Plan, Root, Target,
+};
 #[cfg(target_os = "linux")]
 use crate::linux::step::Step;
 use crate::linux::step::{
     Carrier, Descriptors, Execute, Filter, Hostname, Limit, MapIds, Namespaces, NetworkNamespace,
     NewRoot, Numbered, Placed, ProcView, Reopen,
 };
+use crate::linux::well_known::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::{deny, protect, view};
 use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
 
@@ -173,9 +175,9 @@ fn root(request: &Request, facts: &LinuxFacts, ids: MapIds, numbers: &mut Number
     }
 }
 
-fn closed<T>(closing: Closing<T>, control: Control, numbers: &mut Numbers) -> Closed<T> {
+fn closed<T>(closing: Closing<T>, control: Control, numbers: &mut Numbers) -> ClosedStep<T> {
     let hold = closing.hold.map(|hold| numbers.step(hold, &[control]));
-    Closed { hold, closed: numbers.step(closing.closed, &[control]) }
+    ClosedStep { hold, closed: numbers.step(closing.closed, &[control]) }
 }
 
 fn terminal(request: &Request, numbers: &mut Numbers) -> Option<Bare> {

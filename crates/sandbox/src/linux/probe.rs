@@ -10,10 +10,10 @@ use rustix::process::{getgid, getuid};
 
 use crate::core::host::{Caller, Fact, Ids, Rootless};
 use crate::linux::facts::{CgroupFacts, EntryKind, LinuxFacts, SystemEntry};
-use crate::linux::inside::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::landlock::enforce;
 use crate::linux::mounts::{Root, Trees, host_tree};
 use crate::linux::step::{Access, ProcView};
+use crate::linux::well_known::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::{plan, run_directory, sys};
 
 /// Shown read-only, or made again where they are symlinks (merged /usr).

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use crate::core::plan::Intent;
 use crate::core::request::{Guarded, Request};
-use crate::linux::deny::{Closing, Mount, held_above, holding, seen_at};
+use crate::linux::deny::{Closing, VisibleMount, held_above, holding, seen_at};
 use crate::linux::step::{Placed, Protect};
 
 /// What protects, once `placed` is in place.
@@ -21,7 +21,7 @@ pub fn closing(request: &Request, placed: &[Placed]) -> Option<Closing<Protect>>
     if !request.protects() {
         return None;
     }
-    let mounts: Vec<Mount<'_>> = placed.iter().filter_map(Mount::of).collect();
+    let mounts: Vec<VisibleMount<'_>> = placed.iter().filter_map(VisibleMount::of).collect();
     let mut read_only: BTreeSet<PathBuf> = BTreeSet::new();
     let mut in_place: BTreeSet<PathBuf> = BTreeSet::new();
     for protected in &request.protected {

@@ -23,12 +23,12 @@ use rustix::fs::CWD;
 
 use crate::core::request::{Guarded, Protected, Request};
 use crate::host_files::id::{self as file_id, FileId};
-use crate::linux::attempts::Attempts;
-use crate::linux::closer::{self, Closed};
-use crate::linux::deny::{Mount, seen_at};
+use crate::linux::closer::{self, Reclosed};
+use crate::linux::deny::{VisibleMount, seen_at};
 use crate::linux::phases::Plan;
+use crate::linux::protected_inotify::ProtectedInotify;
 use crate::linux::sweeper::Sweeper;
-use crate::unix::protect::undo::Seen;
+use crate::unix::protect::undo::ReplacedPlaces;
 
 /// How often is looked where nothing tells.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -56,7 +56,7 @@ pub struct Watch<'a> {
     looks: usize,
     /// What stands at a path since it was closed last.
     known: BTreeMap<&'a Path, FileId>,
-    seen: Seen,
+    seen: ReplacedPlaces,
     times: usize,
 }
 
@@ -73,21 +73,21 @@ impl<'a> Watch<'a> {
         plan: &Plan,
         request: &'a Request,
         sweeper: &'a Sweeper,
-        attempts: &'a Attempts,
+        inotify: &'a ProtectedInotify,
     ) -> Watch<'a> {
         let protected: Vec<_> = request.protected.iter().collect();
         let read_only = protected.iter().filter(|place| place.guarded == Guarded::ReadOnly);
         let known = read_only.filter_map(|place| Some((place.path.as_path(), place.id?)));
         let known: BTreeMap<&Path, FileId> = known.collect();
-        let shown: Vec<Mount<'_>> =
-            plan.placed().iter().filter_map(|placed| Mount::of(&placed.step)).collect();
+        let shown: Vec<VisibleMount<'_>> =
+            plan.placed().iter().filter_map(|placed| VisibleMount::of(&placed.step)).collect();
         let mut at = BTreeMap::new();
         for place in &protected {
             at.extend(seen_at(&place.path, &shown).into_iter().map(|at| (at, place.path.clone())));
         }
         let places = closer::places(plan).map(|place| at.get(place).cloned()).collect();
-        let moves = Moves::watch(&protected, request, attempts);
-        let (seen, look_at) = (Seen::default(), None);
+        let moves = Moves::watch(&protected, request, inotify);
+        let (seen, look_at) = (ReplacedPlaces::default(), None);
         let (mounts, has_news) = (None, Cell::new(false));
         let (looks, times) = (0, 0);
         Watch {
@@ -185,12 +185,12 @@ impl<'a> Watch<'a> {
                 return Err(io::ErrorKind::NotConnected.into());
             };
             match self.sweeper.close_again(namespace.as_fd())? {
-                Closed::Again(again) if again.is_empty() => {
+                Reclosed::Again(again) if again.is_empty() => {
                     // Each of them was found to be mounted.
                     there.into_iter().for_each(|path| self.moves.told.forget(path));
                     return Ok(());
                 }
-                Closed::Again(again) => {
+                Reclosed::Again(again) => {
                     self.times += 1;
                     if self.times > MOST {
                         return Err(io::Error::other("it happened too often"));
@@ -201,7 +201,7 @@ impl<'a> Watch<'a> {
                         }
                     }
                 }
-                Closed::Failed { at, errno } => {
+                Reclosed::Failed { at, errno } => {
                     let why = io::Error::from_raw_os_error(errno);
                     return Err(io::Error::other(format!("{at}: {why}")));
                 }
@@ -267,7 +267,7 @@ impl<'a> Watch<'a> {
     }
 
     /// When the command is dead. It may have ended before anybody looked at what it did last.
-    pub fn into_seen(mut self) -> Seen {
+    pub fn into_seen(mut self) -> ReplacedPlaces {
         self.moves.told.read();
         for place in std::mem::take(&mut self.protected) {
             let (path, now) = (&place.path, file_id::at(CWD, &place.path));
@@ -304,14 +304,14 @@ impl Now {
 
 /// Renames are told; a removal shows in the table of mounts.
 struct Moves<'a> {
-    told: &'a Attempts,
+    told: &'a ProtectedInotify,
     /// Directories above protected places.
     above: Vec<PathBuf>,
     misses_some: bool,
 }
 
 impl<'a> Moves<'a> {
-    fn watch(protected: &[&Protected], request: &Request, told: &'a Attempts) -> Moves<'a> {
+    fn watch(protected: &[&Protected], request: &Request, told: &'a ProtectedInotify) -> Moves<'a> {
         let is_below = |path: &Path| {
             request.write.iter().any(|root| path.starts_with(&root.path) && path != root.path)
         };

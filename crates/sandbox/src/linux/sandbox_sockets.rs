@@ -23,7 +23,7 @@ const BACKLOG: i32 = 4096;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Order(Vec<SandboxSocket>);
+struct SocketRequest(Vec<SandboxSocket>);
 
 /// Zero or an error number for each socket that was asked for; those made come with the message.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,7 +69,8 @@ impl SocketFactory {
 
     /// Answers one order. `false` when the launcher will send no more.
     pub fn serve(&self) -> io::Result<bool> {
-        let Some((Order(sandbox_sockets), _)) = self.0.receive_all::<Order>()? else {
+        let Some((SocketRequest(sandbox_sockets), _)) = self.0.receive_all::<SocketRequest>()?
+        else {
             return Ok(false);
         };
         let made: Vec<_> = sandbox_sockets
@@ -120,7 +121,7 @@ impl Orders {
     pub fn order(&self, sandbox_sockets: &[SandboxSocket]) -> io::Result<Vec<io::Result<OwnedFd>>> {
         let mut sockets = Vec::with_capacity(sandbox_sockets.len());
         for part in sandbox_sockets.chunks(MOST_DESCRIPTORS) {
-            self.0.send(&Order(part.to_vec()))?;
+            self.0.send(&SocketRequest(part.to_vec()))?;
             sockets.extend(self.made()?);
         }
         Ok(sockets)

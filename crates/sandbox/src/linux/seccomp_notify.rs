@@ -20,8 +20,8 @@ use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::linux::connect_proxy::{ConnectProxy, destination};
-use crate::linux::sys::{self, Asked, Verdict};
-use crate::linux::syscall_proxy::{State, SyscallProxy};
+use crate::linux::sys::{self, Notification, Verdict};
+use crate::linux::syscall_proxy::{ProxyState, SyscallProxy};
 use mcp_net::broker::{Keep, Watched, Watcher};
 
 const MOST_AT_ONCE: usize = 64;
@@ -84,12 +84,13 @@ impl SeccompNotify {
     /// What to wait for.
     pub fn wants(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let state = self.syscall_proxy.as_ref().map(SyscallProxy::state);
-        let calls = (state != Some(State::Busy)).then(|| (self.listener.as_fd(), PollFlags::IN));
+        let calls =
+            (state != Some(ProxyState::Busy)).then(|| (self.listener.as_fd(), PollFlags::IN));
         let syscall_proxy = match state {
-            Some(State::Busy) => Some(PollFlags::OUT),
+            Some(ProxyState::Busy) => Some(PollFlags::OUT),
             // Its end is always told.
-            Some(State::Ready) => Some(PollFlags::empty()),
-            Some(State::Gone) | None => None,
+            Some(ProxyState::Ready) => Some(PollFlags::empty()),
+            Some(ProxyState::Gone) | None => None,
         };
         let syscall_proxy = self.syscall_proxy.as_ref().map(SyscallProxy::as_fd).zip(syscall_proxy);
         calls.into_iter().chain(syscall_proxy)
@@ -99,9 +100,9 @@ impl SeccompNotify {
     fn waiting(&mut self) -> io::Result<Waiting> {
         if let Some(syscall_proxy) = &mut self.syscall_proxy {
             match syscall_proxy.state() {
-                State::Ready => {}
-                State::Busy => return Ok(Waiting::Nobody),
-                State::Gone => syscall_proxy.refuse_the_rest(self.listener.as_fd())?,
+                ProxyState::Ready => {}
+                ProxyState::Busy => return Ok(Waiting::Nobody),
+                ProxyState::Gone => syscall_proxy.refuse_the_rest(self.listener.as_fd())?,
             }
         }
         let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
@@ -120,17 +121,17 @@ impl SeccompNotify {
     }
 
     fn answer_one(&mut self, broker: Option<&mut Watched<'_>>) -> io::Result<()> {
-        let Some(asked) = sys::next_asked(self.listener.as_fd())? else {
+        let Some(notification) = sys::next_notification(self.listener.as_fd())? else {
             return Ok(());
         };
         let listener = self.listener.as_fd();
-        if i64::from(asked.number) == libc::SYS_connect {
+        if i64::from(notification.number) == libc::SYS_connect {
             let verdict = match (&mut self.connect_proxy, broker) {
                 (Some(connect_proxy), Some(broker)) => {
-                    connect_proxy.answer(listener, &asked, broker)
+                    connect_proxy.answer(listener, &notification, broker)
                 }
                 (None, Some(broker)) => {
-                    if let Some(to) = announced(&asked) {
+                    if let Some(to) = announced(&notification) {
                         broker.announce(to);
                     }
                     Verdict::Pass
@@ -138,19 +139,20 @@ impl SeccompNotify {
                 // Nobody carries connections (any more).
                 (_, None) => Verdict::Errno(libc::EACCES),
             };
-            sys::answer(listener, asked, verdict)?;
+            sys::answer(listener, notification, verdict)?;
             return Ok(());
         }
         if let Some(syscall_proxy) = &mut self.syscall_proxy
-            && syscall_proxy.answers(listener, asked)?
+            && syscall_proxy.answers(listener, notification)?
         {
             return Ok(());
         }
         // Nobody but the process that becomes the command has the filter before it does so, and
         // until then it is our own code, which makes this one call.
-        let first = self.start == Start::Awaited && i64::from(asked.number) == libc::SYS_execve;
+        let first =
+            self.start == Start::Awaited && i64::from(notification.number) == libc::SYS_execve;
         let verdict = if first { Verdict::Pass } else { Verdict::Refuse };
-        if sys::answer(self.listener.as_fd(), asked, verdict)? {
+        if sys::answer(self.listener.as_fd(), notification, verdict)? {
             match verdict {
                 Verdict::Pass => self.start = Start::Passed,
                 _ => {
@@ -197,10 +199,10 @@ impl Watcher for SeccompNotify {
 }
 
 /// Where a call to connect leads, if it is to an internet address that can be read.
-fn announced(asked: &Asked) -> Option<SocketAddr> {
-    let [_, address, length, ..] = asked.arguments;
+fn announced(notification: &Notification) -> Option<SocketAddr> {
+    let [_, address, length, ..] = notification.arguments;
     let mut bytes = [0; 28];
     let length = usize::try_from(length as u32).ok()?.min(bytes.len());
-    let read = sys::read_memory(asked.thread, address, &mut bytes[..length]).ok()?;
+    let read = sys::read_memory(notification.thread, address, &mut bytes[..length]).ok()?;
     destination(bytes.get(..read)?)
 }

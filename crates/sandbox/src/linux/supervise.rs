@@ -25,7 +25,7 @@ use crate::linux::sys::{self, Change, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{MemoryWatch, Tree};
-use crate::unix::protect::undo::Seen;
+use crate::unix::protect::undo::ReplacedPlaces;
 use mcp_net::broker::NetworkUse;
 
 mod closing;
@@ -78,7 +78,7 @@ pub struct Ended {
     pub blocked_processes: u64,
     pub network: NetworkUse,
     /// What happened to protected places.
-    pub seen: Seen,
+    pub seen: ReplacedPlaces,
     /// Why the command was ended, where it was no limit.
     pub stopped: Option<String>,
     /// What was in a HOME that is gone.

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::request::Request;
 use crate::linux::channel::Channel;
-use crate::linux::closer::{self, Closed};
+use crate::linux::closer::{self, Reclosed};
 use crate::linux::phases::Plan;
 use crate::linux::sys::{self, Change};
-use crate::unix::protect::undo::{Seen, undo};
+use crate::unix::protect::undo::{ReplacedPlaces, undo};
 
 /// The only descriptors it keeps.
 const LINE: i32 = 3;
@@ -30,7 +30,7 @@ const INIT: i32 = 4;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize, Deserialize)]
-enum Order {
+enum SweepRequest {
     /// Carries the mount namespace.
     Close,
     /// The launcher has undone everything itself.
@@ -59,7 +59,7 @@ impl Sweeper {
             sys::Cloned::Child => {
                 let waited = wait(plan, &hears, init);
                 if waited.is_ok_and(|was_killed| was_killed) {
-                    undo(request, &Seen::default());
+                    undo(request, &ReplacedPlaces::default());
                 }
                 sys::exit_now(0)
             }
@@ -67,14 +67,14 @@ impl Sweeper {
     }
 
     /// Mounts again what is protected and is not mounted any more.
-    pub fn close_again(&self, mounts: BorrowedFd<'_>) -> io::Result<Closed> {
-        self.line.send_with(&Order::Close, &[mounts])?;
+    pub fn close_again(&self, mounts: BorrowedFd<'_>) -> io::Result<Reclosed> {
+        self.line.send_with(&SweepRequest::Close, &[mounts])?;
         let mut fds = [PollFd::new(&self.line, PollFlags::IN)];
         let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
         if poll(&mut fds, Some(&patience))? == 0 {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        match self.line.receive::<Closed>()? {
+        match self.line.receive::<Reclosed>()? {
             Some((closed, _)) => Ok(closed),
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
@@ -83,7 +83,7 @@ impl Sweeper {
     /// The launcher has done it itself.
     pub fn dismiss(self) {
         // Where it is gone already, there is nobody to tell and nobody to wait for.
-        let _ = self.line.send(&Order::Done);
+        let _ = self.line.send(&SweepRequest::Done);
         let _ = sys::wait_for(self.pid);
     }
 }
@@ -101,9 +101,9 @@ fn wait(plan: &Plan, hears: &Channel, init: BorrowedFd<'_>) -> io::Result<bool> 
     std::mem::forget((high_line, high_init));
     sys::close_from(5)?;
     loop {
-        match line.receive::<Order>()? {
-            Some((Order::Done, _)) => return Ok(false),
-            Some((Order::Close, mounts)) => close_in_a_copy(plan, &line, mounts.as_ref())?,
+        match line.receive::<SweepRequest>()? {
+            Some((SweepRequest::Done, _)) => return Ok(false),
+            Some((SweepRequest::Close, mounts)) => close_in_a_copy(plan, &line, mounts.as_ref())?,
             None => break,
         }
     }
@@ -120,7 +120,7 @@ fn wait(plan: &Plan, hears: &Channel, init: BorrowedFd<'_>) -> io::Result<bool> 
 /// Who has entered the sandbox cannot get out again, and cannot undo anything on the host.
 fn close_in_a_copy(plan: &Plan, line: &Channel, mounts: Option<&OwnedFd>) -> io::Result<()> {
     let Some(mounts) = mounts else {
-        return line.send(&Closed::failed(Path::new(""), &Errno::BADF.into()));
+        return line.send(&Reclosed::failed(Path::new(""), &Errno::BADF.into()));
     };
     match sys::clone_process(0)? {
         sys::Cloned::Child => {
@@ -131,7 +131,7 @@ fn close_in_a_copy(plan: &Plan, line: &Channel, mounts: Option<&OwnedFd>) -> io:
             let waited = sys::wait_for(pid)?;
             match waited.map(|waited| waited.change) {
                 Some(Change::Exited(0)) => Ok(()),
-                _ => line.send(&Closed::failed(Path::new(""), &Errno::IO.into())),
+                _ => line.send(&Reclosed::failed(Path::new(""), &Errno::IO.into())),
             }
         }
     }

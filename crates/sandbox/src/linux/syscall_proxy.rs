@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::host::Ids;
 use crate::linux::channel::Channel;
 use crate::linux::landlock::Rule;
-use crate::linux::sys::{self, Asked, Verdict};
+use crate::linux::sys::{self, Notification, Verdict};
 use mcp_seccomp::Arch;
 
 pub use memory::{Memory, Use};
@@ -42,8 +42,8 @@ const WAITING_BYTES: usize = 16 * 1024;
 /// More calls than can wait there.
 const REMEMBERED: usize = 256;
 
-/// What a syscall proxy is for.
-pub struct Mandate {
+/// The user that a syscall proxy becomes, and the places and sizes that it holds calls to.
+pub struct ProxySettings {
     pub arch: Arch,
     /// Whom it becomes, where that is not the caller.
     pub user: Option<Ids>,
@@ -54,15 +54,15 @@ pub struct Mandate {
 }
 
 #[derive(Serialize, Deserialize)]
-enum ToDeputy {
+enum ToProxy {
     /// The process that all of the tree is below. Carries the listener, which calls are answered on.
     Begin { top: i32 },
     /// A call to carry out and to answer. Carries the memory of its caller, where that is needed.
-    Answer(Asked),
+    Answer(Notification),
 }
 
 #[derive(Serialize, Deserialize)]
-enum FromDeputy {
+enum FromProxy {
     /// What it has become, by the kernel's word.
     Ready(String),
     Failed(i32),
@@ -75,7 +75,7 @@ pub struct SyscallProxy {
     process: Option<Process>,
     channel: Channel,
     /// The last calls that it was handed; should it be gone, they are refused.
-    handed: VecDeque<Asked>,
+    handed: VecDeque<Notification>,
 }
 
 struct Process {
@@ -84,7 +84,7 @@ struct Process {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ProxyState {
     Ready,
     /// As many calls wait as may.
     Busy,
@@ -93,22 +93,22 @@ pub enum State {
 
 impl SyscallProxy {
     /// Also tells what it has become. The calling process must have a single thread.
-    pub fn start(mandate: Mandate) -> io::Result<(SyscallProxy, String)> {
-        let (arch, user) = (mandate.arch, mandate.user);
+    pub fn start(settings: ProxySettings) -> io::Result<(SyscallProxy, String)> {
+        let (arch, user) = (settings.arch, settings.user);
         let (channel, theirs) = Channel::pair()?;
         set_socket_send_buffer_size(&channel, WAITING_BYTES)?;
         let process = match sys::clone_process(0)? {
             sys::Cloned::Child => {
                 drop(channel);
-                process::live(&theirs, mandate)
+                process::live(&theirs, settings)
             }
             sys::Cloned::Parent { pid, pidfd } => Some(Process { pid, pidfd }),
         };
         drop(theirs);
         let syscall_proxy = SyscallProxy { arch, user, process, channel, handed: VecDeque::new() };
         match syscall_proxy.channel.receive()? {
-            Some((FromDeputy::Ready(seen), _)) => Ok((syscall_proxy, seen)),
-            Some((FromDeputy::Failed(number), _)) => Err(errno(number)),
+            Some((FromProxy::Ready(seen), _)) => Ok((syscall_proxy, seen)),
+            Some((FromProxy::Failed(number), _)) => Err(errno(number)),
             None => Err(errno(libc::EPIPE)),
         }
     }
@@ -120,49 +120,53 @@ impl SyscallProxy {
 
     /// From here on it can answer.
     pub fn begin(&self, listener: BorrowedFd<'_>, top: i32) -> io::Result<()> {
-        self.channel.send_with(&ToDeputy::Begin { top }, &[listener])
+        self.channel.send_with(&ToProxy::Begin { top }, &[listener])
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ProxyState {
         let mut fds = [PollFd::new(&self.channel, PollFlags::OUT)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         if poll(&mut fds, Some(&now)).is_err() {
-            return State::Busy;
+            return ProxyState::Busy;
         }
         let events = fds[0].revents();
         if events.intersects(PollFlags::HUP | PollFlags::ERR) {
-            State::Gone
+            ProxyState::Gone
         } else if events.contains(PollFlags::OUT) {
-            State::Ready
+            ProxyState::Ready
         } else {
-            State::Busy
+            ProxyState::Busy
         }
     }
 
     /// Has it answer a call, while its [`state`](SyscallProxy::state) is ready. Tells whether the call is one of its own.
-    pub fn answers(&mut self, listener: BorrowedFd<'_>, asked: Asked) -> io::Result<bool> {
-        let Some(needs) = calls::needs(self.arch, &asked) else {
+    pub fn answers(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        notification: Notification,
+    ) -> io::Result<bool> {
+        let Some(needs) = calls::needs(self.arch, &notification) else {
             return Ok(false);
         };
         // Of whoever has the number now; the syscall proxy looks whether that is still who asked.
-        let memory = needs.map(|use_| Memory::of(asked.thread, self.user, use_));
+        let memory = needs.map(|use_| Memory::of(notification.thread, self.user, use_));
         let memory: Vec<_> =
             memory.iter().filter_map(Memory::descriptor).map(AsFd::as_fd).collect();
-        if self.channel.send_with(&ToDeputy::Answer(asked), &memory).is_err() {
-            sys::answer(listener, asked, Verdict::Refuse)?;
+        if self.channel.send_with(&ToProxy::Answer(notification), &memory).is_err() {
+            sys::answer(listener, notification, Verdict::Refuse)?;
             return Ok(true);
         }
         if self.handed.len() >= REMEMBERED {
             self.handed.pop_front();
         }
-        self.handed.push_back(asked);
+        self.handed.push_back(notification);
         Ok(true)
     }
 
     /// It is gone: whoever still waits for it is told no.
     pub fn refuse_the_rest(&mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
-        for asked in self.handed.drain(..) {
-            sys::answer(listener, asked, Verdict::Refuse)?;
+        for notification in self.handed.drain(..) {
+            sys::answer(listener, notification, Verdict::Refuse)?;
         }
         Ok(())
     }

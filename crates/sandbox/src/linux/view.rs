@@ -11,9 +11,9 @@ use crate::core::request::{
     HOME, Home, LayerWriting, Link, Place, PlaceKind, Request, WritableLayer,
 };
 use crate::linux::facts::{EntryKind, LinuxFacts, SystemEntry};
-use crate::linux::inside::RESOLVER;
 use crate::linux::landlock;
 use crate::linux::step::{Access, Owner, Placed, ProcView};
+use crate::linux::well_known::RESOLVER;
 
 /// Parts of /proc that hold secrets of the host: its memory, the keys of its users. What only
 /// describes the machine stays, because programs read it; all of /proc is read-only.

@@ -32,7 +32,7 @@ pub enum Task {
 
 /// Never on a command line or in an environment: there are secrets in it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct HelperOrder {
     pub tasks: Vec<(usize, Task)>,
     pub launcher: i32,
     /// Where the launcher listens, for the self-check.

@@ -17,10 +17,10 @@ use crate::macos::pattern;
 
 /// What the rules close, as a profile can say it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Closed {
-    /// Closed with everything in them.
+pub struct ProfileDenials {
+    /// ProfileDenials with everything in them.
     pub places: Vec<PathBuf>,
-    /// Closed below a directory: an expression without anchors.
+    /// ProfileDenials below a directory: an expression without anchors.
     pub shapes: Vec<(PathBuf, String)>,
     /// Must stay where they are.
     pub held: Vec<PathBuf>,
@@ -46,8 +46,8 @@ pub fn intent(request: &Request) -> Intent {
 }
 
 /// `home` is a directory of the command's own that is kept between runs.
-pub fn closed(request: &Request, home: Option<&Path>) -> Closed {
-    let mut closed = Closed::default();
+pub fn closed(request: &Request, home: Option<&Path>) -> ProfileDenials {
+    let mut closed = ProfileDenials::default();
     let writable: Vec<&Path> = directories(&request.write).chain(home).collect();
     let readable = directories(&request.read).chain(directories(&request.shown));
     let roots: Vec<&Path> = writable.iter().copied().chain(readable).collect();
@@ -79,7 +79,7 @@ fn directories(places: &[Place]) -> impl Iterator<Item = &Path> {
     places.iter().filter(is_directory).map(|place| place.path.as_path())
 }
 
-impl Closed {
+impl ProfileDenials {
     fn add(&mut self, glob: &Glob, roots: &[&Path], links: &[Link]) {
         let head = resolved(&glob.head, links);
         if glob.floating {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
 
-use crate::macos::channel::{Channel, Failed, Go, Order, Reply, Seen, Task};
+use crate::macos::channel::{Channel, Failed, Go, HelperOrder, Reply, Seen, Task};
 use crate::macos::step::Act;
 use crate::macos::sys::{self, Signals};
 use crate::unix::terminal::standard;
@@ -43,7 +43,7 @@ pub fn dispatch() {
 }
 
 fn become_command(mut channel: Channel) -> ! {
-    let Ok(Some(order)) = channel.receive::<Order>() else { exit(NOT_SET_UP) };
+    let Ok(Some(order)) = channel.receive::<HelperOrder>() else { exit(NOT_SET_UP) };
     let mut seen = Vec::new();
     for (step, task) in &order.tasks {
         match carry_out(task, &order, &channel) {
@@ -78,7 +78,7 @@ fn step_error(error: io::Error) -> StepError {
     (number(&error), String::new())
 }
 
-fn carry_out(task: &Task, order: &Order, channel: &Channel) -> Result<Seen, StepError> {
+fn carry_out(task: &Task, order: &HelperOrder, channel: &Channel) -> Result<Seen, StepError> {
     match task {
         Task::Session { has_terminal } => {
             let session = rustix::process::setsid().map_err(|e| step_error(e.into()))?;
@@ -102,7 +102,7 @@ fn carry_out(task: &Task, order: &Order, channel: &Channel) -> Result<Seen, Step
 /// Done all the same: the sandbox is not what was asked for.
 const NOT_REFUSED: &str = "was NOT refused: the sandbox does not hold";
 
-fn is_refused(act: &Act, order: &Order) -> Result<Seen, StepError> {
+fn is_refused(act: &Act, order: &HelperOrder) -> Result<Seen, StepError> {
     let tried = attempt(act, order).map_err(step_error)?;
     match tried {
         Ok(()) => Err((libc::EPERM, NOT_REFUSED.to_owned())),
@@ -115,7 +115,7 @@ fn is_refused(act: &Act, order: &Order) -> Result<Seen, StepError> {
 }
 
 /// The inner result is the system's answer to the act, the outer one whether it could be tried.
-fn attempt(act: &Act, order: &Order) -> io::Result<io::Result<()>> {
+fn attempt(act: &Act, order: &HelperOrder) -> io::Result<io::Result<()>> {
     Ok(match act {
         Act::Read { path } => File::open(path).map(drop),
         Act::Create { path } => File::create_new(path).map(drop),
@@ -183,7 +183,7 @@ fn resource(number: i32) -> Option<Resource> {
 }
 
 /// Gives the reason why the command did not start.
-fn execute(order: &Order) -> Result<io::Error, StepError> {
+fn execute(order: &HelperOrder) -> Result<io::Error, StepError> {
     std::env::set_current_dir(&order.cwd)
         .map_err(|e| (number(&e), format!("enter {}", order.cwd.display())))?;
     let program = sys::c_string(order.program.as_os_str()).map_err(step_error)?;

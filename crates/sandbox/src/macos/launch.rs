@@ -18,7 +18,7 @@ use crate::core::plan::Plan;
 use crate::core::report::{Answer, Evidence, Report};
 use crate::core::request::{Request, Stdio};
 use crate::core::rlimit::Resource;
-use crate::macos::channel::{Channel, Failed, Go, Order, Reply, Task};
+use crate::macos::channel::{Channel, Failed, Go, HelperOrder, Reply, Task};
 use crate::macos::guardian::Guardian;
 use crate::macos::helper_main::MARK;
 use crate::macos::profile::{Profile, TERMINAL};
@@ -31,7 +31,7 @@ use crate::macos::terminal::Pair;
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
 use crate::protected::Undoings;
-use crate::unix::protect::undo::{Seen, undo};
+use crate::unix::protect::undo::{ReplacedPlaces, undo};
 use mcp_net::broker::{Handle, NetworkUse};
 
 /// Never looked for on PATH.
@@ -61,7 +61,7 @@ pub fn run(
     // However it ended, unless the command was never started.
     let undone = match &outcome {
         Err(RunError::Step(_)) => Undoings::default(),
-        _ => undo(request, &Seen::default()),
+        _ => undo(request, &ReplacedPlaces::default()),
     };
     match outcome {
         Ok(report) => Ok(report.with_undone(undone)),
@@ -223,7 +223,7 @@ fn spawn(
 fn prepare(
     parts: &Parts<'_>,
     channel: &mut Channel,
-    order: &Order,
+    order: &HelperOrder,
     membership: &Option<Membership>,
     root: i32,
 ) -> Result<(Vec<Evidence>, Tree), RunError> {
@@ -278,8 +278,8 @@ fn order(
     request: &Request,
     port: u16,
     variables: &[(&'static str, String)],
-) -> Order {
-    let mut order = Order {
+) -> HelperOrder {
+    let mut order = HelperOrder {
         tasks: Vec::new(),
         launcher: std::process::id().cast_signed(),
         port,

@@ -11,7 +11,7 @@ use mcp_policy::protect::{LIST, Spot};
 
 use crate::core::plan::Intent;
 use crate::core::request::{Guarded, Request};
-use crate::macos::deny::Closed;
+use crate::macos::deny::ProfileDenials;
 use crate::macos::pattern;
 
 pub fn intent(request: &Request) -> Intent {
@@ -28,8 +28,8 @@ pub fn intent(request: &Request) -> Intent {
 }
 
 /// What must not be written, and what must stay where it is.
-pub fn closed(request: &Request) -> Closed {
-    let mut closed = Closed::default();
+pub fn closed(request: &Request) -> ProfileDenials {
+    let mut closed = ProfileDenials::default();
     if !request.protects() {
         return closed;
     }

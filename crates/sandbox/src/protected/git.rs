@@ -9,7 +9,7 @@ use super::git_config::grammar::{self, Setting};
 use super::git_config::pathname;
 use super::git_config::programs::fits;
 use super::git_config::source::contents;
-use super::way::way;
+use super::link_chain::link_chain;
 
 /// Larger than any that are new.
 const LARGEST: u64 = 256 * 1024;
@@ -93,7 +93,7 @@ pub fn is_directory(directory: &Path) -> bool {
 /// The work tree of a worktree's own git directory, by the file that names its `.git`.
 pub fn top_of_worktree(directory: &Path) -> Option<PathBuf> {
     let link = pointer(&directory.join("gitdir"), "")?;
-    link.parent().map(|top| way(top).end)
+    link.parent().map(|top| link_chain(top).end)
 }
 
 /// Where the settings of a git directory say that its work tree is.
@@ -104,7 +104,7 @@ pub fn work_tree(directory: &Path) -> Option<PathBuf> {
     }
     let is = |setting: &&Setting| setting.key == b"core.worktree";
     let value = parsed.settings.iter().rfind(is)?.value.as_deref()?;
-    Some(way(&directory.join(pathname::path(value))).end)
+    Some(link_chain(&directory.join(pathname::path(value))).end)
 }
 
 /// Whether the settings in a file run nothing: those that git itself writes, in the way that it writes them, so that

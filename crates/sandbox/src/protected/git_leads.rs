@@ -14,8 +14,8 @@ use super::git;
 use super::git_config::pathname::{Pathname, expand, path, places};
 use super::git_config::programs::{self, HOOKS, Names};
 use super::git_config::source::Settings;
+use super::link_chain::link_chain;
 use super::user_settings::UserSettings;
-use super::way::way;
 use super::{GIT_LINK, inner_links, is_named_git};
 
 const RUNS: &str = "git runs what it holds";
@@ -61,8 +61,8 @@ impl Believe<'_> {
     }
 }
 
-/// What a search found of git's.
-pub struct Found<'a> {
+/// The files of git that a search found.
+pub struct GitFiles<'a> {
     /// Git directories, with the top of the work tree where the name says it.
     pub repositories: &'a BTreeMap<PathBuf, Option<PathBuf>>,
     /// `.git` files and links.
@@ -105,7 +105,7 @@ impl Unreadable {
 }
 
 /// Follows all of it, as far as it can be followed without another search.
-pub fn follow(found: &Found<'_>, user: &UserSettings) -> Leads {
+pub fn follow(found: &GitFiles<'_>, user: &UserSettings) -> Leads {
     let mut follower = Follower {
         found,
         user,
@@ -121,7 +121,7 @@ pub fn follow(found: &Found<'_>, user: &UserSettings) -> Leads {
 }
 
 struct Follower<'a> {
-    found: &'a Found<'a>,
+    found: &'a GitFiles<'a>,
     user: &'a UserSettings,
     /// Git directories, here and elsewhere, with their work trees.
     trees: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
@@ -171,7 +171,7 @@ impl Follower<'_> {
     /// A `.git` that is no directory.
     fn link(&mut self, link: &Path) {
         let Some(top) = link.parent() else { return };
-        let target = match way(link).end.is_dir() {
+        let target = match link_chain(link).end.is_dir() {
             true => Some(link.to_owned()),
             // Perhaps by another link.
             false => self
@@ -201,7 +201,7 @@ impl Follower<'_> {
         }
         let settings = self.settings_of(directory);
         for value in settings.values(b"core.worktree") {
-            tops.insert(way(&directory.join(path(value))).end);
+            tops.insert(link_chain(&directory.join(path(value))).end);
         }
         self.read.insert(directory.to_owned(), settings);
         if let Some(known) = self.trees.get_mut(directory) {
@@ -216,7 +216,7 @@ impl Follower<'_> {
             .iter()
             .filter_map(|(directory, tops)| {
                 let common = git::pointer(&directory.join("commondir"), "")?;
-                Some((way(&common).end, tops.clone()))
+                Some((link_chain(&common).end, tops.clone()))
             })
             .collect();
         for (common, tops) in shared {
@@ -312,7 +312,7 @@ impl Follower<'_> {
     /// A directory of hooks. One that is a whole work tree, or holds what may be written, cannot be closed: the hooks in
     /// it are.
     fn hooks(&mut self, place: &Path, all_tops: &BTreeSet<PathBuf>) {
-        let end = way(place).end;
+        let end = link_chain(place).end;
         let is_tree =
             all_tops.contains(&end) || self.found.roots.iter().any(|root| root.starts_with(&end));
         if !is_tree {
@@ -345,8 +345,8 @@ impl Follower<'_> {
                 continue;
             }
             let reach = match self.is_writable(&directory) {
-                true => inner_links::Reach::All,
-                false => inner_links::Reach::Near,
+                true => inner_links::SearchDepth::All,
+                false => inner_links::SearchDepth::Near,
             };
             if walked.insert(directory.clone()) {
                 for link in inner_links::of(&directory, reach) {
@@ -358,8 +358,8 @@ impl Follower<'_> {
 
     /// Notes a place and the links on the way to it; the place without links, if the command could not choose it.
     fn lead(&mut self, path: &Path, role: Role, why: &'static str) -> Option<PathBuf> {
-        let way = way(path);
-        for link in way.links {
+        let chain = link_chain(path);
+        for link in chain.links {
             let is_new = self.is_writable(&link) && !self.found.believe.is_closed(&link);
             // The `.git` itself is on the list.
             if !(is_named_git(&link) && link == path) {
@@ -369,11 +369,11 @@ impl Follower<'_> {
                 return None;
             }
         }
-        self.note(way.end.clone(), role, why);
+        self.note(chain.end.clone(), role, why);
         if role == Role::Whole {
-            self.closed.push((way.end.clone(), why));
+            self.closed.push((chain.end.clone(), why));
         }
-        Some(way.end)
+        Some(chain.end)
     }
 
     fn note(&mut self, path: PathBuf, role: Role, why: &'static str) {
@@ -388,9 +388,9 @@ impl Follower<'_> {
     }
 
     fn may_read(&self, file: &Path) -> bool {
-        let way = way(file);
+        let chain = link_chain(file);
         let is_safe = |at: &PathBuf| !self.is_writable(at) || self.found.believe.is_closed(at);
-        way.links.iter().chain([&way.end]).all(is_safe)
+        chain.links.iter().chain([&chain.end]).all(is_safe)
     }
 }
 

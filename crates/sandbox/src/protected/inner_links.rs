@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// How far is looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum SearchDepth {
     /// Everywhere in it.
     All,
     /// Outside of what may be written, where a setting can name any directory: not below the places that git has for
@@ -18,14 +18,14 @@ const NEAR: usize = 3;
 const LONGEST: usize = 3000;
 
 /// None is followed. What cannot be listed is closed to its owner as well.
-pub fn of(directory: &Path, reach: Reach) -> Vec<PathBuf> {
+pub fn of(directory: &Path, reach: SearchDepth) -> Vec<PathBuf> {
     let mut links = Vec::new();
     let mut pending = vec![(directory.to_owned(), 1)];
     while let Some((directory, depth)) = pending.pop() {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             match entry.file_type() {
                 Ok(kind) if kind.is_symlink() => links.push(entry.path()),
-                Ok(kind) if kind.is_dir() && (reach == Reach::All || depth < NEAR) => {
+                Ok(kind) if kind.is_dir() && (reach == SearchDepth::All || depth < NEAR) => {
                     let path = entry.path();
                     if path.as_os_str().len() <= LONGEST {
                         pending.push((path, depth + 1));
@@ -58,8 +58,8 @@ mod tests {
             found
         };
         let near = [fixture.path("d/away"), fixture.path("d/dangling")];
-        assert_eq!(found(Reach::Near), near);
-        assert_eq!(found(Reach::All)[0], fixture.path("d/1/2/3/4/deep"));
-        assert_eq!(found(Reach::All)[1..], near);
+        assert_eq!(found(SearchDepth::Near), near);
+        assert_eq!(found(SearchDepth::All)[0], fixture.path("d/1/2/3/4/deep"));
+        assert_eq!(found(SearchDepth::All)[1..], near);
     }
 }

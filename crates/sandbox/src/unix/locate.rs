@@ -14,9 +14,9 @@ use crate::unix::shim::{Behind, Variable, behind};
 use crate::unix::writable::Writable;
 use crate::unix::{layout, peek};
 
-mod said;
+mod needed_by;
 
-use said::Said;
+use needed_by::NeededBy;
 
 /// A script of a script of a script … ends here, as in the kernel.
 pub const MOST_INTERPRETERS: usize = 5;
@@ -108,13 +108,13 @@ pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Unlocated
     // What the user named is shown. What a file says belongs to it may be a trap: a package can
     // write what it likes into its own files.
     let way = way_to(&program)?;
-    let said = Said::Elsewhere.on(&program, &way, search);
-    if let Some(unshown) = said.unshown(&program, &way, search) {
+    let needed_by = NeededBy::Elsewhere.on(&program, &way, search);
+    if let Some(unshown) = needed_by.unshown(&program, &way, search) {
         return Err(Unlocated::Unshown(unshown));
     }
     let real = match asked_for(command, &program, search) {
-        true => Some(found.add(&program, way, &said, search, 0)),
-        false => found.add_found(&program, said, search, 0)?,
+        true => Some(found.add(&program, way, &needed_by, search, 0)),
+        false => found.add_found(&program, needed_by, search, 0)?,
     };
     let mut real = real.ok_or_else(|| Error::NotExecutable {
         path: program,
@@ -122,8 +122,8 @@ pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Unlocated
     })?;
     for depth in 1..MOST_INTERPRETERS {
         let Some(next) = interpreter(&real, search) else { break };
-        let said = Said::by(&real, search);
-        match found.add_found(&next, said, search, depth)? {
+        let needed_by = NeededBy::by(&real, search);
+        match found.add_found(&next, needed_by, search, depth)? {
             Some(next) => real = next,
             None => break,
         }
@@ -172,7 +172,7 @@ impl Located {
     fn add_found(
         &mut self,
         file: &Path,
-        said: Said,
+        needed_by: NeededBy,
         search: &Search<'_>,
         depth: usize,
     ) -> Result<Option<PathBuf>, Error> {
@@ -189,12 +189,12 @@ impl Located {
         if !fits || !is_program(real) || depth >= MOST_INTERPRETERS {
             return Ok(None);
         }
-        let said = said.on(file, &walked, search);
-        if let Some(unshown) = said.unshown(file, &walked, search) {
+        let needed_by = needed_by.on(file, &walked, search);
+        if let Some(unshown) = needed_by.unshown(file, &walked, search) {
             push_new(&mut self.unshown, unshown);
             return Ok(None);
         }
-        Ok(Some(self.add(file, walked, &said, search, depth)))
+        Ok(Some(self.add(file, walked, &needed_by, search, depth)))
     }
 
     /// Adds a program, every symlink on the way to it, and what is around each. The file it is in the end.
@@ -202,7 +202,7 @@ impl Located {
         &mut self,
         file: &Path,
         walked: Walked,
-        said: &Said,
+        needed_by: &NeededBy,
         search: &Search<'_>,
         depth: usize,
     ) -> PathBuf {
@@ -216,7 +216,9 @@ impl Located {
                 continue;
             }
             // Another environment of the user's is not the command's to choose, even where it leads to the system.
-            if !matches!(said, Said::Elsewhere) && !said::may_be_chosen(search, None, hop) {
+            if !matches!(needed_by, NeededBy::Elsewhere)
+                && !needed_by::may_be_chosen(search, None, hop)
+            {
                 continue;
             }
             let is_writable = search.writable.root_of(hop).is_some();
@@ -230,11 +232,11 @@ impl Located {
         }
         if let Some((base, config)) = virtual_environment_base(&walked.real, file) {
             // A base that is not there is the environment's own problem.
-            let said = match said {
-                Said::Elsewhere => Said::by(&config, search),
+            let needed_by = match needed_by {
+                NeededBy::Elsewhere => NeededBy::by(&config, search),
                 chosen => chosen.clone(),
             };
-            let _ = self.add_found(&base, said, search, depth + 1);
+            let _ = self.add_found(&base, needed_by, search, depth + 1);
         }
         self.links.extend(walked.links);
         walked.real

@@ -15,7 +15,7 @@ use crate::core::request::{HOME, Home, Link, Place, Request, Secret, Stdio, Unsh
 use crate::core::run_spec::RunSpec;
 use crate::core::variables;
 use crate::host_files::walk::walk;
-use crate::identity::{self, Level};
+use crate::identity::{self, ConfigScope};
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::grants::{self, forbidden, place};
@@ -28,7 +28,8 @@ const SYSTEM_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// Only Linux has a root of its own.
-const GIT_SETTINGS: Level = if cfg!(target_os = "linux") { Level::System } else { Level::Home };
+const GIT_SETTINGS: ConfigScope =
+    if cfg!(target_os = "linux") { ConfigScope::System } else { ConfigScope::Home };
 
 pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let RunSpec { policy, command, cwd, home, programs, identity } = spec;
@@ -180,7 +181,7 @@ fn own_variables(
     // Not every git looks for it in /etc.
     let system_git = texts
         .first()
-        .filter(|_| GIT_SETTINGS == Level::System)
+        .filter(|_| GIT_SETTINGS == ConfigScope::System)
         .map(|(at, _)| ("GIT_CONFIG_SYSTEM", at.clone().into_os_string()));
     let is_given = |name: &str| {
         env.iter().any(|(given, _)| given == name) || secrets.iter().any(|(given, _)| given == name)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the helper is to try, with the number of the plan's step.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Order {
+pub struct HelperOrder {
     pub tasks: Vec<(usize, Task)>,
     pub launcher: u32,
     /// Where the launcher listens.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::exit;
 use std::time::Duration;
 
-use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Reply, Task};
+use crate::windows::channel::{Attempt, Failed, HelperOrder, Purpose, READY, Reply, Task};
 use crate::windows::failure::{StepError, number};
 use crate::windows::sys::{acl, console, handles, process, pty, token};
 use crate::windows::win32::{
@@ -60,7 +60,7 @@ fn has_own_console(launcher: u32) -> bool {
 fn inside() -> ! {
     let mut text = Vec::new();
     let heard = io::stdin().read_to_end(&mut text);
-    let order = heard.ok().and_then(|_| serde_json::from_slice::<Order>(&text).ok());
+    let order = heard.ok().and_then(|_| serde_json::from_slice::<HelperOrder>(&text).ok());
     let Some(order) = order else {
         eprintln!("{MARK}: started by hand; it is for mcp itself");
         exit(NOT_SET_UP)
@@ -83,7 +83,7 @@ fn inside() -> ! {
 struct Servers(Vec<(u16, io::Result<TcpListener>)>);
 
 impl Servers {
-    fn open(order: &Order) -> Servers {
+    fn open(order: &HelperOrder) -> Servers {
         let ports = order.tasks.iter().filter_map(|(_, task)| match task {
             Task::Served(port) => Some(*port),
             _ => None,
@@ -114,7 +114,7 @@ impl Servers {
     }
 }
 
-fn carry_out(order: &Order, servers: &Servers) -> Result<Vec<(usize, String)>, Failed> {
+fn carry_out(order: &HelperOrder, servers: &Servers) -> Result<Vec<(usize, String)>, Failed> {
     let mut seen = Vec::new();
     for (step, task) in &order.tasks {
         let done = match task {
@@ -135,7 +135,7 @@ fn carry_out(order: &Order, servers: &Servers) -> Result<Vec<(usize, String)>, F
 /// The forbidden act succeeded: the confinement is not what was asked for.
 const NOT_REFUSED: &str = "was NOT refused: the sandbox does not hold";
 
-fn is_refused(attempt: &Attempt, order: &Order) -> Result<String, StepError> {
+fn is_refused(attempt: &Attempt, order: &HelperOrder) -> Result<String, StepError> {
     match tried(attempt, order) {
         Ok(()) => Err((ERROR_ACCESS_DENIED, NOT_REFUSED.to_owned())),
         Err(e) if is_refusal(attempt, &e) => Ok(format!("tried to {}: refused", words(attempt))),
@@ -185,7 +185,7 @@ fn words(attempt: &Attempt) -> String {
     }
 }
 
-fn tried(attempt: &Attempt, order: &Order) -> io::Result<()> {
+fn tried(attempt: &Attempt, order: &HelperOrder) -> io::Result<()> {
     match attempt {
         Attempt::Read(path) => File::open(path).map(drop),
         Attempt::Create(path) => File::create_new(path).map(drop),

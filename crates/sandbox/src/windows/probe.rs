@@ -14,7 +14,7 @@ use crate::core::notices::Notices;
 use crate::core::plan::{Plan, Planned};
 use crate::core::request::Request;
 use crate::core::run_record::RunId;
-use crate::windows::channel::{Attempt, Order, Reply, Task};
+use crate::windows::channel::{Attempt, HelperOrder, Reply, Task};
 use crate::windows::confinement::Confinement;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::failure::RunError;
@@ -129,7 +129,7 @@ fn restrict() -> Result<(), String> {
 }
 
 fn diminish() -> Result<(), String> {
-    let restricted = || -> io::Result<token::Identity> {
+    let restricted = || -> io::Result<token::TokenIdentity> {
         let token = Token::restricted()?;
         token.lower_integrity()?;
         token.identity()
@@ -258,7 +258,7 @@ fn try_limits(request: &Request, facts: &WindowsFacts) -> Fact {
             limits: JobLimits { memory: Some(64 << 20), processes: Some(1), user_time: None },
         };
     }
-    let order = Order {
+    let order = HelperOrder {
         tasks: vec![
             (0, Task::Refused(Attempt::Allocate(256 << 20))),
             (0, Task::Refused(Attempt::Spawn)),

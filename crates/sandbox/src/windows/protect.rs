@@ -19,7 +19,7 @@ use crate::core::request::{DeniedKind, Guarded, Place, PlaceKind, Protected, Req
 use crate::host_files::id as file_id;
 use crate::host_files::names::real;
 use crate::protected::git_leads::{
-    self, Believe, Found, Lead, Leads, ON_THE_WAY, Role, Unreadable,
+    self, Believe, GitFiles, Lead, Leads, ON_THE_WAY, Role, Unreadable,
 };
 use crate::protected::user_settings::UserSettings;
 use crate::protected::{
@@ -342,7 +342,7 @@ impl Search {
         let repositories = &self.repositories;
         let (git_links, links, directories) = (Vec::new(), Vec::new(), Vec::new());
         let mut found =
-            Found { repositories, git_links, links, directories, roots, allowed, believe };
+            GitFiles { repositories, git_links, links, directories, roots, allowed, believe };
         for (path, (kind, guarded, why)) in &self.found {
             match kind {
                 _ if *guarded == Guarded::InPlace => {}

@@ -10,7 +10,7 @@ use crate::core::error::Error;
 use crate::core::request::{HOME, Home, Place, PlaceKind, Request};
 use crate::core::run_spec::RunSpec;
 use crate::core::variables;
-use crate::identity::{self, Level};
+use crate::identity::{self, ConfigScope};
 use crate::windows::denials::Denials;
 use crate::windows::locate::{self, Located};
 use crate::windows::{protect, secrets, stdio};
@@ -49,7 +49,7 @@ pub fn resolve(spec: RunSpec) -> Result<Request, Error> {
     if let Some(script) = &located.script {
         command.insert(1.min(command.len()), script.clone().into_os_string());
     }
-    let texts = identity::texts(identity, git_home().as_deref(), Level::Home, &|_| true);
+    let texts = identity::texts(identity, git_home().as_deref(), ConfigScope::Home, &|_| true);
     Ok(Request {
         secrets: secrets::fetch_all(&policy)?,
         texts,

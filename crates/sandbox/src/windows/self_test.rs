@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::core::plan::{Plan, Planned};
 use crate::core::report::{Answer, Evidence};
-use crate::windows::channel::{Attempt, Failed, Order, Purpose, READY, Reply, Task};
+use crate::windows::channel::{Attempt, Failed, HelperOrder, Purpose, READY, Reply, Task};
 use crate::windows::confinement::Confinement;
 use crate::windows::failure::{RunError, at_step};
 use crate::windows::helper_main::MARK;
@@ -48,7 +48,8 @@ pub fn look(
     std::fs::write(&path, &marker)?;
     // Inheritable: a process that was started without a handle list would have it.
     let trap = Inheritable::of(&File::open(&path)?)?;
-    let order = Order { tasks, launcher: std::process::id(), port, handle: trap.number(), marker };
+    let order =
+        HelperOrder { tasks, launcher: std::process::id(), port, handle: trap.number(), marker };
     let (targets, words) =
         (running_proxy.map(RunningProxy::targets).unwrap_or_default(), order.marker.clone());
     let knock = move |is_over: &AtomicBool| {
@@ -141,7 +142,7 @@ fn tasks(plan: &Plan<Step>, relay: Option<u16>) -> Vec<(usize, Task)> {
 /// done meanwhile, from when the helper says that it is ready for it; it is told when the helper is gone.
 pub fn ask<T: Send + 'static>(
     confinement: &Confinement,
-    order: &Order,
+    order: &HelperOrder,
     meanwhile: impl FnOnce(&AtomicBool) -> T + Send + 'static,
 ) -> std::io::Result<(Option<Reply>, Mitigated, Option<T>)> {
     let own = OwnProgram::with(&[MARK.into()])?;

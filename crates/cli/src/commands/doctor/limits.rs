@@ -5,7 +5,7 @@ use std::process::Output;
 
 use mcp_sandbox::{Control, Report, Status};
 
-use super::trial::{Outcome, Scene, outcomes, words};
+use super::trial::{Outcome, TrialScene, outcomes, words};
 use super::{Line, Mark, topic};
 use crate::failure::Failure;
 
@@ -21,7 +21,7 @@ const SHARE: f64 = 0.2;
 /// A directory of the command's own, by its name inside.
 const OWN_PLACE: &str = if cfg!(windows) { "/home/mcp" } else { "/tmp" };
 
-pub fn lines(scene: &Scene) -> Result<Vec<Line>, Failure> {
+pub fn lines(scene: &TrialScene) -> Result<Vec<Line>, Failure> {
     let limit = |control, flag, act: &[&str]| Limit { control, flag, act: words(act) };
     let limits = [
         limit(Control::OpenFiles, ["--max-fds", "32"], &["open-files", "64"]),
@@ -44,7 +44,7 @@ pub fn lines(scene: &Scene) -> Result<Vec<Line>, Failure> {
 
 /// A run with this limit, and what it reported.
 fn reported(
-    scene: &Scene,
+    scene: &TrialScene,
     flag: &[&str; 2],
     acts: &[Vec<String>],
 ) -> Result<(Output, Option<Report>), Failure> {
@@ -97,7 +97,7 @@ fn verdict(
 }
 
 /// A tenth of a processor, by the kernel's own count of what was used in how long.
-fn cpu(scene: &Scene) -> Result<Line, Failure> {
+fn cpu(scene: &TrialScene) -> Result<Line, Failure> {
     let topic = topic(Control::Cpu);
     let flag = ["--max-cpu", "100"];
     let shown = flag.join(" ");

@@ -42,7 +42,7 @@ struct Trial {
 }
 
 pub fn controls(host: &platform::Facts) -> Result<Vec<Line>, Failure> {
-    let scene = Scene::new()?;
+    let scene = TrialScene::new()?;
     let mut lines = refusals(&scene, host)?;
     if lines.iter().any(|line| line.topic == DOES_NOT_START) {
         return Ok(lines);
@@ -62,15 +62,15 @@ pub fn controls(host: &platform::Facts) -> Result<Vec<Line>, Failure> {
 }
 
 /// Things outside for the guest to reach for.
-pub struct Scene {
+pub struct TrialScene {
     directory: PathBuf,
     listener: TcpListener,
     bystander: Child,
     exe: PathBuf,
 }
 
-impl Scene {
-    fn new() -> Result<Scene, Failure> {
+impl TrialScene {
+    fn new() -> Result<TrialScene, Failure> {
         let directory = std::env::temp_dir().join(format!("mcp-doctor-{}", std::process::id()));
         let fail = |e: std::io::Error| Failure::file(&directory, &e);
         std::fs::create_dir(&directory).map_err(|e| Failure::temporary(&directory, &e))?;
@@ -83,7 +83,7 @@ impl Scene {
             .stdout(Stdio::null())
             .spawn()
             .map_err(fail)?;
-        Ok(Scene { directory, listener, bystander, exe })
+        Ok(TrialScene { directory, listener, bystander, exe })
     }
 
     pub fn path(&self, name: &str) -> String {
@@ -112,7 +112,7 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Drop for TrialScene {
     fn drop(&mut self) {
         let _ = self.bystander.kill();
         let _ = self.bystander.wait();
@@ -142,7 +142,7 @@ pub fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn trials(scene: &Scene, host: &platform::Facts) -> Vec<Trial> {
+fn trials(scene: &TrialScene, host: &platform::Facts) -> Vec<Trial> {
     let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act), open: false };
     let open = |trial: Trial| Trial { open: host.is_plain(), ..trial };
     let port = scene.listener.local_addr().map_or(0, |address| address.port());
@@ -181,7 +181,7 @@ fn trials(scene: &Scene, host: &platform::Facts) -> Vec<Trial> {
     trials
 }
 
-fn refusals(scene: &Scene, host: &platform::Facts) -> Result<Vec<Line>, Failure> {
+fn refusals(scene: &TrialScene, host: &platform::Facts) -> Result<Vec<Line>, Failure> {
     let trials = trials(scene, host);
     let acts: Vec<_> = trials.iter().map(|trial| trial.act.clone()).collect();
     let outside = scene.outside(&acts)?;
@@ -197,7 +197,7 @@ fn refusals(scene: &Scene, host: &platform::Facts) -> Result<Vec<Line>, Failure>
 }
 
 /// A granted directory, with and without a rule that closes a part of it.
-fn deny(scene: &Scene, host: &platform::Facts) -> Result<Line, Failure> {
+fn deny(scene: &TrialScene, host: &platform::Facts) -> Result<Line, Failure> {
     let control = Control::Deny;
     if !host.closes_parts() {
         let flags =
@@ -246,7 +246,7 @@ fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
 }
 
 /// On a Mac, which has no capabilities to read back: a mode that would give rights away.
-fn set_id(scene: &Scene) -> Result<Line, Failure> {
+fn set_id(scene: &TrialScene) -> Result<Line, Failure> {
     let trial = |path: &str| Trial {
         control: Control::Privileges,
         what: "make a file set-uid",
@@ -267,7 +267,7 @@ fn set_id(scene: &Scene) -> Result<Line, Failure> {
 }
 
 /// On Windows: what a process inside says of its token, which the helper of every run has looked at closer.
-fn container(scene: &Scene) -> Result<Line, Failure> {
+fn container(scene: &TrialScene) -> Result<Line, Failure> {
     let acts = [words(&["in-container"]), words(&["break-away"])];
     let outside = scene.outside(&acts)?;
     let inside = outcomes(&scene.inside(&[], &acts)?)?;
@@ -283,7 +283,7 @@ fn container(scene: &Scene) -> Result<Line, Failure> {
 }
 
 /// Node starts its children with pipes, which some sandboxes break.
-fn node(scene: &Scene) -> Result<Option<Line>, Failure> {
+fn node(scene: &TrialScene) -> Result<Option<Line>, Failure> {
     let script =
         "process.stdout.write(require('child_process').execFileSync(process.execPath,['-v']))";
     let run = Command::new(&scene.exe)
@@ -305,7 +305,7 @@ fn node(scene: &Scene) -> Result<Option<Line>, Failure> {
 }
 
 /// Read back from the kernel's own account of a process inside.
-fn privileges(scene: &Scene) -> Result<Line, Failure> {
+fn privileges(scene: &TrialScene) -> Result<Line, Failure> {
     let acts = [words(&["caps"]), words(&["nnp"]), words(&["uid"])];
     let inside = outcomes(&scene.inside(&[], &acts)?)?;
     let [caps, nnp, uid] = inside.as_slice() else {
@@ -335,7 +335,7 @@ fn privileges(scene: &Scene) -> Result<Line, Failure> {
     ))
 }
 
-fn timeout(scene: &Scene) -> Result<Line, Failure> {
+fn timeout(scene: &TrialScene) -> Result<Line, Failure> {
     let acts = [words(&["ignore-term", "20"])];
     let flags = ["--quiet", "--timeout", "100ms", "--grace", "50ms"];
     let run = scene.inside(&flags, &acts)?;

@@ -1,6 +1,6 @@
 //! `mcp inspect`: what a package is, what it runs, what it asks for.
 
-use mcp_package::manifest::{Given, Manifest, Scene};
+use mcp_package::manifest::{Given, LaunchContext, Manifest};
 use mcp_package::{Ask, Reference, asks};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ pub fn wishes(located: &PackageFiles) -> Result<(Manifest, Vec<Ask>), Failure> {
     let cwd = std::env::current_dir().unwrap_or_else(|_| located.root.clone());
     let given = Given::default();
     // A setting that is required and not given is no reason not to be shown the rest.
-    let launch = manifest.launch(&Scene { places: &places, given: &given, cwd: &cwd });
+    let launch = manifest.launch(&LaunchContext { places: &places, given: &given, cwd: &cwd });
     let wishes = match &launch {
         Ok(launch) => asks(&launch.asks),
         Err(_) => asks(manifest.asks.as_slice()),

@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use mcp_package::manifest::{Given, Launch, Manifest, Scene};
+use mcp_package::manifest::{Given, Launch, LaunchContext, Manifest};
 use mcp_package::store::{Holder, Ready, Source};
 use mcp_policy::{CERTIFICATE_VARIABLES, Defaults, Layer, LayerKind, Policy};
 use mcp_sandbox::Report;
@@ -140,7 +140,7 @@ fn asked(located: &PackageFiles, args: &Run) -> Result<(Policy, Vec<OsString>, N
     }
     let cwd = std::env::current_dir().unwrap_or_else(|_| located.root.clone());
     let given = Given(args.package.config.clone());
-    let launch = manifest.launch(&Scene { places: &places, given: &given, cwd: &cwd })?;
+    let launch = manifest.launch(&LaunchContext { places: &places, given: &given, cwd: &cwd })?;
 
     let mut layers = vec![own_layer(&located.root, &launch)?, launch.given.clone()];
     let mut people = layers::of_people(&args.permissions)?;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal};
 
 use mcp_sandbox::Error;
-use mcp_sandbox::session::{Event, Events, Gap, Scene};
+use mcp_sandbox::session::{CommandView, Event, Events, Gap};
 
 use super::hints::{Hints, Runs};
 use super::{hidden, tell_unshown, warn_of_little_memory};
@@ -69,7 +69,7 @@ impl Events for Terminal<'_> {
         yes
     }
 
-    fn starting(&mut self, scene: Scene<'_>) -> Result<(), Error> {
+    fn starting(&mut self, scene: CommandView<'_>) -> Result<(), Error> {
         let request = scene.request;
         if !self.starting.quiet {
             warn_of_little_memory(&request.policy);

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use mcp_clients::Wanted;
-use mcp_package::manifest::{Given, Scene};
+use mcp_package::manifest::{Given, LaunchContext};
 use mcp_package::{Reference, asks};
 
 use crate::packages::{files, open_store};
@@ -49,7 +49,8 @@ fn asked(reference: &str) -> Option<Vec<String>> {
     let (manifest, places) = files::read(&located).ok()?;
     let cwd = std::env::current_dir().unwrap_or_else(|_| located.root.clone());
     let given = Given::default();
-    let wishes = match manifest.launch(&Scene { places: &places, given: &given, cwd: &cwd }) {
+    let wishes = match manifest.launch(&LaunchContext { places: &places, given: &given, cwd: &cwd })
+    {
         Ok(launch) => asks(&launch.asks),
         Err(_) => asks(manifest.asks.as_slice()),
     };

@@ -1,5 +1,6 @@
 //! `mcp wire`: the servers of every client on the machine, behind `mcp run`.
 
+use mcp_clients::journal::Replacement;
 use mcp_clients::{Access, Kind, Proposal};
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ pub mod survey;
 mod wide;
 
 use plan::Step;
-use survey::{File, Scene};
+use survey::{File, WireContext};
 
 pub use plan::shell_line;
 
@@ -27,7 +28,7 @@ pub use plan::shell_line;
 pub const NOT_ASKED: u8 = 4;
 
 pub fn run(args: &Wire) -> Result<u8, Failure> {
-    let scene = Scene::new(&args.selection, args.binary.as_deref())?;
+    let scene = WireContext::new(&args.selection, args.binary.as_deref())?;
     let files = survey::files(&scene, &args.selection)?;
     match () {
         () if args.check => return Ok(status::check(&scene, &files, args.json)),
@@ -60,7 +61,7 @@ struct Change<'a> {
 }
 
 struct Work<'a> {
-    scene: &'a Scene,
+    scene: &'a WireContext,
     args: &'a Wire,
     paint: Paint,
     json: Vec<Value>,
@@ -238,9 +239,18 @@ impl Work<'_> {
             return Ok(None);
         }
         let journal = apply::journal(self.scene)?;
+        let replacement = |change: &'c Change<'_>| {
+            let content = change.file.content.as_ref().ok()?;
+            let after = change.edited.after.as_slice();
+            let entries = change.edited.undo.clone();
+            Some(Replacement { original: &content.original, after, entries, added: Vec::new() })
+        };
+        let (changes, replacements): (Vec<_>, Vec<_>) =
+            changes.iter().filter_map(|change| Some((change, replacement(change)?))).unzip();
+        let results = apply::write(&journal, self.scene, replacements)?;
         let mut written = Vec::new();
-        for change in changes {
-            match apply::write(&journal, self.scene, change.file, &change.edited) {
+        for (change, result) in changes.into_iter().zip(results) {
+            match result {
                 Ok(()) => written.push(change),
                 Err(failure) => {
                     self.failed = true;

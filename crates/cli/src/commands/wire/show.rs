@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::plan::{line_of, shell_line};
-use super::survey::{File, Scene, Server, State};
+use super::survey::{File, Server, State, WireContext};
 use crate::render::{self, Paint};
 
 /// A path as people write it.
-pub fn path(scene: &Scene, path: &Path) -> String {
+pub fn path(scene: &WireContext, path: &Path) -> String {
     match path.strip_prefix(&scene.home) {
         Ok(rest) => render::plain(&format!("~{}{}", std::path::MAIN_SEPARATOR, rest.display())),
         Err(_) => render::path(path),
@@ -19,7 +19,7 @@ pub fn path(scene: &Scene, path: &Path) -> String {
 }
 
 /// The line above the servers of a file.
-pub fn heading(scene: &Scene, file: &File, paint: Paint) -> String {
+pub fn heading(scene: &WireContext, file: &File, paint: Paint) -> String {
     let names: Vec<&str> = file.clients.iter().map(|client| client.name.as_str()).collect();
     let note = file.found.note.as_ref().map(|note| format!(", {note}")).unwrap_or_default();
     format!(

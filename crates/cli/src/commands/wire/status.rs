@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mcp_clients::{Format, Kind};
 use serde_json::{Value, json};
 
-use super::survey::{File, Scene, State, windows_side};
+use super::survey::{File, State, WireContext, windows_side};
 use super::{apply, plan, show};
 use crate::args::wire::Selection;
 use crate::commands::policy::to_json;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::render::{self, Paint};
 
 /// Every client, file and server.
-pub fn table(scene: &Scene, files: &[File], selection: &Selection, as_json: bool) -> u8 {
+pub fn table(scene: &WireContext, files: &[File], selection: &Selection, as_json: bool) -> u8 {
     if as_json {
         let files_json: Vec<Value> = files.iter().map(file_json).collect();
         let clients: Vec<Value> = mcp_clients::all()
@@ -82,7 +82,7 @@ fn file_json(file: &File) -> Value {
 }
 
 /// One line for each server that is not wired. Nothing where all are.
-pub fn check(scene: &Scene, files: &[File], as_json: bool) -> u8 {
+pub fn check(scene: &WireContext, files: &[File], as_json: bool) -> u8 {
     let mut lines = Vec::new();
     for file in files {
         let shown = show::path(scene, &file.found.path);
@@ -122,7 +122,7 @@ pub fn check(scene: &Scene, files: &[File], as_json: bool) -> u8 {
 }
 
 /// Remembers that servers stay as they are.
-pub fn leave(scene: &Scene, files: &[File]) -> Result<u8, Failure> {
+pub fn leave(scene: &WireContext, files: &[File]) -> Result<u8, Failure> {
     let journal = apply::journal(scene)?;
     let mut count = 0;
     for content in files.iter().filter_map(|file| file.content.as_ref().ok()) {
@@ -146,7 +146,7 @@ pub fn leave(scene: &Scene, files: &[File]) -> Result<u8, Failure> {
 }
 
 /// What is there and not reached.
-fn uncovered(scene: &Scene, files: &[File]) -> Vec<(String, String, Option<PathBuf>)> {
+fn uncovered(scene: &WireContext, files: &[File]) -> Vec<(String, String, Option<PathBuf>)> {
     let here = scene.surroundings();
     let mut found = Vec::new();
     if scene.project.is_some() {
@@ -176,7 +176,7 @@ fn uncovered(scene: &Scene, files: &[File]) -> Vec<(String, String, Option<PathB
     found
 }
 
-pub fn not_covered(scene: &Scene, files: &[File]) -> Vec<String> {
+pub fn not_covered(scene: &WireContext, files: &[File]) -> Vec<String> {
     let mut lines = Vec::new();
     for (client, what, path) in uncovered(scene, files) {
         let at = path.map(|path| format!("{} ", show::path(scene, &path))).unwrap_or_default();
@@ -208,7 +208,7 @@ pub fn not_covered(scene: &Scene, files: &[File]) -> Vec<String> {
     lines
 }
 
-pub fn not_covered_json(scene: &Scene, files: &[File]) -> Vec<Value> {
+pub fn not_covered_json(scene: &WireContext, files: &[File]) -> Vec<Value> {
     let one = |(client, what, path): (String, String, Option<PathBuf>)| json!({"client": client, "what": what, "path": path.map(|path| path.to_string_lossy().into_owned())});
     uncovered(scene, files).into_iter().map(one).collect()
 }

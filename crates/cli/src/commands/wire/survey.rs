@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::{paths, render};
 
 /// What all verbs here need to know.
-pub struct Scene {
+pub struct WireContext {
     pub home: PathBuf,
     pub project: Option<PathBuf>,
     pub own: Own,
@@ -27,8 +27,8 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-impl Scene {
-    pub fn new(selection: &Selection, binary: Option<&Path>) -> Result<Scene, Failure> {
+impl WireContext {
+    pub fn new(selection: &Selection, binary: Option<&Path>) -> Result<WireContext, Failure> {
         let no_home =
             || Failure::Usage("HOME is not set; mcp wire looks for files in it".to_owned());
         let home = paths::home().ok_or_else(no_home)?;
@@ -36,7 +36,13 @@ impl Scene {
         let project = project.map(|path| paths::real(path).map_err(|e| Failure::input(path, &e)));
         let journal = paths::wire().ok_or_else(no_home)?;
         let records = journal::records(&journal).map_err(|e| Failure::file(&journal, &e))?;
-        Ok(Scene { home, project: project.transpose()?, own: Own::find(binary)?, journal, records })
+        Ok(WireContext {
+            home,
+            project: project.transpose()?,
+            own: Own::find(binary)?,
+            journal,
+            records,
+        })
     }
 
     pub fn surroundings(&self) -> Surroundings<'static> {
@@ -127,7 +133,7 @@ impl State {
 }
 
 /// Looks at all files that are there.
-pub fn files(scene: &Scene, selection: &Selection) -> Result<Vec<File>, Failure> {
+pub fn files(scene: &WireContext, selection: &Selection) -> Result<Vec<File>, Failure> {
     let here = scene.surroundings();
     let mut files: Vec<(PathBuf, File)> = Vec::new();
     for client in clients(&selection.client)? {
@@ -162,14 +168,14 @@ pub fn files(scene: &Scene, selection: &Selection) -> Result<Vec<File>, Failure>
     Ok(files)
 }
 
-fn load(found: Found, scene: &Scene) -> File {
+fn load(found: Found, scene: &WireContext) -> File {
     let clients = vec![found.client];
     let content = read(&found, scene);
     File { found, clients, content }
 }
 
 /// The same file, read by another client, which may know other keys.
-fn join(file: &mut File, found: Found, scene: &Scene) {
+fn join(file: &mut File, found: Found, scene: &WireContext) {
     if !file.clients.contains(&found.client) {
         file.clients.push(found.client);
     }
@@ -185,7 +191,7 @@ fn join(file: &mut File, found: Found, scene: &Scene) {
     }
 }
 
-fn read(found: &Found, scene: &Scene) -> Result<Content, Error> {
+fn read(found: &Found, scene: &WireContext) -> Result<Content, Error> {
     let original = mcp_clients::read(&found.path)?;
     let fault = |fault: Fault| Error::Fault { path: found.path.clone(), fault };
     let text = Bytes::new(&original.bytes).ok_or_else(|| not_text(&found.path, &original.bytes))?;
@@ -208,7 +214,7 @@ fn not_text(path: &Path, bytes: &[u8]) -> Error {
     Error::Fault { path: path.to_owned(), fault: Fault::new(line, column, "is not UTF-8 text") }
 }
 
-fn state(entry: &Entry, file: &Path, scene: &Scene) -> State {
+fn state(entry: &Entry, file: &Path, scene: &WireContext) -> State {
     match &entry.kind {
         Kind::Stdio(stdio) => state_of_words(stdio, entry, file, scene),
         Kind::Remote { url } => State::Remote(url.clone()),
@@ -217,7 +223,7 @@ fn state(entry: &Entry, file: &Path, scene: &Scene) -> State {
     }
 }
 
-fn state_of_words(stdio: &Stdio, entry: &Entry, file: &Path, scene: &Scene) -> State {
+fn state_of_words(stdio: &Stdio, entry: &Entry, file: &Path, scene: &WireContext) -> State {
     let is_run = stdio.args.first().is_some_and(|word| word == "run");
     if is_run && scene.own.is_same(&stdio.command) {
         let wide = wide::opened_wide(&stdio.args, &scene.home);

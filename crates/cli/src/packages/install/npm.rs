@@ -16,7 +16,7 @@ use super::{
 };
 use crate::args::package::Fetching;
 use crate::failure::Failure;
-use crate::packages::fetch::{self, Listed};
+use crate::packages::fetch::{self, RegistryEntry};
 use crate::{paths, progress, render};
 
 const LARGEST_METADATA: u64 = 64 << 20;
@@ -28,7 +28,7 @@ pub fn npm(
     store: &Store,
     reference: &Reference,
     package: &Package,
-    listed: Option<Listed<'_>>,
+    listed: Option<RegistryEntry<'_>>,
     how: &Fetching,
 ) -> Result<Digest, Failure> {
     refuse_signature(reference, how)?;
@@ -85,6 +85,12 @@ pub fn npm(
     let names = names(reference, "npm", &package.name, &version);
     let under = Under::Names { names: &names, source: &source };
     work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
+}
+
+/// The newest version that the registry has under the name or tag that is asked for.
+pub fn newest_on_npm(package: &Package) -> Result<Option<String>, Failure> {
+    let metadata = metadata(&index(&package.name)?, package)?;
+    Ok(npm_version_needs(&metadata).map(|(version, _)| version))
 }
 
 /// A package in the store whose scripts were not run, though it has some.

@@ -58,17 +58,17 @@ impl Ends {
     }
 
     /// What becomes of these words, sent at once.
-    fn says(&mut self, words: &[u8]) -> State {
+    fn says(&mut self, words: &[u8]) -> JoinedState {
         self.client.write_all(words).unwrap();
         self.hears(words.len())
     }
 
     /// What becomes of what was sent, once so many bytes can be read.
-    fn hears(&mut self, count: usize) -> State {
+    fn hears(&mut self, count: usize) -> JoinedState {
         let mut seen = vec![0; count];
         wait_until(|| self.joined.client.peek(&mut seen).is_ok_and(|seen| seen >= count));
         let Ends { service, allow, store, scratch, .. } = self;
-        self.joined.advance(Cause::Event(Side::Inner), service, allow, store, scratch)
+        self.joined.advance(Cause::Event(SocketSide::Inner), service, allow, store, scratch)
     }
 
     fn passed_on(&mut self) -> Vec<u8> {
@@ -91,13 +91,13 @@ fn hello() -> Vec<u8> {
 #[test]
 fn a_hello_is_passed_on_whole_and_counted() {
     let (mut ends, hello) = (Ends::new(443), hello());
-    assert_eq!(ends.says(&hello[..30]), State::Waits);
+    assert_eq!(ends.says(&hello[..30]), JoinedState::Waits);
     assert_eq!(ends.passed_on(), b"");
     ends.client.write_all(&hello[30..]).unwrap();
-    assert_eq!(ends.hears(hello.len()), State::Waits);
+    assert_eq!(ends.hears(hello.len()), JoinedState::Waits);
     assert_eq!(ends.passed_on(), hello);
     assert_eq!(ends.joined.bytes(), (hello.len() as u64, 0));
-    assert_eq!(ends.says(b"more"), State::Waits);
+    assert_eq!(ends.says(b"more"), JoinedState::Waits);
     assert_eq!(ends.passed_on(), b"more");
 }
 
@@ -112,11 +112,11 @@ fn what_is_not_tls_passes_where_tls_is_not_the_rule() {
         for port in [443, 853, 993] {
             let mut ends = Ends::new(port);
             let why = "what it says first is not TLS".to_owned();
-            assert_eq!(ends.says(words), State::Refused(Refused::NoName(why)), "{port}");
+            assert_eq!(ends.says(words), JoinedState::Refused(Refused::NoName(why)), "{port}");
             assert_eq!(ends.passed_on(), b"");
         }
         let mut ends = Ends::new(22);
-        assert_eq!(ends.says(words), State::Waits);
+        assert_eq!(ends.says(words), JoinedState::Waits);
         assert_eq!(ends.passed_on(), words);
     }
     // Whoever is spoken to first may answer in the server's language.
@@ -124,9 +124,9 @@ fn what_is_not_tls_passes_where_tls_is_not_the_rule() {
     ends.server.write_all(b"SSH-2.0-server\r\n").unwrap();
     wait_until(|| ends.joined.upstream.peek(&mut [0]).is_ok());
     let Ends { joined, service, allow, store, scratch, .. } = &mut ends;
-    let heard = joined.advance(Cause::Event(Side::Outer), service, allow, store, scratch);
-    assert_eq!(heard, State::Waits);
-    assert_eq!(ends.says(b"SSH-2.0-client\r\n"), State::Waits);
+    let heard = joined.advance(Cause::Event(SocketSide::Outer), service, allow, store, scratch);
+    assert_eq!(heard, JoinedState::Waits);
+    assert_eq!(ends.says(b"SSH-2.0-client\r\n"), JoinedState::Waits);
     assert_eq!(ends.passed_on(), b"SSH-2.0-client\r\n");
 }
 
@@ -138,12 +138,12 @@ fn urgent_bytes_do_not_change_what_was_judged() {
         rustix::net::send(&ends.client, byte, rustix::net::SendFlags::OOB).unwrap();
     };
     let (mut ends, hello) = (Ends::new(443), hello());
-    assert_eq!(ends.says(&hello[..20]), State::Waits);
+    assert_eq!(ends.says(&hello[..20]), JoinedState::Waits);
     urgent(&ends, b"Y");
     ends.client.write_all(&hello[20..]).unwrap();
     urgent(&ends, b"X");
     let state = ends.hears(20);
     let passed = ends.passed_on();
-    let is_shut = passed.is_empty() && state != State::Broken;
+    let is_shut = passed.is_empty() && state != JoinedState::Broken;
     assert!(is_shut || passed == hello, "{state:?}: {passed:?}");
 }

@@ -14,13 +14,13 @@ use super::{Sandbox, confirmed, cut};
 use crate::core::host::Ids;
 use crate::linux::channel::{Seen, ToInit, ToLauncher};
 use crate::linux::failure::StepFailure;
-use crate::linux::inside::ROOT_BECOMES_OUTSIDE;
-use crate::linux::mounts::{Closed, Root, keep_host_proc};
+use crate::linux::mounts::{MaskOutcome, Root, keep_host_proc};
 use crate::linux::privileges::drop_privileges;
 use crate::linux::sandbox_socket::SandboxSocket;
 use crate::linux::step::{
     Access, MapIds, Mask, NewRoot, Owner, Placed, PrivateDirectories, ProcView, Reopen, Step,
 };
+use crate::linux::well_known::ROOT_BECOMES_OUTSIDE;
 use crate::linux::{closer, netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
 
@@ -184,7 +184,7 @@ impl Sandbox<'_> {
         let mut missing = Vec::new();
         for (number, at) in places.iter().enumerate() {
             let closed = root.protect(at).map_err(|error| StepFailure::at(at, error))?;
-            if closed == Closed::Gone {
+            if closed == MaskOutcome::Gone {
                 missing.push(number);
             }
             if missing.len() > closer::MOST {
@@ -271,11 +271,11 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, closed: Closed) {
+    fn add(&mut self, closed: MaskOutcome) {
         match closed {
-            Closed::Now => self.now += 1,
-            Closed::Gone => self.gone += 1,
-            Closed::Above => self.above += 1,
+            MaskOutcome::Now => self.now += 1,
+            MaskOutcome::Gone => self.gone += 1,
+            MaskOutcome::Above => self.above += 1,
         }
     }
 

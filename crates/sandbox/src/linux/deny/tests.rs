@@ -91,7 +91,7 @@ proptest! {
             rule: 0,
         }).collect();
         let placed = view::steps(&request, &facts, 1000, 1000);
-        let mounts: Vec<_> = placed.iter().filter_map(Mount::of).collect();
+        let mounts: Vec<_> = placed.iter().filter_map(VisibleMount::of).collect();
         let Closing { hold, closed } = closing(&request, &placed).unwrap();
         let is_masked = |path: &Path| closed.masks.iter().any(|mask| path.starts_with(&mask.at));
         let held = hold.map(|hold| hold.places).unwrap_or_default();

@@ -22,7 +22,7 @@ const NO_DIRECTORY: &str = ".mcp-no-directory";
 
 /// How a path was found when it was to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closed {
+pub enum MaskOutcome {
     Now,
     /// Removed since it was found.
     Gone,
@@ -36,7 +36,7 @@ impl Root {
     pub fn mask<'a>(
         &mut self,
         masks: &'a [Mask],
-        mut each: impl FnMut(Closed),
+        mut each: impl FnMut(MaskOutcome),
     ) -> Result<(), (&'a Path, io::Error)> {
         if masks.is_empty() {
             return Ok(());
@@ -59,12 +59,12 @@ impl Root {
         Ok(())
     }
 
-    fn mask_one(&mut self, at: &Path, kind: DeniedKind) -> io::Result<Closed> {
+    fn mask_one(&mut self, at: &Path, kind: DeniedKind) -> io::Result<MaskOutcome> {
         let (place, nothing) = match (find(&self.top, at)?, kind) {
-            (MaskTarget::Nothing, _) => return Ok(Closed::Gone),
+            (MaskTarget::Nothing, _) => return Ok(MaskOutcome::Gone),
             (MaskTarget::Behind(above), _) => {
                 self.mask_one(&above, DeniedKind::Directory)?;
-                return Ok(Closed::Above);
+                return Ok(MaskOutcome::Above);
             }
             (MaskTarget::There(place, FileType::Directory), DeniedKind::Directory) => {
                 (place, NO_DIRECTORY)
@@ -83,8 +83,8 @@ impl Root {
             let mask = std::os::fd::AsFd::as_fd(&mask);
             sys::set_tree_attributes(mask, flags, sys::Depth::One, None)?;
         }
-        if attach(&mask, &place)? == Closed::Gone {
-            return Ok(Closed::Gone);
+        if attach(&mask, &place)? == MaskOutcome::Gone {
+            return Ok(MaskOutcome::Gone);
         }
         if later {
             self.is_left_for_later(at, Access::ReadOnly, Devices::Off);
@@ -97,16 +97,16 @@ impl Root {
         };
         let now = fs::fstat(&now)?;
         match (ours.st_dev, ours.st_ino) == (now.st_dev, now.st_ino) {
-            true => self.has_one_case(at).map(|()| Closed::Now),
+            true => self.has_one_case(at).map(|()| MaskOutcome::Now),
             false => Err(Errno::STALE.into()),
         }
     }
 
     /// Mounts something on itself, read-only with all that is mounted in it.
-    pub fn protect(&mut self, at: &Path) -> io::Result<Closed> {
+    pub fn protect(&mut self, at: &Path) -> io::Result<MaskOutcome> {
         self.parent = None;
         let (place, kind) = match find(&self.top, at)? {
-            MaskTarget::Nothing => return Ok(Closed::Gone),
+            MaskTarget::Nothing => return Ok(MaskOutcome::Gone),
             MaskTarget::Behind(above) => return self.protect_above(&above),
             MaskTarget::There(place, kind) => (place, kind),
         };
@@ -117,8 +117,8 @@ impl Root {
             let fixed = sys::ATTR_READ_ONLY | sys::ATTR_NO_SUID | sys::ATTR_NO_DEVICES;
             sys::set_tree_attributes(std::os::fd::AsFd::as_fd(&tree), fixed, depth, None)?;
         }
-        if attach(&tree, &place)? == Closed::Gone {
-            return Ok(Closed::Gone);
+        if attach(&tree, &place)? == MaskOutcome::Gone {
+            return Ok(MaskOutcome::Gone);
         }
         match (later, kind) {
             // It holds nothing to be changed, and the old call would follow it.
@@ -132,17 +132,17 @@ impl Root {
             return Err(Errno::STALE.into());
         };
         match is_mount_root(&now)? {
-            true => self.has_one_case(at).map(|()| Closed::Now),
+            true => self.has_one_case(at).map(|()| MaskOutcome::Now),
             false => Err(Errno::STALE.into()),
         }
     }
 
     /// Makes a directory read-only that stands in the way to something protected; its mode, too, stays as it is.
-    fn protect_above(&mut self, at: &Path) -> io::Result<Closed> {
+    fn protect_above(&mut self, at: &Path) -> io::Result<MaskOutcome> {
         if !self.is_fixed(at)? {
             self.protect(at)?;
         }
-        Ok(Closed::Above)
+        Ok(MaskOutcome::Above)
     }
 
     /// Whether a read-only mount stands at a path already, or will.
@@ -157,24 +157,24 @@ impl Root {
     }
 
     /// Mounts a directory on itself: a mount point cannot be renamed or removed.
-    pub fn hold(&mut self, at: &Path) -> io::Result<Closed> {
+    pub fn hold(&mut self, at: &Path) -> io::Result<MaskOutcome> {
         // What is kept open may be below.
         self.parent = None;
         let place = match find(&self.top, at)? {
-            MaskTarget::Nothing => return Ok(Closed::Gone),
+            MaskTarget::Nothing => return Ok(MaskOutcome::Gone),
             MaskTarget::Behind(above) => return self.protect_above(&above),
             MaskTarget::There(place, FileType::Directory) => place,
             MaskTarget::There(..) => return Err(Errno::STALE.into()),
         };
         let tree = clone_tree(&place, Path::new(""))?;
-        if attach(&tree, &place)? == Closed::Gone {
-            return Ok(Closed::Gone);
+        if attach(&tree, &place)? == MaskOutcome::Gone {
+            return Ok(MaskOutcome::Gone);
         }
         let MaskTarget::There(now, _) = find(&self.top, at)? else {
             return Err(Errno::STALE.into());
         };
         match is_mount_root(&now)? {
-            true => self.has_one_case(at).map(|()| Closed::Now),
+            true => self.has_one_case(at).map(|()| MaskOutcome::Now),
             false => Err(Errno::STALE.into()),
         }
     }
@@ -215,11 +215,11 @@ impl Root {
     }
 }
 
-impl From<Closed> for Again {
-    fn from(closed: Closed) -> Again {
+impl From<MaskOutcome> for Again {
+    fn from(closed: MaskOutcome) -> Again {
         match closed {
-            Closed::Now | Closed::Above => Again::Closed,
-            Closed::Gone => Again::Fleeting,
+            MaskOutcome::Now | MaskOutcome::Above => Again::Closed,
+            MaskOutcome::Gone => Again::Fleeting,
         }
     }
 }
@@ -272,11 +272,11 @@ pub(super) fn is_mount_root(place: &OwnedFd) -> io::Result<bool> {
 }
 
 /// Mounts onto what was opened, whatever its name is by now.
-fn attach(tree: &OwnedFd, place: &OwnedFd) -> io::Result<Closed> {
+fn attach(tree: &OwnedFd, place: &OwnedFd) -> io::Result<MaskOutcome> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     match move_mount(tree, "", place, "", flags) {
-        Ok(()) => Ok(Closed::Now),
-        Err(Errno::NOENT) => Ok(Closed::Gone),
+        Ok(()) => Ok(MaskOutcome::Now),
+        Err(Errno::NOENT) => Ok(MaskOutcome::Gone),
         Err(e) => Err(e.into()),
     }
 }

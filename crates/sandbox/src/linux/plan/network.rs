@@ -14,9 +14,9 @@ use crate::core::host::Fact;
 use crate::core::plan::Intent;
 use crate::core::request::Request;
 use crate::linux::facts::LinuxFacts;
-use crate::linux::inside::RESOLVER;
 use crate::linux::sandbox_socket::{Refused, SandboxSocket};
 use crate::linux::step::{Routes, SandboxSockets};
+use crate::linux::well_known::RESOLVER;
 use mcp_net::pool::{V4_RANGE, V6_RANGE};
 use mcp_seccomp::Connects;
 

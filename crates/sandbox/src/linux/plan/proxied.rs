@@ -7,8 +7,8 @@ use super::filter_arch;
 use crate::core::plan::Intent;
 use crate::core::request::Request;
 use crate::linux::facts::LinuxFacts;
-use crate::linux::inside::PROXY;
 use crate::linux::step::Carrier;
+use crate::linux::well_known::PROXY;
 use mcp_seccomp::Sockets;
 
 /// What a run that has no network namespace may do with sockets.

@@ -36,7 +36,7 @@ pub fn refuse_getppid() -> io::Result<bool> {
     Ok(refused.is_err_and(|e| e.raw_os_error() == Some(libc::EXDEV)))
 }
 
-/// Whether somebody is asked about calls that a filter neither allows nor refuses.
+/// Whether a listener is notified of calls that a filter neither allows nor refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listening {
     Off,
@@ -105,7 +105,7 @@ pub fn is_filtered() -> bool {
 
 /// A call that waits for an answer.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Asked {
+pub struct Notification {
     id: u64,
     pub number: i32,
     /// The thread that asks.
@@ -119,25 +119,25 @@ pub enum Verdict {
     /// memory may have changed since somebody looked at it.
     Pass,
     Refuse,
-    /// It was carried out by whoever was asked; this is the answer.
+    /// The launcher carried it out; this is the answer.
     Done(i64),
     Errno(i32),
 }
 
 /// The next call that waits, or `None` if its caller is gone. Waits for one: poll first.
-pub fn next_asked(listener: BorrowedFd<'_>) -> io::Result<Option<Asked>> {
+pub fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Option<Notification>> {
     // SAFETY: seccomp_notif is plain data for which zero is valid, and the kernel wants zeros.
-    let mut asked: libc::seccomp_notif = unsafe { mem::zeroed() };
+    let mut notification: libc::seccomp_notif = unsafe { mem::zeroed() };
     // SAFETY: the kernel writes one seccomp_notif, which outlives the call.
     let result = unsafe {
-        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked)
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notification)
     };
     match check(result.into()) {
-        Ok(_) => Ok(Some(Asked {
-            id: asked.id,
-            number: asked.data.nr,
-            thread: asked.pid as i32,
-            arguments: asked.data.args,
+        Ok(_) => Ok(Some(Notification {
+            id: notification.id,
+            number: notification.data.nr,
+            thread: notification.pid as i32,
+            arguments: notification.data.args,
         })),
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => Ok(None),
         Err(e) => Err(e),
@@ -167,14 +167,18 @@ pub fn read_memory(thread: i32, address: u64, into: &mut [u8]) -> io::Result<usi
 }
 
 /// Tells whether the answer reached a caller that still waits.
-pub fn answer(listener: BorrowedFd<'_>, asked: Asked, verdict: Verdict) -> io::Result<bool> {
+pub fn answer(
+    listener: BorrowedFd<'_>,
+    notification: Notification,
+    verdict: Verdict,
+) -> io::Result<bool> {
     let (val, error, flags) = match verdict {
         Verdict::Pass => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
         Verdict::Refuse => (0, -libc::EPERM, 0),
         Verdict::Done(value) => (value, 0, 0),
         Verdict::Errno(errno) => (0, -errno, 0),
     };
-    let response = libc::seccomp_notif_resp { id: asked.id, val, error, flags };
+    let response = libc::seccomp_notif_resp { id: notification.id, val, error, flags };
     // SAFETY: the kernel reads one seccomp_notif_resp, which outlives the call.
     let result = unsafe {
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response)
@@ -187,10 +191,14 @@ pub fn answer(listener: BorrowedFd<'_>, asked: Asked, verdict: Verdict) -> io::R
 }
 
 /// Whether the caller still waits, so that its number is still its own.
-pub fn still_waits(listener: BorrowedFd<'_>, asked: Asked) -> bool {
+pub fn still_waits(listener: BorrowedFd<'_>, notification: Notification) -> bool {
     // SAFETY: the kernel reads one number, which outlives the call.
     let result = unsafe {
-        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const asked.id)
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
+            &raw const notification.id,
+        )
     };
     result == 0
 }
@@ -206,13 +214,13 @@ pub enum Cloexec {
 /// (Linux 5.9).
 pub fn install_descriptor(
     listener: BorrowedFd<'_>,
-    asked: Asked,
+    notification: Notification,
     ours: BorrowedFd<'_>,
     at: i32,
     cloexec: Cloexec,
 ) -> io::Result<()> {
     let addition = libc::seccomp_notif_addfd {
-        id: asked.id,
+        id: notification.id,
         flags: libc::SECCOMP_ADDFD_FLAG_SETFD as u32,
         srcfd: ours.as_raw_fd() as u32,
         newfd: at as u32,
@@ -232,7 +240,7 @@ pub fn can_install_descriptors() -> io::Result<()> {
     let Some(listener) = listener_to_nothing()? else {
         return Err(io::Error::from_raw_os_error(libc::ENOSYS));
     };
-    let nobody = Asked { id: u64::MAX, number: 0, thread: 0, arguments: [0; 6] };
+    let nobody = Notification { id: u64::MAX, number: 0, thread: 0, arguments: [0; 6] };
     let ours = listener.as_fd();
     match install_descriptor(ours, nobody, ours, 0, Cloexec::Yes) {
         Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(()),

@@ -8,7 +8,7 @@ use rustix::fs::Timestamps;
 
 use super::errno;
 use super::memory::{Clock, Memory, Use};
-use crate::linux::sys::Asked;
+use crate::linux::sys::Notification;
 use mcp_seccomp::plain::call;
 use mcp_seccomp::{Arch, Number};
 
@@ -77,8 +77,8 @@ const SIGNALS: [Number; 6] = [
 ];
 
 /// Which memory of the asker a call needs; `None` for a call that is somebody else's to answer.
-pub fn needs(arch: Arch, asked: &Asked) -> Option<Option<Use>> {
-    let is_one_of = |calls: &[Number]| calls.iter().any(|call| is(arch, asked, *call));
+pub fn needs(arch: Arch, notification: &Notification) -> Option<Option<Use>> {
+    let is_one_of = |calls: &[Number]| calls.iter().any(|call| is(arch, notification, *call));
     if is_one_of(&CHANGES) {
         Some(Some(Use::Read))
     } else if is_one_of(&READS) {
@@ -88,14 +88,14 @@ pub fn needs(arch: Arch, asked: &Asked) -> Option<Option<Use>> {
     }
 }
 
-pub fn is(arch: Arch, asked: &Asked, call: Number) -> bool {
-    call.on(arch).is_some_and(|number| i64::from(number) == i64::from(asked.number))
+pub fn is(arch: Arch, notification: &Notification, call: Number) -> bool {
+    call.on(arch).is_some_and(|number| i64::from(number) == i64::from(notification.number))
 }
 
 /// A call about a file. `None` if it is about none.
 pub struct Parser<'a> {
     pub arch: Arch,
-    pub asked: &'a Asked,
+    pub notification: &'a Notification,
     pub memory: &'a Memory,
 }
 
@@ -110,11 +110,11 @@ impl Parser<'_> {
     }
 
     fn is(&self, call: Number) -> bool {
-        is(self.arch, self.asked, call)
+        is(self.arch, self.notification, call)
     }
 
     fn mode_or_owner(&self) -> Option<Parsed> {
-        let [a, b, c, d, e, _] = self.asked.arguments;
+        let [a, b, c, d, e, _] = self.notification.arguments;
         let mode = |mode: u64| Act::Mode(mode as u32);
         let owner = |uid: u64, gid: u64| Act::Owner(uid as u32, gid as u32);
         let (named, act) = if self.is(call::CHMOD) {
@@ -140,7 +140,7 @@ impl Parser<'_> {
     }
 
     fn times(&self) -> Option<Parsed> {
-        let [a, b, c, d, ..] = self.asked.arguments;
+        let [a, b, c, d, ..] = self.notification.arguments;
         let descriptor = || Ok(Named::Descriptor(a as i32));
         let (named, times) = if self.is(call::UTIMENSAT) {
             let named = if b == 0 { descriptor() } else { self.by_flags(a, b, d) };
@@ -159,7 +159,7 @@ impl Parser<'_> {
     }
 
     fn change(&self) -> Option<Parsed> {
-        let [a, b, c, d, e, _] = self.asked.arguments;
+        let [a, b, c, d, e, _] = self.notification.arguments;
         let set = || -> io::Result<Act> {
             let (name, value) = (self.memory.name(b)?, self.memory.value(c, d)?);
             Ok(Act::SetAttribute { name, value, flags: e as u32 })
@@ -187,7 +187,7 @@ impl Parser<'_> {
     }
 
     fn read(&self) -> Option<Parsed> {
-        let [a, b, c, d, ..] = self.asked.arguments;
+        let [a, b, c, d, ..] = self.notification.arguments;
         let value = || -> io::Result<Act> {
             let into = Room { at: c, size: d };
             Ok(Act::ReadAttribute { name: self.memory.name(b)?, into })

@@ -14,7 +14,7 @@ use rustix::process::{Gid, Uid};
 use super::calls::{Act, Follow, Named, Room};
 use super::errno;
 use super::memory::{LARGEST_VALUE, Memory};
-use super::places::Reach;
+use super::places::AttributeAccess;
 
 /// Attributes that a command may change: those of users, and access control lists. All others mean something to
 /// the kernel or to the system's administrator.
@@ -22,10 +22,10 @@ const OF_USERS: &[u8] = b"user.";
 const LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
 
 impl Act {
-    pub fn reach(&self) -> Reach {
+    pub fn reach(&self) -> AttributeAccess {
         match self {
-            Act::ReadAttribute { .. } | Act::ListAttributes { .. } => Reach::Read,
-            _ => Reach::Change,
+            Act::ReadAttribute { .. } | Act::ListAttributes { .. } => AttributeAccess::Read,
+            _ => AttributeAccess::Change,
         }
     }
 
@@ -33,8 +33,8 @@ impl Act {
     /// a file system that has none.
     pub fn refusal(&self) -> io::Error {
         errno(match self.reach() {
-            Reach::Read => libc::EOPNOTSUPP,
-            Reach::Change => libc::EPERM,
+            AttributeAccess::Read => libc::EOPNOTSUPP,
+            AttributeAccess::Change => libc::EPERM,
         })
     }
 }

@@ -21,19 +21,19 @@ pub struct Places(Vec<Place>);
 struct Place {
     held: OwnedFd,
     kind: PlaceKind,
-    reach: Reach,
+    reach: AttributeAccess,
 }
 
 /// What may be done with the attributes of files in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
+pub enum AttributeAccess {
     Read,
     Change,
 }
 
 /// One file by one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     mount: u64,
     device: (u32, u32),
     inode: u64,
@@ -44,8 +44,8 @@ impl Places {
     pub fn hold(rules: &[Rule]) -> Places {
         let places = rules.iter().filter_map(|rule| {
             let reach = match rule.allowed {
-                Allowed::Read => Reach::Read,
-                Allowed::Write => Reach::Change,
+                Allowed::Read => AttributeAccess::Read,
+                Allowed::Write => AttributeAccess::Change,
                 _ => return None,
             };
             let held = enforce::place(&rule.path).ok()?;
@@ -54,7 +54,7 @@ impl Places {
         Places(places.collect())
     }
 
-    pub fn contain(&self, file: &OwnedFd, reach: Reach) -> io::Result<bool> {
+    pub fn contain(&self, file: &OwnedFd, reach: AttributeAccess) -> io::Result<bool> {
         let (identity, name) = (identity(file.as_fd())?.0, name(file.as_fd())?);
         Ok(self
             .0
@@ -65,7 +65,7 @@ impl Places {
 }
 
 impl Place {
-    fn contains(&self, file: Identity, file_name: &Path) -> io::Result<bool> {
+    fn contains(&self, file: FileIdentity, file_name: &Path) -> io::Result<bool> {
         let (own, links) = identity(self.held.as_fd())?;
         if own == file {
             return Ok(true);
@@ -93,14 +93,14 @@ fn name(file: BorrowedFd<'_>) -> io::Result<PathBuf> {
 }
 
 /// And how many names it has. Needs Linux 5.8; before, nothing is in any place.
-fn identity(file: BorrowedFd<'_>) -> io::Result<(Identity, u32)> {
+fn identity(file: BorrowedFd<'_>) -> io::Result<(FileIdentity, u32)> {
     let wanted = StatxFlags::INO | StatxFlags::NLINK | StatxFlags::MNT_ID;
     let seen = statx(file, "", AtFlags::EMPTY_PATH, wanted)?;
     if seen.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
         return Err(errno(libc::ENOSYS));
     }
     let device = (seen.stx_dev_major, seen.stx_dev_minor);
-    let identity = Identity { mount: seen.stx_mnt_id, device, inode: seen.stx_ino };
+    let identity = FileIdentity { mount: seen.stx_mnt_id, device, inode: seen.stx_ino };
     Ok((identity, seen.stx_nlink))
 }
 
@@ -130,30 +130,34 @@ mod tests {
         ]);
         let contain = |file: &OwnedFd, reach| places.contain(file, reach).unwrap();
         for (name, reach) in [
-            ("write", Some(Reach::Change)),
-            ("write/file", Some(Reach::Change)),
-            ("write/deep/file", Some(Reach::Change)),
-            ("write/../one", Some(Reach::Change)),
-            ("read/file", Some(Reach::Read)),
-            ("write/link", Some(Reach::Read)),
+            ("write", Some(AttributeAccess::Change)),
+            ("write/file", Some(AttributeAccess::Change)),
+            ("write/deep/file", Some(AttributeAccess::Change)),
+            ("write/../one", Some(AttributeAccess::Change)),
+            ("read/file", Some(AttributeAccess::Read)),
+            ("write/link", Some(AttributeAccess::Read)),
             ("writes/file", None),
             ("write/..", None),
             ("two", None),
         ] {
             let file = open(&top.join(name), OFlags::empty());
-            assert_eq!(contain(&file, Reach::Change), reach == Some(Reach::Change), "{name}");
-            assert_eq!(contain(&file, Reach::Read), reach.is_some(), "{name}");
+            assert_eq!(
+                contain(&file, AttributeAccess::Change),
+                reach == Some(AttributeAccess::Change),
+                "{name}"
+            );
+            assert_eq!(contain(&file, AttributeAccess::Read), reach.is_some(), "{name}");
         }
         let link = open(&top.join("write/link"), OFlags::NOFOLLOW);
-        assert!(contain(&link, Reach::Change), "the link itself");
+        assert!(contain(&link, AttributeAccess::Change), "the link itself");
         // A file without a name is still where it was; a place that is gone is nowhere.
         let file = open(&top.join("write/file"), OFlags::empty());
         fs::remove_file(top.join("write/file")).unwrap();
-        assert!(contain(&file, Reach::Change));
+        assert!(contain(&file, AttributeAccess::Change));
         fs::remove_dir_all(top.join("write")).unwrap();
         fs::create_dir(top.join("write (deleted)")).unwrap();
         fs::write(top.join("write (deleted)/file"), "").unwrap();
         let file = open(&top.join("write (deleted)/file"), OFlags::empty());
-        assert!(!contain(&file, Reach::Read));
+        assert!(!contain(&file, AttributeAccess::Read));
     }
 }

@@ -11,40 +11,40 @@ use super::calls::Parser;
 use super::memory::Memory;
 use super::places::Places;
 use super::signals::Signals;
-use super::{FromDeputy, Mandate, ToDeputy, errno, files};
+use super::{FromProxy, ProxySettings, ToProxy, errno, files};
 use crate::linux::channel::{Channel, Seen};
 use crate::linux::privileges::drop_privileges;
-use crate::linux::sys::{self, Asked, Verdict};
+use crate::linux::sys::{self, Notification, Verdict};
 
 /// The only descriptor it keeps, besides 0 to 2, which lead nowhere.
 const CHANNEL: i32 = 3;
 
 /// Never returns: the memory of this process is a copy of the launcher's, and nothing of the launcher must run in it.
-pub fn live(channel: &Channel, mandate: Mandate) -> ! {
-    let channel = match prepare(channel, &mandate) {
-        Ok((own, seen)) => match own.send(&FromDeputy::Ready(seen)) {
+pub fn live(channel: &Channel, settings: ProxySettings) -> ! {
+    let channel = match prepare(channel, &settings) {
+        Ok((own, seen)) => match own.send(&FromProxy::Ready(seen)) {
             Ok(()) => own,
             Err(_) => sys::exit_now(125),
         },
         Err(error) => {
             let number = error.raw_os_error().unwrap_or(libc::EIO);
-            let _ = channel.send(&FromDeputy::Failed(number));
+            let _ = channel.send(&FromProxy::Failed(number));
             sys::exit_now(125)
         }
     };
     // However it ends: nobody is left who could ask.
-    let _ = serve(&channel, mandate);
+    let _ = serve(&channel, settings);
     sys::exit_now(0)
 }
 
 /// Gives the channel at the number where it stands now, and what this process is, by the kernel's word.
-fn prepare(channel: &Channel, mandate: &Mandate) -> io::Result<(Channel, String)> {
+fn prepare(channel: &Channel, settings: &ProxySettings) -> io::Result<(Channel, String)> {
     // Signals to the launcher's group are not for it.
     process::setsid()?;
     process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     process::chdir("/")?;
     sys::scrub_start(c"mcp-syscalls");
-    if let Some(ids) = mandate.user {
+    if let Some(ids) = settings.user {
         sys::become_user(ids.uid, ids.gid, sys::Groups::Drop)?;
         let (uid, gid) = (process::getuid().as_raw(), process::getgid().as_raw());
         if (uid, gid) != (ids.uid, ids.gid) || !process::getgroups()?.is_empty() {
@@ -82,48 +82,48 @@ fn keep_only(channel: &Channel) -> io::Result<Channel> {
 }
 
 /// What it needs to answer.
-struct Office {
-    mandate: Mandate,
+struct CallServer {
+    settings: ProxySettings,
     listener: OwnedFd,
     places: Places,
     signals: Signals,
 }
 
-fn serve(channel: &Channel, mandate: Mandate) -> io::Result<()> {
-    let Some((ToDeputy::Begin { top }, Some(listener))) = channel.receive()? else {
+fn serve(channel: &Channel, settings: ProxySettings) -> io::Result<()> {
+    let Some((ToProxy::Begin { top }, Some(listener))) = channel.receive()? else {
         return Ok(());
     };
     // The directories of the run are there by now.
-    let places = Places::hold(&mandate.rules);
-    let signals = Signals { arch: mandate.arch, top };
-    let office = Office { mandate, listener, places, signals };
-    while let Some((ToDeputy::Answer(asked), memory)) = channel.receive()? {
-        let verdict = office.verdict(&asked, &Memory::from_descriptor(memory));
+    let places = Places::hold(&settings.rules);
+    let signals = Signals { arch: settings.arch, top };
+    let server = CallServer { settings, listener, places, signals };
+    while let Some((ToProxy::Answer(notification), memory)) = channel.receive()? {
+        let verdict = server.verdict(&notification, &Memory::from_descriptor(memory));
         // A caller that is gone needs no answer.
-        let _ = sys::answer(office.listener.as_fd(), asked, verdict);
+        let _ = sys::answer(server.listener.as_fd(), notification, verdict);
     }
     Ok(())
 }
 
-impl Office {
-    fn verdict(&self, asked: &Asked, memory: &Memory) -> Verdict {
-        let verdict = match self.signals.answer(asked) {
+impl CallServer {
+    fn verdict(&self, notification: &Notification, memory: &Memory) -> Verdict {
+        let verdict = match self.signals.answer(notification) {
             Some(verdict) => verdict,
-            None => self.file(asked, memory).map(Verdict::Done),
+            None => self.file(notification, memory).map(Verdict::Done),
         };
         verdict.unwrap_or_else(|e| Verdict::Errno(e.raw_os_error().unwrap_or(libc::EPERM)))
     }
 
-    fn file(&self, asked: &Asked, memory: &Memory) -> io::Result<i64> {
-        let parser = Parser { arch: self.mandate.arch, asked, memory };
+    fn file(&self, notification: &Notification, memory: &Memory) -> io::Result<i64> {
+        let parser = Parser { arch: self.settings.arch, notification, memory };
         let (named, act) = parser.parse().unwrap_or_else(|| Err(errno(libc::EPERM)))?;
-        let file = files::open(asked.thread, &named)?;
+        let file = files::open(notification.thread, &named)?;
         // Everything above was read of the thread that asks and not of a later one.
-        if !sys::still_waits(self.listener.as_fd(), *asked) {
+        if !sys::still_waits(self.listener.as_fd(), *notification) {
             return Err(errno(libc::ENOENT));
         }
         match self.places.contain(&file, act.reach())? {
-            true => files::perform(&file, &act, memory, self.mandate.largest_file),
+            true => files::perform(&file, &act, memory, self.settings.largest_file),
             false => Err(act.refusal()),
         }
     }

@@ -10,7 +10,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::calls::is;
 use super::errno;
-use crate::linux::sys::{self, Asked, Verdict};
+use crate::linux::sys::{self, Notification, Verdict};
 use crate::linux::tree;
 use mcp_seccomp::Arch;
 use mcp_seccomp::plain::call;
@@ -23,12 +23,12 @@ pub struct Signals {
 
 impl Signals {
     /// `None` for a call that sends no signal.
-    pub fn answer(&self, asked: &Asked) -> Option<io::Result<Verdict>> {
-        let [a, b, c, ..] = asked.arguments;
-        let is = |call| is(self.arch, asked, call);
-        let own = || process_of(asked.thread);
+    pub fn answer(&self, notification: &Notification) -> Option<io::Result<Verdict>> {
+        let [a, b, c, ..] = notification.arguments;
+        let is = |call| is(self.arch, notification, call);
+        let own = || process_of(notification.thread);
         Some(if is(call::KILL) {
-            self.kill(asked, a as i32, b as i32)
+            self.kill(notification, a as i32, b as i32)
         } else if is(call::TGKILL) || is(call::RT_TGSIGQUEUEINFO) {
             own().and_then(|own| self.to_thread(own, a as i32, b as i32, c as i32))
         } else if is(call::TKILL) {
@@ -41,14 +41,15 @@ impl Signals {
                 false => self.to_process(a as i32, b as i32),
             })
         } else if is(call::PIDFD_SEND_SIGNAL) {
-            process_behind(asked.thread, a as i32).and_then(|pid| self.to_process(pid, b as i32))
+            process_behind(notification.thread, a as i32)
+                .and_then(|pid| self.to_process(pid, b as i32))
         } else {
             return None;
         })
     }
 
-    fn kill(&self, asked: &Asked, pid: i32, signal: i32) -> io::Result<Verdict> {
-        let own = process_of(asked.thread)?;
+    fn kill(&self, notification: &Notification, pid: i32, signal: i32) -> io::Result<Verdict> {
+        let own = process_of(notification.thread)?;
         if pid == own {
             return Ok(Verdict::Pass);
         }

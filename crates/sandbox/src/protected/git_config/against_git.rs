@@ -12,9 +12,9 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::pathname::Homes;
 use super::source::Settings;
-use crate::protected::git_leads::{self, Believe, Found};
+use crate::protected::git_leads::{self, Believe, GitFiles};
+use crate::protected::link_chain::link_chain;
 use crate::protected::user_settings::UserSettings;
-use crate::protected::way::way;
 use crate::protected::{git, is_named_git};
 use crate::unix::fixture::Fixture;
 
@@ -329,7 +329,7 @@ fn hooks_are_protected_where_git_looks_for_them() {
             command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
             let told = command.output().unwrap();
             let told = told.stdout.strip_suffix(b"\n").unwrap_or(&told.stdout);
-            let hook = way(&top.join(super::pathname::path(told)).join("pre-commit")).end;
+            let hook = link_chain(&top.join(super::pathname::path(told)).join("pre-commit")).end;
             let project = home.join("project");
             let shown = format!("{layout}: {path} as {spelling:?} in {file}: {}", hook.display());
             let covered = covered(&project, &home);
@@ -367,7 +367,7 @@ fn covered(project: &Path, home: &Path) -> Vec<PathBuf> {
             }
         }
     }
-    let found = Found {
+    let found = GitFiles {
         repositories: &repositories,
         git_links,
         links: Vec::new(),

@@ -20,18 +20,18 @@ const TRIES: usize = 64;
 
 /// What could not be done.
 #[derive(Debug)]
-pub enum Failed {
+pub enum RemovalError {
     /// It is where it was.
     Still(io::Error),
     /// It has another name, in the same directory.
     Aside(CString, io::Error),
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for RemovalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failed::Still(error) => error.fmt(f),
-            Failed::Aside(name, error) => {
+            RemovalError::Still(error) => error.fmt(f),
+            RemovalError::Aside(name, error) => {
                 write!(f, "renamed to {}, but not removed: {error}", name.to_string_lossy())
             }
         }
@@ -39,18 +39,18 @@ impl fmt::Display for Failed {
 }
 
 /// Removes what has a name in a directory.
-pub fn remove_at(parent: impl AsFd, name: &CStr, lister: &mut Lister) -> Result<(), Failed> {
+pub fn remove_at(parent: impl AsFd, name: &CStr, lister: &mut Lister) -> Result<(), RemovalError> {
     let parent = parent.as_fd();
-    match listing::kind_at(parent, name).map_err(|e| Failed::Still(e.into()))? {
+    match listing::kind_at(parent, name).map_err(|e| RemovalError::Still(e.into()))? {
         None => Ok(()),
         Some(FileType::Directory) => {
-            let aside = set_aside(parent, name, "mcp-removed").map_err(Failed::Still)?;
+            let aside = set_aside(parent, name, "mcp-removed").map_err(RemovalError::Still)?;
             let removed = remove_tree(parent, &aside, lister);
-            removed.map_err(|error| Failed::Aside(aside, error))
+            removed.map_err(|error| RemovalError::Aside(aside, error))
         }
         Some(_) => {
             let removed = with_writable(parent, || unlinkat(parent, name, AtFlags::empty()));
-            removed.map_err(Failed::Still)
+            removed.map_err(RemovalError::Still)
         }
     }
 }
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::unix::fixture::Fixture;
 
-    fn remove(path: &Path) -> Result<(), Failed> {
+    fn remove(path: &Path) -> Result<(), RemovalError> {
         let parent = listing::open_real(path.parent().unwrap()).unwrap();
         let name = CString::new(path.file_name().unwrap().as_encoded_bytes()).unwrap();
         remove_at(&parent, &name, &mut Lister::default())

@@ -49,7 +49,7 @@ impl Mode<'_, '_> {
 #[derive(Debug, Default)]
 pub struct Search {
     /// After a run only what was there before it.
-    found: BTreeMap<PathBuf, Found>,
+    found: BTreeMap<PathBuf, ProtectedPlace>,
     /// Git directories, with the top of the work tree where one is known.
     repositories: BTreeMap<PathBuf, Option<PathBuf>>,
     /// Could not be searched, and why.
@@ -66,7 +66,7 @@ struct KeptOpen {
 }
 
 #[derive(Debug)]
-struct Found {
+struct ProtectedPlace {
     kind: DeniedKind,
     guarded: Guarded,
     why: &'static str,
@@ -299,7 +299,7 @@ impl Search {
             Mode::Find => {
                 let (kind, guarded) = (DeniedKind::Directory, Guarded::ReadOnly);
                 let id = descent.here().ok().and_then(|here| file_id::at(here, name));
-                self.found.insert(path, Found { kind, guarded, why: UNREAD, id });
+                self.found.insert(path, ProtectedPlace { kind, guarded, why: UNREAD, id });
             }
             Mode::Undo(_) => self.unread.push((path, why.to_owned())),
         }
@@ -331,7 +331,7 @@ impl Search {
                 Settled::Done => return,
             }
         }
-        self.found.entry(path).or_insert(Found { kind, guarded, why, id });
+        self.found.entry(path).or_insert(ProtectedPlace { kind, guarded, why, id });
     }
 }
 

@@ -23,7 +23,7 @@ use crate::unix::listing::Lister;
 
 /// What was seen to happen to protected places while the command ran.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct ReplacedPlaces {
     /// Others stood in their place, and were closed to the command again.
     pub closed_again: BTreeMap<PathBuf, FileId>,
     /// They were gone: what is there now came later.
@@ -31,7 +31,7 @@ pub struct Seen {
 }
 
 /// Looks for what is new in protected places, and removes it. Empty where nothing is protected.
-pub fn undo(request: &Request, seen: &Seen) -> Undoings {
+pub fn undo(request: &Request, seen: &ReplacedPlaces) -> Undoings {
     if !request.protects() {
         return Undoings::default();
     }
@@ -57,14 +57,14 @@ pub enum Settled {
 
 pub struct Undoing<'a> {
     request: &'a Request,
-    seen: &'a Seen,
+    seen: &'a ReplacedPlaces,
     old: BTreeMap<&'a Path, &'a Protected>,
     longest: usize,
     undoings: Undoings,
 }
 
 impl<'a> Undoing<'a> {
-    fn new(request: &'a Request, seen: &'a Seen) -> Undoing<'a> {
+    fn new(request: &'a Request, seen: &'a ReplacedPlaces) -> Undoing<'a> {
         let old: BTreeMap<_, _> =
             request.protected.iter().map(|old| (old.path.as_path(), old)).collect();
         let paths = request.protected.iter().map(|old| &old.path).chain(&request.unprotected);

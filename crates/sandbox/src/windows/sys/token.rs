@@ -39,7 +39,7 @@ pub struct Token(OwnedHandle);
 
 /// What a token says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Identity {
+pub struct TokenIdentity {
     pub is_container: bool,
     pub integrity: u32,
     /// But the one that everybody has, to pass through directories.
@@ -193,9 +193,9 @@ impl Token {
         Ok(names)
     }
 
-    pub fn identity(&self) -> io::Result<Identity> {
+    pub fn identity(&self) -> io::Result<TokenIdentity> {
         let powerful = self.powerful_groups()?;
-        Ok(Identity {
+        Ok(TokenIdentity {
             is_container: self.ask(TokenIsAppContainer).is_ok_and(|answer| answer[0] as u32 != 0),
             integrity: self.integrity()?,
             privileges: self.privileges()?,
@@ -210,6 +210,6 @@ pub fn user() -> io::Result<Sid> {
 }
 
 /// What this process is.
-pub fn identity() -> io::Result<Identity> {
+pub fn identity() -> io::Result<TokenIdentity> {
     Token::of_this_process()?.identity()
 }

@@ -3,14 +3,14 @@
 use std::io;
 
 use super::attempt::{Attempt, Proof, Session, same, words};
-use super::scene::{Scene, TOKEN};
+use super::scene::{DemoScene, TOKEN};
 
 /// Long enough that, inside, only the sandbox can be what ends it.
 const FOR_LONG: &str = "4";
 const MIB: u64 = 1 << 20;
 
 /// All sessions; `launcher` is the pid of an `mcp run` that holds the secret, as a shell's would.
-pub fn all(scene: &Scene, launcher: u32) -> io::Result<Vec<Session>> {
+pub fn all(scene: &DemoScene, launcher: u32) -> io::Result<Vec<Session>> {
     let mut boundaries = files(scene);
     boundaries.extend(processes(scene, launcher));
     boundaries.extend(sockets(scene)?);
@@ -47,7 +47,7 @@ pub fn all(scene: &Scene, launcher: u32) -> io::Result<Vec<Session>> {
     ])
 }
 
-fn files(scene: &Scene) -> Vec<Attempt> {
+fn files(scene: &DemoScene) -> Vec<Attempt> {
     let shows = || Proof::Shows(scene.secret().to_owned());
     let key = scene.word("home/.ssh/id_ed25519");
     let read =
@@ -101,7 +101,7 @@ fn files(scene: &Scene) -> Vec<Attempt> {
     ]
 }
 
-fn processes(scene: &Scene, launcher: u32) -> Vec<Attempt> {
+fn processes(scene: &DemoScene, launcher: u32) -> Vec<Attempt> {
     let shows = || Proof::Shows(scene.secret().to_owned());
     let bystander = scene.bystander();
     vec![
@@ -130,7 +130,7 @@ fn processes(scene: &Scene, launcher: u32) -> Vec<Attempt> {
     ]
 }
 
-fn sockets(scene: &Scene) -> io::Result<Vec<Attempt>> {
+fn sockets(scene: &DemoScene) -> io::Result<Vec<Attempt>> {
     Ok(vec![
         same(
             "connect to a port of the host",
@@ -154,7 +154,7 @@ fn sockets(scene: &Scene) -> io::Result<Vec<Attempt>> {
 }
 
 /// Bare amounts that no machine notices; inside they are more than is granted.
-fn resources(scene: &Scene) -> Vec<Attempt> {
+fn resources(scene: &DemoScene) -> Vec<Attempt> {
     // An own out-of-memory kill may come instead of a refusal.
     const KILLED: i32 = 137;
     vec![

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use self::attempt::Session;
 use self::client::Server;
-use self::scene::{Scene, TOKEN};
+use self::scene::{DemoScene, TOKEN};
 use self::table::{Row, Table};
 use self::trial::Seen;
 use crate::args;
@@ -36,7 +36,7 @@ enum Side {
 
 struct Stage {
     program: PathBuf,
-    scene: Scene,
+    scene: DemoScene,
     /// Flags of every sandbox, beyond those of an attempt.
     flags: &'static [&'static str],
 }
@@ -113,7 +113,7 @@ impl Stage {
 pub fn perform(args: &args::Demo) -> Result<u8, Failure> {
     let start = Instant::now();
     let program = std::env::current_exe().map_err(refused)?;
-    let scene = Scene::set(&program)?;
+    let scene = DemoScene::set(&program)?;
     let mut stage = Stage { program, scene, flags: &[] };
     // Both stay to the end: the launcher is one of the processes that are attacked.
     let (launcher, forecast) = stage.introduce_inside()?;

@@ -11,7 +11,7 @@ pub use super::stand_in::TOKEN;
 use super::stand_in::{Bystander, TemporaryDirectory, unique};
 use crate::failure::Failure;
 
-pub struct Scene {
+pub struct DemoScene {
     // Declared in the order in which things have to go.
     bystanders: [Bystander; 2],
     /// What only this system has.
@@ -22,14 +22,14 @@ pub struct Scene {
     secret: String,
 }
 
-impl Scene {
-    pub fn set(program: &Path) -> Result<Scene, Failure> {
+impl DemoScene {
+    pub fn set(program: &Path) -> Result<DemoScene, Failure> {
         let root = TemporaryDirectory::new()?;
         let path = root.path().to_owned();
-        Scene::furnish(root, program).map_err(|error| Failure::file(&path, &error))
+        DemoScene::furnish(root, program).map_err(|error| Failure::file(&path, &error))
     }
 
-    fn furnish(root: TemporaryDirectory, program: &Path) -> io::Result<Scene> {
+    fn furnish(root: TemporaryDirectory, program: &Path) -> io::Result<DemoScene> {
         let secret = format!("made-up-secret-{}", unique());
         root.put("home/.ssh/id_ed25519", &format!("not a key, but {secret}\n"))?;
         root.put("home/.aws/credentials", &format!("aws_secret_access_key = {secret}\n"))?;
@@ -37,7 +37,7 @@ impl Scene {
         root.put("docs/readme.txt", "may be read, not changed\n")?;
         root.put("project/main.py", "print('hello')\n")?;
         let props = Props::put(&root)?;
-        Ok(Scene {
+        Ok(DemoScene {
             bystanders: [Bystander::new(program, &secret)?, Bystander::new(program, &secret)?],
             props,
             tcp: TcpListener::bind("127.0.0.1:0")?,

@@ -4,14 +4,14 @@
 use std::io;
 
 use super::attempt::{Attempt, Proof, Session, same, words};
-use super::scene::{Scene, TOKEN};
+use super::scene::{DemoScene, TOKEN};
 
 /// Long enough that, inside, only the sandbox can be what ends it.
 const FOR_LONG: &str = "4";
 const MIB: u64 = 1 << 20;
 
 /// All sessions; `launcher` is the pid of an `mcp run`.
-pub fn all(scene: &Scene, launcher: u32) -> io::Result<Vec<Session>> {
+pub fn all(scene: &DemoScene, launcher: u32) -> io::Result<Vec<Session>> {
     let mut boundaries = files(scene);
     boundaries.extend(processes(scene, launcher));
     boundaries.push(same(
@@ -61,7 +61,7 @@ pub fn all(scene: &Scene, launcher: u32) -> io::Result<Vec<Session>> {
     ])
 }
 
-fn files(scene: &Scene) -> Vec<Attempt> {
+fn files(scene: &DemoScene) -> Vec<Attempt> {
     const CLOSED: &str = "AppContainer: no entry";
     let shows = || Proof::Shows(scene.secret().to_owned());
     let read = |name, path: &str| same(name, words!["read", scene.word(path)], shows(), CLOSED);
@@ -77,7 +77,7 @@ fn files(scene: &Scene) -> Vec<Attempt> {
     ]
 }
 
-fn processes(scene: &Scene, launcher: u32) -> Vec<Attempt> {
+fn processes(scene: &DemoScene, launcher: u32) -> Vec<Attempt> {
     const CLOSED: &str = "AppContainer: not to be opened";
     vec![
         same(

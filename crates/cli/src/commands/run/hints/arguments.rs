@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Hint;
-use super::facts::{Argument, Facts, Kind, Role, Seen, Starts};
+use super::facts::{Argument, Facts, Kind, PathState, Role, Starts};
 use super::shown::{directory_of, holds_everything, typed};
 
 /// What can be said before the start: the word can mean nothing but the path.
@@ -17,7 +17,7 @@ pub fn after(facts: &Facts) -> Vec<Hint> {
     let unwritten = |argument: &&Argument| {
         argument.kind == Kind::New
             && argument.role == Role::Path
-            && argument.seen == Seen::ReadOnly
+            && argument.seen == PathState::ReadOnly
             && !is_system(argument)
     };
     let unwritten =
@@ -28,27 +28,29 @@ pub fn after(facts: &Facts) -> Vec<Hint> {
 
 fn hint(argument: &Argument, facts: &Facts) -> Option<Hint> {
     match (&argument.seen, argument.role, argument.kind) {
-        (Seen::Denied(rule), ..) => Some(Hint::new(
+        (PathState::Denied(rule), ..) => Some(Hint::new(
             &argument.word,
             format!("{} is denied to the command (by --deny {rule})", argument.word),
         )),
         (_, _, Kind::Device) => None,
-        (Seen::Hidden, _, Kind::Socket) => Some(socket(argument, facts)),
-        (Seen::ReadOnly, Role::Written, _) if !is_system(argument) => {
+        (PathState::Hidden, _, Kind::Socket) => Some(socket(argument, facts)),
+        (PathState::ReadOnly, Role::Written, _) if !is_system(argument) => {
             Some(read_only(argument, facts))
         }
         // In an empty HOME it works, and is gone: that is another line.
-        (Seen::Hidden, Role::Written, Kind::New) if argument.path.parent() == Some(&facts.here) => {
+        (PathState::Hidden, Role::Written, Kind::New)
+            if argument.path.parent() == Some(&facts.here) =>
+        {
             None
         }
-        (Seen::Hidden, Role::Path | Role::Script, Kind::New) => None,
+        (PathState::Hidden, Role::Path | Role::Script, Kind::New) => None,
         // The command has a /tmp of its own, in which it may write whatever the host's holds under that name.
-        (Seen::Hidden, Role::Written, Kind::File)
+        (PathState::Hidden, Role::Written, Kind::File)
             if argument.path.parent() == Some("/tmp".as_ref()) =>
         {
             None
         }
-        (Seen::Hidden, ..) => Some(hidden(argument, facts)),
+        (PathState::Hidden, ..) => Some(hidden(argument, facts)),
         _ => None,
     }
 }

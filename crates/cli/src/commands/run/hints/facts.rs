@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{Limits, NetworkMode};
 use mcp_sandbox::HOME;
-use mcp_sandbox::session::Scene;
+use mcp_sandbox::session::CommandView;
 
 use super::loopback::Service;
 use super::verbs::{self, Writes};
@@ -21,7 +21,7 @@ pub struct Facts {
     /// The user's directory, and whether the command starts there or in an empty HOME.
     pub here: PathBuf,
     pub starts: Starts,
-    pub here_seen: Seen,
+    pub here_seen: PathState,
     /// The user's home, where there is one.
     pub home: Option<PathBuf>,
     pub limits: Limits,
@@ -45,7 +45,7 @@ pub struct Argument {
     pub word: String,
     pub path: PathBuf,
     pub kind: Kind,
-    pub seen: Seen,
+    pub seen: PathState,
     pub role: Role,
 }
 
@@ -63,7 +63,7 @@ pub enum Kind {
 
 /// Of the path, or of the directory above one that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum PathState {
     Writable,
     ReadOnly,
     Hidden,
@@ -84,7 +84,7 @@ pub enum Role {
 }
 
 impl Facts {
-    pub fn look(runs: Runs, scene: Scene<'_>) -> Facts {
+    pub fn look(runs: Runs, scene: CommandView<'_>) -> Facts {
         let request = scene.request;
         let here = std::env::current_dir().unwrap_or_default();
         let program = request.argv.first().map(OsString::from).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Facts {
             .into_iter()
             .filter_map(|(word, role)| argument(&word, role, &here, look))
             .collect();
-        let here_seen = paths::real(&here).map_or(Seen::Hidden, |real| look(&real));
+        let here_seen = paths::real(&here).map_or(PathState::Hidden, |real| look(&real));
         let starts = match &request.cwd {
             cwd if paths::real(&here).is_ok_and(|real| real == *cwd) || *cwd == here => {
                 Starts::Here
@@ -184,7 +184,12 @@ fn spelled(word: &str) -> Role {
     if is_path { Role::Path } else { Role::Word }
 }
 
-fn argument(word: &str, role: Role, here: &Path, seen: impl Fn(&Path) -> Seen) -> Option<Argument> {
+fn argument(
+    word: &str,
+    role: Role,
+    here: &Path,
+    seen: impl Fn(&Path) -> PathState,
+) -> Option<Argument> {
     let path = here.join(word);
     // The sandbox has its own of these, whatever the host's lead to (/dev/stderr is somebody's file).
     if path.starts_with("/dev") || path.starts_with("/proc") {
@@ -219,18 +224,18 @@ fn kind_of(path: &Path) -> Option<Kind> {
     Some(if found.is_dir() { Kind::Directory } else { Kind::File })
 }
 
-fn seen(real: &Path, scene: Scene<'_>) -> Seen {
+fn seen(real: &Path, scene: CommandView<'_>) -> PathState {
     let request = scene.request;
     if let Some(rule) = request.denying(real) {
-        return Seen::Denied(rule.value.to_string_lossy().into_owned());
+        return PathState::Denied(rule.value.to_string_lossy().into_owned());
     }
     let is_in =
         |places: &[mcp_sandbox::Place]| places.iter().any(|place| real.starts_with(&place.path));
     let own = ["/tmp", "/dev", "/proc", HOME].iter().any(|own| real.starts_with(own));
     match scene.shows(real) {
-        _ if is_in(&request.write) || is_in(&request.unix) => Seen::Writable,
-        true if is_in(&request.read) || is_in(&request.shown) || !own => Seen::ReadOnly,
-        true => Seen::Writable,
-        false => Seen::Hidden,
+        _ if is_in(&request.write) || is_in(&request.unix) => PathState::Writable,
+        true if is_in(&request.read) || is_in(&request.shown) || !own => PathState::ReadOnly,
+        true => PathState::Writable,
+        false => PathState::Hidden,
     }
 }

@@ -18,7 +18,7 @@ mod verbs;
 
 use std::collections::BTreeSet;
 
-use mcp_sandbox::session::Scene;
+use mcp_sandbox::session::CommandView;
 use mcp_sandbox::{Ending, Report};
 
 use self::facts::Facts;
@@ -62,7 +62,7 @@ impl Hints {
         Hints { facts: None, told: BTreeSet::new() }
     }
 
-    pub fn new(runs: Runs, scene: Scene<'_>) -> Hints {
+    pub fn new(runs: Runs, scene: CommandView<'_>) -> Hints {
         Hints { facts: Some(Facts::look(runs, scene)), told: BTreeSet::new() }
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use mcp_files::Links;
 use mcp_sandbox::Request;
 
-use super::facts::{Argument, Facts, Kind, Role, Seen};
+use super::facts::{Argument, Facts, Kind, PathState, Role};
 use super::{Hint, Runs};
 
 const MOST_FILES: usize = 2_000;
@@ -108,7 +108,7 @@ fn command(request: &Request, arguments: &[Argument]) -> Vec<PathBuf> {
     let is_script = |argument: &&Argument| {
         argument.role == Role::Script
             && argument.kind == Kind::File
-            && argument.seen != Seen::Hidden
+            && argument.seen != PathState::Hidden
     };
     if let Some(script) = arguments.iter().find(is_script) {
         return script.path.parent().map(Path::to_owned).into_iter().collect();

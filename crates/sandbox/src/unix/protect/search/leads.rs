@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use rustix::fs::FileType;
 
-use super::{At, Found, Mode, Search, Within};
+use super::{At, Mode, ProtectedPlace, Search, Within};
 use crate::core::request::{DeniedKind, Guarded};
 use crate::host_files::id as file_id;
 use crate::protected::git_leads::{self, Believe, Lead, Leads, ON_THE_WAY, Role, Unreadable};
@@ -42,7 +42,7 @@ impl Search {
         known: Option<&BTreeSet<PathBuf>>,
         user: &UserSettings,
     ) -> Leads {
-        let mut found = git_leads::Found {
+        let mut found = git_leads::GitFiles {
             repositories: &self.repositories,
             git_links: Vec::new(),
             links: Vec::new(),
@@ -51,7 +51,7 @@ impl Search {
             allowed: within.allowed,
             believe: known.map_or(Believe::All, Believe::ReadOnly),
         };
-        for (path, Found { kind, guarded, why, .. }) in &self.found {
+        for (path, ProtectedPlace { kind, guarded, why, .. }) in &self.found {
             match kind {
                 _ if *guarded == Guarded::InPlace => {}
                 _ if *why == GIT_LINK && is_named_git(path) => found.git_links.push(path.clone()),
@@ -109,7 +109,8 @@ impl Search {
                 Some(path) => {
                     let (kind, guarded) = (DeniedKind::Directory, Guarded::ReadOnly);
                     let id = file_id::of(path);
-                    self.found.insert(path.to_owned(), Found { kind, guarded, why: UNREAD, id });
+                    self.found
+                        .insert(path.to_owned(), ProtectedPlace { kind, guarded, why: UNREAD, id });
                 }
                 None => self.unread.push((settings.file, settings.why)),
             }

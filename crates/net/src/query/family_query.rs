@@ -8,7 +8,7 @@ use crate::dns::{Edns, Lookup, ServerAnswer, Transport};
 use crate::resolv::Start;
 
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct FamilyQuery {
     lookup: Lookup,
     edns: Edns,
     transport: Transport,
@@ -16,11 +16,11 @@ pub(super) struct Side {
     first_server: usize,
     /// Servers that were given up.
     tries: usize,
-    state: State,
+    state: QueryState,
 }
 
 #[derive(Debug)]
-enum State {
+enum QueryState {
     New,
     Asking { exchange: Exchange, deadline: Instant },
     Done(Finding),
@@ -46,19 +46,27 @@ impl Finding {
 }
 
 pub(super) enum Step {
-    /// Ask, as the side says by now.
+    /// Ask, as the query now requires.
     Ask,
     Found(Finding),
 }
 
-impl Side {
+impl FamilyQuery {
     pub fn new(lookup: Lookup, start: Start, first_server: usize) -> Self {
         let start = match start {
             Start::Udp => Transport::Udp,
             Start::Tcp => Transport::Tcp,
         };
         let edns = Edns::With;
-        Self { lookup, edns, transport: start, start, first_server, tries: 0, state: State::New }
+        Self {
+            lookup,
+            edns,
+            transport: start,
+            start,
+            first_server,
+            tries: 0,
+            state: QueryState::New,
+        }
     }
 
     pub fn tries(&self) -> usize {
@@ -70,7 +78,7 @@ impl Side {
     }
 
     pub fn ask(&mut self, exchange: Exchange, deadline: Instant) -> (Transport, Vec<u8>) {
-        self.state = State::Asking { exchange, deadline };
+        self.state = QueryState::Asking { exchange, deadline };
         (self.transport, self.lookup.message(self.edns))
     }
 
@@ -104,27 +112,27 @@ impl Side {
     }
 
     pub fn finish(&mut self, finding: Finding) {
-        self.state = State::Done(finding);
+        self.state = QueryState::Done(finding);
     }
 
     pub fn finding(&self) -> Option<&Finding> {
         match &self.state {
-            State::Done(finding) => Some(finding),
-            State::New | State::Asking { .. } => None,
+            QueryState::Done(finding) => Some(finding),
+            QueryState::New | QueryState::Asking { .. } => None,
         }
     }
 
     pub fn exchange(&self) -> Option<Exchange> {
         match self.state {
-            State::Asking { exchange, .. } => Some(exchange),
-            State::New | State::Done(_) => None,
+            QueryState::Asking { exchange, .. } => Some(exchange),
+            QueryState::New | QueryState::Done(_) => None,
         }
     }
 
     pub fn deadline(&self) -> Option<Instant> {
         match self.state {
-            State::Asking { deadline, .. } => Some(deadline),
-            State::New | State::Done(_) => None,
+            QueryState::Asking { deadline, .. } => Some(deadline),
+            QueryState::New | QueryState::Done(_) => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{Origin, Sourced};
 
 /// [`Sourced`], with a value that serde keeps exactly.
 #[derive(Serialize, Deserialize)]
-pub struct Said<T> {
+pub struct SourcedValue<T> {
     value: T,
     by: By,
 }
@@ -26,8 +26,8 @@ enum By {
     CommandLine(String),
 }
 
-impl<T> Said<T> {
-    pub fn new<V>(sourced: Sourced<V>, send: impl FnOnce(V) -> T) -> Said<T> {
+impl<T> SourcedValue<T> {
+    pub fn new<V>(sourced: Sourced<V>, send: impl FnOnce(V) -> T) -> SourcedValue<T> {
         let by = match sourced.origin {
             Origin::Default => By::Default,
             Origin::UserConfig { place } => By::UserConfig(place),
@@ -35,7 +35,7 @@ impl<T> Said<T> {
             Origin::Manifest { place } => By::Manifest(place),
             Origin::CommandLine { flag } => By::CommandLine(flag),
         };
-        Said { value: send(sourced.value), by }
+        SourcedValue { value: send(sourced.value), by }
     }
 
     pub fn map<V>(self, receive: impl FnOnce(T) -> V) -> Sourced<V> {
@@ -58,12 +58,12 @@ impl<T> Said<T> {
     }
 }
 
-pub fn list<V, T>(list: Vec<Sourced<V>>, send: impl Fn(V) -> T) -> Vec<Said<T>> {
-    list.into_iter().map(|item| Said::new(item, &send)).collect()
+pub fn list<V, T>(list: Vec<Sourced<V>>, send: impl Fn(V) -> T) -> Vec<SourcedValue<T>> {
+    list.into_iter().map(|item| SourcedValue::new(item, &send)).collect()
 }
 
 pub fn unlist<T, V>(
-    list: Vec<Said<T>>,
+    list: Vec<SourcedValue<T>>,
     receive: impl Fn(T) -> Result<V, ValueError>,
 ) -> Result<Vec<Sourced<V>>, ValueError> {
     list.into_iter().map(|item| item.try_map(&receive)).collect()
@@ -72,16 +72,18 @@ pub fn unlist<T, V>(
 pub fn map<V, T>(
     map: BTreeMap<EnvName, Sourced<V>>,
     send: impl Fn(V) -> T,
-) -> Vec<(String, Said<T>)> {
-    let item = |(name, value): (EnvName, _)| (name.as_str().to_owned(), Said::new(value, &send));
+) -> Vec<(String, SourcedValue<T>)> {
+    let item =
+        |(name, value): (EnvName, _)| (name.as_str().to_owned(), SourcedValue::new(value, &send));
     map.into_iter().map(item).collect()
 }
 
 pub fn unmap<T, V>(
-    map: Vec<(String, Said<T>)>,
+    map: Vec<(String, SourcedValue<T>)>,
     receive: impl Fn(T) -> Result<V, ValueError>,
 ) -> Result<BTreeMap<EnvName, Sourced<V>>, ValueError> {
-    let item = |(name, value): (String, Said<T>)| Ok((name.parse()?, value.try_map(&receive)?));
+    let item =
+        |(name, value): (String, SourcedValue<T>)| Ok((name.parse()?, value.try_map(&receive)?));
     map.into_iter().map(item).collect()
 }
 

@@ -23,7 +23,7 @@ use crate::host_files::id::{self as file_id, FileId};
 /// The user has some thousands of watches for everything.
 const MOST: usize = 512;
 
-pub struct Attempts {
+pub struct ProtectedInotify {
     queue: Option<OwnedFd>,
     /// What was read from the queue, and is a hint.
     seen: RefCell<Vec<String>>,
@@ -34,7 +34,7 @@ pub struct Attempts {
     /// The watched directories, as they were then.
     directories: BTreeMap<PathBuf, FileId>,
     /// The protected files, by the watch on their directory, and what they were.
-    files: BTreeMap<i32, Vec<(PathBuf, Option<State>)>>,
+    files: BTreeMap<i32, Vec<(PathBuf, Option<FileVersion>)>>,
 }
 
 /// What happened to a name.
@@ -49,24 +49,24 @@ struct Since {
 /// What changes with every change of a file: which it is, how large, and when something about it was changed last. A
 /// program can set the other times as it likes.
 #[derive(PartialEq, Eq)]
-struct State {
+struct FileVersion {
     file: (u64, u64),
     size: u64,
     changed: (i64, i64),
 }
 
-impl State {
-    fn of(path: &Path) -> Option<State> {
+impl FileVersion {
+    fn of(path: &Path) -> Option<FileVersion> {
         let now = fs::symlink_metadata(path).ok()?;
         let (file, changed) = ((now.dev(), now.ino()), (now.ctime(), now.ctime_nsec()));
-        Some(State { file, size: now.len(), changed })
+        Some(FileVersion { file, size: now.len(), changed })
     }
 }
 
-impl Attempts {
+impl ProtectedInotify {
     /// Watches the directories of protected files; what cannot be watched is not.
-    pub fn watch(protected: &[Protected]) -> Attempts {
-        let mut attempts = Attempts {
+    pub fn watch(protected: &[Protected]) -> ProtectedInotify {
+        let mut watched = ProtectedInotify {
             queue: None,
             seen: RefCell::default(),
             since: RefCell::default(),
@@ -75,11 +75,11 @@ impl Attempts {
             files: BTreeMap::new(),
         };
         if protected.is_empty() {
-            return attempts;
+            return watched;
         }
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         let Ok(queue) = inotify::init(flags) else {
-            return attempts;
+            return watched;
         };
         let files = protected.iter().filter(|place| place.kind != DeniedKind::Directory).take(MOST);
         for file in files.map(|place| place.path.clone()) {
@@ -89,13 +89,13 @@ impl Attempts {
             let id = file_id::of(directory);
             let watch = inotify::add_watch(&queue, directory, flags);
             if let (Ok(watch), Some(id)) = (watch, id) {
-                attempts.directories.entry(directory.to_owned()).or_insert(id);
-                let state = State::of(&file);
-                attempts.files.entry(watch).or_default().push((file, state));
+                watched.directories.entry(directory.to_owned()).or_insert(id);
+                let state = FileVersion::of(&file);
+                watched.files.entry(watch).or_default().push((file, state));
             }
         }
-        attempts.queue = Some(queue);
-        attempts
+        watched.queue = Some(queue);
+        watched
     }
 
     /// Watches for renames; whether it can.
@@ -192,7 +192,7 @@ impl Attempts {
         let is_kept = |path: &String| {
             let own =
                 self.files.values().flatten().find(|(file, _)| file.as_os_str() == path.as_str());
-            own.is_some_and(|(file, state)| state.is_some() && State::of(file) == *state)
+            own.is_some_and(|(file, state)| state.is_some() && FileVersion::of(file) == *state)
         };
         self.seen.borrow().iter().filter(|path| is_kept(path)).cloned().collect()
     }
@@ -211,9 +211,9 @@ mod tests {
         let (kind, guarded) = (DeniedKind::File, Guarded::ReadOnly);
         let id = file_id::of(&path);
         let place = Protected { path: path.clone(), kind, guarded, why: String::new(), id };
-        let attempts = Attempts::watch(&[place]);
+        let watched = ProtectedInotify::watch(&[place]);
         act(&path);
-        (attempts.took_its_place(&path), attempts.was_free(&path))
+        (watched.took_its_place(&path), watched.was_free(&path))
     }
 
     fn replace(path: &Path) {

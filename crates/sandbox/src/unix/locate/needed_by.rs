@@ -10,7 +10,7 @@ use crate::unix::layout;
 
 /// Who says that a program is needed.
 #[derive(Debug, Clone)]
-pub enum Said {
+pub enum NeededBy {
     /// A file that the command may have written, and the writable place that it is in.
     Inside {
         at: PathBuf,
@@ -24,19 +24,19 @@ pub enum Said {
     Elsewhere,
 }
 
-impl Said {
-    pub fn by(file: &Path, search: &Search<'_>) -> Said {
+impl NeededBy {
+    pub fn by(file: &Path, search: &Search<'_>) -> NeededBy {
         let walked = walk(file).ok();
         match walked.as_ref().and_then(|walked| search.writable.touched_by(walked)) {
-            Some(root) => Said::Inside { at: file.to_owned(), root: root.to_owned() },
-            None => Said::Elsewhere,
+            Some(root) => NeededBy::Inside { at: file.to_owned(), root: root.to_owned() },
+            None => NeededBy::Elsewhere,
         }
     }
 
     /// With what the way itself adds: a link on it leads where the command likes.
-    pub fn on(self, file: &Path, way: &Walked, search: &Search<'_>) -> Said {
+    pub fn on(self, file: &Path, way: &Walked, search: &Search<'_>) -> NeededBy {
         match search.writable.left_by(way) {
-            Some(root) => Said::Linked { at: file.to_owned(), root: root.to_owned() },
+            Some(root) => NeededBy::Linked { at: file.to_owned(), root: root.to_owned() },
             None => self,
         }
     }
@@ -45,9 +45,9 @@ impl Said {
     pub fn unshown(&self, file: &Path, way: &Walked, search: &Search<'_>) -> Option<Unshown> {
         // A name that was written is found like any other; of a link, only its end counts.
         let (at, root, named) = match self {
-            Said::Inside { at, root } => (at, root, Some(file)),
-            Said::Linked { at, root } => (at, root, None),
-            Said::Elsewhere => return None,
+            NeededBy::Inside { at, root } => (at, root, Some(file)),
+            NeededBy::Linked { at, root } => (at, root, None),
+            NeededBy::Elsewhere => return None,
         };
         let may = may_be_chosen(search, named, &way.real);
         (!may).then(|| unshown(search, at, root, &way.real))

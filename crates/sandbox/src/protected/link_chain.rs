@@ -1,4 +1,4 @@
-//! The way that a path takes: every link on it, and where it ends.
+//! The links that the kernel follows when it resolves a path, and where the path ends.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ const MOST_LINKS: usize = 40;
 
 /// What changes where a path leads, if it is changed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct LinkChain {
     /// Each without links above it, in the order in which they are met.
     pub links: Vec<PathBuf>,
     /// Without links. What is not there yet counts as a directory that is to be made.
@@ -17,31 +17,31 @@ pub struct Way {
 }
 
 /// `path` is absolute. One that goes round in circles ends at the last link.
-pub fn way(path: &Path) -> Way {
-    let mut way = Way::default();
+pub fn link_chain(path: &Path) -> LinkChain {
+    let mut chain = LinkChain::default();
     let mut rest: VecDeque<OsString> = VecDeque::new();
     push_front(path, &mut rest);
     while let Some(name) = rest.pop_front() {
         match Path::new(&name).components().next() {
-            Some(Component::Prefix(_) | Component::RootDir) => way.end = PathBuf::from(&name),
-            Some(Component::ParentDir) => drop(way.end.pop()),
+            Some(Component::Prefix(_) | Component::RootDir) => chain.end = PathBuf::from(&name),
+            Some(Component::ParentDir) => drop(chain.end.pop()),
             Some(Component::Normal(_)) => {
-                let next = way.end.join(&name);
+                let next = chain.end.join(&name);
                 let Ok(to) = std::fs::read_link(&next) else {
-                    way.end = next;
+                    chain.end = next;
                     continue;
                 };
-                way.links.push(next.clone());
-                if way.links.len() >= MOST_LINKS {
-                    way.end = next;
-                    return way;
+                chain.links.push(next.clone());
+                if chain.links.len() >= MOST_LINKS {
+                    chain.end = next;
+                    return chain;
                 }
                 push_front(&to, &mut rest);
             }
             _ => {}
         }
     }
-    way
+    chain
 }
 
 /// A prefix and the root behind it are one, or the root alone would take another prefix.
@@ -67,16 +67,16 @@ mod tests {
     use crate::unix::fixture::Fixture;
 
     #[test]
-    fn every_link_on_the_way_is_told() {
+    fn every_link_of_a_chain_is_told() {
         let fixture = Fixture::new();
         fixture.directory("p/real/hooks");
         fixture.link("p/first", "second/./x/..");
         fixture.link("p/second", fixture.path("p/real"));
         fixture.directory("p/real/x");
-        let found = way(&fixture.path("p/first/hooks/../new"));
+        let found = link_chain(&fixture.path("p/first/hooks/../new"));
         assert_eq!(found.links, [fixture.path("p/first"), fixture.path("p/second")]);
         assert_eq!(found.end, fixture.path("p/real/new"));
         fixture.link("p/round", "round");
-        assert_eq!(way(&fixture.path("p/round/x")).end, fixture.path("p/round"));
+        assert_eq!(link_chain(&fixture.path("p/round/x")).end, fixture.path("p/round"));
     }
 }
