@@ -154,6 +154,7 @@ impl Plan {
     }
 
     /// The directories of a run without a root of its own.
+    #[cfg(target_os = "linux")]
     pub fn private_directories(&self) -> Option<&PrivateDirectories> {
         match &self.init.isolation {
             Isolation::Plain { directories, .. } => Some(&directories.step),
@@ -162,6 +163,7 @@ impl Plan {
     }
 
     /// Whom the command becomes without namespaces, where that is not the caller.
+    #[cfg(target_os = "linux")]
     pub fn user(&self) -> Option<Ids> {
         match &self.init.isolation {
             Isolation::Plain { user, .. } => user.as_ref().map(|user| user.step),
@@ -183,6 +185,7 @@ impl Plan {
     }
 
     /// What is protected.
+    #[cfg(target_os = "linux")]
     pub fn protected(&self) -> Option<&ClosedStep<Protect>> {
         self.init.root.as_ref()?.protected.as_ref()
     }

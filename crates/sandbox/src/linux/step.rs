@@ -117,7 +117,29 @@ impl Step<'_> {
             | Step::Descriptors(_)
             | Step::Filter(_)
             | Step::Execute(_) => Stage::Target,
-            _ => Stage::Init,
+            Step::CgroupRoot
+            | Step::MapIds(_)
+            | Step::DieWithLauncher
+            | Step::Subreaper
+            | Step::PrivateDirectories(_)
+            | Step::Become(_)
+            | Step::HideMemory
+            | Step::NewSession
+            | Step::NewKeyring
+            | Step::ForbidNamespaces
+            | Step::Hostname(_)
+            | Step::Loopback
+            | Step::Routes(_)
+            | Step::SandboxSockets(_)
+            | Step::Reopen(_)
+            | Step::NewRoot(_)
+            | Step::Hold(_)
+            | Step::Protect(_)
+            | Step::Mask(_)
+            | Step::EnterRoot
+            | Step::Terminal
+            | Step::DropPrivileges
+            | Step::Placed(_) => Stage::Init,
         }
     }
 

@@ -28,6 +28,7 @@ use crate::linux::step::{self, Descriptors, Execute, Landlock, Limit, PrivateDir
 use mcp_seccomp::{Ground, Sockets, SyscallProxy};
 
 /// Pieces of the system that a private root has texts of its own for.
+#[cfg(target_os = "linux")]
 const TEXTS: [&str; 6] = [
     "/etc/passwd",
     "/etc/group",
