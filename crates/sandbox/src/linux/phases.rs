@@ -5,9 +5,10 @@ use crate::core::control::Control;
 use crate::core::host::Ids;
 use crate::core::plan::{self, Intents};
 use crate::linux::step::{
-    Carrier, CgroupSetting, Descriptors, EnterCgroup, Execute, Filter, Hold, Hostname, Landlock,
-    Limit, Listed, MapIds, Masks, Namespaces, NewRoot, Numbered, Placed, PrivateDirectories,
-    Protect, Reopen, Routes, SandboxSockets, Step, SyscallProxy, Timeout, WatchMemory,
+    CgroupSetting, ConnectionRelay, Descriptors, EnterCgroup, Execute, Filter, Hold, Hostname,
+    Landlock, Limit, Listed, MapIds, Masks, Namespaces, NewRoot, Numbered, Placed,
+    PrivateDirectories, Protect, Reopen, Routes, SandboxSockets, Step, SyscallProxy, Timeout,
+    WatchMemory,
 };
 
 /// A step that has no operand.
@@ -20,7 +21,7 @@ pub struct Plan {
     pub cgroup: Option<Cgroup>,
     pub namespaces: Option<Numbered<Namespaces>>,
     pub watches: Watches,
-    pub carrier: Option<Numbered<Carrier>>,
+    pub connection_relay: Option<Numbered<ConnectionRelay>>,
     pub syscall_proxy: Option<Numbered<SyscallProxy>>,
     pub init: Init,
     pub target: Target,
@@ -138,7 +139,7 @@ impl Plan {
         list.add(&self.namespaces, Step::Namespaces);
         list.add(&self.watches.timeout, Step::Timeout);
         list.add(&self.watches.memory, Step::WatchMemory);
-        list.add(&self.carrier, Step::Carrier);
+        list.add(&self.connection_relay, Step::ConnectionRelay);
         list.add(&self.syscall_proxy, Step::SyscallProxy);
         self.init.list(&mut list);
         self.target.list(&mut list);

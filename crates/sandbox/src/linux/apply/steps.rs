@@ -105,7 +105,7 @@ impl Sandbox<'_> {
             | Step::Timeout(_)
             | Step::WatchMemory(_)
             | Step::SyscallProxy(_)
-            | Step::Carrier(_)
+            | Step::ConnectionRelay(_)
             | Step::Landlock(_)
             | Step::Limit(_)
             | Step::Descriptors(_)
