@@ -39,12 +39,6 @@ struct File {
     rule: Vec<Rule>,
 }
 
-/// Rules that a test has checked, in the form they are shipped in.
-pub fn parse_ready(text: &str) -> Result<Rules, serde_json::Error> {
-    let file: File = serde_json::from_str(text)?;
-    Ok(Rules::new(file.rule, file.classes))
-}
-
 #[cfg(test)]
 pub fn parse(text: &str) -> Result<Rules, RulesError> {
     let file: File = toml::from_str(text)?;
@@ -69,7 +63,6 @@ pub fn extend(base: &Rules, text: &str) -> Result<(Rules, Vec<Rule>), RulesError
     let mut classes = base.class_texts();
     classes.extend(file.classes);
     let kept = base
-        .all
         .iter()
         .filter(|rule| !file.disable.contains(&rule.id) && !file.allow.contains(&rule.group));
     let mut all: Vec<Rule> = kept.cloned().collect();

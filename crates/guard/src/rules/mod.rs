@@ -1,15 +1,17 @@
 //! Rules as data: what a command must look like, and what is said about it.
 //!
-//! The built-in ones are in `builtin.toml`; users add files of the same form. Every rule carries
-//! examples that it must and must not match: those of users' files are tried when the file is read,
-//! the built-in ones by the tests.
+//! The built-in ones are in `builtin.toml` and the files beside it; users add files of the same form. Every rule
+//! carries examples that it must and must not match: those of users' files are tried when the file is read, the
+//! built-in ones by the tests.
 
 pub(crate) mod address;
 mod flags;
 mod load;
 mod loopback;
 mod matching;
+mod packed;
 mod patterns;
+mod read;
 mod rule;
 
 use std::collections::HashMap;
@@ -21,98 +23,75 @@ pub use matching::{Invocation, Words};
 pub use rule::{Confined, Group, Rule, Unsure, When};
 
 use crate::language::Shell;
+use packed::Packed;
 use patterns::{Class, Entry};
+use read::Read;
 
 /// Rules of the guard: the built-in ones, and those that were added.
 #[derive(Debug, Clone)]
-pub struct Rules {
-    pub(crate) all: Vec<Rule>,
-    /// Which rules could be about a command of this name.
-    by_name: HashMap<String, Vec<usize>>,
-    /// And of a name like this.
-    by_pattern: Vec<(String, usize)>,
-    /// Those about any command.
-    about_all: Vec<usize>,
-    classes: HashMap<String, Class>,
+pub struct Rules(Store);
+
+#[derive(Debug, Clone)]
+enum Store {
+    /// The built-in ones alone.
+    Packed(Packed),
+    /// Those of a file.
+    Read(Read),
 }
 
 impl Rules {
     /// The rules this library comes with.
     pub fn built_in() -> Arc<Rules> {
         static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
-        let rules = RULES.get_or_init(|| {
-            // A built-in file that cannot be read must not become a guard without rules; a test
-            // shows that it can be read.
-            Arc::new(load::parse_ready(BUILT_IN).unwrap_or_else(|_| Rules::refusing_everything()))
-        });
-        rules.clone()
+        RULES.get_or_init(|| Arc::new(Rules(Store::Packed(Packed::new())))).clone()
+    }
+
+    fn new(all: Vec<Rule>, classes: HashMap<String, Vec<String>>) -> Rules {
+        Rules(Store::Read(Read::new(all, classes)))
     }
 
     /// Every rule.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.all.iter()
+        (0..self.count()).map(|number| self.rule(number))
+    }
+
+    fn count(&self) -> usize {
+        match &self.0 {
+            Store::Packed(packed) => packed.count(),
+            Store::Read(read) => read.all.len(),
+        }
+    }
+
+    fn rule(&self, number: usize) -> &Rule {
+        match &self.0 {
+            Store::Packed(packed) => packed.rule(number),
+            Store::Read(read) => &read.all[number],
+        }
     }
 
     /// The rule of this name.
     pub fn get(&self, id: &str) -> Option<&Rule> {
-        self.all.iter().find(|rule| rule.id == id)
-    }
-
-    fn refusing_everything() -> Rules {
-        let rule = Rule::stub("broken-rules", crate::Decision::Refuse);
-        Rules::new(vec![rule], HashMap::new())
-    }
-
-    fn new(all: Vec<Rule>, classes: HashMap<String, Vec<String>>) -> Rules {
-        let classes = classes.into_iter().map(|(name, list)| (name, Class::new(list))).collect();
-        let mut rules = Rules {
-            all: Vec::new(),
-            by_name: HashMap::new(),
-            by_pattern: Vec::new(),
-            about_all: Vec::new(),
-            classes,
-        };
-        for (number, rule) in all.iter().enumerate().filter(|(_, rule)| !rule.raised_by_code) {
-            if rule.command.is_empty() {
-                rules.about_all.push(number);
-            }
-            for name in rules.names(&rule.command) {
-                if name.contains(['*', '?']) {
-                    rules.by_pattern.push((name, number));
-                } else {
-                    rules.by_name.entry(name).or_default().push(number);
-                }
-            }
+        match &self.0 {
+            Store::Packed(packed) => packed.get(id),
+            Store::Read(read) => read.all.iter().find(|rule| rule.id == id),
         }
-        rules.all = all;
-        rules
-    }
-
-    /// Names with classes written out.
-    fn names(&self, list: &[String]) -> Vec<String> {
-        let written = |name: &String| match class_name(name).and_then(|c| self.classes.get(c)) {
-            Some(class) => class.texts.clone(),
-            None => vec![name.clone()],
-        };
-        list.iter().flat_map(written).collect()
     }
 
     /// Rules that could be about a command of this name in this shell, each once.
     pub(crate) fn about(&self, name: &str, shell: Shell) -> Vec<&Rule> {
-        let mut numbers = self.by_name.get(name).cloned().unwrap_or_default();
         // On macOS and Windows `/bin/RM` is `/bin/rm`.
         let lower = name.to_ascii_lowercase();
-        numbers.extend(self.by_name.get(&lower).into_iter().flatten());
-        for (pattern, number) in &self.by_pattern {
-            if crate::wildcard::matches(pattern, name) {
-                numbers.push(*number);
-            }
-        }
-        numbers.extend(&self.about_all);
+        let mut numbers = match &self.0 {
+            Store::Packed(packed) => packed.about([name, &lower]),
+            Store::Read(read) => read.about([name, &lower]),
+        };
         numbers.sort_unstable();
         numbers.dedup();
-        let rules = numbers.into_iter().map(|number| &self.all[number]);
-        rules.filter(|rule| rule.shell.contains(&shell)).collect()
+        let is_for = |number: &usize| match &self.0 {
+            Store::Packed(packed) => packed.is_for(*number, shell),
+            Store::Read(read) => read.all[*number].shell.contains(&shell),
+        };
+        numbers.into_iter().filter(is_for).map(|number| self.rule(number)).collect()
     }
 
     /// What `@name` stands for.
@@ -121,11 +100,25 @@ impl Rules {
     }
 
     fn class_named(&self, name: &str) -> &[Entry] {
-        self.classes.get(name).map_or(&[][..], Class::entries)
+        let class = match &self.0 {
+            Store::Packed(packed) => packed.class(name),
+            Store::Read(read) => read.classes.get(name),
+        };
+        class.map_or(&[][..], Class::entries)
     }
 
     fn class_texts(&self) -> HashMap<String, Vec<String>> {
-        self.classes.iter().map(|(name, class)| (name.clone(), class.texts.clone())).collect()
+        match &self.0 {
+            Store::Packed(packed) => packed
+                .classes()
+                .map(|(name, class)| (name.to_owned(), class.texts.clone()))
+                .collect(),
+            Store::Read(read) => read
+                .classes
+                .iter()
+                .map(|(name, class)| (name.clone(), class.texts.clone()))
+                .collect(),
+        }
     }
 }
 
@@ -142,10 +135,6 @@ fn is_place(pattern: &str) -> bool {
     starts && !pattern.contains(':') || matches!(pattern, "." | "..")
 }
 
-/// The rules of `*.toml` without their examples, in a form that is read fast; a test compares them.
-/// `UPDATE_RULES=1 cargo test -p mcp-guard --lib rules::` writes it anew.
-const BUILT_IN: &str = include_str!("builtin.json");
-
 /// One file per concern; the classes are in the first.
 #[cfg(test)]
 pub(crate) const SOURCES: &str = concat!(
@@ -160,7 +149,7 @@ pub(crate) const SOURCES: &str = concat!(
 /// The built-in rules with their examples.
 #[cfg(test)]
 pub(crate) fn with_examples() -> Rules {
-    load::parse(SOURCES).unwrap_or_else(|_| Rules::refusing_everything())
+    load::parse(SOURCES).unwrap_or_else(|_| Rules::new(Vec::new(), HashMap::new()))
 }
 
 #[cfg(test)]
