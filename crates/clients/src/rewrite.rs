@@ -99,6 +99,7 @@ pub struct Target<'a> {
 /// What a server may do in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Access {
     /// Read only.
     Read,

@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A class of addresses that are not on the public internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum AddressClass {
     /// 127.0.0.0/8, ::1.
     Loopback,
@@ -99,6 +100,7 @@ impl Networks {
 
 /// Whether a name may lead to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Judgement {
     /// The address is on the public internet.
     Public,

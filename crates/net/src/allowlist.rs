@@ -30,6 +30,7 @@ pub struct Allowlist {
 
 /// Whether a list is another one than before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
     /// The list is as it was.
     Same,
@@ -39,6 +40,7 @@ pub enum Change {
 
 /// The ports that some rules allow together.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PortSet {
     /// Every port.
     Any,
@@ -82,6 +84,7 @@ impl PortSet {
 
 /// What a name may be used for. Never empty in both.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Grants {
     /// The ports for TCP.
     pub tcp: PortSet,

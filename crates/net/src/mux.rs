@@ -20,6 +20,7 @@ pub const WINDOW: u32 = 64 << 10;
 
 /// Which side opens connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MuxRole {
     /// This side opens them.
     Opens,
@@ -75,6 +76,7 @@ impl Stream {
 
 /// What a message came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Heard {
     /// Nothing for the caller to do.
     Nothing,
@@ -90,6 +92,7 @@ pub enum Heard {
 
 /// The books of one side.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Mux {
     side: MuxRole,
     streams: HashMap<Id, Stream>,

@@ -34,6 +34,7 @@ pub const CAPACITY: usize = 4096;
 
 /// The fake addresses of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Fake {
     /// The IPv4 address.
     pub v4: Ipv4Addr,
@@ -75,6 +76,7 @@ pub struct Full;
 
 /// What came of asking for a name's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Assigned {
     /// The name's fake addresses.
     pub fake: Fake,

@@ -28,6 +28,7 @@ impl Login {
 
 /// The language in which a program asked, and is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Manner {
     /// CONNECT of HTTP: bytes pass in both directions.
     Tunnel,
@@ -42,6 +43,7 @@ pub enum Manner {
 
 /// Why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Failed<'a> {
     /// By the rules.
     Blocked(&'a str),
@@ -82,6 +84,7 @@ impl Manner {
 
 /// What to do about what was heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Heard {
     /// The request is not complete.
     NeedMore,

@@ -18,6 +18,7 @@ use self::exceptions::Exceptions;
 
 /// How to get to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Route<'a> {
     /// Connect to the server.
     Direct,
@@ -27,6 +28,7 @@ pub enum Route<'a> {
 
 /// The user's own proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Proxy {
     /// By CONNECT.
     Http {
@@ -57,6 +59,7 @@ impl Proxy {
 
 /// Who resolves: `socks5h` leaves it to the proxy, `socks5` does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Names {
     /// The proxy resolves names.
     ByProxy,
@@ -75,6 +78,7 @@ pub struct Upstream {
 
 /// A variable that cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BadProxy {
     /// The name of the variable.
     pub variable: &'static str,

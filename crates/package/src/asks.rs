@@ -10,6 +10,7 @@ use mcp_policy::{
 
 /// One wish. It is a layer of its own, so that the policy's own rules say whether it is granted.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Ask {
     /// Such as `write /home/me/notes`; also what a grant is remembered by.
     pub text: String,

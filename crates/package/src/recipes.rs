@@ -41,6 +41,7 @@ pub struct Recipe {
 /// What a server does with the folder of its argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Folder {
     /// It reads there.
     Read,

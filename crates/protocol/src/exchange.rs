@@ -16,6 +16,7 @@ const PROGRESS: &str = "notifications/progress";
 
 /// What becomes of the ids of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ids {
     /// They pass as they are: one client alone uses the server.
     Kept,
@@ -71,6 +72,7 @@ pub enum Delivery<'a, T> {
 
 /// A request that was given up before its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Abandoned {
     /// The notification that cancels it.
     pub to_server: Vec<u8>,

@@ -13,6 +13,7 @@ use crate::json;
 /// assert_ne!(Id::read(b"7", 0..1), Id::read(b"\"7\"", 0..3));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Id {
     /// In its shortest spelling.
     Number(String),

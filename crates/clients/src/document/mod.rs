@@ -56,6 +56,7 @@ impl fmt::Display for Fault {
 
 /// A value and its place.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Node {
     /// The bytes of the value in the file.
     pub span: Range<usize>,
@@ -65,6 +66,7 @@ pub struct Node {
 
 /// A value of any of the formats.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Value {
     /// Keys with values, in the order of the file.
     Map(Vec<Member>),
@@ -80,6 +82,7 @@ pub enum Value {
 
 /// A key with its value.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Member {
     /// The key, unescaped.
     pub name: String,
@@ -94,6 +97,7 @@ pub type Place = Vec<String>;
 
 /// What an edit came to.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Edited {
     /// The new text of the file.
     pub text: String,
@@ -103,6 +107,7 @@ pub struct Edited {
 
 /// A parsed file.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Document {
     /// The format it was parsed as.
     pub format: Format,

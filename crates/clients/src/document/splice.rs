@@ -4,6 +4,7 @@ use std::ops::Range;
 
 /// One replacement in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Splice {
     /// The bytes that are replaced.
     pub range: Range<usize>,

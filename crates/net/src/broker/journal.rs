@@ -20,6 +20,7 @@ const MOST_LINES: usize = 50;
 
 /// What was reached, for the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NetworkUse {
     /// The destinations that were reached.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -34,6 +35,7 @@ pub struct NetworkUse {
 
 /// The traffic of one destination.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Traffic {
     /// How many connections were made.
     pub connections: u64,
@@ -50,7 +52,8 @@ pub struct Traffic {
 }
 
 /// A destination that was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RefusedDestination {
     /// How often.
     pub times: u64,
@@ -94,6 +97,7 @@ pub type Meter = Box<dyn FnMut(&NetworkTotals) + Send>;
 const METERED: Duration = Duration::from_secs(1);
 
 /// Counts the traffic of a run and tells the user of refusals.
+#[non_exhaustive]
 pub struct Journal {
     /// What was counted so far.
     pub used: NetworkUse,

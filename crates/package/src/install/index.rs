@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 
 /// An index as somebody configured it.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Index {
     /// With a slash at the end; credentials in it are part of it, so it is never shown.
     pub url: String,

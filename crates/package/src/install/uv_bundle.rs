@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 
 /// What has to be made of such a bundle, whose own files go below `bundle/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UvBundle {
     /// The name in the bundle's manifest.
     pub name: String,

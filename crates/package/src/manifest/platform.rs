@@ -2,6 +2,7 @@
 
 /// An operating system and an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Platform {
     /// `linux`, `macos` or `windows`.
     pub os: &'static str,

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 /// A setting that the user can give to a package.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Setting {
     /// The type of its value.
     pub kind: SettingKind,
@@ -35,6 +36,7 @@ pub struct Setting {
 /// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SettingKind {
     /// Text.
     String,
@@ -51,6 +53,7 @@ pub enum SettingKind {
 /// MCPB does not say, and most servers that take a directory write to it; `mcp.toml` can say less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Access {
     /// Read only.
     Read,

@@ -18,6 +18,7 @@ const LARGEST: u64 = 4 << 20;
 
 /// What a registry is shown. Never printed.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Credentials {
     /// A user name and a password.
     Password {

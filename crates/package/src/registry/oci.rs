@@ -20,6 +20,7 @@ pub type Meter<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// How a registry is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scheme {
     /// Except for this machine, where there is nobody in between.
     Https,

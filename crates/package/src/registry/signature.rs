@@ -95,6 +95,7 @@ impl PublicKey {
 
 /// Whether a secret key needs a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Locked {
     /// It has no password.
     No,

@@ -21,6 +21,7 @@ pub struct Keep {
 
 /// What was removed from the store.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Collected {
     /// The packages that were removed.
     pub removed: Vec<Stored>,

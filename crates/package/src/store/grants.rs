@@ -37,6 +37,7 @@ struct Remembered {
 
 /// What one package was granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Granted {
     /// Where the package comes from.
     pub source: String,

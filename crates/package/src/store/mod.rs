@@ -64,6 +64,7 @@ pub struct Store {
 
 /// What leads to a package in the store.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum Under<'a> {
     /// References that mean it from now on, which have to be free or this source's already.
     Names {
