@@ -25,7 +25,6 @@ pub struct Resolv {
 
 /// A name server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct Server {
     /// Its address.
     pub ip: IpAddr,

@@ -50,6 +50,7 @@ pub enum Proxy {
 
 impl Proxy {
     /// Its host and port.
+    #[must_use]
     pub fn at(&self) -> &Endpoint {
         match self {
             Self::Http { at, .. } | Self::Socks5 { at, .. } => at,
@@ -120,6 +121,7 @@ impl Upstream {
     }
 
     /// Whether no proxy is set.
+    #[must_use]
     pub fn is_direct(&self) -> bool {
         self.https.is_none() && self.http.is_none() && self.all.is_none()
     }

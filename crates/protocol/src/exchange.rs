@@ -88,11 +88,13 @@ impl<T: Clone + PartialEq> Exchange<T> {
     }
 
     /// How many requests are open.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
     /// Whether nobody waits.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
@@ -186,6 +188,7 @@ impl<T: Clone + PartialEq> Exchange<T> {
     }
 
     /// Whoever asked last and still waits.
+    #[must_use]
     pub fn latest(&self) -> Option<&T> {
         self.open.values().max_by_key(|open| open.opened).map(|open| &open.waiting)
     }

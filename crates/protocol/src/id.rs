@@ -23,6 +23,7 @@ pub enum Id {
 
 impl Id {
     /// The id at `span`; none for null and for what cannot be one.
+    #[must_use]
     pub fn read(text: &[u8], span: Range<usize>) -> Option<Id> {
         if let Some(string) = json::string(text, span.clone()) {
             return Some(Id::String(string.into_owned()));
@@ -39,11 +40,13 @@ impl Id {
     }
 
     /// A number.
+    #[must_use]
     pub fn number(value: u64) -> Id {
         Id::Number(value.to_string())
     }
 
     /// As it stands in a message.
+    #[must_use]
     pub fn to_json(&self) -> String {
         match self {
             Id::Number(number) => number.clone(),

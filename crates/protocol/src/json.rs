@@ -39,6 +39,7 @@ pub fn check(text: &[u8]) -> Result<(), NotJson> {
 }
 
 /// The members of the object at `object` in text that [`check`] has passed; nothing where it is no object.
+#[must_use]
 pub fn members(text: &[u8], object: Range<usize>) -> Members<'_> {
     let mut cursor = Cursor { text: &text[..object.end], at: object.start };
     cursor.space();
@@ -47,6 +48,7 @@ pub fn members(text: &[u8], object: Range<usize>) -> Members<'_> {
 }
 
 /// The elements of the array at `array` in text that [`check`] has passed; nothing where it is no array.
+#[must_use]
 pub fn elements(text: &[u8], array: Range<usize>) -> Elements<'_> {
     let mut cursor = Cursor { text: &text[..array.end], at: array.start };
     cursor.space();
@@ -73,6 +75,7 @@ pub fn member(
 }
 
 /// The text of the string at `span`, without its escapes; none where it is no string. A lone surrogate becomes U+FFFD.
+#[must_use]
 pub fn string(text: &[u8], span: Range<usize>) -> Option<Cow<'_, str>> {
     let inner = text.get(span)?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let inner = std::str::from_utf8(inner).ok()?;
@@ -114,6 +117,7 @@ fn unescaped(inner: &str) -> String {
 }
 
 /// A JSON string with this text.
+#[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

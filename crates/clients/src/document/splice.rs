@@ -25,6 +25,7 @@ impl Splice {
 }
 
 /// All of them at once; several insertions at one place stay in their order. `None` where two overlap.
+#[must_use]
 pub fn apply(text: &str, mut splices: Vec<Splice>) -> Option<String> {
     splices.sort_by_key(|splice| splice.range.start);
     let mut out = String::with_capacity(text.len() + 256);

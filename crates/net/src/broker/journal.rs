@@ -71,6 +71,7 @@ fn is_zero(count: &u64) -> bool {
 
 impl NetworkUse {
     /// Whether nothing was reached or refused.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == NetworkUse::default()
     }
@@ -116,6 +117,7 @@ const OTHERS: &str = "(others)";
 
 impl Journal {
     /// A journal whose lines go to `tell`.
+    #[must_use]
     pub fn new(tell: Tell) -> Journal {
         let used = NetworkUse::default();
         Journal {
@@ -183,6 +185,7 @@ impl Journal {
     }
 
     /// Whether this destination was refused before.
+    #[must_use]
     pub fn has_refused(&self, to: &str) -> bool {
         self.used.refused.contains_key(to)
     }

@@ -109,6 +109,7 @@ impl Frames {
     }
 
     /// How many bytes are kept.
+    #[must_use]
     pub fn held(&self) -> usize {
         self.bytes.len() - self.start
     }

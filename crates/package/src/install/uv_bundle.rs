@@ -21,6 +21,7 @@ pub struct UvBundle {
 }
 
 /// Whether a manifest is of this type.
+#[must_use]
 pub fn is_uv(manifest: &str) -> bool {
     serde_json::from_str::<Value>(manifest).is_ok_and(|value| value["server"]["type"] == "uv")
 }

@@ -67,6 +67,7 @@ pub struct Given(pub Vec<(String, String)>);
 
 impl Given {
     /// The values that were given for a key.
+    #[must_use]
     pub fn of(&self, key: &str) -> Vec<&str> {
         self.0.iter().filter(|(name, _)| name == key).map(|(_, value)| value.as_str()).collect()
     }
@@ -83,6 +84,7 @@ pub(super) enum Value {
 
 impl Setting {
     /// Whether its value is the path of a file or a directory.
+    #[must_use]
     pub fn is_path(&self) -> bool {
         matches!(self.kind, SettingKind::Directory | SettingKind::File)
     }

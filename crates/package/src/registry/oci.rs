@@ -44,6 +44,7 @@ pub struct Oci<'a> {
 
 impl<'a> Oci<'a> {
     /// The repository `path` on `host`.
+    #[must_use]
     pub fn new(http: &'a Http, kept: &'a Kept, host: &str, path: &str, scheme: Scheme) -> Oci<'a> {
         let scheme = if scheme == Scheme::Plain || is_local(host) { "http" } else { "https" };
         // What people call docker.io answers under another name.

@@ -48,6 +48,7 @@ pub struct Ready {
 
 impl Ready {
     /// Whether each of the files looks as when it was unpacked or last compared.
+    #[must_use]
     pub fn is_as_recorded(&self) -> bool {
         self.record.holds(&self.root)
     }
