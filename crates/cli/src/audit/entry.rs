@@ -86,6 +86,14 @@ pub struct Entry {
     pub event: Event,
 }
 
+/// Whether the word is in what was run: its reference, its program, `exec`.
+pub fn names(entry: &Entry, word: &str) -> bool {
+    let what = &entry.what;
+    what.reference.as_deref().is_some_and(|reference| reference.contains(word))
+        || what.program.contains(word)
+        || what.verb == word
+}
+
 impl What {
     /// Of what somebody typed: a package, or else the first word of a command. What is neither may
     /// be anything, a password pasted into the wrong window as well.

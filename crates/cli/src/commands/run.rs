@@ -26,7 +26,7 @@ mod grant;
 pub mod hints;
 pub mod package;
 mod protection;
-mod report_file;
+pub mod report_file;
 mod runtime;
 mod terminal;
 mod typed;
