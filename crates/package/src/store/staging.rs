@@ -45,6 +45,7 @@ impl Staging {
     }
 
     /// Its path.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
