@@ -211,7 +211,7 @@ pub struct Permissions {
     #[arg(long, value_name = "NAME=REF", help_heading = "Permissions")]
     pub secret: Vec<String>,
     /// Memory of all processes together (512M; `none` for no limit)
-    #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
+    #[arg(long, aliases = ["memory"], value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
     pub max_memory: Option<Limit<Bytes>>,
     /// Processor share in millicores (100 = a tenth of a core)
     #[arg(long, value_name = "MILLICORES", value_parser = millicores, help_heading = "Limits")]
@@ -223,10 +223,10 @@ pub struct Permissions {
     #[arg(long, value_name = "RATE", value_parser = limit::<Rate>, help_heading = "Limits")]
     pub max_io: Option<Limit<Rate>>,
     /// Processes and threads (128)
-    #[arg(long, value_name = "N", value_parser = count, help_heading = "Limits")]
+    #[arg(long, aliases = ["max-processes", "pids-limit"], value_name = "N", value_parser = count, help_heading = "Limits")]
     pub max_pids: Option<Limit<u32>>,
     /// Open files of each process (1024)
-    #[arg(long, value_name = "N", value_parser = count, help_heading = "Limits")]
+    #[arg(long, aliases = ["max-files", "max-open-files"], value_name = "N", value_parser = count, help_heading = "Limits")]
     pub max_fds: Option<Limit<u32>>,
     /// Size of each file written
     #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]

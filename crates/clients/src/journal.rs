@@ -116,6 +116,7 @@ pub struct Journal {
 }
 
 /// The digest of a file's bytes, as the journal writes it.
+#[must_use]
 pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -198,6 +199,7 @@ impl Journal {
     }
 
     /// The file as it was before a change.
+    #[must_use]
     pub fn original(&self, change: &Change) -> Option<Vec<u8>> {
         self.copy_of(&change.before)
     }
@@ -269,6 +271,7 @@ fn changes(records: &[Record]) -> impl Iterator<Item = &Change> {
 }
 
 /// The changes that were not taken back, the oldest first, with the servers that still are.
+#[must_use]
 pub fn standing(records: &[Record]) -> Vec<Change> {
     let mut standing: Vec<Change> = Vec::new();
     for record in records {
@@ -291,6 +294,7 @@ pub fn standing(records: &[Record]) -> Vec<Change> {
 }
 
 /// Whether a person said that this server, with these words, stays as it is.
+#[must_use]
 pub fn is_left(records: &[Record], file: &Path, trail: &Trail, words: &[String]) -> bool {
     let digest = words_digest(words);
     records.iter().any(|record| match record {

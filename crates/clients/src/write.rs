@@ -41,11 +41,13 @@ pub fn read(path: &Path) -> Result<Original, Error> {
 
 impl Original {
     /// For a file that is not there.
+    #[must_use]
     pub fn missing(path: &Path) -> Original {
         Original { path: path.to_owned(), real: path.to_owned(), bytes: Vec::new(), meta: None }
     }
 
     /// Whether the file does not exist yet.
+    #[must_use]
     pub fn is_missing(&self) -> bool {
         self.meta.is_none()
     }

@@ -229,11 +229,12 @@ mod tests {
         let status =
             Status::Partial { by: secret.into(), missing: secret.into(), seen: Vec::new() };
         report.controls.insert(Control::Network, status);
-        let refusal =
-            RefusedDestination { times: 2, why: secret.into(), flag: Some(secret.into()) };
-        let refused = [(format!("{}.evil.example:443", secret.to_lowercase()), refusal)].into();
-        report.network =
-            Some(NetworkUse { refused, bounds: vec![secret.into()], ..NetworkUse::default() });
+        let mut refusal = RefusedDestination::default();
+        (refusal.times, refusal.why, refusal.flag) = (2, secret.into(), Some(secret.into()));
+        let mut network = NetworkUse::default();
+        network.refused = [(format!("{}.evil.example:443", secret.to_lowercase()), refusal)].into();
+        network.bounds = vec![secret.into()];
+        report.network = Some(network);
         report
     }
 

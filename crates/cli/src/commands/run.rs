@@ -222,7 +222,7 @@ pub fn launch(
             }
             protection::tell(&ended.report, starting.quiet);
             if !starting.quiet {
-                ending::tell(&ended.report, &ended.scene().request.policy.limits);
+                ending::tell(&ended.report, &ended.view().request.policy.limits);
             }
             terminal.hints.after(&ended.report);
             if let Some(package) = package.filter(|_| !starting.quiet) {

@@ -32,6 +32,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Whose connections are taken.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Callers {
     /// Those that were announced with [`super::Watched::expect`].
     Expected,
@@ -41,6 +42,7 @@ pub enum Callers {
 
 /// What a connection that was announced is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Wanted {
     /// The program will say it.
     Proxy,
@@ -93,6 +95,7 @@ impl Broker {
         listener.set_nonblocking(true)?;
         let at = listener.local_addr()?;
         let mut socket = TcpListener::from_std(listener);
+        socket::take_urgent_inline(&socket);
         let slot = self.slots.reserve();
         self.register(&mut socket, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::ProxyFrontend(ProxyFrontend { socket, callers }));
@@ -142,7 +145,6 @@ impl Broker {
         }
         self.connections.take(ASKING, 1);
         socket::tune_inner(&client);
-        socket::take_urgent_inline(&client);
         let until = Instant::now() + PATIENCE;
         self.timers.set(until, slot);
         let asking = Box::new(Asking {
