@@ -218,7 +218,7 @@ pub fn launch(
     match session.run(&mut terminal) {
         Ok(mut ended) => {
             if starting.watch_paths {
-                ended.report.unpassed = hints::unpassed(runs, ended.scene());
+                ended.report.unpassed = hints::unpassed(runs, ended.view());
             }
             protection::tell(&ended.report, starting.quiet);
             if !starting.quiet {
