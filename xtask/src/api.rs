@@ -10,7 +10,18 @@ use std::process::{Command, ExitCode};
 
 use crate::Result;
 
-const CRATES: [&str; 3] = ["mcp-policy", "mcp-guard", "mcp-sandbox"];
+const CRATES: [&str; 10] = [
+    "mcp-clients",
+    "mcp-files",
+    "mcp-guard",
+    "mcp-net",
+    "mcp-package",
+    "mcp-policy",
+    "mcp-protocol",
+    "mcp-sandbox",
+    "mcp-seccomp",
+    "mcp-serve",
+];
 
 /// Compare the public API of the library crates with docs/api; fail where they differ
 #[derive(clap::Args)]

@@ -9,6 +9,7 @@ use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate, text};
 
 mod check;
 pub mod exec;
+pub mod learn;
 pub mod package;
 pub mod serve;
 mod values;
@@ -49,6 +50,8 @@ pub enum Command {
     Run(Box<Run>),
     /// Run one shell command of an agent: the project can be written, nothing else, and there is no network
     Exec(Box<exec::Exec>),
+    /// Propose the policy that a server or command needs
+    Learn(Box<learn::Learn>),
     /// Try every mechanism on this machine and say what holds
     Doctor(Doctor),
     /// Let a malicious MCP server try a dozen attacks, without and with the sandbox
@@ -84,14 +87,14 @@ pub enum Command {
   mcp run --allow-net api.github.com --allow-net '*.example.com:443' -- my-server
   mcp run acme/test@1.0.0 --max-memory 64M --config dir=./data -- --verbose
 
-Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an
-address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private
-addresses have to be named. The word public instead of HOST is every public address and name over tcp, on
-every port unless one is given, and nothing of this machine's own networks. TLS to a name must ask for that name, and on port 443 a client must begin
-with TLS; with ,tls=off it may say and ask for anything. Addresses, and localhost, which means 127.0.0.1
+Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an \
+address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private \
+addresses have to be named. The word public instead of HOST is every public address and name over tcp, on \
+every port unless one is given, and nothing of this machine's own networks. TLS to a name must ask for that name, and on port 443 a client must begin \
+with TLS; with ,tls=off it may say and ask for anything. Addresses, and localhost, which means 127.0.0.1 \
 and ::1 of this machine, have no name that could be checked.
 
-Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set
+Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set \
 up; 126 not executable; 127 not found; 2 usage.")]
 pub struct Run {
     #[command(flatten)]
@@ -205,7 +208,7 @@ pub struct Permissions {
     #[arg(long, value_name = "NAME=REF", help_heading = "Permissions")]
     pub secret: Vec<String>,
     /// Memory of all processes together (512M; `none` for no limit)
-    #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
+    #[arg(long, aliases = ["memory"], value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
     pub max_memory: Option<Limit<Bytes>>,
     /// Processor share in millicores (100 = a tenth of a core)
     #[arg(long, value_name = "MILLICORES", value_parser = millicores, help_heading = "Limits")]
@@ -217,10 +220,10 @@ pub struct Permissions {
     #[arg(long, value_name = "RATE", value_parser = limit::<Rate>, help_heading = "Limits")]
     pub max_io: Option<Limit<Rate>>,
     /// Processes and threads (128)
-    #[arg(long, value_name = "N", value_parser = count, help_heading = "Limits")]
+    #[arg(long, aliases = ["max-processes", "pids-limit"], value_name = "N", value_parser = count, help_heading = "Limits")]
     pub max_pids: Option<Limit<u32>>,
     /// Open files of each process (1024)
-    #[arg(long, value_name = "N", value_parser = count, help_heading = "Limits")]
+    #[arg(long, aliases = ["max-files", "max-open-files"], value_name = "N", value_parser = count, help_heading = "Limits")]
     pub max_fds: Option<Limit<u32>>,
     /// Size of each file written
     #[arg(long, value_name = "SIZE", value_parser = limit::<Bytes>, help_heading = "Limits")]
@@ -333,7 +336,8 @@ pub enum CompletionsOf {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mcp policy check server.toml
-  mcp policy show --read ~/notes --max-memory 256M")]
+  mcp policy show --read ~/notes --max-memory 256M
+  mcp policy diff old.toml new.toml")]
 pub struct Policy {
     #[command(subcommand)]
     pub command: PolicyCommand,
@@ -345,6 +349,16 @@ pub enum PolicyCommand {
     Check {
         #[arg(value_name = "FILE")]
         file: PathBuf,
+    },
+    /// What the second policy file gives more or less than the first; exit code 1 where they differ
+    Diff {
+        #[arg(value_name = "A")]
+        first: PathBuf,
+        #[arg(value_name = "B")]
+        second: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Show the effective policy, and where each value comes from
     Show {

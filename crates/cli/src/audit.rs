@@ -11,5 +11,5 @@ mod entry;
 mod file;
 pub mod reader;
 
-pub use entry::{Entry, Event, What, rules};
+pub use entry::{Entry, Event, What, names, rules};
 pub use file::Log;

@@ -33,6 +33,7 @@ fn run() -> u8 {
         args::Command::Run(run) => commands::run::run(run),
         args::Command::Exec(exec) => commands::exec::run(exec),
         args::Command::Doctor(doctor) => commands::doctor::run(doctor),
+        args::Command::Learn(learn) => commands::learn::run(*learn),
         args::Command::Demo(demo) => commands::demo::run(demo),
         args::Command::Serve(serve) => commands::serve::run(serve),
         args::Command::Ps(ps) => commands::ps::run(ps),

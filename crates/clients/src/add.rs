@@ -22,6 +22,7 @@ pub struct NewServer {
 
 impl NewServer {
     /// A server with this name, command, arguments and variables.
+    #[must_use]
     pub fn new(
         name: String,
         command: String,
@@ -61,6 +62,7 @@ impl NewServer {
 }
 
 /// The entry as it would be written in a file of its own, for people to paste.
+#[must_use]
 pub fn printed(client: &Client, server: &NewServer) -> String {
     let fields = server.fields(client);
     let keys = client.servers.first().cloned().unwrap_or_default();

@@ -81,6 +81,7 @@ pub enum Grade {
 
 impl Grade {
     /// The grade in one word, as `mcp wire --list` prints it.
+    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Grade::Primary => "primary",
@@ -284,6 +285,7 @@ pub fn all() -> &'static [Client] {
 }
 
 /// The client with this id.
+#[must_use]
 pub fn find(id: &str) -> Option<&'static Client> {
     all().iter().find(|client| client.id == id)
 }

@@ -21,6 +21,7 @@ pub struct Trail {
 
 impl Trail {
     /// The keys of the server itself, in a document as it is now.
+    #[must_use]
     pub fn place(&self, document: &Document) -> Option<Vec<String>> {
         let container = document.get(&self.container)?;
         let last = match &container.value {
@@ -112,6 +113,7 @@ pub enum Shape {
 
 impl Stdio {
     /// The whole line.
+    #[must_use]
     pub fn words(&self) -> Vec<String> {
         std::iter::once(self.command.clone()).chain(self.args.iter().cloned()).collect()
     }

@@ -3,6 +3,7 @@
 //! A record is on the disk before the file that it speaks of is changed. A crash between the two leaves a record
 //! of something that did not happen, which taking back finds out by looking at the file.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::entry::Trail;
+use crate::error::Error;
 use crate::wire::{Added, Undo};
-use crate::write::write_private;
+use crate::write::{Original, write, write_private};
 
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -79,6 +81,33 @@ pub struct Change {
     pub added: Vec<Added>,
 }
 
+/// A file that was read, and what is to be in its place.
+#[derive(Debug)]
+pub struct Replacement<'a> {
+    /// The file as it was read.
+    pub original: &'a Original,
+    /// Its new content.
+    pub after: &'a [u8],
+    /// How to take each wired entry back.
+    pub entries: Vec<Undo>,
+    /// The entries that are new.
+    pub added: Vec<Added>,
+}
+
+/// What was taken back in one file.
+#[derive(Debug)]
+pub enum TakenBack {
+    /// All changes up to this one.
+    Whole {
+        /// The file.
+        file: PathBuf,
+        /// The last change that was taken back.
+        up_to: u64,
+    },
+    /// Only some servers, by change.
+    Servers(Vec<(u64, Vec<Trail>)>),
+}
+
 /// The journal, held by one process at a time.
 #[derive(Debug)]
 pub struct Journal {
@@ -87,6 +116,7 @@ pub struct Journal {
 }
 
 /// The digest of a file's bytes, as the journal writes it.
+#[must_use]
 pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -110,80 +140,97 @@ impl Journal {
         Ok(Journal { directory: directory.to_owned(), _lock: lock })
     }
 
-    /// Notes a change, with a copy of the file as it was. The change is safe to carry out afterwards.
-    pub fn begin(
-        &self,
-        file: &Path,
-        (before, after): (&[u8], &[u8]),
-        entries: Vec<Undo>,
-        added: Vec<Added>,
-    ) -> io::Result<u64> {
-        let id = changes(&records(&self.directory)?).map(|change| change.id).max().unwrap_or(0) + 1;
-        let change = Change {
-            id,
-            when: now(),
-            file: file.to_owned(),
-            before: digest(before),
-            after: digest(after),
-            count: entries.len() + added.len(),
-            entries,
-            added,
+    /// Notes changes, each with a copy of its file as it was, then carries them out. The outer error is the journal's:
+    /// nothing was changed.
+    pub fn carry_out(&self, changes: Vec<Replacement<'_>>) -> io::Result<Vec<Result<(), Error>>> {
+        let records = records(&self.directory)?;
+        let last = self::changes(&records).map(|change| change.id).max().unwrap_or(0);
+        let (mut noted, mut copies, mut edits) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for (id, change) in (last + 1..).zip(changes) {
+            let Replacement { original, after, entries, added } = change;
+            let before = digest(&original.bytes);
+            if self.copy_of(&before).is_none() {
+                copies.insert(before.clone(), original.bytes.as_slice());
+            }
+            noted.push(Record::Changed(Change {
+                id,
+                when: now(),
+                file: original.real.clone(),
+                before,
+                after: digest(after),
+                count: entries.len() + added.len(),
+                entries,
+                added,
+            }));
+            edits.push((original, after));
+        }
+        write_private(&self.directory.join("originals"), &copies)?;
+        self.append(&noted)?;
+        Ok(write(&edits))
+    }
+
+    /// Notes what was taken back.
+    pub fn undone<'a>(&self, files: impl IntoIterator<Item = &'a TakenBack>) -> io::Result<()> {
+        let record = |one: &TakenBack| match one {
+            TakenBack::Whole { file, up_to } => {
+                vec![Record::Undone { file: file.clone(), up_to: *up_to, when: now() }]
+            }
+            TakenBack::Servers(changes) => {
+                let one = |(change, servers): &(u64, Vec<Trail>)| Record::UndoneServers {
+                    change: *change,
+                    servers: servers.clone(),
+                    when: now(),
+                };
+                changes.iter().map(one).collect()
+            }
         };
-        write_private(&self.copy(&change.before), before)?;
-        self.append(&Record::Changed(change))?;
-        Ok(id)
-    }
-
-    /// Notes that all changes of a file up to `up_to` were taken back.
-    pub fn undone(&self, file: &Path, up_to: u64) -> io::Result<()> {
-        self.append(&Record::Undone { file: file.to_owned(), up_to, when: now() })?;
+        self.append(&files.into_iter().flat_map(record).collect::<Vec<_>>())?;
         self.forget_copies()
-    }
-
-    /// Notes that some servers of a change were taken back.
-    pub fn undone_servers(&self, change: u64, servers: Vec<Trail>) -> io::Result<()> {
-        self.append(&Record::UndoneServers { change, servers, when: now() })
     }
 
     /// Notes that a person wants a server to stay as it is.
     pub fn left(&self, file: &Path, trail: &Trail, words: &[String]) -> io::Result<()> {
-        self.append(&Record::Left {
+        self.append(&[Record::Left {
             file: file.to_owned(),
             trail: trail.clone(),
             words: words_digest(words),
             when: now(),
-        })
+        }])
     }
 
     /// The file as it was before a change.
+    #[must_use]
     pub fn original(&self, change: &Change) -> Option<Vec<u8>> {
-        let bytes = mcp_files::read(&self.copy(&change.before), MOST_BYTES, Links::Refuse).ok()?;
-        (digest(&bytes) == change.before).then_some(bytes)
+        self.copy_of(&change.before)
     }
 
-    fn copy(&self, digest: &str) -> PathBuf {
-        self.directory.join("originals").join(digest)
+    fn copy_of(&self, known: &str) -> Option<Vec<u8>> {
+        let path = self.directory.join("originals").join(known);
+        let bytes = mcp_files::read(&path, MOST_BYTES, Links::Refuse).ok()?;
+        (digest(&bytes) == known).then_some(bytes)
     }
 
-    fn append(&self, record: &Record) -> io::Result<()> {
+    fn append(&self, records: &[Record]) -> io::Result<()> {
         let path = self.directory.join("journal.jsonl");
         let mut file =
             File::options().create(true).truncate(false).read(true).write(true).open(&path)?;
         let end = file.seek(SeekFrom::End(0))?;
         // A crash may have left half a line: that one is lost, and no other.
-        let mut line = String::new();
+        let mut text = String::new();
         if end > 0 {
             use std::io::Read;
             file.seek(SeekFrom::Start(end - 1))?;
             let mut last = [0u8];
             file.read_exact(&mut last)?;
             if last != *b"\n" {
-                line.push('\n');
+                text.push('\n');
             }
         }
-        line.push_str(&serde_json::to_string(record)?);
-        line.push('\n');
-        file.write_all(line.as_bytes())?;
+        for record in records {
+            text.push_str(&serde_json::to_string(record)?);
+            text.push('\n');
+        }
+        file.write_all(text.as_bytes())?;
         file.sync_all()
     }
 
@@ -224,6 +271,7 @@ fn changes(records: &[Record]) -> impl Iterator<Item = &Change> {
 }
 
 /// The changes that were not taken back, the oldest first, with the servers that still are.
+#[must_use]
 pub fn standing(records: &[Record]) -> Vec<Change> {
     let mut standing: Vec<Change> = Vec::new();
     for record in records {
@@ -246,6 +294,7 @@ pub fn standing(records: &[Record]) -> Vec<Change> {
 }
 
 /// Whether a person said that this server, with these words, stays as it is.
+#[must_use]
 pub fn is_left(records: &[Record], file: &Path, trail: &Trail, words: &[String]) -> bool {
     let digest = words_digest(words);
     records.iter().any(|record| match record {

@@ -33,11 +33,13 @@ pub enum Scope {
 
 impl Found {
     /// A file that is not there yet.
+    #[must_use]
     pub fn new(client: &'static Client, path: PathBuf, scope: Scope) -> Found {
         Found { client, path, scope, servers: client.servers.clone(), note: None }
     }
 
     /// By the name of the file where a client takes several formats.
+    #[must_use]
     pub fn format(&self) -> Format {
         match self.path.extension().and_then(|end| end.to_str()) {
             Some("toml") => Format::Toml,
@@ -89,6 +91,7 @@ fn user_patterns(client: &Client, here: &Surroundings<'_>) -> Vec<(PathBuf, Opti
 }
 
 /// The files of a client that are there, for this user.
+#[must_use]
 pub fn user_files(client: &'static Client, here: &Surroundings<'_>) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for (pattern, file) in user_patterns(client, here) {
@@ -110,6 +113,7 @@ pub fn user_files(client: &'static Client, here: &Surroundings<'_>) -> Vec<Found
 }
 
 /// The file that a client would make for its first server.
+#[must_use]
 pub fn first_file(client: &'static Client, here: &Surroundings<'_>) -> Option<Found> {
     let (path, file) = user_patterns(client, here).into_iter().next()?;
     let servers = file.and_then(|file| file.servers).unwrap_or_else(|| client.servers.clone());
@@ -118,6 +122,7 @@ pub fn first_file(client: &'static Client, here: &Surroundings<'_>) -> Option<Fo
 }
 
 /// The files of a client in a project.
+#[must_use]
 pub fn projects_files(client: &'static Client, project: &Path) -> Vec<Found> {
     let paths = client.project.iter().flat_map(|path| matching(&project.join(path)));
     let found = |path| Found {
@@ -131,6 +136,7 @@ pub fn projects_files(client: &'static Client, project: &Path) -> Vec<Found> {
 }
 
 /// What of a client is there and is not reached: the reason, and the file where there is one.
+#[must_use]
 pub fn not_covered(client: &Client, here: &Surroundings<'_>) -> Vec<(String, Option<PathBuf>)> {
     let mut out = Vec::new();
     for one in &client.not_covered {
@@ -153,6 +159,7 @@ pub fn not_covered(client: &Client, here: &Surroundings<'_>) -> Vec<(String, Opt
 }
 
 /// Files that may list the commands a client may start, with their format and keys.
+#[must_use]
 pub fn allowlist_files(
     client: &Client,
     here: &Surroundings<'_>,
@@ -166,6 +173,7 @@ pub fn allowlist_files(
 }
 
 /// Files of clients of another system's user, for instance of Windows seen from WSL.
+#[must_use]
 pub fn clients_in(here: &Surroundings<'_>) -> Vec<Found> {
     crate::client::all().iter().flat_map(|client| user_files(client, here)).collect()
 }

@@ -16,6 +16,7 @@ pub enum System {
 
 impl System {
     /// The system that this program was compiled for.
+    #[must_use]
     pub fn of_this_program() -> System {
         match () {
             () if cfg!(windows) => System::Windows,
@@ -37,6 +38,7 @@ pub struct Surroundings<'a> {
 
 impl Surroundings<'_> {
     /// A template with its variables put in; `None` where one of them has no value.
+    #[must_use]
     pub fn expand(&self, template: &str) -> Option<PathBuf> {
         let mut out = String::new();
         let mut rest = template;

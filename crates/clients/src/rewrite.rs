@@ -63,6 +63,7 @@ impl Wanted {
     }
 
     /// Sets the policy file.
+    #[must_use]
     pub fn set_policy(mut self, policy: PathBuf) -> Wanted {
         self.source = Some(format!("{}, learned before", policy.display()));
         self.policy = Some(policy);
@@ -70,12 +71,14 @@ impl Wanted {
     }
 
     /// Sets whether the server writes.
+    #[must_use]
     pub fn set_writes(mut self, writes: bool) -> Wanted {
         self.writes = writes;
         self
     }
 
     /// Sets the variables that the server reads.
+    #[must_use]
     pub fn set_variables(mut self, variables: Vec<String>) -> Wanted {
         self.variables = variables;
         self
@@ -99,6 +102,7 @@ pub struct Target<'a> {
 /// What a server may do in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Access {
     /// Read only.
     Read,
@@ -108,6 +112,7 @@ pub enum Access {
 
 impl Access {
     /// The flag of `mcp run` for this access.
+    #[must_use]
     pub fn flag(self) -> &'static str {
         match self {
             Access::Read => "--read",
@@ -305,6 +310,7 @@ fn variables(
 
 impl Proposal {
     /// The words after the path of `mcp` and before those that stay.
+    #[must_use]
     pub fn head(&self) -> Vec<String> {
         let mut head = vec!["run".to_owned()];
         for name in &self.env {
@@ -327,6 +333,7 @@ impl Proposal {
     }
 
     /// The whole line that results.
+    #[must_use]
     pub fn words(&self, stdio: &Stdio) -> Vec<String> {
         let mut words = vec![self.mcp.clone()];
         words.extend(self.head());
@@ -343,6 +350,7 @@ impl Proposal {
     }
 
     /// The same with another path of `mcp` alone, for an entry that is wired to one that is gone.
+    #[must_use]
     pub fn repointed(stdio: &Stdio, mcp: &str) -> Proposal {
         Proposal {
             mcp: mcp.to_owned(),

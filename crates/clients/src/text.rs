@@ -14,6 +14,7 @@ pub struct Bytes<'a> {
 
 impl<'a> Bytes<'a> {
     /// `None` for what is not UTF-8.
+    #[must_use]
     pub fn new(bytes: &'a [u8]) -> Option<Bytes<'a>> {
         let text = std::str::from_utf8(bytes).ok()?;
         Some(match text.strip_prefix(BOM) {
@@ -23,6 +24,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// Another text in this one's place.
+    #[must_use]
     pub fn with(&self, text: &str) -> Vec<u8> {
         let mark = if self.has_mark { BOM } else { "" };
         [mark, text].concat().into_bytes()

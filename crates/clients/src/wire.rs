@@ -57,6 +57,7 @@ pub struct Added {
 
 impl Added {
     /// An entry at `trail` of a client's file.
+    #[must_use]
     pub fn new(client: &Client, trail: Trail, made_file: bool) -> Added {
         Added { client: client.id.clone(), trail, made_file }
     }

@@ -4,6 +4,7 @@
 //! a temporary file beside it, which the next run takes away. Notices: another program that wrote to it since it
 //! was read. Leaves open: one that writes between the last look and the rename, a few microseconds.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -40,47 +41,106 @@ pub fn read(path: &Path) -> Result<Original, Error> {
 
 impl Original {
     /// For a file that is not there.
+    #[must_use]
     pub fn missing(path: &Path) -> Original {
         Original { path: path.to_owned(), real: path.to_owned(), bytes: Vec::new(), meta: None }
     }
 
     /// Whether the file does not exist yet.
+    #[must_use]
     pub fn is_missing(&self) -> bool {
         self.meta.is_none()
     }
 }
 
-/// Puts `bytes` in the place of the file that was read, unless it is another one by now.
-pub fn write(original: &Original, bytes: &[u8]) -> Result<(), Error> {
-    let path = &original.path;
-    let fail = |error: io::Error| Error::file(path, &error);
-    let real = &original.real;
-    if let Some(meta) = &original.meta {
-        owner::check(meta).map_err(|why| Error::why(path, why))?;
+/// Puts new bytes in the place of each file that was read, unless it is another one by now. Many at once cost little
+/// more than one: the disk is waited for once.
+pub fn write(edits: &[(&Original, &[u8])]) -> Vec<Result<(), Error>> {
+    let mut seen = BTreeSet::new();
+    let prepare = |(original, bytes): &(&Original, &[u8])| match seen.insert(original.real.clone())
+    {
+        true => Prepared::new(original, bytes),
+        // One file by two names: the second would be written over the first.
+        false => Err(Error::Changed { path: original.path.clone() }),
+    };
+    let prepared: Vec<_> = edits.iter().map(prepare).collect();
+    sync(prepared.iter().flatten().map(|one| &one.file));
+    let (mut results, mut directories) = (Vec::new(), BTreeSet::new());
+    for (prepared, (original, _)) in prepared.into_iter().zip(edits) {
+        let result = prepared.and_then(|prepared| prepared.put(original));
+        if result.is_ok() {
+            directories.extend(original.real.parent());
+        }
+        results.push(result);
     }
-    let directory = real.parent().ok_or_else(|| Error::why(path, "is no file"))?;
-    if original.meta.is_none() {
-        fs::create_dir_all(directory).map_err(fail)?;
+    // What it brings is safety against a power cut; some file systems refuse.
+    let directories: Vec<File> =
+        directories.into_iter().filter_map(|path| owner::open_directory(path).ok()).collect();
+    sync(&directories);
+    results
+}
+
+/// The new file beside the old one.
+struct Prepared {
+    temporary: PathBuf,
+    file: File,
+}
+
+impl Prepared {
+    fn new(original: &Original, bytes: &[u8]) -> Result<Prepared, Error> {
+        let path = &original.path;
+        let fail = |error: io::Error| Error::file(path, &error);
+        let real = &original.real;
+        if let Some(meta) = &original.meta {
+            owner::check(meta).map_err(|why| Error::why(path, why))?;
+        }
+        let directory = real.parent().ok_or_else(|| Error::why(path, "is no file"))?;
+        if original.meta.is_none() {
+            fs::create_dir_all(directory).map_err(fail)?;
+        }
+        let temporary = temporary(real).ok_or_else(|| Error::why(path, "is no file"))?;
+        let file = create(&temporary).map_err(fail)?;
+        let filled = fill(&file, original, bytes).map_err(fail);
+        let prepared = Prepared { temporary, file };
+        match filled {
+            Ok(()) => Ok(prepared),
+            Err(error) => Err(prepared.drop_for(error)),
+        }
     }
-    let temporary = temporary(real).ok_or_else(|| Error::why(path, "is no file"))?;
-    let written = fill(&temporary, original, bytes).and_then(|()| match is_as_read(original) {
-        true => fs::rename(&temporary, real).map(|()| true),
-        false => Ok(false),
+
+    fn put(self, original: &Original) -> Result<(), Error> {
+        // Once more for the error: where the disk has it already, this costs nothing.
+        let written = self.file.sync_all().and_then(|()| match is_as_read(original) {
+            true => fs::rename(&self.temporary, &original.real).map(|()| true),
+            false => Ok(false),
+        });
+        match written {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.drop_for(Error::Changed { path: original.path.clone() })),
+            Err(error) => Err(self.drop_for(Error::file(&original.path, &error))),
+        }
+    }
+
+    fn drop_for(self, error: Error) -> Error {
+        let _ = fs::remove_file(&self.temporary);
+        error
+    }
+}
+
+/// Waits until the disk has all of these. The file system puts waits that come together into one.
+fn sync<'a>(files: impl IntoIterator<Item = &'a File>) {
+    const THREADS: usize = 8;
+    let files: Vec<&File> = files.into_iter().collect();
+    let share = files.len().div_ceil(THREADS).max(1);
+    std::thread::scope(|scope| {
+        for share in files.chunks(share) {
+            scope.spawn(move || {
+                for file in share {
+                    let _ = file.sync_all();
+                }
+            });
+        }
     });
-    match written {
-        Ok(true) => {
-            owner::sync_directory(directory);
-            Ok(())
-        }
-        Ok(false) => {
-            let _ = fs::remove_file(&temporary);
-            Err(Error::Changed { path: path.clone() })
-        }
-        Err(error) => {
-            let _ = fs::remove_file(&temporary);
-            Err(fail(error))
-        }
-    }
 }
 
 /// Takes away a file that `mcp add` made, unless it is another one by now.
@@ -99,20 +159,23 @@ fn temporary(real: &Path) -> Option<PathBuf> {
     Some(real.with_file_name(format!(".{name}.mcp-wire")))
 }
 
-fn fill(temporary: &Path, original: &Original, bytes: &[u8]) -> io::Result<()> {
-    let mut file = match owner::create(temporary) {
+fn create(temporary: &Path) -> io::Result<File> {
+    match owner::create(temporary) {
         // Of a run that was killed; the journal's lock is ours, so none is at work.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             fs::remove_file(temporary)?;
-            owner::create(temporary)?
+            owner::create(temporary)
         }
-        file => file?,
-    };
-    file.write_all(bytes)?;
-    if let Some(meta) = &original.meta {
-        owner::keep(&file, meta)?;
+        file => file,
     }
-    file.sync_all()
+}
+
+fn fill(mut file: &File, original: &Original, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    match &original.meta {
+        Some(meta) => owner::keep(file, meta),
+        None => Ok(()),
+    }
 }
 
 /// The same file with the same bytes.
@@ -128,16 +191,22 @@ fn is_as_read(original: &Original) -> bool {
         && now.meta.is_some_and(|now| owner::is_same(&now, meta))
 }
 
-/// A copy of ours: for the eyes of its owner alone.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    let _ = fs::remove_file(&temporary);
-    let mut file: File = owner::create(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    if let Some(directory) = path.parent() {
-        owner::sync_directory(directory);
+/// Copies of ours in one directory: for the eyes of their owner alone.
+pub(crate) fn write_private(directory: &Path, copies: &BTreeMap<String, &[u8]>) -> io::Result<()> {
+    let mut files = Vec::new();
+    for (name, bytes) in copies {
+        let temporary = directory.join(name).with_extension("new");
+        let mut file = create(&temporary)?;
+        file.write_all(bytes)?;
+        files.push((temporary, file));
+    }
+    sync(files.iter().map(|(_, file)| file));
+    for (temporary, file) in &files {
+        file.sync_all()?;
+        fs::rename(temporary, temporary.with_extension(""))?;
+    }
+    if let Ok(directory) = owner::open_directory(directory) {
+        sync([&directory]);
     }
     Ok(())
 }
@@ -189,9 +258,8 @@ mod owner {
         (one.dev(), one.ino()) == (two.dev(), two.ino())
     }
 
-    pub fn sync_directory(path: &Path) {
-        // What it brings is safety against a power cut; some file systems refuse.
-        let _ = File::open(path).and_then(|directory| directory.sync_all());
+    pub fn open_directory(path: &Path) -> io::Result<File> {
+        File::open(path)
     }
 }
 
@@ -221,13 +289,20 @@ mod owner {
         true
     }
 
-    pub fn sync_directory(_: &Path) {}
+    /// A directory is no file here.
+    pub fn open_directory(_: &Path) -> io::Result<File> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    fn alone(original: &Original) -> Result<(), Error> {
+        write(&[(original, b"ours")]).remove(0)
+    }
 
     /// Another program that writes after we have read: its bytes stay, and so do ours where it did nothing.
     #[test]
@@ -238,7 +313,7 @@ mod tests {
         fs::write(&path, "{}").unwrap();
         let original = read(&path).unwrap();
         fs::write(&path, r#"{"theirs": 1}"#).unwrap();
-        let told = write(&original, b"ours").unwrap_err();
+        let told = alone(&original).unwrap_err();
         assert!(matches!(told, Error::Changed { .. }), "{told}");
         assert_eq!(fs::read(&path).unwrap(), br#"{"theirs": 1}"#);
         // The same bytes in another file: somebody replaced it.
@@ -246,9 +321,9 @@ mod tests {
         let other = directory.join("other");
         fs::copy(&path, &other).unwrap();
         fs::rename(&other, &path).unwrap();
-        assert_eq!(write(&original, b"ours").is_err(), cfg!(unix));
+        assert_eq!(alone(&original).is_err(), cfg!(unix));
         let original = read(&path).unwrap();
-        write(&original, b"ours").unwrap();
+        alone(&original).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"ours");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "no temporary file is left");
         fs::remove_dir_all(&directory).unwrap();

@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A class of addresses that are not on the public internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum AddressClass {
     /// 127.0.0.0/8, ::1.
     Loopback,
@@ -99,6 +100,7 @@ impl Networks {
 
 /// Whether a name may lead to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Judgement {
     /// The address is on the public internet.
     Public,
@@ -173,6 +175,7 @@ const TRANSLATED: [(u128, u8); 3] =
 /// What a connection to this address would reach: [`Judgement::Public`] is somebody else's, on the
 /// internet. `own` are the host's networks; `None` where they cannot be listed, and then no address
 /// is public.
+#[must_use]
 pub fn judge(ip: IpAddr, own: Option<&Networks>) -> Judgement {
     let ip = ip.to_canonical();
     let judgement = match ip {
@@ -285,6 +288,7 @@ fn embedded(ip: Ipv6Addr) -> Vec<Ipv4Addr> {
 
 impl AddressClass {
     /// After "is": `127.0.0.1 is the host's own loopback`.
+    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Loopback => "the host's own loopback",

@@ -30,6 +30,7 @@ pub struct Allowlist {
 
 /// Whether a list is another one than before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
     /// The list is as it was.
     Same,
@@ -39,6 +40,7 @@ pub enum Change {
 
 /// The ports that some rules allow together.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PortSet {
     /// Every port.
     Any,
@@ -48,6 +50,7 @@ pub enum PortSet {
 
 impl PortSet {
     /// Whether a port is in the set.
+    #[must_use]
     pub fn contains(&self, port: u16) -> bool {
         match self {
             Self::Any => port != 0,
@@ -56,6 +59,7 @@ impl PortSet {
     }
 
     /// How many are known by number.
+    #[must_use]
     pub fn count(&self) -> usize {
         match self {
             Self::Any => 0,
@@ -64,6 +68,7 @@ impl PortSet {
     }
 
     /// Whether no port is in the set.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Listed(ports) if ports.is_empty())
     }
@@ -82,6 +87,7 @@ impl PortSet {
 
 /// What a name may be used for. Never empty in both.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Grants {
     /// The ports for TCP.
     pub tcp: PortSet,
@@ -124,11 +130,13 @@ impl Allowlist {
     }
 
     /// The rules, as the policy has them.
+    #[must_use]
     pub fn rules(&self) -> &[NetRule] {
         &self.rules
     }
 
     /// Whether a name exists for the program, and for which ports. `None`: NXDOMAIN.
+    #[must_use]
     pub fn name(&self, name: &HostName) -> Option<Grants> {
         let ports = |protocol| {
             let matching = self.rules.iter().filter(|rule| matches_name(rule, protocol, name));
@@ -140,6 +148,7 @@ impl Allowlist {
 
     /// Whether a rule spells this name out. There are as many such names as the user wrote; what a
     /// wildcard allows the command makes up.
+    #[must_use]
     pub fn spells_out(&self, name: &HostName) -> bool {
         let is_it = |rule: &NetRule| match &rule.host {
             Host::Name { name: known, wildcard } => known == name && *wildcard == Wildcard::Exact,
@@ -206,6 +215,7 @@ impl Allowlist {
 
     /// Whether a connection that was opened for one name may ask for another: only when a
     /// rule that allows the first allows the second too.
+    #[must_use]
     pub fn allows_server_name(&self, opened: &HostName, port: u16, shown: &HostName) -> bool {
         opened == shown
             || self.rules.iter().filter(|rule| rule.host != Host::Public).any(|rule| {
@@ -217,6 +227,7 @@ impl Allowlist {
 
     /// Whether what a connection to this name asks for has to be looked at: not where one of the
     /// rules that allow it says so.
+    #[must_use]
     pub fn tls(&self, name: &HostName, port: u16) -> Tls {
         let off = |rule: &NetRule| {
             rule.tls == Tls::Off
@@ -227,6 +238,7 @@ impl Allowlist {
     }
 
     /// Whether `public` alone allows this: then it must be known to be public before anybody is asked for it.
+    #[must_use]
     pub fn is_by_public_alone(&self, protocol: Protocol, to: &Endpoint) -> bool {
         let Target::Name(name) = &to.target else {
             return false;
@@ -249,11 +261,13 @@ impl Allowlist {
     }
 
     /// The number of the first rule about a name.
+    #[must_use]
     pub fn rule_of_name(&self, name: &HostName) -> Option<usize> {
         self.rules.iter().position(|rule| rule.matches_name(name.as_str()))
     }
 
     /// The number of the rule that allows a connection.
+    #[must_use]
     pub fn rule_of(&self, protocol: Protocol, to: &Endpoint) -> Option<usize> {
         let found = self.check(protocol, to).ok()?;
         self.rules.iter().position(|rule| std::ptr::eq(rule, found))

@@ -20,6 +20,7 @@ pub struct HostListeners {
 
 impl HostListeners {
     /// Nothing is read before the first question.
+    #[must_use]
     pub fn new(list: ListListeners) -> HostListeners {
         HostListeners { list, known: Vec::new(), read: None }
     }
@@ -71,6 +72,7 @@ pub fn is_taken_by(listeners: impl IntoIterator<Item = SocketAddr>, to: SocketAd
 }
 
 /// The host's tables, as far as they can be read. Other systems have none, and a file of that name there proves nothing.
+#[must_use]
 pub fn on_this_host() -> Vec<SocketAddr> {
     if !cfg!(target_os = "linux") {
         return Vec::new();

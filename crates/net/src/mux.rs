@@ -20,6 +20,7 @@ pub const WINDOW: u32 = 64 << 10;
 
 /// Which side opens connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MuxRole {
     /// This side opens them.
     Opens,
@@ -75,6 +76,7 @@ impl Stream {
 
 /// What a message came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Heard {
     /// Nothing for the caller to do.
     Nothing,
@@ -90,6 +92,7 @@ pub enum Heard {
 
 /// The books of one side.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Mux {
     side: MuxRole,
     streams: HashMap<Id, Stream>,
@@ -101,11 +104,13 @@ pub struct Mux {
 
 impl Mux {
     /// The books of a side without connections.
+    #[must_use]
     pub fn new(side: MuxRole) -> Mux {
         Mux { side, streams: HashMap::new(), last: 0, outbox: Vec::new() }
     }
 
     /// Whether no further connection fits.
+    #[must_use]
     pub fn is_full(&self) -> bool {
         self.streams.len() >= MOST
     }
@@ -182,6 +187,7 @@ impl Mux {
     }
 
     /// How many bytes may be sent now.
+    #[must_use]
     pub fn room(&self, id: Id) -> usize {
         match self.streams.get(&id) {
             Some(stream) if stream.ours == HalfState::Flows => stream.credit as usize,
@@ -217,27 +223,32 @@ impl Mux {
     }
 
     /// What was heard and not taken, or its first part.
+    #[must_use]
     pub fn waiting(&self, id: Id) -> &[u8] {
         self.streams.get(&id).map_or(&[], |stream| stream.waiting.as_slices().0)
     }
 
     /// The other side has ended.
+    #[must_use]
     pub fn is_ended(&self, id: Id) -> bool {
         self.streams.get(&id).is_some_and(|stream| stream.theirs == HalfState::Ended)
     }
 
     /// The other side has ended, and all it said is taken.
+    #[must_use]
     pub fn is_heard_out(&self, id: Id) -> bool {
         let is = |stream: &Stream| stream.theirs == HalfState::Ended && stream.waiting.is_empty();
         self.streams.get(&id).is_some_and(is)
     }
 
     /// Whether anything may still be said on any connection.
+    #[must_use]
     pub fn has_more_to_say(&self) -> bool {
         self.streams.values().any(|stream| stream.ours == HalfState::Flows)
     }
 
     /// Whether anything may still be heard on any connection.
+    #[must_use]
     pub fn has_more_to_hear(&self) -> bool {
         self.streams
             .values()
@@ -271,6 +282,7 @@ impl Mux {
     }
 
     /// How much is kept of what was heard.
+    #[must_use]
     pub fn held(&self) -> usize {
         self.streams.values().map(|stream| stream.waiting.len()).sum()
     }

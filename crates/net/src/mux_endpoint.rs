@@ -49,6 +49,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const LAST_WORDS: Duration = Duration::from_secs(if cfg!(test) { 30 } else { 1 });
 
 /// Where connections come from, or go to.
+#[non_exhaustive]
 pub enum Door {
     /// Programs connect here.
     From(std::net::TcpListener),
@@ -58,6 +59,7 @@ pub enum Door {
 
 /// Why it is over.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Over {
     /// A pipe was closed.
     Closed,
@@ -66,6 +68,7 @@ pub enum Over {
 }
 
 /// What is left in the end: connections that were ended in order, and whose last words may still be unread.
+#[non_exhaustive]
 pub struct Ended {
     /// Why it ended.
     pub over: Over,

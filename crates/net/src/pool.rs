@@ -34,6 +34,7 @@ pub const CAPACITY: usize = 4096;
 
 /// The fake addresses of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Fake {
     /// The IPv4 address.
     pub v4: Ipv4Addr,
@@ -75,6 +76,7 @@ pub struct Full;
 
 /// What came of asking for a name's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Assigned {
     /// The name's fake addresses.
     pub fake: Fake,
@@ -184,12 +186,14 @@ impl Pool {
     }
 
     /// The name that has this address, if any.
+    #[must_use]
     pub fn name_of(&self, ip: IpAddr) -> Option<&HostName> {
         let index = index_of(ip)?;
         self.by_index.get(&index)
     }
 
     /// Whether only a name could mean this address: no rule does literally.
+    #[must_use]
     pub fn is_for_names(&self, ip: IpAddr) -> bool {
         index_of(ip).is_some() && !(self.is_taken)(ip.to_canonical())
     }
@@ -221,16 +225,19 @@ impl Pool {
     }
 
     /// How many names can have an address at a time.
+    #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
     /// How many names have an address.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
     /// Whether no name has an address.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -18,6 +18,7 @@ pub struct Login {
 
 impl Login {
     /// `None` when one of the two is longer than SOCKS can say.
+    #[must_use]
     pub fn new(name: &str, password: &str) -> Option<Login> {
         Some(Login {
             http: Credentials::basic(name.as_bytes(), password.as_bytes()),
@@ -28,6 +29,7 @@ impl Login {
 
 /// The language in which a program asked, and is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Manner {
     /// CONNECT of HTTP: bytes pass in both directions.
     Tunnel,
@@ -42,6 +44,7 @@ pub enum Manner {
 
 /// Why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Failed<'a> {
     /// By the rules.
     Blocked(&'a str),
@@ -51,6 +54,7 @@ pub enum Failed<'a> {
 
 impl Manner {
     /// What the program hears when the connection is there.
+    #[must_use]
     pub fn connected(&self) -> Vec<u8> {
         match self {
             Self::Tunnel => Reply::Connected.bytes(),
@@ -60,6 +64,7 @@ impl Manner {
     }
 
     /// How much is kept for the server.
+    #[must_use]
     pub fn size(&self) -> usize {
         match self {
             Self::Forward { head } => head.capacity(),
@@ -68,6 +73,7 @@ impl Manner {
     }
 
     /// What it hears before it is closed.
+    #[must_use]
     pub fn failed(&self, why: Failed<'_>) -> Vec<u8> {
         match (self, why) {
             (Self::Socks, Failed::Blocked(_)) => socks::reply(Outcome::NotAllowed).to_vec(),
@@ -82,6 +88,7 @@ impl Manner {
 
 /// What to do about what was heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Heard {
     /// The request is not complete.
     NeedMore,
@@ -129,6 +136,7 @@ enum RequestStage {
 
 impl Reception {
     /// With a login, who does not show it is sent away.
+    #[must_use]
     pub fn new(login: Option<Login>) -> Reception {
         Reception { login, stage: RequestStage::Start }
     }

@@ -11,6 +11,7 @@ const MAX_SERVERS: usize = 3;
 
 /// The settings of `resolv.conf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Resolv {
     /// At least one.
     pub servers: Vec<Server>,
@@ -33,6 +34,7 @@ pub struct Server {
 
 /// `options use-vc`: ask over TCP at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Start {
     /// Over UDP, and over TCP if the answer is too long.
     Udp,

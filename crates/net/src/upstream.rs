@@ -18,6 +18,7 @@ use self::exceptions::Exceptions;
 
 /// How to get to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Route<'a> {
     /// Connect to the server.
     Direct,
@@ -27,6 +28,7 @@ pub enum Route<'a> {
 
 /// The user's own proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Proxy {
     /// By CONNECT.
     Http {
@@ -48,6 +50,7 @@ pub enum Proxy {
 
 impl Proxy {
     /// Its host and port.
+    #[must_use]
     pub fn at(&self) -> &Endpoint {
         match self {
             Self::Http { at, .. } | Self::Socks5 { at, .. } => at,
@@ -57,6 +60,7 @@ impl Proxy {
 
 /// Who resolves: `socks5h` leaves it to the proxy, `socks5` does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Names {
     /// The proxy resolves names.
     ByProxy,
@@ -75,6 +79,7 @@ pub struct Upstream {
 
 /// A variable that cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BadProxy {
     /// The name of the variable.
     pub variable: &'static str,
@@ -116,6 +121,7 @@ impl Upstream {
     }
 
     /// Whether no proxy is set.
+    #[must_use]
     pub fn is_direct(&self) -> bool {
         self.https.is_none() && self.http.is_none() && self.all.is_none()
     }

@@ -23,6 +23,7 @@ const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// For the proxy at `place`, which is `host:port` or `name:password@host:port`. They take the place of
 /// variables of the same name: whatever else those lead to cannot be reached.
+#[must_use]
 pub fn variables(place: &str) -> Vec<(&'static str, String)> {
     let url = format!("http://{place}");
     let mut all: Vec<_> = PROXIES.iter().map(|name| (*name, url.clone())).collect();

@@ -10,6 +10,7 @@ use mcp_policy::{
 
 /// One wish. It is a layer of its own, so that the policy's own rules say whether it is granted.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Ask {
     /// Such as `write /home/me/notes`; also what a grant is remembered by.
     pub text: String,
@@ -20,6 +21,7 @@ pub struct Ask {
 
 impl Ask {
     /// A limit that a person has set is decided, whatever a package would like.
+    #[must_use]
     pub fn is_granted_by(&self, policy: &Policy) -> bool {
         asked_but_not_granted(std::slice::from_ref(&self.layer), policy).is_empty()
             || self.is_decided_by(policy)
@@ -46,6 +48,7 @@ impl Ask {
     }
 
     /// The wish as a person's word: what they agreed to.
+    #[must_use]
     pub fn granted(&self) -> Layer {
         let mut layer = self.layer.clone();
         layer.kind = LayerKind::UserConfig;
@@ -54,6 +57,7 @@ impl Ask {
 }
 
 /// Every wish of these layers, each once.
+#[must_use]
 pub fn asks(layers: &[Layer]) -> Vec<Ask> {
     let mut list = List { asks: Vec::new() };
     for layer in layers {

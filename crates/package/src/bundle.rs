@@ -13,6 +13,7 @@ use crate::pack::{Packed, Take, pack};
 use crate::store::{Addition, BUNDLE, Descriptor, ImageManifest, SERVER, Store, Under, stage};
 
 /// A bundle and what it says of itself.
+#[non_exhaustive]
 pub struct Bundle {
     /// The name in its manifest.
     pub name: String,

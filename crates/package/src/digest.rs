@@ -18,6 +18,7 @@ const FORM: &str = "expected sha256: and 64 digits of 0-9 and a-f";
 
 impl Digest {
     /// The digest of some bytes.
+    #[must_use]
     pub fn of(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }
@@ -30,6 +31,7 @@ impl Digest {
     }
 
     /// The 64 digits without the algorithm: the name of its file in an OCI layout.
+    #[must_use]
     pub fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

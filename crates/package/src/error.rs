@@ -67,6 +67,7 @@ impl Error {
     }
 
     /// A failed system call: what was being done, and on which path.
+    #[must_use]
     pub fn io(doing: &str, path: &Path, error: &io::Error) -> Error {
         Error::machine(format!("{doing} {}: {error}", path.display()), "")
     }
@@ -99,16 +100,19 @@ impl Error {
     }
 
     /// The kind, which decides the exit code.
+    #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
     /// What failed.
+    #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
     /// What the user can do; empty if nothing is known.
+    #[must_use]
     pub fn hint(&self) -> &str {
         &self.hint
     }

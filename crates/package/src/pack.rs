@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 /// What of a directory becomes part of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Take {
     /// All but what belongs to the author alone: version control, `.env` files, other bundles.
     Sources,
@@ -18,6 +19,7 @@ pub enum Take {
 
 /// What was packed, for a line to the author.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Packed {
     /// How many files.
     pub files: u64,

@@ -41,6 +41,7 @@ pub struct Recipe {
 /// What a server does with the folder of its argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Folder {
     /// It reads there.
     Read,
@@ -65,6 +66,7 @@ pub fn all() -> Result<Vec<Recipe>> {
 }
 
 /// The recipe of a package, by its name without a version.
+#[must_use]
 pub fn find(package: &str) -> Option<Recipe> {
     // Most packages have none, and need not pay for reading all of them.
     if !TEXT.contains(&format!("package = \"{package}\"\n")) {
@@ -95,6 +97,7 @@ impl Recipe {
     }
 
     /// The line that starts it with all it needs.
+    #[must_use]
     pub fn line(&self) -> String {
         let mut words = vec!["mcp run".to_owned()];
         words.extend(self.flags(|_| false, |_| false));

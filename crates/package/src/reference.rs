@@ -131,6 +131,7 @@ impl FromStr for Reference {
 }
 
 /// Whether something on the command line names a place on disk.
+#[must_use]
 pub fn is_path(text: &str) -> bool {
     let rooted = ["./", "../", "/", "~/"].iter().any(|start| text.starts_with(start));
     let windows = [".\\", "..\\", "\\\\"].iter().any(|start| text.starts_with(start))
@@ -187,6 +188,7 @@ fn npm_version(text: &str, version: &str) -> Result<String> {
 
 impl Package {
     /// The name with what belongs to it, as pip takes it.
+    #[must_use]
     pub fn with_extras(&self) -> String {
         self.name.clone() + &pypi::bracketed(&self.extras)
     }
@@ -207,6 +209,7 @@ fn is_component(part: &str) -> bool {
 }
 
 /// What OCI takes for a tag.
+#[must_use]
 pub fn is_tag(tag: &str) -> bool {
     let first = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let inner = |c: char| first(c) || ".-".contains(c);
@@ -318,6 +321,7 @@ pub fn is_host(host: &str) -> bool {
 
 impl Reference {
     /// The name without the version: what grants are remembered under.
+    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Reference::Path(path) => path.display().to_string(),

@@ -78,9 +78,10 @@ impl FromStr for Cores {
     }
 }
 
-/// The bare number of cores, as a policy file has it.
 impl Cores {
-    pub(crate) fn number(self) -> String {
+    /// The bare number of cores, as a policy file has it.
+    #[must_use]
+    pub fn number(self) -> String {
         let (whole, part) = (self.millicores / 1000, self.millicores % 1000);
         if part == 0 {
             return whole.to_string();

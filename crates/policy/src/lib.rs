@@ -48,6 +48,7 @@ mod show;
 mod suggest;
 pub mod text;
 mod toml_source;
+pub mod toml_text;
 mod tools;
 mod unmet;
 mod value_error;

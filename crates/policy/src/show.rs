@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use crate::policy::{NetworkMode, Policy, Sourced, Subprocess, Trust};
-use crate::text::is_unseen;
+use crate::toml_text::{comment, key, quoted};
 use crate::{Origin, Protect, SecretRef};
 
 impl Policy {
@@ -140,38 +140,6 @@ fn reference_text(reference: &SecretRef) -> Option<String> {
         SecretRef::File(path) => Some(format!("file:{}", path.to_str()?)),
         SecretRef::Command(command) => Some(format!("cmd:{command}")),
     }
-}
-
-/// One line, whatever is in it: a comment must not end early and become policy.
-fn comment(text: &str) -> String {
-    text.chars().map(|c| if is_unseen(c) { '\u{FFFD}' } else { c }).collect()
-}
-
-fn key(name: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { quoted(name) }
-}
-
-/// A TOML basic string.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if is_unseen(c) => {
-                let _ = match u32::from(c) {
-                    code @ ..=0xFFFF => write!(out, "\\u{code:04X}"),
-                    code => write!(out, "\\U{code:08X}"),
-                };
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

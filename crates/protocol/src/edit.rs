@@ -8,6 +8,7 @@ use std::ops::Range;
 /// let text = br#"{"id":1,"x":[ 1 ]}"#;
 /// assert_eq!(mcp_protocol::edit::replace(text, vec![(6..7, b"42".to_vec())]), br#"{"id":42,"x":[ 1 ]}"#);
 /// ```
+#[must_use]
 pub fn replace(text: &[u8], mut edits: Vec<(Range<usize>, Vec<u8>)>) -> Vec<u8> {
     edits.sort_by_key(|(span, _)| span.start);
     let mut out = Vec::with_capacity(text.len() + 32);

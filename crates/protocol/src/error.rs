@@ -26,6 +26,7 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 ///     r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not JSON"}}"#
 /// );
 /// ```
+#[must_use]
 pub fn answer(id: Option<&Id>, code: i64, message: &str) -> String {
     answer_with(id, code, message, None)
 }

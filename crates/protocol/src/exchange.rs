@@ -16,6 +16,7 @@ const PROGRESS: &str = "notifications/progress";
 
 /// What becomes of the ids of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ids {
     /// They pass as they are: one client alone uses the server.
     Kept,
@@ -71,6 +72,7 @@ pub enum Delivery<'a, T> {
 
 /// A request that was given up before its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Abandoned {
     /// The notification that cancels it.
     pub to_server: Vec<u8>,
@@ -86,11 +88,13 @@ impl<T: Clone + PartialEq> Exchange<T> {
     }
 
     /// How many requests are open.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
     /// Whether nobody waits.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
@@ -184,6 +188,7 @@ impl<T: Clone + PartialEq> Exchange<T> {
     }
 
     /// Whoever asked last and still waits.
+    #[must_use]
     pub fn latest(&self) -> Option<&T> {
         self.open.values().max_by_key(|open| open.opened).map(|open| &open.waiting)
     }

@@ -73,6 +73,7 @@ impl Framer {
     }
 
     /// How many bytes are kept now.
+    #[must_use]
     pub fn held(&self) -> usize {
         self.partial.len()
     }

@@ -13,6 +13,7 @@ use crate::json;
 /// assert_ne!(Id::read(b"7", 0..1), Id::read(b"\"7\"", 0..3));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Id {
     /// In its shortest spelling.
     Number(String),
@@ -22,6 +23,7 @@ pub enum Id {
 
 impl Id {
     /// The id at `span`; none for null and for what cannot be one.
+    #[must_use]
     pub fn read(text: &[u8], span: Range<usize>) -> Option<Id> {
         if let Some(string) = json::string(text, span.clone()) {
             return Some(Id::String(string.into_owned()));
@@ -38,11 +40,13 @@ impl Id {
     }
 
     /// A number.
+    #[must_use]
     pub fn number(value: u64) -> Id {
         Id::Number(value.to_string())
     }
 
     /// As it stands in a message.
+    #[must_use]
     pub fn to_json(&self) -> String {
         match self {
             Id::Number(number) => number.clone(),

@@ -39,19 +39,15 @@ pub fn check(text: &[u8]) -> Result<(), NotJson> {
 }
 
 /// The members of the object at `object` in text that [`check`] has passed; nothing where it is no object.
+#[must_use]
 pub fn members(text: &[u8], object: Range<usize>) -> Members<'_> {
-    let mut cursor = Cursor { text: &text[..object.end], at: object.start };
-    cursor.space();
-    let open = cursor.take(b'{');
-    Members { cursor, open }
+    Members(Items::new(text, object, b'{'))
 }
 
 /// The elements of the array at `array` in text that [`check`] has passed; nothing where it is no array.
+#[must_use]
 pub fn elements(text: &[u8], array: Range<usize>) -> Elements<'_> {
-    let mut cursor = Cursor { text: &text[..array.end], at: array.start };
-    cursor.space();
-    let open = cursor.take(b'[');
-    Elements { cursor, open }
+    Elements(Items::new(text, array, b'['))
 }
 
 /// The value of a key of the object at `object`.
@@ -73,6 +69,7 @@ pub fn member(
 }
 
 /// The text of the string at `span`, without its escapes; none where it is no string. A lone surrogate becomes U+FFFD.
+#[must_use]
 pub fn string(text: &[u8], span: Range<usize>) -> Option<Cow<'_, str>> {
     let inner = text.get(span)?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let inner = std::str::from_utf8(inner).ok()?;
@@ -114,6 +111,7 @@ fn unescaped(inner: &str) -> String {
 }
 
 /// A JSON string with this text.
+#[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -131,54 +129,55 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// See [`members`].
-pub struct Members<'a> {
-    cursor: Cursor<'a>,
-    open: bool,
-}
+pub struct Members<'a>(Items<'a>);
 
 impl Iterator for Members<'_> {
     type Item = (Range<usize>, Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        if !self.open {
-            return None;
-        }
-        let cursor = &mut self.cursor;
-        cursor.space();
-        let _ = cursor.take(b',');
-        cursor.space();
-        let start = cursor.at;
-        cursor.string().ok()?;
-        let name = start..cursor.at;
+        let cursor = self.0.at_next()?;
+        let name = cursor.range(Cursor::string)?;
         cursor.space();
         let _ = cursor.take(b':');
         cursor.space();
-        let start = cursor.at;
-        cursor.value().ok()?;
-        Some((name, start..cursor.at))
+        Some((name, cursor.range(Cursor::value)?))
     }
 }
 
 /// See [`elements`].
-pub struct Elements<'a> {
-    cursor: Cursor<'a>,
-    open: bool,
-}
+pub struct Elements<'a>(Items<'a>);
 
 impl Iterator for Elements<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if !self.open {
-            return None;
-        }
-        let cursor = &mut self.cursor;
+        self.0.at_next()?.range(Cursor::value)
+    }
+}
+
+/// What an object or an array contains, one after the other.
+struct Items<'a> {
+    cursor: Cursor<'a>,
+    /// The value is a container of the kind that was asked for.
+    is_open: bool,
+}
+
+impl<'a> Items<'a> {
+    fn new(text: &'a [u8], container: Range<usize>, bracket: u8) -> Items<'a> {
+        let mut cursor = Cursor { text: &text[..container.end], at: container.start };
         cursor.space();
-        let _ = cursor.take(b',');
-        cursor.space();
-        let start = cursor.at;
-        cursor.value().ok()?;
-        Some(start..cursor.at)
+        let is_open = cursor.take(bracket);
+        Items { cursor, is_open }
+    }
+
+    /// Behind the comma, if there is one.
+    fn at_next(&mut self) -> Option<&mut Cursor<'a>> {
+        self.is_open.then(|| {
+            self.cursor.space();
+            let _ = self.cursor.take(b',');
+            self.cursor.space();
+            &mut self.cursor
+        })
     }
 }
 
@@ -200,6 +199,13 @@ impl Cursor<'_> {
 
     fn wrong(&self) -> NotJson {
         NotJson { at: self.at }
+    }
+
+    /// Where the thing that `read` passes stands.
+    fn range(&mut self, read: fn(&mut Self) -> Result<(), NotJson>) -> Option<Range<usize>> {
+        let start = self.at;
+        read(self).ok()?;
+        Some(start..self.at)
     }
 
     fn take(&mut self, byte: u8) -> bool {

@@ -93,16 +93,19 @@ impl<'a> Message<'a> {
     }
 
     /// What it is.
+    #[must_use]
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
     /// The text it was read from.
+    #[must_use]
     pub fn text(&self) -> &'a [u8] {
         self.text
     }
 
     /// Where its id is.
+    #[must_use]
     pub fn id_span(&self) -> Option<Range<usize>> {
         self.id_span.clone()
     }

@@ -31,6 +31,7 @@ impl OutputFilter {
     }
 
     /// How many lines were no JSON up to now.
+    #[must_use]
     pub fn diverted(&self) -> u64 {
         self.diverted
     }

@@ -84,8 +84,6 @@ mod identity;
 // Its planner is pure, and its tests run on every system.
 #[doc(hidden)]
 #[cfg(any(target_os = "linux", test))]
-// Elsewhere only its tests use it, and not all of it.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod linux;
 #[doc(hidden)]
 pub mod macos;

@@ -81,8 +81,8 @@ pub trait Events {
     /// # Errors
     ///
     /// Whatever should keep the command from starting; [`Error::Stopped`] has words for it.
-    fn starting(&mut self, scene: CommandView<'_>) -> Result<(), Error> {
-        let _ = scene;
+    fn starting(&mut self, view: CommandView<'_>) -> Result<(), Error> {
+        let _ = view;
         Ok(())
     }
 }
@@ -143,7 +143,7 @@ pub struct Ended {
 impl Ended {
     /// What the command saw.
     #[must_use]
-    pub fn scene(&self) -> CommandView<'_> {
+    pub fn view(&self) -> CommandView<'_> {
         CommandView { request: &self.request, facts: &self.facts }
     }
 }
@@ -224,9 +224,9 @@ impl<'a> Session<'a> {
     pub fn run(self, events: &mut dyn Events) -> Result<Ended, NotStarted> {
         let Planning { mut facts, reservation, mut plan } =
             Planning::new(&self.request, platform::assume_host()?);
-        let scene = CommandView { request: &self.request, facts: &facts };
+        let view = CommandView { request: &self.request, facts: &facts };
         self.settle(&plan, events)
-            .and_then(|()| events.starting(scene))
+            .and_then(|()| events.starting(view))
             .map_err(|error| self.not_started(&plan, error))?;
         let mut outcome = self.carry_out(&plan, reservation);
         if let Err(error) = &outcome

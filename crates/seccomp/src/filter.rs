@@ -25,6 +25,7 @@ pub enum Arch {
 
 impl Arch {
     /// From what `uname` calls the machine.
+    #[must_use]
     pub fn named(machine: &str) -> Option<Arch> {
         match machine {
             "x86_64" => Some(Arch::X86_64),
@@ -34,6 +35,7 @@ impl Arch {
     }
 
     /// The kernel's name for the table of calls that a native program uses.
+    #[must_use]
     pub fn audit(self) -> u32 {
         match self {
             Arch::X86_64 => 0xc000_003e,
@@ -42,6 +44,7 @@ impl Arch {
     }
 
     /// Numbers from here on belong to another table (x32), with the same architecture.
+    #[must_use]
     pub fn foreign_numbers(self) -> Option<u32> {
         match self {
             Arch::X86_64 => Some(0x4000_0000),

@@ -37,6 +37,7 @@ pub use rules::Number;
 pub use settings::{Connects, Ground, NewProcesses, Sockets, SyscallProxy};
 
 /// The program for the kernel.
+#[must_use]
 pub fn program(
     arch: Arch,
     processes: NewProcesses,

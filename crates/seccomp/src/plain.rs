@@ -248,6 +248,7 @@ pub const BEFORE_SCOPES: &[Refusal] = &[
 ];
 
 /// The refusals that make up for what is not there.
+#[must_use]
 pub fn tables(sockets: Sockets, ground: Ground) -> Vec<&'static [Refusal]> {
     let mut tables = match sockets {
         Sockets::All => vec![],

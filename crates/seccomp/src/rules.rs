@@ -24,6 +24,7 @@ pub struct Number {
 
 impl Number {
     /// The number on one architecture.
+    #[must_use]
     pub fn on(self, arch: Arch) -> Option<u32> {
         match arch {
             Arch::X86_64 => self.x86_64,

@@ -63,6 +63,7 @@ pub enum SyscallProxy {
 
 impl Ground {
     /// Whether the launcher is asked about calls besides those of `--no-subprocess`.
+    #[must_use]
     pub fn asks(self) -> bool {
         matches!(self, Ground::Plain { syscall_proxy: SyscallProxy::Asked, .. })
     }

@@ -275,6 +275,7 @@ impl Config {
     }
 
     /// Whether anybody is asked who they are.
+    #[must_use]
     pub fn has_auth(&self) -> bool {
         self.auth.tokens.is_some() || self.auth.oauth.is_some()
     }

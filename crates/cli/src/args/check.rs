@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
   mcp check --shell powershell 'rm -r C:\\'
   mcp check --json - < script.sh
 
-The command is judged as `mcp exec` judges it, with the sandbox behind the guard: `python -c`, `nohup` and their
-like are allowed and noted. The guard explains; the sandbox enforces. What the guard cannot read is unknown,
+The command is judged as `mcp exec` judges it, with the sandbox behind the guard: `python -c`, `nohup` and their \
+like are allowed and noted. The guard explains; the sandbox enforces. What the guard cannot read is unknown, \
 never safe.
 
 Exit codes: 0 allowed; 1 refused; 3 unknown; 4 to be asked; 2 usage.")]

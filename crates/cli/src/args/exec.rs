@@ -17,11 +17,11 @@ use super::{Permissions, Starting, home_name};
   mcp exec --json -- 'make test' | jq .exit_code
   mcp exec --rules my-rules.toml --report report.json -- 'python3 -c 1'
 
-With --json one JSON object on standard output says it all: exit_code, stdout, stderr, what the guard refused, which
+With --json one JSON object on standard output says it all: exit_code, stdout, stderr, what the guard refused, which \
 hosts were blocked, what was undone, and the whole report. Standard input is the command's.
 
-The current directory (or -C) can be written; HOME is empty, and there is no network. Settings that other
-programs act on (.git/hooks, .git/config, .vscode, .mcp.json, .bashrc …) stay as they are: those that are
+The current directory (or -C) can be written; HOME is empty, and there is no network. Settings that other \
+programs act on (.git/hooks, .git/config, .vscode, .mcp.json, .bashrc …) stay as they are: those that are \
 there are read-only, new ones are removed when the command has ended, and a line says so.
 
 Network rules are written as for `mcp run`.

@@ -201,7 +201,7 @@ pub struct Remove {
   mcp update npm:@modelcontextprotocol/server-everything
   mcp update --dry-run                       what is newer and what it would ask for; nothing changes
 
-A newer version has no grants: its first start asks again. The older one stays under its exact version until
+A newer version has no grants: its first start asks again. The older one stays under its exact version until \
 `mcp remove` or `mcp gc` takes it away.
 
 Exit codes: 0 all looked at; 1 one of them could not be.")]
@@ -367,7 +367,8 @@ pub struct Logout {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mcp log
-  mcp log --json | jq .")]
+  mcp log --json | jq .
+  mcp log my-server --suggest                what these runs were refused, as a policy")]
 pub struct Log {
     /// Only runs of what has this in its reference or command
     #[arg(value_name = "WORD")]
@@ -384,6 +385,9 @@ pub struct Log {
     /// Go on as new lines come
     #[arg(long, short)]
     pub follow: bool,
+    /// Propose a policy from what these runs were refused
+    #[arg(long, conflicts_with = "follow")]
+    pub suggest: bool,
     /// The lines as they are, JSON
     #[arg(long)]
     pub json: bool,

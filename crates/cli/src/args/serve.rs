@@ -13,7 +13,7 @@ use mcp_policy::Bytes;
   mcp serve servers.toml                                     what the file says (docs/SERVE.md)
   mcp serve token alice --servers notes,files                a token, and its line for the file of tokens
 
-Clients connect to http://127.0.0.1:8808/mcp/NAME. SIGTERM answers what is due and ends; SIGHUP reads the
+Clients connect to http://127.0.0.1:8808/mcp/NAME. SIGTERM answers what is due and ends; SIGHUP reads the \
 file again.")]
 pub struct Serve {
     #[command(subcommand)]

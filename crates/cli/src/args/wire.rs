@@ -41,11 +41,11 @@ pub struct Selection {
   mcp wire --project .               the files of this project
   mcp wire --leave --server docker   this one stays as it is; --check is quiet about it
 
-Each server becomes `mcp run` with its package or command, --env for each of its variables (their values stay
-where they are) and --read for directories among its arguments. It has no network unless something is known
+Each server becomes `mcp run` with its package or command, --env for each of its variables (their values stay \
+where they are) and --read for directories among its arguments. It has no network unless something is known \
 of it. `mcp unwire` takes all of it back, byte for byte.
 
-Exit codes: 0 done, or nothing to do; 1 a server is not wired (--check), or a file could not be read or written;
+Exit codes: 0 done, or nothing to do; 1 a server is not wired (--check), or a file could not be read or written; \
 2 usage; 4 nothing is written, because there is no terminal to ask on (give --yes or --dry-run).")]
 pub struct Wire {
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub enum Access {
   mcp unwire --client codex
   mcp unwire --server filesystem --dry-run
 
-A file that is still as mcp wrote it is put back byte for byte.
+A file that is still as mcp wrote it is put back byte for byte. \
 In a file that was changed since, only the entries of mcp are put back.
 
 Exit codes: 0 done, or nothing to do; 1 a file could not be put back; 2 usage.")]
@@ -98,6 +98,9 @@ pub struct Unwire {
     /// Show the changes as a diff, and write nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// As for `mcp wire`; taking back never asks
+    #[arg(short, long, hide = true)]
+    pub yes: bool,
     /// As JSON
     #[arg(long)]
     pub json: bool,
@@ -111,7 +114,7 @@ pub struct Unwire {
   mcp add --env GITHUB_TOKEN=... -n api.github.com npm:some-server --client gemini-cli
   mcp add --remove npm:@modelcontextprotocol/server-everything --client codex
 
-Exit codes: 0 done; 1 a file could not be read or written, or has the name already; 2 usage; 4 nothing is written,
+Exit codes: 0 done; 1 a file could not be read or written, or has the name already; 2 usage; 4 nothing is written, \
 because there is no terminal to ask on (give --client or --yes).")]
 pub struct Add {
     /// A package (npm:NAME, pypi:NAME, acme/test@1.0.0, ./file.mcpb); with --remove the name of a server will do

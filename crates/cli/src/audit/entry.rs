@@ -86,6 +86,14 @@ pub struct Entry {
     pub event: Event,
 }
 
+/// Whether the word is in what was run: its reference, its program, `exec`.
+pub fn names(entry: &Entry, word: &str) -> bool {
+    let what = &entry.what;
+    what.reference.as_deref().is_some_and(|reference| reference.contains(word))
+        || what.program.contains(word)
+        || what.verb == word
+}
+
 impl What {
     /// Of what somebody typed: a package, or else the first word of a command. What is neither may
     /// be anything, a password pasted into the wrong window as well.
@@ -221,11 +229,12 @@ mod tests {
         let status =
             Status::Partial { by: secret.into(), missing: secret.into(), seen: Vec::new() };
         report.controls.insert(Control::Network, status);
-        let refusal =
-            RefusedDestination { times: 2, why: secret.into(), flag: Some(secret.into()) };
-        let refused = [(format!("{}.evil.example:443", secret.to_lowercase()), refusal)].into();
-        report.network =
-            Some(NetworkUse { refused, bounds: vec![secret.into()], ..NetworkUse::default() });
+        let mut refusal = RefusedDestination::default();
+        (refusal.times, refusal.why, refusal.flag) = (2, secret.into(), Some(secret.into()));
+        let mut network = NetworkUse::default();
+        network.refused = [(format!("{}.evil.example:443", secret.to_lowercase()), refusal)].into();
+        network.bounds = vec![secret.into()];
+        report.network = Some(network);
         report
     }
 

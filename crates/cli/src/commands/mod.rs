@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod exec;
 pub mod guest;
 pub mod kill;
+pub mod learn;
 pub mod package;
 pub mod policy;
 pub mod ps;

@@ -26,7 +26,7 @@ mod grant;
 pub mod hints;
 pub mod package;
 mod protection;
-mod report_file;
+pub mod report_file;
 mod runtime;
 mod terminal;
 mod typed;
@@ -215,7 +215,7 @@ pub fn launch(
         Ok(ended) => {
             protection::tell(&ended.report, starting.quiet);
             if !starting.quiet {
-                ending::tell(&ended.report, &ended.scene().request.policy.limits);
+                ending::tell(&ended.report, &ended.view().request.policy.limits);
             }
             terminal.hints.after(&ended.report);
             if let Some(package) = package.filter(|_| !starting.quiet) {

@@ -31,6 +31,15 @@ use crate::{progress, render};
 pub use npm::{lacks_scripts, npm};
 pub use pypi::pypi;
 
+/// The version that an index has for a name without one, where it can be asked without installing anything.
+pub fn newest(store: &Store, reference: &Reference) -> Result<Option<String>, Failure> {
+    match reference {
+        Reference::Npm(package) => npm::newest_on_npm(package),
+        Reference::Pypi(package) => pypi::newest_on_pypi(store, package),
+        _ => Ok(None),
+    }
+}
+
 /// Where npm, pip and uv have their temporary files, in the directory that they may write.
 const TEMPORARY: &str = "tmp";
 
@@ -80,7 +89,7 @@ impl Work {
 
     fn remove(&self, name: &str) {
         let path = self.path(name);
-        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+        let _ = mcp_files::remove_tree(&path).or_else(|_| fs::remove_file(&path));
     }
 
     /// A sandbox for one step, without network.

@@ -135,7 +135,15 @@ const CASES: &[Case] = &[
     // Limits.
     Case {
         line: "mcp run --max-pids 3 -r . sh -c 'sleep 0.1 & sleep 0.1 & sleep 0.1 & sleep 0.1 & wait'",
-        hint: "it may have had 3 processes and threads",
+        hint: "its limit was 3 processes and threads",
+        works: |_, f| f.code == 0,
+    },
+    // A runtime that gets no memory may wait for ever.
+    Case {
+        line: "mcp run --max-memory 64M --timeout 2s -r . python3 -c 'import time
+try: bytearray(120 << 20)
+except MemoryError: time.sleep(60)'",
+        hint: "its limit was 64 MiB of memory",
         works: |_, f| f.code == 0,
     },
     Case {

@@ -80,11 +80,15 @@ impl Index {
                 std::thread::spawn(move || {
                     let mut reader = BufReader::new(&stream);
                     let mut line = String::new();
+                    let _ = reader.read_line(&mut line);
+                    // What the pretended npm installs is the newest of this one.
+                    let version = if line.contains("/current/") { "1.2.3" } else { "9.9.9" };
+                    line.clear();
                     while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
                         line.clear();
                     }
                     let body = format!(
-                        r#"{{"version": "9.9.9", "engines": {{"node": ">=99"}}, "dist": {{"tarball": "{place}/x.tgz"}}}}"#
+                        r#"{{"version": "{version}", "engines": {{"node": ">=99"}}, "dist": {{"tarball": "{place}/x.tgz"}}}}"#
                     );
                     let _ = write!(
                         &stream,

@@ -49,6 +49,24 @@ fn without_the_flag_no_script_is_run_and_the_second_start_needs_nobody() {
     }
 }
 
+/// The index knows the version; an installation to learn it would take a minute.
+#[test]
+fn an_update_installs_nothing_where_nothing_is_newer() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    let mcp = |words: &[&str]| -> Said { index.command(&user, words).output().unwrap().into() };
+    mcp(&["pull", "npm:current"]).ok();
+    let same = mcp(&["update", "npm:current"]).ok();
+    assert!(same.out.contains("1.2.3 is the newest"), "{}", same.out);
+    assert!(!same.err.contains("installing"), "{}", same.err);
+    // The control: the index has a newer one, which only npm can tell whether it fits.
+    mcp(&["pull", "npm:quick"]).ok();
+    let newer = mcp(&["update", "npm:quick"]).ok();
+    assert!(newer.err.contains("installing"), "{}", newer.err);
+    assert!(newer.err.contains("not 9.9.9: it needs Node.js >=99"), "{}", newer.err);
+}
+
 /// What was not run is named, and is run when somebody wants it, though the package is in the store.
 #[test]
 fn scripts_that_were_not_run_are_named_and_can_be_run_later() {

@@ -56,6 +56,7 @@ impl fmt::Display for Fault {
 
 /// A value and its place.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Node {
     /// The bytes of the value in the file.
     pub span: Range<usize>,
@@ -65,6 +66,7 @@ pub struct Node {
 
 /// A value of any of the formats.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Value {
     /// Keys with values, in the order of the file.
     Map(Vec<Member>),
@@ -80,6 +82,7 @@ pub enum Value {
 
 /// A key with its value.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Member {
     /// The key, unescaped.
     pub name: String,
@@ -94,6 +97,7 @@ pub type Place = Vec<String>;
 
 /// What an edit came to.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Edited {
     /// The new text of the file.
     pub text: String,
@@ -103,6 +107,7 @@ pub struct Edited {
 
 /// A parsed file.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Document {
     /// The format it was parsed as.
     pub format: Format,
@@ -132,6 +137,7 @@ impl Document {
     }
 
     /// The value at a place.
+    #[must_use]
     pub fn get(&self, place: &[String]) -> Option<&Node> {
         place.iter().try_fold(&self.root, |node, key| node.step(key))
     }
@@ -183,6 +189,7 @@ impl Node {
     }
 
     /// The members of a map; none for other values.
+    #[must_use]
     pub fn members(&self) -> &[Member] {
         match &self.value {
             Value::Map(members) => members,
@@ -191,16 +198,19 @@ impl Node {
     }
 
     /// The member of a map with this key.
+    #[must_use]
     pub fn member(&self, name: &str) -> Option<&Member> {
         self.members().iter().find(|member| member.name == name)
     }
 
     /// The value of the member with this key.
+    #[must_use]
     pub fn field(&self, name: &str) -> Option<&Node> {
         self.member(name).map(|member| &member.node)
     }
 
     /// The elements of a list; none for other values.
+    #[must_use]
     pub fn elements(&self) -> &[Node] {
         match &self.value {
             Value::List(nodes) => nodes,
@@ -209,6 +219,7 @@ impl Node {
     }
 
     /// The string, if the value is one.
+    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -217,6 +228,7 @@ impl Node {
     }
 
     /// A word of a command line, where clients take numbers for one as well.
+    #[must_use]
     pub fn as_word(&self) -> Option<String> {
         match &self.value {
             Value::Text(text) | Value::Other(text) => Some(text.clone()),
@@ -233,6 +245,7 @@ impl Node {
     }
 
     /// The same values under the same keys in the same order, wherever they are.
+    #[must_use]
     pub fn is_same(&self, other: &Node) -> bool {
         match (&self.value, &other.value) {
             (Value::Map(one), Value::Map(two)) => {

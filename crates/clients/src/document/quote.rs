@@ -4,6 +4,7 @@ use crate::client::Format;
 
 /// A string literal. One spelling serves all: the double quotes of JSON, TOML and YAML agree where every
 /// character that any of them does not take as it is stands as `\uXXXX`.
+#[must_use]
 pub fn quoted(format: Format, word: &str) -> String {
     let json = serde_json::Value::from(word).to_string();
     if format == Format::Json || format == Format::Jsonc {
@@ -22,6 +23,7 @@ pub fn quoted(format: Format, word: &str) -> String {
 }
 
 /// A key.
+#[must_use]
 pub fn key(format: Format, name: &str) -> String {
     let is_bare = !name.is_empty()
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
@@ -33,6 +35,7 @@ pub fn key(format: Format, name: &str) -> String {
 }
 
 /// A list on one line.
+#[must_use]
 pub fn list(format: Format, words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(format, word)).collect();
     format!("[{}]", words.join(", "))

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 /// One replacement in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Splice {
     /// The bytes that are replaced.
     pub range: Range<usize>,
@@ -24,6 +25,7 @@ impl Splice {
 }
 
 /// All of them at once; several insertions at one place stay in their order. `None` where two overlap.
+#[must_use]
 pub fn apply(text: &str, mut splices: Vec<Splice>) -> Option<String> {
     splices.sort_by_key(|splice| splice.range.start);
     let mut out = String::with_capacity(text.len() + 256);

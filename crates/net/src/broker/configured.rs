@@ -12,6 +12,7 @@ const MOST_SERVERS: usize = 3;
 
 /// Where the host keeps the list of its name servers.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum NameServers {
     /// In `/etc/resolv.conf`.
     ResolvConf,

@@ -20,6 +20,7 @@ const MOST_LINES: usize = 50;
 
 /// What was reached, for the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NetworkUse {
     /// The destinations that were reached.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -34,6 +35,7 @@ pub struct NetworkUse {
 
 /// The traffic of one destination.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Traffic {
     /// How many connections were made.
     pub connections: u64,
@@ -50,7 +52,8 @@ pub struct Traffic {
 }
 
 /// A destination that was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RefusedDestination {
     /// How often.
     pub times: u64,
@@ -68,6 +71,7 @@ fn is_zero(count: &u64) -> bool {
 
 impl NetworkUse {
     /// Whether nothing was reached or refused.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == NetworkUse::default()
     }
@@ -94,6 +98,7 @@ pub type Meter = Box<dyn FnMut(&NetworkTotals) + Send>;
 const METERED: Duration = Duration::from_secs(1);
 
 /// Counts the traffic of a run and tells the user of refusals.
+#[non_exhaustive]
 pub struct Journal {
     /// What was counted so far.
     pub used: NetworkUse,
@@ -112,6 +117,7 @@ const OTHERS: &str = "(others)";
 
 impl Journal {
     /// A journal whose lines go to `tell`.
+    #[must_use]
     pub fn new(tell: Tell) -> Journal {
         let used = NetworkUse::default();
         Journal {
@@ -179,6 +185,7 @@ impl Journal {
     }
 
     /// Whether this destination was refused before.
+    #[must_use]
     pub fn has_refused(&self, to: &str) -> bool {
         self.used.refused.contains_key(to)
     }

@@ -130,6 +130,7 @@ impl Watched<'_> {
     }
 
     /// Where connections are taken to be proxied.
+    #[must_use]
     pub fn frontend(&self) -> Option<SocketAddr> {
         self.0.frontend
     }

@@ -32,6 +32,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Whose connections are taken.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Callers {
     /// Those that were announced with [`super::Watched::expect`].
     Expected,
@@ -41,6 +42,7 @@ pub enum Callers {
 
 /// What a connection that was announced is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Wanted {
     /// The program will say it.
     Proxy,

@@ -9,10 +9,12 @@ pub type Id = u32;
 
 /// The other side did what its own code never does: nothing it says is heard any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Violation(pub &'static str);
 
 /// One message between the two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Frame {
     /// The first word of the side that opens: the port on which it listens.
     Hello {
@@ -107,6 +109,7 @@ impl Frames {
     }
 
     /// How many bytes are kept.
+    #[must_use]
     pub fn held(&self) -> usize {
         self.bytes.len() - self.start
     }

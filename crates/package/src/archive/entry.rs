@@ -73,6 +73,7 @@ impl EntryPath {
     }
 
     /// The path, with `/` between its parts.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -83,6 +84,7 @@ impl EntryPath {
     }
 
     /// The directory it is in, and its own name.
+    #[must_use]
     pub fn split(&self) -> (Option<&str>, &str) {
         match self.0.rsplit_once('/') {
             Some((parent, name)) => (Some(parent), name),

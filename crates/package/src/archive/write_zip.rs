@@ -17,6 +17,7 @@ const MADE_BY: u16 = (3 << 8) | VERSION;
 
 /// How much work compression is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Effort {
     /// For what stays on this machine.
     Quick,
@@ -25,6 +26,7 @@ pub enum Effort {
 }
 
 /// What is written for an entry.
+#[non_exhaustive]
 pub enum Source<'a> {
     /// A directory.
     Directory,

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 
 /// An index as somebody configured it.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Index {
     /// With a slash at the end; credentials in it are part of it, so it is never shown.
     pub url: String,
@@ -41,6 +42,7 @@ impl Index {
     }
 
     /// The host in the address.
+    #[must_use]
     pub fn host(&self) -> String {
         self.uri().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default()
     }
@@ -53,16 +55,19 @@ impl Index {
     }
 
     /// Where it is, for people and for the store: without what may be a secret.
+    #[must_use]
     pub fn place(&self) -> String {
         crate::registry::shown(&self.url)
     }
 
     /// `//host/path/`: what npm calls its credentials by.
+    #[must_use]
     pub fn npm_key(&self) -> String {
         self.url.split_once(':').map_or("", |(_, rest)| rest).to_owned()
     }
 
     /// Whether the address or a token has credentials.
+    #[must_use]
     pub fn has_credentials(&self) -> bool {
         self.token.is_some()
             || self
@@ -73,6 +78,7 @@ impl Index {
 }
 
 /// The network rule for a host and port.
+#[must_use]
 pub fn rule(host: &str, port: u16) -> String {
     match host.contains(':') && !host.starts_with('[') {
         true => format!("[{host}]:{port}"),
@@ -81,6 +87,7 @@ pub fn rule(host: &str, port: u16) -> String {
 }
 
 /// The hosts that files of a page of the simple index are on, with their ports; both its forms.
+#[must_use]
 pub fn hosts_in_simple_page(page: &str) -> Vec<(String, u16)> {
     let mut hosts = Vec::new();
     for (at, _) in page.match_indices("https://") {

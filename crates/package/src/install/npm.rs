@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 const DEFAULT: &str = "https://registry.npmjs.org/";
 
 /// `@scope/name` → its scope.
+#[must_use]
 pub fn split_scope(name: &str) -> Option<&str> {
     name.starts_with('@').then(|| name.split('/').next().unwrap_or(name))
 }
@@ -80,6 +81,7 @@ fn expanded(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
 }
 
 /// Packages of a lock file that want to run something at installation, by name, each once.
+#[must_use]
 pub fn npm_install_scripts(lock: &str) -> Vec<String> {
     let lock: Value = serde_json::from_str(lock).unwrap_or_default();
     let packages = lock["packages"].as_object().into_iter().flatten();
@@ -100,6 +102,7 @@ pub fn npm_version_needs(metadata: &[u8]) -> Option<(String, Option<String>)> {
 }
 
 /// Where a version's tarball is, from the registry's metadata of it.
+#[must_use]
 pub fn npm_tarball_host(metadata: &[u8]) -> Option<Index> {
     let value: Value = serde_json::from_slice(metadata).ok()?;
     Index::new(value["dist"]["tarball"].as_str()?).ok()

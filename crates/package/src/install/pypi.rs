@@ -33,6 +33,7 @@ pub enum Files {
 }
 
 /// What `pip index versions NAME` says is the newest: `NAME (1.2.3)` in its first line.
+#[must_use]
 pub fn newest_version(said: &str) -> Option<&str> {
     let (_, rest) = said.lines().next()?.split_once(" (")?;
     let version = rest.strip_suffix(')')?;
@@ -202,6 +203,7 @@ impl<'a> Target<'a> {
 }
 
 /// A bundle's `manifest.json`. `-I`: nothing of the user's, no variable of Python's, no current directory.
+#[must_use]
 pub fn pypi_manifest(name: &str, version: &str, python: &str) -> String {
     json!({
         "manifest_version": "0.3",

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 
 /// What has to be made of such a bundle, whose own files go below `bundle/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UvBundle {
     /// The name in the bundle's manifest.
     pub name: String,
@@ -20,6 +21,7 @@ pub struct UvBundle {
 }
 
 /// Whether a manifest is of this type.
+#[must_use]
 pub fn is_uv(manifest: &str) -> bool {
     serde_json::from_str::<Value>(manifest).is_ok_and(|value| value["server"]["type"] == "uv")
 }

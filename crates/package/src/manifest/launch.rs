@@ -23,6 +23,7 @@ pub struct LaunchContext<'a> {
 
 /// How a package's server is started.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Launch {
     /// A path, or a name to be found on PATH.
     pub program: String,

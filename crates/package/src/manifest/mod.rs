@@ -45,6 +45,7 @@ pub struct Files {
 
 /// What a package says of itself.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Manifest {
     /// Its name.
     pub name: String,
@@ -66,6 +67,7 @@ pub struct Manifest {
 
 /// How the server is started, variables not yet replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Server {
     /// The program.
     pub command: String,
@@ -79,6 +81,7 @@ pub struct Server {
 
 /// How clients talk to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Transport {
     /// Over stdin and stdout.
     Stdio,

@@ -101,6 +101,7 @@ pub(super) struct Ours {
 }
 
 /// The JSON Schema of `mcp.toml`.
+#[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(File).to_value()
 }

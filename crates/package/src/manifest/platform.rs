@@ -2,6 +2,7 @@
 
 /// An operating system and an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Platform {
     /// `linux`, `macos` or `windows`.
     pub os: &'static str,
@@ -14,11 +15,13 @@ pub(super) const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
 impl Platform {
     /// The platform that this program was compiled for.
+    #[must_use]
     pub const fn current() -> Platform {
         Platform { os: std::env::consts::OS, arch: std::env::consts::ARCH }
     }
 
     /// As Node's `process.platform` says it.
+    #[must_use]
     pub fn node_name(&self) -> &'static str {
         match self.os {
             "macos" => "darwin",
@@ -28,6 +31,7 @@ impl Platform {
     }
 
     /// The most specific first: `linux-x86_64`, `linux`.
+    #[must_use]
     pub fn keys(&self) -> [String; 2] {
         [format!("{}-{}", self.os, self.arch), self.os.to_owned()]
     }

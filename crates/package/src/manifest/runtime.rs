@@ -4,6 +4,7 @@ use semver::{Version, VersionReq};
 
 /// Whether a version is in a range. None where either makes no sense: the format is others', and
 /// says no more than "a range".
+#[must_use]
 pub fn suits(range: &str, version: &str) -> Option<bool> {
     // npm writes the comparators of one range with spaces between them, and none after the sign.
     let mut words: Vec<String> = Vec::new();

@@ -16,6 +16,7 @@ use crate::reference::{Package, Reference};
 
 /// An entry of the public MCP registry.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ServerJson {
     /// Its name.
     pub name: String,

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 /// A setting that the user can give to a package.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Setting {
     /// The type of its value.
     pub kind: SettingKind,
@@ -35,6 +36,7 @@ pub struct Setting {
 /// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SettingKind {
     /// Text.
     String,
@@ -51,6 +53,7 @@ pub enum SettingKind {
 /// MCPB does not say, and most servers that take a directory write to it; `mcp.toml` can say less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Access {
     /// Read only.
     Read,
@@ -64,6 +67,7 @@ pub struct Given(pub Vec<(String, String)>);
 
 impl Given {
     /// The values that were given for a key.
+    #[must_use]
     pub fn of(&self, key: &str) -> Vec<&str> {
         self.0.iter().filter(|(name, _)| name == key).map(|(_, value)| value.as_str()).collect()
     }
@@ -80,6 +84,7 @@ pub(super) enum Value {
 
 impl Setting {
     /// Whether its value is the path of a file or a directory.
+    #[must_use]
     pub fn is_path(&self) -> bool {
         matches!(self.kind, SettingKind::Directory | SettingKind::File)
     }

@@ -94,6 +94,7 @@ pub(super) fn bracketed(extras: &[String]) -> String {
 }
 
 /// Lower case, with runs of `-`, `_` and `.` as one dash, as the index compares names.
+#[must_use]
 pub fn normal_pypi(name: &str) -> String {
     let mut normal = String::new();
     for c in name.chars() {

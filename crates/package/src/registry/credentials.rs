@@ -18,6 +18,7 @@ const LARGEST: u64 = 4 << 20;
 
 /// What a registry is shown. Never printed.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Credentials {
     /// A user name and a password.
     Password {
@@ -38,6 +39,7 @@ impl std::fmt::Debug for Credentials {
 
 impl Credentials {
     /// The value of an `Authorization` header, if the credentials are a user and a password.
+    #[must_use]
     pub fn basic(&self) -> Option<String> {
         match self {
             Credentials::Password { user, password } => {
@@ -78,6 +80,7 @@ pub struct Kept {
 
 impl Kept {
     /// By the custom of docker and podman.
+    #[must_use]
     pub fn usual(own: Option<PathBuf>, home: Option<&Path>) -> Kept {
         let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let mut others = Vec::new();

@@ -19,6 +19,7 @@ use crate::public_hosts::{IsPublic, may_be_named};
 
 /// How often, and how long after one another.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Retry {
     /// How often a request is made, at most.
     pub attempts: u32,
@@ -43,6 +44,7 @@ const MOST_REDIRECTS: usize = 5;
 
 /// HTTP for registries: https, bounded, and without surprises by redirects.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Http {
     agent: Agent,
     /// For addresses that metadata names.

@@ -20,6 +20,7 @@ pub type Meter<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// How a registry is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scheme {
     /// Except for this machine, where there is nobody in between.
     Https,
@@ -43,6 +44,7 @@ pub struct Oci<'a> {
 
 impl<'a> Oci<'a> {
     /// The repository `path` on `host`.
+    #[must_use]
     pub fn new(http: &'a Http, kept: &'a Kept, host: &str, path: &str, scheme: Scheme) -> Oci<'a> {
         let scheme = if scheme == Scheme::Plain || is_local(host) { "http" } else { "https" };
         // What people call docker.io answers under another name.

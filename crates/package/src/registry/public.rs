@@ -20,6 +20,7 @@ pub struct Public<'a> {
 
 /// A line of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Summary {
     /// The name of the server.
     pub name: String,

@@ -17,6 +17,7 @@ use crate::error::{Error, Kind, Result};
 pub struct PublicKey(minisign::PublicKey);
 
 /// Under which tag a package's signature is kept.
+#[must_use]
 pub fn signature_tag(digest: &Digest) -> String {
     format!("sha256-{}.minisig", digest.hex())
 }
@@ -95,6 +96,7 @@ impl PublicKey {
 
 /// Whether a secret key needs a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Locked {
     /// It has no password.
     No,

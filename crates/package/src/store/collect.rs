@@ -21,6 +21,7 @@ pub struct Keep {
 
 /// What was removed from the store.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Collected {
     /// The packages that were removed.
     pub removed: Vec<Stored>,
@@ -99,6 +100,7 @@ impl Store {
     }
 
     /// What a package takes on disk: its bundle, and its files; and of what was made from it.
+    #[must_use]
     pub fn size(&self, digest: &Digest) -> u64 {
         let of_one = |digest: Digest| {
             let layers: u64 = self

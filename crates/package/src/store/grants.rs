@@ -37,6 +37,7 @@ struct Remembered {
 
 /// What one package was granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Granted {
     /// Where the package comes from.
     pub source: String,
@@ -75,12 +76,14 @@ impl<'a> Grants<'a> {
     }
 
     /// What this very package was granted.
+    #[must_use]
     pub fn find(&self, holder: &Holder<'_>) -> BTreeSet<String> {
         let granted = self.remembered(holder).map(|found| found.granted).unwrap_or_default();
         granted.get(&holder.digest).cloned().unwrap_or_default()
     }
 
     /// What others of its source and name were granted: for a question to tell, and no more.
+    #[must_use]
     pub fn of_others(&self, holder: &Holder<'_>) -> BTreeSet<String> {
         let granted = self.remembered(holder).map(|found| found.granted).unwrap_or_default();
         granted

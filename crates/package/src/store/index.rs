@@ -20,6 +20,7 @@ const SIGNATURE: &str = "dev.mcp.signature";
 
 /// One name in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stored {
     /// A reference in its one spelling.
     pub name: String,

@@ -46,11 +46,13 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// A descriptor without annotations.
+    #[must_use]
     pub fn new(media_type: &str, digest: Digest, size: u64) -> Descriptor {
         Descriptor { media_type: media_type.to_owned(), digest, size, annotations: BTreeMap::new() }
     }
 
     /// The descriptor of some bytes.
+    #[must_use]
     pub fn of(media_type: &str, bytes: &[u8]) -> Descriptor {
         Descriptor::new(media_type, Digest::of(bytes), bytes.len() as u64)
     }
@@ -79,6 +81,7 @@ pub struct ImageManifest {
 
 impl ImageManifest {
     /// Of a package with this name and version. No time in it: the same package, the same digest.
+    #[must_use]
     pub fn package(name: &str, version: &str, layers: Vec<Descriptor>) -> ImageManifest {
         ImageManifest {
             schema_version: 2,
@@ -108,6 +111,7 @@ impl ImageManifest {
     }
 
     /// The first layer of a media type.
+    #[must_use]
     pub fn layer(&self, media_type: &str) -> Option<&Descriptor> {
         self.layers.iter().find(|layer| layer.media_type == media_type)
     }
@@ -132,6 +136,7 @@ impl ImageManifest {
     }
 
     /// What the package's author calls it.
+    #[must_use]
     pub fn name_and_version(&self) -> (Option<&str>, Option<&str>) {
         let get = |key: &str| self.annotations.get(key).map(String::as_str);
         (get(TITLE), get(VERSION))

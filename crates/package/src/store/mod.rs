@@ -64,6 +64,7 @@ pub struct Store {
 
 /// What leads to a package in the store.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum Under<'a> {
     /// References that mean it from now on, which have to be free or this source's already.
     Names {
@@ -103,6 +104,7 @@ impl Store {
     }
 
     /// The directory of the store.
+    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -112,6 +114,7 @@ impl Store {
     }
 
     /// Where the blob with this digest is, or would be.
+    #[must_use]
     pub fn blob_path(&self, digest: &Digest) -> PathBuf {
         self.root.join("blobs/sha256").join(digest.hex())
     }
@@ -121,6 +124,7 @@ impl Store {
     }
 
     /// Where the files of the package with this digest are, or would be.
+    #[must_use]
     pub fn files_of(&self, digest: &Digest) -> PathBuf {
         self.unpacked_path(digest).join("root")
     }
@@ -199,6 +203,7 @@ impl Store {
     }
 
     /// Whether it is there and is what its digest says: one that is damaged has to be had again.
+    #[must_use]
     pub fn has_blob(&self, digest: &Digest) -> bool {
         self.check_blob(digest).is_ok()
     }
@@ -270,6 +275,7 @@ impl Store {
     }
 
     /// The grants that this store remembers.
+    #[must_use]
     pub fn grants(&self) -> Grants<'_> {
         Grants::of(self)
     }

@@ -35,11 +35,13 @@ pub enum Source {
 
 impl Source {
     /// Of a file or directory; it must have no links in it.
+    #[must_use]
     pub fn file(path: &Path) -> Source {
         Source::File(path.to_string_lossy().into_owned())
     }
 
     /// A repository as a source.
+    #[must_use]
     pub fn oci(repository: &Repository) -> Source {
         Source::Oci { host: repository.host.clone(), path: repository.path.clone() }
     }

@@ -34,6 +34,7 @@ fn has_files(directory: &Path) -> bool {
 const LARGEST_RECORD: u64 = 1 << 30;
 
 /// A package whose files are there, and stay while this is held.
+#[non_exhaustive]
 pub struct Ready {
     /// The digest of its manifest.
     pub digest: Digest,
@@ -47,6 +48,7 @@ pub struct Ready {
 
 impl Ready {
     /// Whether each of the files looks as when it was unpacked or last compared.
+    #[must_use]
     pub fn is_as_recorded(&self) -> bool {
         self.record.holds(&self.root)
     }

@@ -167,6 +167,7 @@ impl std::fmt::Display for Rule {
 }
 
 /// The version from which on unix sockets of the host are refused wherever they lie.
+#[cfg(target_os = "linux")]
 pub const REFUSES_SOCKETS: u32 = 9;
 
 /// Looks for unix sockets in what is granted, where Landlock does not refuse them. `plain` are

@@ -22,7 +22,7 @@ use crate::linux::refusals::Refusals;
 use crate::linux::sandbox_socket::{Refused, SandboxSocket};
 use crate::linux::sandbox_sockets::Orders;
 use crate::linux::seccomp_notify::SeccompNotify;
-use crate::linux::step::Carrier;
+use crate::linux::step::ConnectionRelay;
 use crate::linux::well_known::RESOLVER;
 use crate::linux::{open_files, own_networks};
 use mcp_net::allowlist::Allowlist;
@@ -207,9 +207,9 @@ impl Path {
             let connects = network::connects(request);
             return Some(Path::SandboxSockets { orders: Some(orders), sandbox_sockets, connects });
         }
-        match plan.carrier.as_ref()?.step {
-            Carrier::Proxy { .. } => Some(Path::Proxy { user: plan.user() }),
-            Carrier::Broker { .. } => None,
+        match plan.connection_relay.as_ref()?.step {
+            ConnectionRelay::Proxy { .. } => Some(Path::Proxy { user: plan.user() }),
+            ConnectionRelay::Broker { .. } => None,
         }
     }
 }

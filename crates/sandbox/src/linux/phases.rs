@@ -5,9 +5,10 @@ use crate::core::control::Control;
 use crate::core::host::Ids;
 use crate::core::plan::{self, Intents};
 use crate::linux::step::{
-    Carrier, CgroupSetting, Descriptors, EnterCgroup, Execute, Filter, Hold, Hostname, Landlock,
-    Limit, Listed, MapIds, Masks, Namespaces, NewRoot, Numbered, Placed, PrivateDirectories,
-    Protect, Reopen, Routes, SandboxSockets, Step, SyscallProxy, Timeout, WatchMemory,
+    CgroupSetting, ConnectionRelay, Descriptors, EnterCgroup, Execute, Filter, Hold, Hostname,
+    Landlock, Limit, Listed, MapIds, Masks, Namespaces, NewRoot, Numbered, Placed,
+    PrivateDirectories, Protect, Reopen, Routes, SandboxSockets, Step, SyscallProxy, Timeout,
+    WatchMemory,
 };
 
 /// A step that has no operand.
@@ -20,7 +21,7 @@ pub struct Plan {
     pub cgroup: Option<Cgroup>,
     pub namespaces: Option<Numbered<Namespaces>>,
     pub watches: Watches,
-    pub carrier: Option<Numbered<Carrier>>,
+    pub connection_relay: Option<Numbered<ConnectionRelay>>,
     pub syscall_proxy: Option<Numbered<SyscallProxy>>,
     pub init: Init,
     pub target: Target,
@@ -138,7 +139,7 @@ impl Plan {
         list.add(&self.namespaces, Step::Namespaces);
         list.add(&self.watches.timeout, Step::Timeout);
         list.add(&self.watches.memory, Step::WatchMemory);
-        list.add(&self.carrier, Step::Carrier);
+        list.add(&self.connection_relay, Step::ConnectionRelay);
         list.add(&self.syscall_proxy, Step::SyscallProxy);
         self.init.list(&mut list);
         self.target.list(&mut list);
@@ -154,6 +155,7 @@ impl Plan {
     }
 
     /// The directories of a run without a root of its own.
+    #[cfg(target_os = "linux")]
     pub fn private_directories(&self) -> Option<&PrivateDirectories> {
         match &self.init.isolation {
             Isolation::Plain { directories, .. } => Some(&directories.step),
@@ -162,6 +164,7 @@ impl Plan {
     }
 
     /// Whom the command becomes without namespaces, where that is not the caller.
+    #[cfg(target_os = "linux")]
     pub fn user(&self) -> Option<Ids> {
         match &self.init.isolation {
             Isolation::Plain { user, .. } => user.as_ref().map(|user| user.step),
@@ -183,6 +186,7 @@ impl Plan {
     }
 
     /// What is protected.
+    #[cfg(target_os = "linux")]
     pub fn protected(&self) -> Option<&ClosedStep<Protect>> {
         self.init.root.as_ref()?.protected.as_ref()
     }

@@ -23,8 +23,8 @@ use crate::linux::phases::{
 #[cfg(target_os = "linux")]
 use crate::linux::step::Step;
 use crate::linux::step::{
-    Carrier, Descriptors, Execute, Filter, Hostname, Limit, MapIds, Namespaces, NetworkNamespace,
-    NewRoot, Numbered, Placed, ProcView, Reopen,
+    ConnectionRelay, Descriptors, Execute, Filter, Hostname, Limit, MapIds, Namespaces,
+    NetworkNamespace, NewRoot, Numbered, Placed, ProcView, Reopen,
 };
 use crate::linux::well_known::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::{deny, protect, view};
@@ -65,25 +65,39 @@ fn namespaced(request: &Request, facts: &LinuxFacts, controls: Intents) -> Plan 
     let cgroup = limits::cgroup(request, facts, numbers);
     let namespaces = numbers.step(Namespaces { network }, &rests);
     let watches = limits::watches(request, facts, numbers);
-    let carrier = carrier(request, facts, network);
-    let carrier = carrier.map(|carrier| numbers.step(carrier, &[Control::Network]));
+    let connection_relay = connection_relay(request, facts, network);
+    let connection_relay = connection_relay
+        .map(|connection_relay| numbers.step(connection_relay, &[Control::Network]));
     let cgroup_root = cgroup.as_ref().map(|_| numbers.step((), &[Control::Memory]));
     let init = init(request, facts, network, cgroup_root, numbers);
     let placed = init.root.as_ref().map_or(&[][..], |root| &root.placed);
     let target = target(request, facts, network, placed, numbers);
     let namespaces = Some(namespaces);
-    Plan { controls, cgroup, namespaces, watches, carrier, syscall_proxy: None, init, target }
+    Plan {
+        controls,
+        cgroup,
+        namespaces,
+        watches,
+        connection_relay,
+        syscall_proxy: None,
+        init,
+        target,
+    }
 }
 
-fn carrier(request: &Request, facts: &LinuxFacts, network: NetworkNamespace) -> Option<Carrier> {
+fn connection_relay(
+    request: &Request,
+    facts: &LinuxFacts,
+    network: NetworkNamespace,
+) -> Option<ConnectionRelay> {
     match network {
         NetworkNamespace::Own if network::is_open(request) => {
             let allowed = &request.policy.network;
             let listen = allowed.listen.iter().map(|port| port.value).collect();
-            Some(Carrier::Broker { rules: allowed.allow.len(), listen })
+            Some(ConnectionRelay::Broker { rules: allowed.allow.len(), listen })
         }
         NetworkNamespace::Host if proxied::sockets(request, facts) == Sockets::Proxied => {
-            Some(proxied::carrier(request))
+            Some(proxied::connection_relay(request))
         }
         NetworkNamespace::Own | NetworkNamespace::Host => None,
     }

@@ -34,11 +34,13 @@ impl Refused {
 
 impl SandboxSocket {
     /// Whether the command lacks nothing without it.
+    #[cfg(target_os = "linux")]
     pub fn only_tells(self) -> bool {
         matches!(self, SandboxSocket::Refusals(_))
     }
 
     /// Hosts may be without IPv6; then nothing can be reached over it inside either.
+    #[cfg(target_os = "linux")]
     pub fn needs_ipv6(self) -> bool {
         match self {
             SandboxSocket::Listener(at)

@@ -15,8 +15,8 @@ use crate::core::plan::Describe;
 
 pub use init::{Hostname, MapIds, PrivateDirectories, Reopen, Routes, SandboxSockets};
 pub use launcher::{
-    Carrier, CgroupSetting, EnterCgroup, Namespaces, NetworkNamespace, SyscallProxy, Timeout,
-    WatchMemory,
+    CgroupSetting, ConnectionRelay, EnterCgroup, Namespaces, NetworkNamespace, SyscallProxy,
+    Timeout, WatchMemory,
 };
 pub use root::{Access, Hold, Mask, Masks, NewRoot, Owner, Placed, ProcView, Protect};
 pub use target::{Descriptors, Execute, Filter, Landlock, Limit};
@@ -89,7 +89,7 @@ pub enum Step<'a> {
 
     // These name themselves.
     #[serde(untagged)]
-    Carrier(&'a Carrier),
+    ConnectionRelay(&'a ConnectionRelay),
     #[serde(untagged)]
     Placed(&'a Placed),
     #[serde(untagged)]
@@ -111,13 +111,35 @@ impl Step<'_> {
             | Step::SyscallProxy(_)
             | Step::Timeout(_)
             | Step::WatchMemory(_)
-            | Step::Carrier(_) => Stage::Launcher,
+            | Step::ConnectionRelay(_) => Stage::Launcher,
             Step::Landlock(_)
             | Step::Limit(_)
             | Step::Descriptors(_)
             | Step::Filter(_)
             | Step::Execute(_) => Stage::Target,
-            _ => Stage::Init,
+            Step::CgroupRoot
+            | Step::MapIds(_)
+            | Step::DieWithLauncher
+            | Step::Subreaper
+            | Step::PrivateDirectories(_)
+            | Step::Become(_)
+            | Step::HideMemory
+            | Step::NewSession
+            | Step::NewKeyring
+            | Step::ForbidNamespaces
+            | Step::Hostname(_)
+            | Step::Loopback
+            | Step::Routes(_)
+            | Step::SandboxSockets(_)
+            | Step::Reopen(_)
+            | Step::NewRoot(_)
+            | Step::Hold(_)
+            | Step::Protect(_)
+            | Step::Mask(_)
+            | Step::EnterRoot
+            | Step::Terminal
+            | Step::DropPrivileges
+            | Step::Placed(_) => Stage::Init,
         }
     }
 
@@ -129,8 +151,10 @@ impl Step<'_> {
             Step::Namespaces(_) => "create namespaces",
             Step::Timeout(_) => "arm the timeout",
             Step::WatchMemory(_) => "watch memory",
-            Step::Carrier(Carrier::Broker { .. }) => "carry connections",
-            Step::Carrier(Carrier::Proxy { .. }) => "connect its sockets to a proxy",
+            Step::ConnectionRelay(ConnectionRelay::Broker { .. }) => "carry connections",
+            Step::ConnectionRelay(ConnectionRelay::Proxy { .. }) => {
+                "connect its sockets to a proxy"
+            }
             Step::SyscallProxy(_) => "start a syscall proxy",
             Step::CgroupRoot => "make its cgroup the root",
             Step::MapIds(_) => "map user and group ids",
@@ -170,7 +194,7 @@ impl Step<'_> {
             Step::Namespaces(step) => step.to_string(),
             Step::Timeout(step) => step.to_string(),
             Step::WatchMemory(step) => step.to_string(),
-            Step::Carrier(step) => step.to_string(),
+            Step::ConnectionRelay(step) => step.to_string(),
             Step::SyscallProxy(step) => step.to_string(),
             Step::MapIds(step) => step.to_string(),
             Step::PrivateDirectories(step) => step.to_string(),

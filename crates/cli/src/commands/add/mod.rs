@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use mcp_clients::journal::Replacement;
 use mcp_clients::{Added, Bytes, Client, Document, Error, Found, NewServer, Original, Scope};
-use mcp_package::Reference;
+use mcp_package::{Reference, recipes};
 use serde_json::{Value, json};
 
 use crate::args::Variable;
 use crate::args::wire::{Add, Selection, Unwire};
 use crate::commands::policy::to_json;
+use crate::commands::wire::known::without_version;
 use crate::commands::wire::survey::{self, WireContext};
 use crate::commands::wire::{NOT_ASKED, apply, ask, shell_line, show};
 use crate::failure::Failure;
@@ -60,7 +62,7 @@ fn add_to(
     }
     let mut words = vec![server.command.clone()];
     words.extend(server.args.iter().cloned());
-    let (mut failed, mut reports) = (false, Vec::new());
+    let (mut failed, mut reports, mut edits) = (false, Vec::new(), Vec::new());
     for found in targets {
         let shown = show::path(scene, &found.path);
         if asks {
@@ -75,18 +77,14 @@ fn add_to(
                 None => break,
             }
         }
-        match one(scene, args, server, found) {
-            Ok(Done::Shown) => {}
-            Ok(Done::ByHand { why, entry }) => {
+        match one(server, found) {
+            Ok(Planned::Edit(edit)) if args.dry_run => show_edit(scene, server, &edit),
+            Ok(Planned::Edit(edit)) => edits.push(*edit),
+            Ok(Planned::ByHand { why, entry }) => {
                 failed = true;
                 render::say(&format!("{shown}: {why}:"));
                 render::tell(&render::printable(&entry));
             }
-            Ok(Done::Written) => render::say(&format!(
-                "{} is in {shown}; restart {}",
-                render::plain(&server.name),
-                render::plain(&found.client.name)
-            )),
             Err(failure) => {
                 failed = true;
                 render::say(&failure.to_string());
@@ -94,12 +92,58 @@ fn add_to(
         }
         reports.push(json!({"client": found.client.id, "path": found.path.to_string_lossy()}));
     }
+    if !args.json {
+        tell_recipe(args);
+    }
+    for (edit, result) in edits.iter().zip(write(scene, &edits)?) {
+        match result {
+            Ok(()) => render::say(&format!(
+                "{} is in {}; restart {}",
+                render::plain(&server.name),
+                show::path(scene, &edit.found.path),
+                render::plain(&edit.found.client.name)
+            )),
+            Err(failure) => {
+                failed = true;
+                render::say(&failure.to_string());
+            }
+        }
+    }
     if args.json {
         let value: Value =
             json!({"name": server.name, "words": words, "files": reports, "failed": failed});
         render::print(&(to_json(&value) + "\n"));
     }
     Ok(u8::from(failed))
+}
+
+/// What the server usually needs and was not given: a proposal, which a person follows or not.
+fn tell_recipe(args: &Add) {
+    let Some(recipe) = recipes::find(without_version(&args.reference)) else { return };
+    let has_host = |host: &str| args.allow_net.iter().any(|rule| rule.to_string().contains(host));
+    let has_variable = |name: &str| {
+        args.env.iter().any(|variable| match variable {
+            Variable::Pass(pattern) => pattern.matches(name),
+            Variable::Set(set, _) => set.as_str() == name,
+        })
+    };
+    // A client's file holds the values, so a secret is a variable like any other here.
+    let flags: Vec<String> = recipe
+        .flags(has_host, has_variable)
+        .into_iter()
+        .map(|flag| match flag.strip_prefix("--secret ").and_then(|rest| rest.split_once('=')) {
+            Some((name, _)) => format!("--env {name}=VALUE"),
+            None => flag,
+        })
+        .collect();
+    if !flags.is_empty() {
+        render::say(&format!(
+            "{} ({}) usually needs {}; give what you want it to have",
+            recipe.package,
+            recipe.does,
+            flags.join(" ")
+        ));
+    }
 }
 
 /// The name that people would give it.
@@ -210,11 +254,24 @@ fn no_file(client: &Client) -> Failure {
     ))
 }
 
-/// What became of one file.
-enum Done {
-    Written,
-    /// With `--dry-run`.
-    Shown,
+/// One file with the new entry.
+struct Edit<'a> {
+    found: &'a Found,
+    original: Original,
+    after: Vec<u8>,
+    added: Added,
+}
+
+impl Edit<'_> {
+    fn replacement(&self) -> Replacement<'_> {
+        let added = vec![self.added.clone()];
+        Replacement { original: &self.original, after: &self.after, entries: Vec::new(), added }
+    }
+}
+
+/// What is to become of one file.
+enum Planned<'a> {
+    Edit(Box<Edit<'a>>),
     /// No editor of ours keeps such a file whole: the entry is printed.
     ByHand {
         why: &'static str,
@@ -222,12 +279,7 @@ enum Done {
     },
 }
 
-fn one(
-    scene: &WireContext,
-    args: &Add,
-    server: &NewServer,
-    found: &Found,
-) -> Result<Done, Failure> {
+fn one<'a>(server: &NewServer, found: &'a Found) -> Result<Planned<'a>, Failure> {
     let original = match found.path.exists() {
         true => mcp_clients::read(&found.path).map_err(apply::failure)?,
         false => Original::missing(&found.path),
@@ -241,31 +293,29 @@ fn one(
     let (edited, trail) = match document.add(found.client, &keys, server) {
         Ok(added) => added,
         Err(why) if why.contains("by hand") => {
-            return Ok(Done::ByHand { why, entry: mcp_clients::printed(found.client, server) });
+            return Ok(Planned::ByHand { why, entry: mcp_clients::printed(found.client, server) });
         }
         Err(why) => {
             return Err(Failure::Client(format!("{}: {why}", render::path(&found.path))));
         }
     };
     let after = text.with(&edited.text);
-    if args.dry_run {
-        let title = show::path(scene, &found.path);
-        let hidden: Vec<String> = server
-            .env
-            .iter()
-            .map(|(_, value)| value.clone())
-            .filter(|value| value.len() > 3)
-            .collect();
-        render::print(&show::diff(&title, &original.bytes, &after, &hidden, Paint::stdout()));
-        return Ok(Done::Shown);
-    }
-    let journal = apply::journal(scene)?;
     let added = Added::new(found.client, trail, original.is_missing());
-    journal
-        .begin(&original.real, (&original.bytes, &after), Vec::new(), vec![added])
-        .map_err(|error| Failure::file(&scene.journal, &error))?;
-    mcp_clients::write(&original, &after).map_err(apply::failure)?;
-    Ok(Done::Written)
+    Ok(Planned::Edit(Box::new(Edit { found, original, after, added })))
+}
+
+fn show_edit(scene: &WireContext, server: &NewServer, edit: &Edit<'_>) {
+    let title = show::path(scene, &edit.found.path);
+    let values = server.env.iter().map(|(_, value)| value.clone());
+    let hidden: Vec<String> = values.filter(|value| value.len() > 3).collect();
+    render::print(&show::diff(&title, &edit.original.bytes, &edit.after, &hidden, Paint::stdout()));
+}
+
+fn write(scene: &WireContext, edits: &[Edit<'_>]) -> Result<Vec<Result<(), Failure>>, Failure> {
+    if edits.is_empty() {
+        return Ok(Vec::new());
+    }
+    apply::write(&apply::journal(scene)?, scene, edits.iter().map(Edit::replacement).collect())
 }
 
 /// What was added is taken back as `mcp unwire` does it.
@@ -277,6 +327,7 @@ fn remove(args: &Add, name: String) -> Result<u8, Failure> {
             project: args.project.clone(),
         },
         dry_run: args.dry_run,
+        yes: args.yes,
         json: args.json,
     })
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::args::learn::Result as Wanted;
 use crate::args::package::Log;
-use crate::audit::{Entry, Event, reader};
+use crate::audit::{Entry, Event, names, reader};
+use crate::commands::learn::from_log;
 use crate::failure::Failure;
 use crate::paths;
 use crate::render::{self, Paint};
@@ -26,6 +28,10 @@ pub fn run(args: &Log) -> Result<u8, Failure> {
     let read = reader::all(&path);
     tell_torn(read.torn);
     let mut found: Vec<_> = runs(read.entries).into_iter().filter(is_wanted).collect();
+    if args.suggest {
+        let entries = found.iter().map(|(_, entry)| entry);
+        return from_log::suggest(entries, &Wanted::default(), args.json);
+    }
     if found.is_empty() && !args.follow && !args.json {
         let that = if args.word.is_some() || args.failed || args.since.is_some() {
             " that is meant"
@@ -65,14 +71,6 @@ fn runs(entries: Vec<(String, Entry)>) -> Vec<(String, Entry)> {
     }
     let mut keep = keep.into_iter();
     entries.into_iter().filter(|_| keep.next().unwrap_or(true)).collect()
-}
-
-/// Whether the word is in what was run: its reference, its program, `exec`.
-fn names(entry: &Entry, word: &str) -> bool {
-    let what = &entry.what;
-    what.reference.as_deref().is_some_and(|reference| reference.contains(word))
-        || what.program.contains(word)
-        || what.verb == word
 }
 
 fn tell_torn(count: usize) {

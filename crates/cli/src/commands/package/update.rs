@@ -13,7 +13,7 @@ use crate::args::package::{Fetching, Update};
 use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::files::from_store;
-use crate::packages::{fetch, open_store};
+use crate::packages::{fetch, install, open_store};
 use crate::render::{self, Paint};
 
 /// One package that was looked at.
@@ -97,6 +97,9 @@ fn change(
     fetching: &Fetching,
 ) -> Result<Change, Failure> {
     let before = version(store, reference, &stored.digest)?;
+    if install::newest(store, reference)?.as_ref() == Some(&before.version) {
+        return Ok(Change::None { version: before.version });
+    }
     let fetching = Fetching {
         registry: fetching.registry.clone().or_else(|| registry_of(reference, stored)),
         ..fetching.clone()
@@ -193,6 +196,6 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(self.store.root());
+        let _ = mcp_files::remove_tree(self.store.root());
     }
 }

@@ -69,8 +69,8 @@ impl Events for Terminal<'_> {
         yes
     }
 
-    fn starting(&mut self, scene: CommandView<'_>) -> Result<(), Error> {
-        let request = scene.request;
+    fn starting(&mut self, view: CommandView<'_>) -> Result<(), Error> {
+        let request = view.request;
         if !self.starting.quiet {
             warn_of_little_memory(&request.policy);
             for held in &request.held_back {
@@ -81,7 +81,7 @@ impl Events for Terminal<'_> {
                 ));
             }
             tell_unshown(request);
-            self.hints = Hints::new(self.runs, scene);
+            self.hints = Hints::new(self.runs, view);
             self.hints.before();
         }
         if let Some(log) = self.log.as_mut() {

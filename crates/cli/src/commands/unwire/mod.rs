@@ -1,10 +1,11 @@
 //! `mcp unwire`: the files of clients as they were before `mcp wire` and `mcp add`.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp_clients::journal::{self, Change, Journal};
-use mcp_clients::{Bytes, Document, Format, Trail, Undone};
+use mcp_clients::journal::{self, Change, Journal, TakenBack};
+use mcp_clients::{Bytes, Document, Format, Original, Trail, Undone};
 use serde_json::json;
 
 use crate::args::wire::{Selection, Unwire};
@@ -27,11 +28,21 @@ pub fn run(args: &Unwire) -> Result<u8, Failure> {
             files.entry(change.file.clone()).or_default().push(change);
         }
     }
+    let one = |(path, changes): (&PathBuf, &Vec<Change>)| one(&journal, args, path, changes);
+    let mut planned: Vec<_> = files.iter().map(one).collect();
+    if !args.dry_run {
+        carry_out(&journal, &mut planned).map_err(|error| Failure::file(&scene.journal, &error))?;
+    }
     let (mut failed, mut count, mut reports) = (false, 0, Vec::new());
-    for (path, changes) in &files {
-        match one(&scene, &journal, args, path, changes) {
-            Ok(report) => {
+    for (path, planned) in files.keys().zip(planned) {
+        match planned {
+            Ok(Planned { report, original, bytes, .. }) => {
                 count += report.restored.len();
+                if let Some(original) = original.filter(|_| args.dry_run && !args.json) {
+                    let title = show::path(&scene, path);
+                    let diff = show::diff(&title, &original.bytes, &bytes, &[], Paint::stdout());
+                    render::print(&diff);
+                }
                 if !args.json {
                     report.tell(&scene, path);
                 }
@@ -70,14 +81,10 @@ struct Report {
     gone: Vec<String>,
     over: Vec<String>,
     is_exact: bool,
-    diff: Option<String>,
 }
 
 impl Report {
     fn tell(&self, scene: &WireContext, path: &Path) {
-        if let Some(diff) = &self.diff {
-            render::print(diff);
-        }
         let shown = show::path(scene, path);
         let list = |names: &[String]| render::plain(&names.join(", "));
         if !self.restored.is_empty() {
@@ -105,23 +112,32 @@ impl Report {
     }
 }
 
+/// What is to become of one file.
+struct Planned {
+    report: Report,
+    /// None where the file is gone.
+    original: Option<Original>,
+    bytes: Vec<u8>,
+    /// `mcp add` made the file, and nothing is left in it.
+    is_removed: bool,
+    taken_back: TakenBack,
+}
+
 /// One file: the newest change first.
 fn one(
-    scene: &WireContext,
     journal: &Journal,
     args: &Unwire,
     path: &Path,
     changes: &[Change],
-) -> Result<Report, Failure> {
-    let note = |error: std::io::Error| Failure::file(&scene.journal, &error);
+) -> Result<Planned, Failure> {
     let up_to = changes.iter().map(|change| change.id).max().unwrap_or(0);
+    let whole = TakenBack::Whole { file: path.to_owned(), up_to };
     let mut report = Report::default();
     if !path.exists() {
         report.gone = names(changes);
-        if !args.dry_run {
-            journal.undone(path, up_to).map_err(note)?;
-        }
-        return Ok(report);
+        let bytes = Vec::new();
+        let (original, is_removed) = (None, false);
+        return Ok(Planned { report, original, bytes, is_removed, taken_back: whole });
     }
     let original = mcp_clients::read(path).map_err(apply::failure)?;
     let mut bytes = original.bytes.clone();
@@ -153,27 +169,34 @@ fn one(
             alone.push((change.id, trails));
         }
     }
-    if args.dry_run {
-        let title = show::path(scene, path);
-        report.diff = Some(show::diff(&title, &original.bytes, &bytes, &[], Paint::stdout()));
-        return Ok(report);
-    }
-    match is_made && bytes.is_empty() {
-        true => mcp_clients::remove_file(&original).map_err(apply::failure)?,
-        false if bytes != original.bytes => {
-            mcp_clients::write(&original, &bytes).map_err(apply::failure)?
-        }
-        false => {}
-    }
-    match is_whole {
-        true => journal.undone(path, up_to).map_err(note)?,
-        false => {
-            for (change, trails) in alone {
-                journal.undone_servers(change, trails).map_err(note)?;
-            }
+    let is_removed = is_made && bytes.is_empty();
+    let taken_back = if is_whole { whole } else { TakenBack::Servers(alone) };
+    Ok(Planned { report, original: Some(original), bytes, is_removed, taken_back })
+}
+
+/// Writes the files, then notes what was taken back. A file that could not be written keeps its changes.
+fn carry_out(journal: &Journal, planned: &mut [Result<Planned, Failure>]) -> io::Result<()> {
+    let mut edits = Vec::new();
+    for (at, one) in planned.iter().enumerate() {
+        if let Ok(Planned { original: Some(original), bytes, is_removed: false, .. }) = one
+            && original.bytes != *bytes
+        {
+            edits.push((at, (original, bytes.as_slice())));
         }
     }
-    Ok(report)
+    let (places, edits): (Vec<usize>, Vec<_>) = edits.into_iter().unzip();
+    let mut failures: Vec<_> = places.into_iter().zip(mcp_clients::write(&edits)).collect();
+    for (at, one) in planned.iter().enumerate() {
+        if let Ok(Planned { original: Some(original), is_removed: true, .. }) = one {
+            failures.push((at, mcp_clients::remove_file(original)));
+        }
+    }
+    for (at, result) in failures {
+        if let Err(error) = result {
+            planned[at] = Err(apply::failure(error));
+        }
+    }
+    journal.undone(planned.iter().flatten().map(|one| &one.taken_back))
 }
 
 /// Whether the copy of the file stands for all that the change did: none of it was taken back alone.

@@ -1,6 +1,6 @@
-//! Writing: the journal first, then the file.
+//! Writing: the journal first, then the files.
 
-use mcp_clients::journal::Journal;
+use mcp_clients::journal::{Journal, Replacement};
 use mcp_clients::{Bytes, Entry, Error, Proposal, Undo};
 
 use super::survey::{File, WireContext};
@@ -41,21 +41,15 @@ pub fn journal(scene: &WireContext) -> Result<Journal, Failure> {
     Journal::open(&scene.journal).map_err(|error| Failure::file(&scene.journal, &error))
 }
 
-/// Writes one file.
+/// Writes all of these, or nothing where the journal cannot be written.
 pub fn write(
     journal: &Journal,
     scene: &WireContext,
-    file: &File,
-    edited: &Edited,
-) -> Result<(), Failure> {
-    let Ok(content) = &file.content else {
-        return Ok(());
-    };
-    let real = &content.original.real;
-    journal
-        .begin(real, (&edited.before, &edited.after), edited.undo.clone(), Vec::new())
-        .map_err(|error| Failure::file(&scene.journal, &error))?;
-    mcp_clients::write(&content.original, &edited.after).map_err(failure)
+    changes: Vec<Replacement<'_>>,
+) -> Result<Vec<Result<(), Failure>>, Failure> {
+    let results =
+        journal.carry_out(changes).map_err(|error| Failure::file(&scene.journal, &error))?;
+    Ok(results.into_iter().map(|result| result.map_err(failure)).collect())
 }
 
 pub fn failure(error: Error) -> Failure {

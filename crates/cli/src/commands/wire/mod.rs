@@ -1,5 +1,6 @@
 //! `mcp wire`: the servers of every client on the machine, behind `mcp run`.
 
+use mcp_clients::journal::Replacement;
 use mcp_clients::{Access, Kind, Proposal};
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::render::{self, Paint};
 
 pub mod apply;
 pub mod ask;
-mod known;
+pub mod known;
 mod own;
 mod plan;
 pub mod show;
@@ -238,9 +239,18 @@ impl Work<'_> {
             return Ok(None);
         }
         let journal = apply::journal(self.scene)?;
+        let replacement = |change: &'c Change<'_>| {
+            let content = change.file.content.as_ref().ok()?;
+            let after = change.edited.after.as_slice();
+            let entries = change.edited.undo.clone();
+            Some(Replacement { original: &content.original, after, entries, added: Vec::new() })
+        };
+        let (changes, replacements): (Vec<_>, Vec<_>) =
+            changes.iter().filter_map(|change| Some((change, replacement(change)?))).unzip();
+        let results = apply::write(&journal, self.scene, replacements)?;
         let mut written = Vec::new();
-        for change in changes {
-            match apply::write(&journal, self.scene, change.file, &change.edited) {
+        for (change, result) in changes.into_iter().zip(results) {
+            match result {
                 Ok(()) => written.push(change),
                 Err(failure) => {
                     self.failed = true;

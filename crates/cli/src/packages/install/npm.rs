@@ -87,6 +87,12 @@ pub fn npm(
     work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
 }
 
+/// The newest version that the registry has under the name or tag that is asked for.
+pub fn newest_on_npm(package: &Package) -> Result<Option<String>, Failure> {
+    let metadata = metadata(&index(&package.name)?, package)?;
+    Ok(npm_version_needs(&metadata).map(|(version, _)| version))
+}
+
 /// A package in the store whose scripts were not run, though it has some.
 pub fn lacks_scripts(root: &Path) -> bool {
     let lock = mcp_files::read_text(&root.join("package-lock.json"), 64 << 20, Links::Refuse);

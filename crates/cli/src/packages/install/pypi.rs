@@ -58,10 +58,7 @@ pub fn pypi(
     refuse_signature(reference, how)?;
     let python = Python::of_this_machine()?;
     let tool = Tool::of_this_machine()?;
-    let (name, index) = match &tool {
-        Tool::Pip(config) => ("pip", mcp_package::install::pypi_index(config, &variable)?),
-        Tool::Uv => ("uv", uv::index()?),
-    };
+    let (name, index) = tool.name_and_index()?;
     let source = listed.map_or_else(|| Source::Pypi(index.place()), |listed| listed.source.clone());
     let asked = [reference.to_string()];
     store.check_free(&Under::Names { names: &asked, source: &source }, None)?;
@@ -98,6 +95,19 @@ pub fn pypi(
     let names = names(reference, "pypi", &package.name, &version);
     let under = Under::Names { names: &names, source: &source };
     work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
+}
+
+/// The version that an installation would come to now.
+pub fn newest_on_pypi(store: &Store, package: &Package) -> Result<Option<String>, Failure> {
+    let python = Python::of_this_machine()?;
+    let tool = Tool::of_this_machine()?;
+    let (_, index) = tool.name_and_index()?;
+    let files = file_hosts(&index, &package.name)?;
+    let work = Work::new(store)?;
+    let kinds = Files::Wheels;
+    let installing =
+        Installing { work: &work, index: &index, files: &files, python: &python, more: &[], kinds };
+    Ok(newest(&tool, &installing, &package.name))
 }
 
 /// The version that the project alone comes to. Left to themselves, pip and uv would go back to one all of whose
@@ -219,6 +229,14 @@ impl Python {
 }
 
 impl Tool {
+    /// For people, and the index that it is configured with.
+    fn name_and_index(&self) -> Result<(&'static str, Index), Failure> {
+        Ok(match self {
+            Tool::Pip(config) => ("pip", mcp_package::install::pypi_index(config, &variable)?),
+            Tool::Uv => ("uv", uv::index()?),
+        })
+    }
+
     pub fn of_this_machine() -> Result<Tool, Failure> {
         check_pip_configuration()?;
         match said_by_python(&["-m", "pip", "config", "list"]) {

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Sandbox;
 use crate::core::request::HOME;
 use crate::linux::phases::Plan;
-use crate::linux::step::Carrier;
+use crate::linux::step::ConnectionRelay;
 use crate::linux::sys;
 use mcp_net::variables::variables;
 
@@ -42,8 +42,8 @@ impl Sandbox<'_> {
 
 /// What leads programs to the proxy, where they can have no other network.
 fn proxy_variables(plan: &Plan) -> Vec<(&'static str, String)> {
-    match plan.carrier.as_ref().map(|carrier| &carrier.step) {
-        Some(Carrier::Proxy { at, .. }) => variables(&at.to_string()),
+    match plan.connection_relay.as_ref().map(|connection_relay| &connection_relay.step) {
+        Some(ConnectionRelay::Proxy { at, .. }) => variables(&at.to_string()),
         _ => Vec::new(),
     }
 }

@@ -24,6 +24,14 @@ use crate::linux::well_known::ROOT_BECOMES_OUTSIDE;
 use crate::linux::{closer, netlink, run_directory, stdio, sys, terminal};
 use crate::unix::terminal::standard;
 
+/// A plan that lists a step of the launcher or the target under init is wrong, and nothing may run.
+fn not_of_init(step: Step<'_>) -> StepFailure {
+    StepFailure {
+        part: format!("{} is no step of init", step.verb()),
+        error: io::Error::from_raw_os_error(libc::EINVAL),
+    }
+}
+
 impl Sandbox<'_> {
     pub(super) fn init_step(&mut self, step: Step<'_>) -> Result<Seen, StepFailure> {
         match step {
@@ -91,8 +99,18 @@ impl Sandbox<'_> {
                 self.terminal = Some(pair.slave);
             }
             Step::DropPrivileges => return Ok(drop_privileges()?),
-            // Of the launcher or the target.
-            _ => return Err(io::Error::from(io::ErrorKind::Unsupported).into()),
+            Step::SetCgroup(_)
+            | Step::EnterCgroup(_)
+            | Step::Namespaces(_)
+            | Step::Timeout(_)
+            | Step::WatchMemory(_)
+            | Step::SyscallProxy(_)
+            | Step::ConnectionRelay(_)
+            | Step::Landlock(_)
+            | Step::Limit(_)
+            | Step::Descriptors(_)
+            | Step::Filter(_)
+            | Step::Execute(_) => return Err(not_of_init(step)),
         }
         Ok(confirmed())
     }

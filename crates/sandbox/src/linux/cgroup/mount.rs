@@ -35,6 +35,7 @@ pub fn standing(mountinfo: &[u8], membership: &[u8]) -> Option<Standing> {
 }
 
 /// Whether version 2 is mounted anywhere, for an explanation.
+#[cfg(target_os = "linux")]
 pub fn is_mounted(mountinfo: &[u8]) -> bool {
     mountinfo.split(|b| *b == b'\n').filter_map(Mount::parse).any(|mount| mount.is_cgroup2)
 }
@@ -113,6 +114,7 @@ fn path(bytes: Vec<u8>) -> Option<PathBuf> {
 }
 
 /// The cgroup above, where that is still below the mount.
+#[cfg(target_os = "linux")]
 pub fn parent<'a>(standing: &'a Standing, of: &'a Path) -> Option<&'a Path> {
     of.parent().filter(|parent| parent.starts_with(&standing.mount))
 }

@@ -1,5 +1,6 @@
 //! What a tree used and what became of it, from the files of its cgroup. Pure.
 
+#[cfg(target_os = "linux")]
 use crate::core::report::Usage;
 
 /// The number after a word at the start of a line, as in `cpu.stat` and `memory.events`.
@@ -49,6 +50,7 @@ impl Used {
     }
 
     /// Puts it into a report's figures: it is over the tree, and exact.
+    #[cfg(target_os = "linux")]
     pub fn add_to(&self, usage: &mut Usage, seen_memory: Option<u64>) {
         let seconds = |micros: u64| micros as f64 / 1e6;
         usage.max_tree_memory_bytes =

@@ -36,8 +36,8 @@ pub(super) fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<
         };
         add(memory.number, Answer::Confirmed(seen));
     }
-    if let Some(carrier) = &plan.carrier {
-        add(carrier.number, carried.clone());
+    if let Some(connection_relay) = &plan.connection_relay {
+        add(connection_relay.number, carried.clone());
     }
     add(plan.target.execute.number, Answer::Confirmed(String::new()));
     evidence

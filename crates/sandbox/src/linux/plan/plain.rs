@@ -28,6 +28,7 @@ use crate::linux::step::{self, Descriptors, Execute, Landlock, Limit, PrivateDir
 use mcp_seccomp::{Ground, Sockets, SyscallProxy};
 
 /// Pieces of the system that a private root has texts of its own for.
+#[cfg(target_os = "linux")]
 const TEXTS: [&str; 6] = [
     "/etc/passwd",
     "/etc/group",
@@ -63,7 +64,8 @@ pub fn plan(request: &Request, facts: &LinuxFacts, controls: Intents) -> Plan {
         cgroup: limits::cgroup(request, facts, numbers),
         namespaces: None,
         watches: limits::watches(request, facts, numbers),
-        carrier: is_proxied.then(|| numbers.step(proxied::carrier(request), &[Control::Network])),
+        connection_relay: is_proxied
+            .then(|| numbers.step(proxied::connection_relay(request), &[Control::Network])),
         syscall_proxy: is_answered.then(|| {
             let step = step::SyscallProxy { user: owner };
             numbers.step(step, &[Control::Filesystem, Control::Privileges])

@@ -7,7 +7,7 @@ use super::filter_arch;
 use crate::core::plan::Intent;
 use crate::core::request::Request;
 use crate::linux::facts::LinuxFacts;
-use crate::linux::step::Carrier;
+use crate::linux::step::ConnectionRelay;
 use crate::linux::well_known::PROXY;
 use mcp_seccomp::Sockets;
 
@@ -16,8 +16,8 @@ pub fn sockets(request: &Request, facts: &LinuxFacts) -> Sockets {
     if wants_tcp(request) && cannot(facts).is_none() { Sockets::Proxied } else { Sockets::None }
 }
 
-pub fn carrier(request: &Request) -> Carrier {
-    Carrier::Proxy { at: PROXY, rules: request.policy.network.allow.len() }
+pub fn connection_relay(request: &Request) -> ConnectionRelay {
+    ConnectionRelay::Proxy { at: PROXY, rules: request.policy.network.allow.len() }
 }
 
 fn wants_tcp(request: &Request) -> bool {
@@ -101,8 +101,9 @@ mod tests {
         let mut facts = facts(1000);
         without(&mut facts);
         let plan = plan(&request, &facts);
-        let carrier = plan.carrier.as_ref().map(|carrier| &carrier.step);
-        let proxy = matches!(carrier, Some(Carrier::Proxy { .. }));
+        let connection_relay =
+            plan.connection_relay.as_ref().map(|connection_relay| &connection_relay.step);
+        let proxy = matches!(connection_relay, Some(ConnectionRelay::Proxy { .. }));
         let sockets =
             plan.target.filter.as_ref().map_or(Sockets::All, |filter| filter.step.sockets);
         (plan.controls[&Control::Network].clone(), proxy, sockets)

@@ -85,7 +85,7 @@ impl fmt::Display for WatchMemory {
 /// Carries what is allowed between the sandbox and the host's network.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-pub enum Carrier {
+pub enum ConnectionRelay {
     /// From and to sockets in the sandbox's own network.
     Broker { rules: usize, listen: Vec<u16> },
     /// For a command that shares the host's network: its sockets are connected by the launcher, to a proxy that
@@ -93,14 +93,16 @@ pub enum Carrier {
     Proxy { at: SocketAddr, rules: usize },
 }
 
-impl fmt::Display for Carrier {
+impl fmt::Display for ConnectionRelay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Carrier::Broker { rules, listen } => {
+            ConnectionRelay::Broker { rules, listen } => {
                 write!(f, "of {rules} rules")?;
                 listen.iter().try_for_each(|port| write!(f, ", from host port {port}"))
             }
-            Carrier::Proxy { at, rules } => write!(f, "of {rules} rules, called {at} inside"),
+            ConnectionRelay::Proxy { at, rules } => {
+                write!(f, "of {rules} rules, called {at} inside")
+            }
         }
     }
 }

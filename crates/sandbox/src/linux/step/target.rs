@@ -72,6 +72,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether some calls wait for an answer of the launcher.
+    #[cfg(target_os = "linux")]
     pub fn asks(&self) -> bool {
         self.processes == NewProcesses::Refused
             || self.connects == Connects::Announced

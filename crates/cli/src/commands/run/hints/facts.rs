@@ -84,8 +84,8 @@ pub enum Role {
 }
 
 impl Facts {
-    pub fn look(runs: Runs, scene: CommandView<'_>) -> Facts {
-        let request = scene.request;
+    pub fn look(runs: Runs, view: CommandView<'_>) -> Facts {
+        let request = view.request;
         let here = std::env::current_dir().unwrap_or_default();
         let program = request.argv.first().map(OsString::from).unwrap_or_default();
         let program = Path::new(&program).file_name().unwrap_or_default();
@@ -96,7 +96,7 @@ impl Facts {
             Runs::Agent => Vec::new(),
             Runs::Command | Runs::Package => roles(&program, &words),
         };
-        let look = |path: &Path| seen(path, scene);
+        let look = |path: &Path| seen(path, view);
         let arguments: Vec<Argument> = roles
             .into_iter()
             .filter_map(|(word, role)| argument(&word, role, &here, look))
@@ -224,15 +224,15 @@ fn kind_of(path: &Path) -> Option<Kind> {
     Some(if found.is_dir() { Kind::Directory } else { Kind::File })
 }
 
-fn seen(real: &Path, scene: CommandView<'_>) -> PathState {
-    let request = scene.request;
+fn seen(real: &Path, view: CommandView<'_>) -> PathState {
+    let request = view.request;
     if let Some(rule) = request.denying(real) {
         return PathState::Denied(rule.value.to_string_lossy().into_owned());
     }
     let is_in =
         |places: &[mcp_sandbox::Place]| places.iter().any(|place| real.starts_with(&place.path));
     let own = ["/tmp", "/dev", "/proc", HOME].iter().any(|own| real.starts_with(own));
-    match scene.shows(real) {
+    match view.shows(real) {
         _ if is_in(&request.write) || is_in(&request.unix) => PathState::Writable,
         true if is_in(&request.read) || is_in(&request.shown) || !own => PathState::ReadOnly,
         true => PathState::Writable,

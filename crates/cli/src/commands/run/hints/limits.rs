@@ -107,10 +107,14 @@ pub enum Evidence {
 
 /// What may have been, where nothing else explains the end. One line, with what was limited.
 pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<Hint> {
-    if report.exit_code == 0 || !matches!(report.ending, Ending::Exited(_) | Ending::Signaled(_)) {
-        return None;
-    }
-    let failed = evidence == Evidence::Failure;
+    let failed = match report.ending {
+        // A runtime that gets no memory for its threads waits for ever.
+        Ending::Timeout => true,
+        Ending::Exited(_) | Ending::Signaled(_) if report.exit_code != 0 => {
+            evidence == Evidence::Failure
+        }
+        _ => return None,
+    };
     let has_aborted = failed && signal(report).is_some_and(|signal| ABORTS.contains(&signal));
     let mut words = Vec::new();
     let mut flags = Vec::new();
@@ -139,7 +143,7 @@ pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<H
         Hint::new(
             "limits",
             format!(
-                "it may have had {}, and what goes beyond is refused without a sign to mcp; if that was it: {}",
+                "its limit was {}, and the kernel refuses more without telling mcp; if that was it: {}",
                 words.join(" and "),
                 flags.join(" ")
             ),

@@ -62,8 +62,8 @@ impl Hints {
         Hints { facts: None, told: BTreeSet::new() }
     }
 
-    pub fn new(runs: Runs, scene: CommandView<'_>) -> Hints {
-        Hints { facts: Some(Facts::look(runs, scene)), told: BTreeSet::new() }
+    pub fn new(runs: Runs, view: CommandView<'_>) -> Hints {
+        Hints { facts: Some(Facts::look(runs, view)), told: BTreeSet::new() }
     }
 
     pub fn before(&mut self) {

@@ -1,4 +1,6 @@
-//! `mcp policy`: checks a file, shows what is in effect.
+//! `mcp policy`: checks a file, shows what is in effect, compares two.
+
+mod diff;
 
 use mcp_policy::{Defaults, LayerKind, Policy, text};
 
@@ -24,6 +26,9 @@ pub fn run(args: args::Policy) -> Result<u8, Failure> {
             let layer = layers::file(&file, LayerKind::PolicyFile)?;
             Policy::merge(&[layer], Defaults::run())?;
             render::print(&format!("{}: valid\n", render::plain(&file.to_string_lossy())));
+        }
+        args::PolicyCommand::Diff { first, second, json } => {
+            return diff::run(&first, &second, json);
         }
         args::PolicyCommand::Show { permissions, json } => {
             let policy = layers::effective(&permissions, Defaults::run())?;

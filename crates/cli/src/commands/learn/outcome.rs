@@ -1,0 +1,127 @@
+//! Where what was learned goes: standard output, a file, an existing policy.
+
+use mcp_learn::{
+    Draft, Grant, Peaks, Sensitive, Withheld, bytes_with_headroom, count_with_headroom, insert,
+};
+use mcp_policy::{Bytes, Defaults, LayerKind, Policy};
+use serde_json::{Value, json};
+
+use crate::args::learn::Result as Wanted;
+use crate::commands::policy::to_json;
+use crate::commands::run::report_file::ReportFile;
+use crate::commands::wire::show;
+use crate::failure::Failure;
+use crate::layers;
+use crate::render::{self, Paint};
+
+/// Lines about what is not proposed.
+const MOST_WITHHELD: usize = 20;
+
+/// What came out of it.
+pub struct Learned {
+    pub draft: Draft,
+    pub withheld: Vec<Withheld>,
+    pub notes: Vec<String>,
+}
+
+pub fn sensitive(wanted: &Wanted) -> Sensitive {
+    if wanted.sensitive { Sensitive::Proposed } else { Sensitive::Withheld }
+}
+
+/// Limits from peaks. Temporary space is only known at the end, so it is no reason for less than the default.
+pub fn limit(draft: &mut Draft, peaks: &Peaks) {
+    let mib = |bytes: u64| render::rounded_bytes(bytes);
+    if let Some(memory) = peaks.memory {
+        draft.limit_memory(bytes_with_headroom(memory), &format!("peak {}", mib(memory)));
+    }
+    if let Some(processes) = peaks.processes {
+        draft.limit_processes(count_with_headroom(processes), &format!("peak {processes}"));
+    }
+    if let Some(temporary) = peaks.temporary.filter(|bytes| *bytes > default_tmp()) {
+        let note = format!("{} at the end", mib(temporary));
+        draft.limit_temporary(bytes_with_headroom(temporary), &note);
+    }
+}
+
+/// What half as much again must exceed before a limit is worth a line.
+fn default_tmp() -> u64 {
+    let default = Policy::merge(&[], Defaults::run()).map(|policy| policy.limits.tmp_size.value);
+    default.unwrap_or(Bytes::mib(256)).0 / 3 * 2
+}
+
+/// Tells a person what was learned, and writes it where it was wanted.
+pub fn deliver(learned: &Learned, wanted: &Wanted, json: bool) -> Result<u8, Failure> {
+    for note in &learned.notes {
+        render::say(&render::plain(note));
+    }
+    tell_withheld(&learned.withheld);
+    let text = learned.draft.to_toml();
+    if json {
+        render::print(&(to_json(&described(learned, &text)) + "\n"));
+    }
+    if let Some(path) = &wanted.merge {
+        return merge(path, learned, json);
+    }
+    match &wanted.output {
+        Some(path) => {
+            let file = ReportFile::create(path)?;
+            file.write(text.trim_end()).map_err(|e| Failure::file(path, &e))?;
+            render::say(&format!("written: {}", render::path(path)));
+        }
+        None if !json => render::print(&text),
+        None => {}
+    }
+    Ok(0)
+}
+
+/// Adds to an existing policy, whose own text stays.
+fn merge(path: &std::path::Path, learned: &Learned, json: bool) -> Result<u8, Failure> {
+    let refuse = |why: String| Failure::Usage(format!("{}: {why}", render::path(path)));
+    let layer = layers::file(path, LayerKind::PolicyFile)?;
+    let policy = Policy::merge(&[layer], Defaults::run())?;
+    let given = Draft::of(&policy).map_err(refuse)?;
+    let before = mcp_files::read_text(path, 4 << 20, mcp_files::Links::Follow)
+        .map_err(|e| Failure::input(path, &e))?;
+    let after =
+        insert(&before, &given, &learned.draft).map_err(|error| refuse(error.to_string()))?;
+    if after == before {
+        render::say(&format!("{} has all of it already", render::path(path)));
+        return Ok(0);
+    }
+    if !json {
+        let title = render::path(path);
+        let (before, after) = (before.as_bytes(), after.as_bytes());
+        render::print(&show::diff(&title, before, after, &[], Paint::stdout()));
+    }
+    let file = ReportFile::create(path)?;
+    file.write(after.trim_end()).map_err(|e| Failure::file(path, &e))?;
+    render::say(&format!("added to {}", render::path(path)));
+    Ok(0)
+}
+
+pub fn tell_withheld(withheld: &[Withheld]) {
+    for one in withheld.iter().take(MOST_WITHHELD) {
+        let what = render::plain(&one.what);
+        render::say(&format!(
+            "asked for, not proposed: {what} ({}); --sensitive proposes it",
+            one.why
+        ));
+    }
+    if let Some(more @ 1..) = withheld.len().checked_sub(MOST_WITHHELD) {
+        render::say(&format!("{more} more were asked for and are not proposed"));
+    }
+}
+
+fn described(learned: &Learned, text: &str) -> Value {
+    let grant = |(grant, note): (&Grant, &str)| {
+        let (table, key) = grant.key();
+        json!({ "key": format!("{table}.{key}"), "value": grant.value(), "evidence": note })
+    };
+    let withheld = |one: &Withheld| json!({ "what": one.what, "why": one.why });
+    json!({
+        "grants": learned.draft.noted().map(grant).collect::<Vec<_>>(),
+        "withheld": learned.withheld.iter().map(withheld).collect::<Vec<_>>(),
+        "notes": learned.notes,
+        "policy": text,
+    })
+}

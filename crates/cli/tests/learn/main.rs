@@ -1,0 +1,9 @@
+//! `mcp learn` and what belongs to it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod from_log;
+mod user;

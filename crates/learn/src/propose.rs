@@ -1,0 +1,285 @@
+//! From observations to proposals: grouped, without what is covered, and without what is never proposed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use mcp_policy::NetRule;
+
+use crate::grant::Grant;
+use crate::observation::{Access, Evidence, FileKind, Observations, PathSeen};
+use crate::sensitive::{net_reason, path_reason, socket_reason};
+
+/// So many files of one directory stand for the directory.
+const DIRECT: usize = 3;
+/// So many files anywhere below a directory do.
+const BELOW: usize = 6;
+
+/// Files that an interpreter runs: what lies beside them belongs to them.
+const CODE: &[&str] = &[
+    "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "py", "pyc", "rb", "pl", "php", "lua",
+    "sh", "bash", "jar", "wasm",
+];
+
+/// Of the system: nobody's to grant for writing.
+const SYSTEM: &[&str] = &[
+    "/usr", "/etc", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/opt", "/nix", "/boot", "/System",
+];
+
+/// Whether sensitive places may be proposed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sensitive {
+    /// They are named, and not proposed.
+    #[default]
+    Withheld,
+    /// A person asked for them (`--sensitive`).
+    Proposed,
+}
+
+/// What proposals depend on besides the observations.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    /// The caller's home directory.
+    pub home: Option<&'a Path>,
+    /// Whether sensitive places may be proposed.
+    pub sensitive: Sensitive,
+    /// What was granted when the observations were made.
+    pub granted: &'a [Grant],
+}
+
+/// One line that would help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// What would be given.
+    pub grant: Grant,
+    /// Why.
+    pub evidence: Evidence,
+    /// The files that were wanted, where a directory stands for them.
+    pub files: Vec<PathBuf>,
+}
+
+/// Something that was asked for and is not proposed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Withheld {
+    /// The path, destination or name.
+    pub what: String,
+    /// Why not.
+    pub why: &'static str,
+}
+
+/// What came out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proposals {
+    /// Sorted, none covered by another.
+    pub proposed: Vec<Proposal>,
+    /// Sorted, each once.
+    pub withheld: Vec<Withheld>,
+}
+
+/// Proposes what was missing.
+#[must_use]
+pub fn propose(seen: &Observations, scene: &Scene<'_>) -> Proposals {
+    let mut found = Found { scene, wanted: BTreeMap::new(), withheld: BTreeSet::new() };
+    for path in &seen.paths {
+        found.path(path);
+    }
+    for host in &seen.hosts {
+        found.host(&host.destination, &host.evidence);
+    }
+    for variable in &seen.variables {
+        found.variable(&variable.name, variable.is_credential, &variable.evidence);
+    }
+    found.finish(&seen.paths)
+}
+
+struct Found<'a> {
+    scene: &'a Scene<'a>,
+    wanted: BTreeMap<Grant, (Evidence, BTreeSet<PathBuf>)>,
+    withheld: BTreeSet<Withheld>,
+}
+
+impl Found<'_> {
+    fn path(&mut self, seen: &PathSeen) {
+        let PathSeen { path, kind, access, evidence } = seen;
+        let is_write = matches!(access, Access::Write | Access::WriteEntries);
+        if is_write && self.is_given(&Grant::Write(path.clone())) {
+            self.withhold(path.display(), "protected inside what may be written (--unprotect)");
+            return;
+        }
+        let (grant, reason) = match access {
+            Access::Connect => (Grant::Unix(path.clone()), socket_reason(path, self.scene.home)),
+            Access::Write | Access::WriteEntries if is_of_system(path) => {
+                self.withhold(path.display(), "the system's own files");
+                return;
+            }
+            Access::Write | Access::WriteEntries => {
+                (Grant::Write(path.clone()), path_reason(path, self.scene.home))
+            }
+            Access::Look | Access::Read => {
+                (Grant::Read(path.clone()), path_reason(path, self.scene.home))
+            }
+        };
+        if let Some(why) = reason.filter(|_| !self.is_offered(path)) {
+            self.withhold(path.display(), why);
+            return;
+        }
+        let script_home = self.script_home(path, *kind, *access);
+        self.want(script_home.unwrap_or(grant), evidence, Some(path));
+    }
+
+    /// The directory of a script: it reads what lies beside it.
+    fn script_home(&self, path: &Path, kind: FileKind, access: Access) -> Option<Grant> {
+        let is_read = matches!(access, Access::Look | Access::Read) && kind == FileKind::File;
+        let ending = path.extension()?.to_str()?.to_lowercase();
+        let directory = path.parent()?;
+        (is_read && CODE.contains(&ending.as_str()) && self.may_group(directory))
+            .then(|| Grant::Read(directory.to_owned()))
+    }
+
+    fn host(&mut self, destination: &str, evidence: &Evidence) {
+        let Ok(rule) = destination.parse::<NetRule>() else {
+            self.withhold(destination, "no destination that a rule can name");
+            return;
+        };
+        match net_reason(&rule).filter(|_| self.scene.sensitive == Sensitive::Withheld) {
+            Some(why) => self.withhold(destination, why),
+            None => self.want(Grant::Net(rule), evidence, None),
+        }
+    }
+
+    fn variable(&mut self, name: &str, is_credential: bool, evidence: &Evidence) {
+        let Ok(parsed) = name.parse() else { return };
+        match (is_credential, self.scene.sensitive) {
+            (true, Sensitive::Withheld) => {
+                self.withhold(name, "a variable that holds a credential")
+            }
+            (true, Sensitive::Proposed) => self.want(Grant::Secret(parsed), evidence, None),
+            (false, _) => self.want(Grant::Variable(parsed), evidence, None),
+        }
+    }
+
+    /// With `--sensitive` everything is, but for what no grant is meant for.
+    fn is_offered(&self, path: &Path) -> bool {
+        let never = path.parent().is_none()
+            || ["/proc", "/sys", "/dev"].iter().any(|kernel| path.starts_with(kernel));
+        self.scene.sensitive == Sensitive::Proposed && !never
+    }
+
+    fn withhold(&mut self, what: impl ToString, why: &'static str) {
+        self.withheld.insert(Withheld { what: what.to_string(), why });
+    }
+
+    fn want(&mut self, grant: Grant, evidence: &Evidence, path: Option<&Path>) {
+        let (kept, files) = self.wanted.entry(grant).or_default();
+        kept.add(evidence);
+        files.extend(path.map(Path::to_owned));
+    }
+
+    fn is_given(&self, grant: &Grant) -> bool {
+        self.scene.granted.iter().any(|given| given.covers(grant))
+    }
+
+    /// Whether a directory may stand for files in it.
+    fn may_group(&self, directory: &Path) -> bool {
+        path_reason(directory, self.scene.home).is_none() && !is_of_system(directory)
+    }
+
+    fn finish(mut self, seen: &[PathSeen]) -> Proposals {
+        self.drop_ways(seen);
+        self.group();
+        let all: Vec<Grant> = self.wanted.keys().cloned().collect();
+        let is_covered = |grant: &Grant| {
+            all.iter().any(|other| other != grant && other.covers(grant)) || self.is_given(grant)
+        };
+        let mut proposed: Vec<Proposal> = Vec::new();
+        let mut covered = Vec::new();
+        for (grant, (evidence, files)) in &self.wanted {
+            let files: Vec<PathBuf> = files.iter().cloned().collect();
+            let proposal = Proposal { grant: grant.clone(), evidence: evidence.clone(), files };
+            if is_covered(grant) { covered.push(proposal) } else { proposed.push(proposal) }
+        }
+        for gone in covered {
+            if let Some(kept) = proposed.iter_mut().find(|kept| kept.grant.covers(&gone.grant)) {
+                kept.evidence.add(&gone.evidence);
+                kept.files.extend(gone.files);
+            }
+        }
+        for proposal in &mut proposed {
+            // A path stands for itself.
+            proposal.files.retain(|file| Some(file.as_path()) != path_of(&proposal.grant));
+            proposal.files.sort();
+            proposal.files.dedup();
+        }
+        Proposals { proposed, withheld: self.withheld.into_iter().collect() }
+    }
+
+    /// Programs look at every directory on the way to a file. These come with what is granted below them.
+    fn drop_ways(&mut self, seen: &[PathSeen]) {
+        let targets: Vec<PathBuf> =
+            self.wanted.keys().filter_map(path_of).map(Path::to_owned).collect();
+        let given: Vec<PathBuf> =
+            self.scene.granted.iter().filter_map(path_of).map(Path::to_owned).collect();
+        let looked_at = |path: &Path| {
+            let mut all = seen.iter().filter(|seen| seen.path == path).peekable();
+            all.peek().is_some() && all.all(|seen| seen.access == Access::Look)
+        };
+        let is_way = |path: &Path| {
+            looked_at(path)
+                && targets.iter().chain(&given).any(|to| to != path && to.starts_with(path))
+        };
+        self.wanted.retain(|grant, (_, files)| {
+            let stands_for_itself = |path: &Path| files.iter().all(|file| file == path);
+            !path_of(grant).is_some_and(|path| stands_for_itself(path) && is_way(path))
+        });
+        self.withheld.retain(|withheld| !is_way(Path::new(&withheld.what)));
+    }
+
+    /// Many files of one directory stand for the directory.
+    fn group(&mut self) {
+        let mut below: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
+        for (grant, (_, files)) in &self.wanted {
+            let Grant::Read(path) = grant else { continue };
+            // A grant of a directory is one already.
+            if files.iter().any(|file| file == path) {
+                for above in path.ancestors().skip(1) {
+                    below.entry(above.to_owned()).or_default().insert(path.clone());
+                }
+            }
+        }
+        let mut directories: Vec<_> = below.into_iter().collect();
+        // The deepest first: the smallest directory that holds them.
+        directories.sort_by_key(|(path, _)| std::cmp::Reverse(path.components().count()));
+        for (directory, files) in directories {
+            let files: Vec<PathBuf> = files
+                .into_iter()
+                .filter(|file| self.wanted.contains_key(&Grant::Read(file.clone())))
+                .collect();
+            let direct = files.iter().filter(|file| file.parent() == Some(&directory)).count();
+            if (direct < DIRECT && files.len() < BELOW) || !self.may_group(&directory) {
+                continue;
+            }
+            let mut whole = Evidence::default();
+            for file in &files {
+                if let Some((evidence, _)) = self.wanted.remove(&Grant::Read(file.clone())) {
+                    whole.add(&evidence);
+                }
+            }
+            let (kept, all) = self.wanted.entry(Grant::Read(directory)).or_default();
+            kept.add(&whole);
+            all.extend(files);
+        }
+    }
+}
+
+fn path_of(grant: &Grant) -> Option<&Path> {
+    match grant {
+        Grant::Read(path) | Grant::Write(path) | Grant::Unix(path) => Some(path),
+        _ => None,
+    }
+}
+
+fn is_of_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|system| path.starts_with(system))
+}
+
+#[cfg(test)]
+mod tests;
