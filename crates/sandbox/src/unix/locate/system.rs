@@ -1,29 +1,32 @@
 //! Programs of the system. Most of what builds use lies in `/usr`, which every command sees, and needs nothing else.
 //!
-//! `mcp exec` looks for some forty names; what is true of a directory on PATH is found out once for all of them. What
-//! is not plain (a link to elsewhere, a script, a stand-in, a place that the command may write) is left to
-//! [`locate`](super::locate), and what is plain is located as it would be there.
+//! `mcp exec` looks for some forty names; what is true of a directory on PATH, or of a name on the way, is found out once for
+//! all of them. What is not plain (a link out of the system, an interpreter elsewhere, a stand-in, a place that the
+//! command may write) is left to [`locate`](super::locate), and what is plain is located as it would be there.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use super::{Located, Search};
-use crate::core::request::Link;
-use crate::host_files::walk::walk;
+use super::{COMPILED, Located, MOST_INTERPRETERS, Search, push_new};
+use crate::host_files::walk::{Walked, walk, walk_by};
 use crate::unix::peek;
 use crate::unix::writable::Writable;
 
-/// As many links as the longest chain of versions has (`python`, `python3`, `python3.12`) and some more.
-const MOST_LINKS: usize = 8;
+/// Where Debian's links between programs of one purpose are; shown to every command.
+const ALTERNATIVES: &str = "/etc/alternatives";
 
 /// The directories on PATH that have to be looked into.
 pub struct SystemPath<'a> {
     directories: Vec<(PathBuf, Kind)>,
     writable: &'a Writable,
+    /// Where names lead that are links; `None` for others.
+    links: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -63,19 +66,24 @@ impl<'a> SystemPath<'a> {
             }
             directories.push((at, if is_system { Kind::System } else { Kind::Other }));
         }
-        SystemPath { directories, writable: search.writable }
+        SystemPath { directories, writable: search.writable, links: RefCell::default() }
     }
 
     pub fn look(&self, name: &OsStr) -> Looked {
-        if name.is_empty() || name.as_bytes().contains(&b'/') {
+        self.look_for(name, 0)
+    }
+
+    fn look_for(&self, name: &OsStr, depth: usize) -> Looked {
+        if name.is_empty() || name.as_bytes().contains(&b'/') || depth >= MOST_INTERPRETERS {
             return Looked::Unclear;
         }
         for (directory, kind) in &self.directories {
             let file = directory.join(name);
-            match fs::symlink_metadata(&file) {
+            match fs::metadata(&file) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Ok(looked) if *kind == Kind::System => {
-                    let found = self.plain(directory, file, looked).ok().flatten();
+                    let runs = looked.is_file() && looked.permissions().mode() & 0o111 != 0;
+                    let found = if runs { self.plain(&file, depth) } else { None };
                     return found.map_or(Looked::Unclear, Looked::Found);
                 }
                 _ => return Looked::Unclear,
@@ -84,35 +92,76 @@ impl<'a> SystemPath<'a> {
         Looked::Missing
     }
 
-    /// A compiled program, or links to one in the same directory.
-    fn plain(
-        &self,
-        directory: &Path,
-        program: PathBuf,
-        mut looked: Metadata,
-    ) -> io::Result<Option<Located>> {
-        let mut links = Vec::new();
-        let mut real = program.clone();
-        while looked.is_symlink() {
-            let to = fs::read_link(&real)?;
-            let mut parts = to.components();
-            let is_beside = matches!(parts.next(), Some(Component::Normal(_)));
-            if !is_beside || parts.next().is_some() || links.len() >= MOST_LINKS {
-                return Ok(None);
+    /// A program whose way, and its interpreter's, lies in the system.
+    fn plain(&self, program: &Path, depth: usize) -> Option<Located> {
+        let Walked { real, links } = self.walk(program).ok()?;
+        let is_shown =
+            |at: &Path| at.starts_with("/usr") || at.parent() == Some(ALTERNATIVES.as_ref());
+        let is_plain = |at: &Path| is_shown(at) && self.writable.root_of(at).is_none();
+        let is_ours = links.iter().all(|link| is_plain(&link.at)) && is_plain(&real);
+        if !is_ours || !real.starts_with("/usr") {
+            return None;
+        }
+        let head = peek::head(&real, 256).unwrap_or_default();
+        let is_program =
+            head.starts_with(b"#!") || COMPILED.iter().any(|magic| head.starts_with(magic));
+        if depth > 0 && !is_program {
+            return None;
+        }
+        let directories = vec![program.parent()?.to_owned()];
+        let mut found =
+            Located { program: program.to_owned(), links, directories, ..Located::default() };
+        if let Some(line) = head.strip_prefix(b"#!") {
+            match self.interpreter(line, depth)? {
+                Looked::Found(interpreter) => {
+                    interpreter
+                        .directories
+                        .into_iter()
+                        .for_each(|at| push_new(&mut found.directories, at));
+                    found.links.extend(interpreter.links);
+                }
+                Looked::Missing => {}
+                Looked::Unclear => return None,
             }
-            let next = directory.join(&to);
-            links.push(Link { at: std::mem::replace(&mut real, next), to });
-            looked = fs::symlink_metadata(&real)?;
         }
-        let hops = links.iter().map(|link| &link.at).chain([&real]);
-        let is_written = hops.into_iter().any(|hop| self.writable.root_of(hop).is_some());
-        let runs = looked.is_file() && looked.permissions().mode() & 0o111 != 0;
-        let is_script = || peek::head(&real, 2).is_some_and(|head| head == b"#!");
-        if is_written || !runs || is_script() {
-            return Ok(None);
+        Some(found)
+    }
+
+    /// Of `#!/usr/bin/python3` and `#!/usr/bin/env node`; what has options is not plain.
+    fn interpreter(&self, line: &[u8], depth: usize) -> Option<Looked> {
+        let line = line.split(|byte| *byte == b'\n').next()?;
+        let mut words =
+            line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+        let program = Path::new(OsStr::from_bytes(words.next()?));
+        let (directory, name) = (program.parent()?, program.file_name()?);
+        let known = self.directories.iter().find(|(at, _)| at == directory);
+        if !known.is_some_and(|(_, kind)| *kind == Kind::System) || !program.is_absolute() {
+            return None;
         }
-        let directories = vec![directory.to_owned()];
-        Ok(Some(Located { program, links, directories, ..Located::default() }))
+        if name != "env" {
+            let runs = fs::metadata(program).is_ok_and(|looked| looked.is_file());
+            let found = if runs { self.plain(program, depth + 1) } else { None };
+            return Some(found.map_or(Looked::Unclear, Looked::Found));
+        }
+        let command = words.next()?;
+        let is_name = !command.starts_with(b"-") && !command.contains(&b'=');
+        is_name.then(|| self.look_for(OsStr::from_bytes(command), depth + 1))
+    }
+
+    fn walk(&self, path: &Path) -> io::Result<Walked> {
+        walk_by(path, |name| {
+            if let Some(known) = self.links.borrow().get(name) {
+                return Ok(known.clone());
+            }
+            let link = match fs::read_link(name) {
+                Ok(to) => Some(to),
+                // It is there, and no link.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => None,
+                Err(error) => return Err(error),
+            };
+            self.links.borrow_mut().insert(name.to_owned(), link.clone());
+            Ok(link)
+        })
     }
 }
 
@@ -153,7 +202,7 @@ mod tests {
         );
         let system = SystemPath::new(&search);
         let names = fs::read_dir("/usr/bin").unwrap().map(|entry| entry.unwrap().file_name());
-        let (mut found, mut linked) = (0, 0);
+        let (mut found, mut linked, mut unclear) = (0, 0, 0);
         for name in names.take(1_500).chain(["no-such-program".into(), "sh".into()]) {
             match (system.look(&name), locate(&name, &search)) {
                 (Looked::Found(quick), Ok(whole)) => {
@@ -162,11 +211,13 @@ mod tests {
                     found += 1;
                 }
                 (Looked::Missing, Err(Unlocated::Error(Error::NotFound { .. }))) => {}
-                (Looked::Unclear, _) => {}
+                (Looked::Unclear, _) => unclear += 1,
                 (looked, _) => panic!("{name:?}: {looked:?}, and the whole search another"),
             }
         }
         assert!(found > 50 && linked > 0, "{found} found, {linked} of them by a link");
+        // Most of a system's programs are plain, or this would save nothing.
+        assert!(found > unclear, "{found} found, {unclear} left to the whole search");
         assert_eq!(system.look(OsStr::new("no-such-program")), Looked::Missing);
     }
 
