@@ -12,9 +12,9 @@ use mcp_sandbox::{
 
 use crate::args::{Platform, Run, Starting};
 use crate::audit::{Event, Log, What, rules};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::render;
+use crate::render::to_json;
 use crate::{layers, paths};
 
 /// Lines about what is not shown.

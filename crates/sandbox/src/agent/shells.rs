@@ -15,19 +15,19 @@ const NOT_CONSTRAINED: u8 = 125;
 
 /// Where nobody says which: bash, and on Windows PowerShell.
 pub fn default_shell() -> Shell {
-    match (cfg!(windows), powershell()) {
-        (false, _) => Shell::Bash,
-        (true, Some(_)) => Shell::PowerShell,
-        (true, None) => Shell::Cmd,
+    if !cfg!(windows) {
+        return Shell::Bash;
     }
+    if powershell().is_some() { Shell::PowerShell } else { Shell::Cmd }
 }
 
 /// The words that have a shell run a command.
 pub fn words(command: &str, shell: Shell) -> Vec<OsString> {
     let constrained;
     let words: &[&str] = match shell {
-        Shell::Bash if has_bash() => &["bash", "-c", command],
-        Shell::Bash => &["sh", "-c", command],
+        // A text that begins with a dash is no option.
+        Shell::Bash if has_bash() => &["bash", "-c", "--", command],
+        Shell::Bash => &["sh", "-c", "--", command],
         Shell::PowerShell => {
             constrained = self::constrained(command);
             let name =

@@ -35,7 +35,7 @@ mod init;
 mod messages;
 mod orders;
 
-pub use self::init::Init;
+pub use self::init::{Dying, Init};
 
 /// Taken by descriptor in the launcher. What is not here (SIGSEGV, SIGKILL …) means the
 /// launcher itself.
@@ -89,6 +89,8 @@ pub struct Ended {
     pub lost: Vec<String>,
     /// What the command looked for, in learning mode.
     pub watched: Option<Watched>,
+    /// Where init is not collected yet.
+    pub dying: Option<Dying>,
 }
 
 pub struct Supervisor<'a> {
@@ -129,6 +131,8 @@ pub struct Supervisor<'a> {
     killed: Option<Instant>,
     stopping: bool,
     left: Leftovers,
+    /// Init has said that the last process is dead, and how the command ended.
+    is_over: bool,
     ending: Option<Ending>,
 }
 
@@ -170,6 +174,7 @@ impl<'a> Supervisor<'a> {
             killed: None,
             stopping: false,
             left: Leftovers::default(),
+            is_over: false,
             ending: None,
         }
     }
@@ -185,7 +190,8 @@ impl<'a> Supervisor<'a> {
                 Err(trouble) => break End::Broken(trouble),
             }
         };
-        let waited = self.clear();
+        let is_over = matches!(end, End::Over);
+        let waited = if is_over { Ok(None) } else { self.clear() };
         self.drain();
         if let Some(user) = &mut self.user {
             user.release();
@@ -198,12 +204,14 @@ impl<'a> Supervisor<'a> {
                 self.end(Ending::SandboxFailed(trouble.to_string()));
                 waited.ok().flatten()
             }
-            (End::Finished, Err(trouble)) if self.started.is_none() => return Err(trouble.into()),
-            (End::Finished, Err(trouble)) => {
+            (End::Finished | End::Over, Err(trouble)) if self.started.is_none() => {
+                return Err(trouble.into());
+            }
+            (End::Finished | End::Over, Err(trouble)) => {
                 self.end(Ending::SandboxFailed(trouble.to_string()));
                 None
             }
-            (End::Finished, Ok(waited)) => waited,
+            (End::Finished | End::Over, Ok(waited)) => waited,
         };
         if self.started.is_none() {
             let why = match self.termination.ending() {
@@ -224,8 +232,7 @@ impl<'a> Supervisor<'a> {
         };
         let change = waited.as_ref().map(|waited| waited.change);
         if let Some(waited) = waited {
-            usage.cpu_seconds = waited.cpu.as_secs_f64();
-            usage.max_process_resident_bytes = waited.max_resident_bytes;
+            waited.add_to(&mut usage);
         }
         let mut ending = match (self.ending.take(), change) {
             (Some(ending), _) => ending,
@@ -241,7 +248,8 @@ impl<'a> Supervisor<'a> {
             }
             used.add_to(&mut usage, self.seen_memory);
         }
-        Ok(self.ended(ending, usage))
+        let ended = self.ended(ending, usage);
+        Ok(Ended { dying: is_over.then(|| Dying::new(self.init)), ..ended })
     }
 
     fn ended(&mut self, ending: Ending, usage: Usage) -> Ended {
@@ -255,6 +263,7 @@ impl<'a> Supervisor<'a> {
             stopped: self.stopped.take(),
             lost: std::mem::take(&mut self.left.lost),
             watched: self.paths.take().map(PathWatch::finish),
+            dying: None,
         }
     }
 
@@ -283,6 +292,9 @@ impl<'a> Supervisor<'a> {
         self.answer()?;
         if let Some(network) = &mut self.network {
             network.advance()?;
+        }
+        if self.is_over && self.cgroup.is_none() && matches!(self.init.tree, Tree::OfNamespace) {
+            return Ok(Some(End::Over));
         }
         if self.init_is_gone() {
             // Its last words may have come with its end.
@@ -407,6 +419,8 @@ impl<'a> Supervisor<'a> {
 
 enum End {
     Finished,
+    /// Every process is dead but init, which takes its namespaces down and dies.
+    Over,
     Failed(Failed),
     /// The launcher cannot go on.
     Broken(io::Error),

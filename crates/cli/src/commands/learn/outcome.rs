@@ -7,11 +7,11 @@ use mcp_policy::{Bytes, Defaults, LayerKind, Policy};
 use serde_json::{Value, json};
 
 use crate::args::learn::Result as Wanted;
-use crate::commands::policy::to_json;
 use crate::commands::run::report_file::ReportFile;
 use crate::commands::wire::show;
 use crate::failure::Failure;
 use crate::layers;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// Lines about what is not proposed.

@@ -7,13 +7,13 @@ use mcp_policy::{Defaults, LayerKind, NetRule, Policy};
 use mcp_sandbox::{NetworkUse, UsedGrant};
 use serde_json::json;
 
-use super::to_json;
 use crate::args::learn::Subject;
 use crate::commands::learn::calls;
 use crate::commands::learn::drive::Answer;
 use crate::commands::learn::round::{Partner, Rounds};
 use crate::commands::run::report_file::ReportFile;
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::{layers, paths, render};
 
 pub fn run(

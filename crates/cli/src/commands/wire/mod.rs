@@ -5,15 +5,15 @@ use mcp_clients::{Access, Kind, Proposal};
 use serde_json::{Value, json};
 
 use crate::args::wire::{Access as AccessFlag, Wire};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 pub mod apply;
 pub mod ask;
 pub mod known;
 mod own;
-mod plan;
+pub mod plan;
 pub mod show;
 mod status;
 pub mod survey;
