@@ -46,7 +46,7 @@ impl Descent {
             _ => (None, CString::new(top.as_os_str().as_bytes())?),
         };
         let (directory, before) = match parent {
-            Some(parent) => opening::open(listing::open_way(parent)?, &name, force)?,
+            Some(parent) => opening::open(listing::open_without_links(parent)?, &name, force)?,
             None => opening::open(CWD, &name, force)?,
         };
         Descent::begin(directory, before, top.as_os_str().as_bytes().to_vec(), force)
