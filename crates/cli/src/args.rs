@@ -436,7 +436,7 @@ fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
     T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
 }
 
-/// The options of a `mcp run` line that somebody else wrote, with their values as they stand: a client may put others
+/// The options of a `mcp run` line that another program wrote, with their values as they stand: a client may put others
 /// in their place (`${input:size}`). `None` for a line that `mcp run` refuses.
 pub fn options_of_run(words: &[String]) -> Option<clap::ArgMatches> {
     let verb = Run::augment_args(clap::Command::new("mcp")).mut_args(|arg| {

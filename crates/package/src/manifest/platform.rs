@@ -37,7 +37,7 @@ impl Platform {
     }
 }
 
-/// Whether somebody wrote a platform that there is.
+/// Whether a person wrote a platform that there is.
 pub(super) fn is_key(key: &str) -> bool {
     match key.split_once('-') {
         Some((os, arch)) => SYSTEMS.contains(&os) && ARCHITECTURES.contains(&arch),

@@ -22,7 +22,7 @@ use crate::unix::supervision;
 
 mod sys;
 
-/// The name a helper is started under. Not a path: nobody gets it by accident.
+/// The name a helper is started under. Not a path: no program gets it by accident.
 const MARK: &str = "mcp-sandbox-helper";
 
 /// Every message is preceded by its length.
@@ -243,7 +243,7 @@ fn answer(mut args: impl Iterator<Item = OsString>) -> Result<HelperLink, String
         return Err("started by hand; it is for programs that use mcp_sandbox".to_owned());
     };
     sys::die_when_closed(leash.as_fd()).map_err(|e| format!("watch the caller: {e}"))?;
-    // The caller may have ended before that: then its socket is nobody's, and this one's parent
+    // The caller may have ended before that: then its socket has no owner, and this one's parent
     // is another.
     let peer = sockopt::socket_peercred(&socket).map_err(|e| format!("ask for the caller: {e}"))?;
     if getppid() != Some(peer.pid) {

@@ -239,7 +239,7 @@ fn reported(
     (report, ended.seen)
 }
 
-/// A failure of the launcher's while nobody has listened to init yet, which may have started the command.
+/// A failure of the launcher's while the launcher has not listened to init yet, which may have started the command.
 fn unheard(init: Init, error: io::Error) -> LaunchFailure {
     match init.end_unheard() {
         true => LaunchFailure::Lost(error),

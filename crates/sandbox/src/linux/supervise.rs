@@ -203,7 +203,7 @@ impl<'a> Supervisor<'a> {
         }
         let mut ending = match (self.ending.take(), change) {
             (Some(ending), _) => ending,
-            // Ours to answer for: nobody killed it, and nothing is known of the command's own end.
+            // Ours to answer for: no process killed it, and nothing is known of the command's own end.
             (None, Some(Change::Exited(_))) => Ending::SandboxFailed("its init gave up".to_owned()),
             // Init was killed from outside, and the command with it.
             (None, _) => Ending::Signaled(libc::SIGKILL),

@@ -25,7 +25,7 @@ use crate::macos::profile::{Profile, TERMINAL};
 use crate::macos::proxy_host::{ProxyHost, ProxyPort};
 use crate::macos::run_directory::RunDirectory;
 use crate::macos::step::Step;
-use crate::macos::supervise::{self, Ended, Limits, Supervisor};
+use crate::macos::supervise::{Ended, Limits, Supervisor};
 use crate::macos::sys::{self, Membership, Signals};
 use crate::macos::terminal::Pair;
 use crate::macos::tree::Tree;

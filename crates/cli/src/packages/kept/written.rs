@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mcp_sandbox::WritableLayer;
 
-/// So many entries are looked at.
+/// The most entries that are looked at.
 const MOST: usize = 20_000;
 /// Deeper directories are not looked into.
 const DEEPEST: usize = 128;
@@ -104,7 +104,7 @@ fn is_opaque(directory: &Path) -> bool {
     return directory.as_os_str().is_empty();
 }
 
-/// Nobody else may use it meanwhile: directories that the server or overlayfs closed are opened first.
+/// No other process may use it meanwhile: directories that the server or overlayfs closed are opened first.
 pub fn remove(directory: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(directory)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());

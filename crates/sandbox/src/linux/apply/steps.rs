@@ -313,7 +313,7 @@ impl Count {
 /// A host may be without IPv6; then nothing is reached over it inside either.
 fn make_routes(own: &[IpAddr]) -> io::Result<Seen> {
     if own.is_empty() {
-        // Without them an attempt fails too, and nobody hears of it.
+        // Without them an attempt fails too, and the user does not learn of it.
         let told = match netlink::connections_are_refused() {
             Ok(()) => "connections are refused at once, to every address".to_owned(),
             Err(e) => format!("no address has a route ({e})"),

@@ -191,7 +191,7 @@ fn argument(
     seen: impl Fn(&Path) -> PathState,
 ) -> Option<Argument> {
     let path = here.join(word);
-    // The sandbox has its own of these, whatever the host's lead to (/dev/stderr is somebody's file).
+    // The sandbox has its own of these, whatever the host's lead to (/dev/stderr is a file of the caller).
     if path.starts_with("/dev") || path.starts_with("/proc") {
         return None;
     }
