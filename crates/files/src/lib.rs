@@ -9,9 +9,13 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod tree;
+
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
+
+pub use tree::remove_tree;
 
 /// Whether a symlink at the end of a path is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -144,6 +144,15 @@ fn the_corpus_that_others_wrote() {
     within_bounds("by others", include_str!("../corpus/fresh/blind-2026-11-first-viewed.txt"));
 }
 
+/// PowerShell and cmd alone.
+#[test]
+fn the_windows_corpus_that_was_written_blind() {
+    within_bounds(
+        "Windows",
+        include_str!("../corpus/fresh/blind-windows-2026-11-first-viewed.txt"),
+    );
+}
+
 /// Holds what is not caught by design as well (a program in the background, a push of an image), so it has a bound
 /// of its own; it is what PowerShell and cmd are measured by.
 #[test]

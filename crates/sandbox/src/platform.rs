@@ -70,6 +70,7 @@ mod linux {
     pub(crate) use crate::linux::helper_link::{
         HelperLink, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
+    pub use crate::linux::own_networks::own_networks;
     pub use crate::linux::phases::Plan as RunPlan;
     pub use crate::linux::plan::plan;
     pub use crate::linux::step::Step;
@@ -140,6 +141,7 @@ mod macos {
     pub(crate) use crate::macos::helper_link::{
         HelperLink, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
+    pub use crate::macos::own_networks;
     pub use crate::macos::plan::plan;
     pub use crate::macos::profile::is_visible;
     pub use crate::macos::step::Step;
@@ -210,6 +212,7 @@ mod windows {
     pub(crate) use crate::windows::helper_link::{
         HelperLink, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
+    pub use crate::windows::own_networks;
     pub use crate::windows::plan::{is_visible, plan};
     pub use crate::windows::runs::RunHandle;
     pub use crate::windows::step::Step;

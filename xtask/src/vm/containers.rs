@@ -220,6 +220,7 @@ mod tests {
         for kind in [
             "`unshare -r`",
             "`unshare -rn`",
+            "`unshare -r --map-auto`",
             "bubblewrap",
             "inside `mcp run`",
             "podman",

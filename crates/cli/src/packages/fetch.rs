@@ -59,10 +59,14 @@ pub fn http() -> Http {
 
 /// Whether anybody could reach it, and not only who is on this machine or beside it.
 pub fn is_public(ip: IpAddr) -> bool {
-    // What can be bound to is an address of this machine's own.
+    // What can be bound to is an address of this machine's own, whether an interface has it or a route.
     let is_own = || UdpSocket::bind((ip, 0)).is_ok();
-    let elsewhere = address::Networks::default();
-    address::judge(ip, Some(&elsewhere)) == address::Judgement::Public && !is_own()
+    is_far(ip, mcp_sandbox::platform::own_networks().ok().as_ref()) && !is_own()
+}
+
+/// Whether it is public, and in no network of this machine's interfaces. While these cannot be listed, none is.
+fn is_far(ip: IpAddr, near: Option<&address::Networks>) -> bool {
+    address::judge(ip, near) == address::Judgement::Public
 }
 
 /// For an address that an entry of a registry names. On the registry's own host a person configured it.
@@ -318,5 +322,37 @@ fn from_public(
             let under = Under::Names { names: &names, source: &source };
             Ok(store.add_bundle(&path, under, Some(&text))?)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A neighbour on this machine's network is not for a stranger's metadata to name, whatever its address.
+    #[test]
+    fn neighbours_are_not_public() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let mut near = address::Networks::default();
+        near.add(ip("20.0.9.2"), 24);
+        near.add(ip("2001:470:aa:1::2"), 128);
+        for (address, expected) in [
+            ("20.0.9.2", false),
+            ("20.0.9.99", false),
+            ("2001:470:aa:1::99", false),
+            ("127.0.0.9", false),
+            ("20.0.10.99", true),
+            ("2001:470:aa:2::99", true),
+        ] {
+            assert_eq!(is_far(ip(address), Some(&near)), expected, "{address}");
+        }
+        assert!(!is_far(ip("20.0.10.99"), None), "no interface is known");
+    }
+
+    /// The list is this machine's own.
+    #[test]
+    fn the_networks_of_this_machine_are_known() {
+        assert!(mcp_sandbox::platform::own_networks().is_ok());
+        assert!(!is_public([127, 0, 0, 1].into()));
     }
 }

@@ -89,7 +89,7 @@ impl Work {
 
     fn remove(&self, name: &str) {
         let path = self.path(name);
-        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+        let _ = mcp_files::remove_tree(&path).or_else(|_| fs::remove_file(&path));
     }
 
     /// A sandbox for one step, without network.

@@ -302,7 +302,7 @@ impl Found {
                 render::plain(&self.about.package)
             )));
         }
-        written::remove(&self.directory).map_err(|e| failed(&e))
+        mcp_files::remove_tree(&self.directory).map_err(|e| failed(&e))
     }
 }
 

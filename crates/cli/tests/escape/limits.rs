@@ -141,6 +141,32 @@ fn page_tables() {
     killed_for_memory(act("64M", "268435456", "30000"));
 }
 
+/// What a program has swapped out on purpose is its memory still. Each process stays below its own limit.
+#[test]
+fn swap() {
+    require!("userns");
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    if swaps.lines().count() < 2 || !has_program("python3") {
+        return skip("swap", "there is no swap here, or no python3".to_owned());
+    }
+    let script = "import mmap, os, time\n\
+        for number in range(10):\n\
+        \x20   if os.fork() == 0:\n\
+        \x20       m = mmap.mmap(-1, 32 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n\
+        \x20       for at in range(0, len(m), 1 << 20):\n\
+        \x20           m[at:at + (1 << 20)] = os.urandom(1 << 20)\n\
+        \x20           m.madvise(21, at, 1 << 20)\n\
+        \x20       swapped = [l for l in open('/proc/self/status') if l.startswith('VmSwap')][0].split()[1]\n\
+        \x20       os.write(1, b'swapped' if int(swapped) > 24 << 10 else b'resident')\n\
+        \x20       time.sleep(8); os._exit(0)\n\
+        time.sleep(9)\n";
+    let act = |limit: &str| limited("--max-memory", limit).command(&["python3", "-c", script]);
+    let open = act("1G").run();
+    open.code_is(0);
+    assert_eq!(open.text().matches("swapped").count(), 10, "{open}");
+    killed_for_memory(act("160M"));
+}
+
 /// Counted once for each process it would be far over the limit; and counting precisely takes
 /// long, which must not keep the timeout waiting.
 #[test]

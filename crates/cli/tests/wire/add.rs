@@ -161,3 +161,20 @@ fn without_a_client_or_a_terminal() {
     home.mcp(&["add", "npm:b", "--yes"]).good();
     assert!(fs::read_to_string(home.at(".cursor/mcp.json")).unwrap().contains("npm:b"));
 }
+
+/// A recipe proposes what is missing, and grants nothing.
+#[test]
+fn what_a_known_server_needs_is_proposed() {
+    let home = Home::new();
+    let github = "npm:@modelcontextprotocol/server-github";
+    let proposal =
+        "usually needs --allow-net api.github.com --env GITHUB_PERSONAL_ACCESS_TOKEN=VALUE;";
+    let ran = home.mcp(&["add", github, "--client", "cursor"]).good();
+    assert!(ran.err.contains(proposal), "{}", ran.err);
+    let text = fs::read_to_string(home.at(".cursor/mcp.json")).unwrap();
+    assert!(!text.contains("api.github.com"), "{text}");
+    let given = ["--env", "GITHUB_PERSONAL_ACCESS_TOKEN=x", "-n", "api.github.com", "--name", "g"];
+    let words = [&["add", github, "--client", "cursor"], given.as_slice()].concat();
+    let ran = home.mcp(&words).good();
+    assert!(!ran.err.contains("usually needs"), "{}", ran.err);
+}

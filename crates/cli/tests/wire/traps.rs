@@ -46,6 +46,17 @@ fn lines_become_what_mcp_run_takes() {
             vec!["run", "--bin", "tool", "npm:@a/b", "--", "x"],
         ),
         ("uvx", "[\"mcp-server-time\"]".into(), vec!["run", "pypi:mcp-server-time"]),
+        // The recipe of a well-known server names its host.
+        (
+            "npx",
+            "[\"-y\", \"@modelcontextprotocol/server-github@2025.4.8\"]".into(),
+            vec![
+                "run",
+                "--allow-net",
+                "api.github.com",
+                "npm:@modelcontextprotocol/server-github@2025.4.8",
+            ],
+        ),
         ("cmd", "[\"/c\", \"npx\", \"-y\", \"s\"]".into(), vec!["run", "npm:s"]),
         ("my-server", "[\"--port\", \"3\"]".into(), vec!["run", "--", "my-server", "--port", "3"]),
         (

@@ -8,7 +8,9 @@ mod literals;
 mod tables;
 
 use self::literals::{Use, commands};
-use self::tables::{DECODES, DELETES, FETCHES, HOMES, INTERPRETERS, KEYS, LOGIN, WRITES};
+use self::tables::{
+    DECODES, DELETES, FETCHES, HOMES, INTERPRETERS, KEYS, LOGIN, OF_CMD, WINDOWS_ROOTS, WRITES,
+};
 use super::Evaluator;
 use super::call::Call;
 use super::state::State;
@@ -122,6 +124,7 @@ impl Evaluator<'_> {
             sends && any(&[".env'", ".env\"", "/.ssh/", "/.aws/", ".netrc", "/etc/passwd"]);
         for (rule, found) in [
             ("delete-everything", (deletes || text.contains("unlink glob")) && any(HOMES)),
+            ("delete-everything", deletes && names_windows_root(text)),
             ("read-secret", any(HOMES) && any(KEYS)),
             ("login-file", any(HOMES) && any(WRITES) && any(LOGIN)),
             ("download-to-shell", (evaluates || runs) && fetches),
@@ -162,6 +165,13 @@ impl Evaluator<'_> {
                 [(Use::Shell, command)] => {
                     let field = Field::new(Value::text(command.as_str()), span.clone());
                     self.text_of(&field, command, &mut state.clone(), None);
+                    let first = command.split([' ', '/']).next().unwrap_or_default();
+                    if OF_CMD.contains(&first.to_lowercase().trim_end_matches(".exe")) {
+                        self.cmd(
+                            &command.replace('/', "\\").replace(" \\", " /"),
+                            field.origin(command),
+                        );
+                    }
                 }
                 words => {
                     let fields: Vec<Field> =
@@ -179,6 +189,19 @@ impl Evaluator<'_> {
             self.keep_heavier_than_unknown(known);
         }
     }
+}
+
+/// Whether one of the places stands there by itself, or with one name below it: a user's home.
+fn names_windows_root(text: &str) -> bool {
+    let text = text.replace('\\', "/").replace("//", "/");
+    let lower = text.to_lowercase();
+    WINDOWS_ROOTS.iter().map(|root| root.to_lowercase()).any(|root| {
+        lower.match_indices(&root).any(|(at, _)| {
+            let rest = &lower[at + root.len()..];
+            let end = rest.find(['\'', '"', '`', ')', ',']).unwrap_or(rest.len());
+            rest[..end].trim_end_matches(['/', '*']).matches('/').count() <= 1
+        })
+    })
 }
 
 /// The program after `-c`, `-e` and their like, in the same word or the next.

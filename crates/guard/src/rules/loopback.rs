@@ -59,6 +59,25 @@ const LONG_WITHOUT_VALUE: &[&str] = &[
     "--follow",
 ];
 
+/// Options of PowerShell's cmdlets whose value is the next word, and no address.
+const CMDLET_WITH_VALUE: &[&str] = &[
+    "-method",
+    "-contenttype",
+    "-body",
+    "-headers",
+    "-outfile",
+    "-timeoutsec",
+    "-useragent",
+    "-sessionvariable",
+    "-websession",
+    "-credential",
+    "-port",
+    "-count",
+    "-maximumredirection",
+    "-form",
+    "-informationlevel",
+];
+
 /// Options that lead elsewhere, whatever the address says.
 const ELSEWHERE: &[&str] = &[
     "-x",
@@ -93,7 +112,16 @@ impl Words<'_> {
                 continue;
             }
             if text.starts_with('-') && text.len() > 1 {
-                skip = crate::options::takes_next(&text, short);
+                let of_cmdlet = || CMDLET_WITH_VALUE.contains(&text.to_lowercase().as_str());
+                skip = match name.contains('-') {
+                    true if text.eq_ignore_ascii_case("-proxy") => return false,
+                    true => of_cmdlet(),
+                    false => crate::options::takes_next(&text, short),
+                };
+                continue;
+            }
+            // How often, which is `-n 2` on Windows.
+            if name == "ping" && text.chars().all(|c| c.is_ascii_digit()) {
                 continue;
             }
             let is_port = addresses > 0

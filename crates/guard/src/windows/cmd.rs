@@ -107,6 +107,7 @@ impl Evaluator<'_> {
             cwd: &Place::start(),
             span: first.span.start.min(end)..end.max(first.span.end),
         });
+        self.moves_away(base, &arguments);
         if let Some(output) = self.portable(base, rest, writes, input, first.span.clone()) {
             return output;
         }
@@ -136,7 +137,9 @@ impl Evaluator<'_> {
         } else if secret && lower.trim_start_matches(['@', ' ']).starts_with("echo") {
             self.raise("print-secret-variable", span.clone());
         }
-        if lower.replace(' ', "").contains("%0|%0") {
+        // Itself, twice; a loop whose steps are zero wide, and which starts programs.
+        let endless = lower.contains("for /l") && lower.contains(",0,") && lower.contains("start");
+        if lower.replace(' ', "").contains("%0|%0") || endless {
             self.raise("fork-bomb", span.clone());
         }
     }
@@ -172,6 +175,10 @@ impl Evaluator<'_> {
         let word =
             |at: usize| arguments.get(at).and_then(|field| field.known()).map(|w| w.to_lowercase());
         match name {
+            // As it does in a POSIX shell, it may make programs run other code than their own.
+            "set" if word(0).is_some_and(|text| text.contains('=')) => {
+                self.cmd_sets(arguments, span);
+            }
             // Alone it prints what is set.
             "set" if arguments.is_empty() => return Output::unknown(super::portable::ENVIRONMENT),
             "call" => return self.cmd_line(arguments, &[], input),
@@ -239,6 +246,15 @@ impl Evaluator<'_> {
         Output::unknown(name)
     }
 
+    /// `set NAME=value`.
+    fn cmd_sets(&mut self, arguments: &[Field], span: Range<usize>) {
+        let words: Vec<String> =
+            arguments.iter().map(|field| field.value.without_unknown()).collect();
+        let text = words.join(" ");
+        let (name, value) = text.split_once('=').unwrap_or_default();
+        self.sets_variable(&format!("env:{name}"), &Value::text(value.trim_end()), span);
+    }
+
     /// Words that cmd joins and reads again.
     pub(super) fn joined_cmd(&mut self, fields: &[Field], span: Range<usize>) {
         if let [only] = fields
@@ -273,11 +289,15 @@ impl Loop {
         let inside = (0..words.len()).find(|at| word(*at).as_deref() == Some("in"))? + 1;
         let of = |value: Value| Some(Loop::Place(Field::new(value, words[0].span.clone())));
         match word(1).as_deref() {
-            Some("/r") => match words.get(2).filter(|field| !field.value.starts_with('%')) {
-                Some(place) if is_all(words.get(inside)) => Some(Loop::Place(place.clone())),
+            Some("/r") => match words.get(2).filter(|field| !is_variable(field)) {
+                // Of a home or a drive some are too much, too.
+                Some(place) if is_all(words.get(inside)) || !is_here(place) => {
+                    Some(Loop::Place(place.clone()))
+                }
                 None if is_all(words.get(inside)) => of(Value::text(".")),
                 _ => None,
             },
+            Some("/d") => words.get(inside).map(|set| Loop::Place(set.clone())),
             Some("/f") => {
                 let program = word(inside)?.trim_start_matches(['\'', '"', '`']).to_owned();
                 let last = words.last()?;
@@ -300,6 +320,15 @@ impl Loop {
             _ => None,
         }
     }
+}
+
+/// `%i`, whose value only the loop knows.
+fn is_variable(field: &Field) -> bool {
+    field.value.starts_with('%') || matches!(field.value.pieces.first(), Some(Piece::Unknown))
+}
+
+fn is_here(field: &Field) -> bool {
+    field.known().is_some_and(|text| text.chars().all(|c| matches!(c, '.' | '\\' | '/')))
 }
 
 fn is_all(field: Option<&Field>) -> bool {

@@ -71,6 +71,11 @@ impl Evaluator<'_> {
                 Output::known(text, name)
             }
             "get-childitem" => listing(name, arguments),
+            "where-object" | "select-object" | "sort-object" => narrowed(name, input),
+            // Of one program alone: no longer everything that runs.
+            "get-process" if arguments.iter().any(names_one) => {
+                Output::unknown("get-process by name")
+            }
             "get-location" => Output::known(Value::text("."), name),
             name => Output::unknown(name),
         }
@@ -131,6 +136,10 @@ impl Evaluator<'_> {
             if option == "ec" || (is("encodedcommand") && !is("executionpolicy")) || option == "e" {
                 return self.encoded(arguments.get(at + 1), span);
             }
+            let is_input = |field: &Field| field.known().as_deref() == Some("-");
+            if lower == "-" || is("command") && arguments.get(at + 1).is_some_and(is_input) {
+                break;
+            }
             if is("command") || !lower.starts_with('-') {
                 let rest = &arguments[at + usize::from(lower.starts_with('-'))..];
                 let words: Vec<String> =
@@ -189,20 +198,46 @@ fn listing(name: &str, arguments: &[Field]) -> Output {
     if arguments.iter().any(env) {
         return Output::unknown(super::portable::ENVIRONMENT);
     }
-    let filtered = arguments.iter().any(|field| {
+    let filters = |field: &Field| {
         field.known().is_some_and(|text| {
             let text = text.to_lowercase();
             ["-filter", "-include", "-exclude"]
                 .iter()
                 .any(|f| text.len() > 2 && f.starts_with(&text))
         })
-    });
-    let places: Vec<&Field> =
-        arguments.iter().filter(|field| !field.value.starts_with('-')).collect();
+    };
+    let (mut places, mut filtered, mut value) = (Vec::new(), false, false);
+    for field in arguments {
+        if filters(field) {
+            (filtered, value) = (true, true);
+        } else if field.value.starts_with('-') {
+            value = false;
+        } else if !value {
+            places.push(field);
+        }
+    }
     match &places[..] {
-        _ if filtered => Output::unknown(name),
+        [] if filtered => Output::unknown(name),
         [] => Output::known(Value::text("."), name),
+        [place] if filtered => narrowed(name, Some(&Output::known(place.value.clone(), name))),
         [place] => Output::known(place.value.clone(), name),
         _ => Output::unknown(name),
+    }
+}
+
+/// A word that names a process or a few, and not all.
+fn names_one(field: &Field) -> bool {
+    let all = |text: &str| text.starts_with('-') || text.chars().all(|c| matches!(c, '*' | '?'));
+    field.known().is_some_and(|text| !all(&text))
+}
+
+/// Some of what comes in: of the current directory that may be anything, of a home or a drive it is too much still.
+fn narrowed(name: &str, input: Option<&Output>) -> Output {
+    let is_here = |text: &Value| {
+        text.known().is_some_and(|text| text.chars().all(|c| matches!(c, '.' | '\\' | '/')))
+    };
+    match input.and_then(|input| input.text.clone()).filter(|text| !is_here(text)) {
+        Some(text) => Output::known(text, name),
+        None => Output::unknown(name),
     }
 }

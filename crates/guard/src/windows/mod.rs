@@ -5,6 +5,7 @@ mod aliases;
 mod cmd;
 mod cmd_lines;
 mod handed;
+mod loops;
 mod parsed;
 mod passed_on;
 mod portable;

@@ -5,9 +5,59 @@ use std::ops::Range;
 use super::powershell::FETCHERS;
 use super::tokens::Token;
 use crate::evaluate::Evaluator;
-use crate::value::{Field, Output, Value};
+use crate::language::Shell;
+use crate::place::Place;
+use crate::rules::Invocation;
+use crate::value::{Field, Output, Piece, Value};
 
 impl Evaluator<'_> {
+    /// `$env:NODE_OPTIONS = '--require x'` makes programs run other code than their own, as it does in a POSIX shell.
+    pub(super) fn sets_variable(&mut self, name: &str, value: &Value, span: Range<usize>) {
+        let Some(name) = name.to_uppercase().strip_prefix("ENV:").map(str::to_owned) else {
+            return;
+        };
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if is_name && name != "PATH" {
+            let value = crate::evaluate::quote(&value.without_unknown());
+            self.bash_within(&format!("export {name}={value}"), span);
+        }
+    }
+
+    /// A whole home or drive that is moved elsewhere is as good as gone.
+    pub(super) fn moves_away(&mut self, name: &str, arguments: &[Field]) {
+        if !matches!(name, "move-item" | "move") {
+            return;
+        }
+        let operand =
+            |field: &&Field| !field.value.starts_with('-') && !field.value.starts_with('/');
+        let Some(first) = arguments.iter().find(operand) else {
+            return;
+        };
+        let text = first.value.without_unknown();
+        let is_home =
+            matches!(first.value.pieces.first(), Some(Piece::Home)) || text.starts_with('~');
+        if is_home || text.get(1..2) == Some(":") {
+            self.deletes(first.value.clone(), first.span.clone());
+        }
+    }
+
+    /// A place that goes entry by entry.
+    pub(super) fn deletes(&mut self, place: Value, span: Range<usize>) {
+        let place = Field::new(place, span.clone());
+        let recursive = Field::new(Value::text("-Recurse"), span.clone());
+        self.show(&Invocation {
+            shell: Shell::PowerShell,
+            name: "remove-item",
+            arguments: &[place, recursive],
+            writes: &[],
+            reads: &[],
+            assigns: &[],
+            input: None,
+            cwd: &Place::start(),
+            span,
+        });
+    }
+
     /// What a cmdlet saves came from the network.
     pub(super) fn fetches(&mut self, name: &str, arguments: &[Field]) {
         if !FETCHERS.contains(&name) {
@@ -69,10 +119,21 @@ pub fn is_secret_variable(name: &str) -> bool {
     upper.strip_prefix("ENV:").is_some_and(crate::evaluate::names_secret)
 }
 
-/// `gci ~ -Recurse | Remove-Item`: what a listing of everything hands on is the directory itself.
-pub fn listed(name: &str, arguments: &[Field], input: Option<&Output>) -> Vec<Field> {
+/// `gci ~ -Recurse | Remove-Item`: what a listing of everything hands on is the directory itself. The same in a loop
+/// over it, where `item` is what its variable stands for.
+pub fn listed(
+    name: &str,
+    arguments: &[Field],
+    input: Option<&Output>,
+    item: Option<&Value>,
+) -> Vec<Field> {
     let acts = ["remove-item", "clear-item", "clear-content", "move-item", "set-content"];
     let operand = |field: &Field| !field.value.starts_with('-');
+    let recursive = || Field::new(Value::text("-Recurse"), 0..0);
+    let is_item = |field: &Field| item == Some(&field.value);
+    if matches!(name, "remove-item" | "clear-content") && arguments.iter().any(is_item) {
+        return vec![recursive()];
+    }
     let Some(input) = input.filter(|_| acts.contains(&name) && !arguments.iter().any(operand))
     else {
         return Vec::new();
@@ -82,8 +143,8 @@ pub fn listed(name: &str, arguments: &[Field], input: Option<&Output>) -> Vec<Fi
         return Vec::new();
     };
     let mut fields = vec![Field::new(place, 0..0)];
-    if name == "remove-item" {
-        fields.push(Field::new(Value::text("-Recurse"), 0..0));
+    if matches!(name, "remove-item" | "clear-content") {
+        fields.push(recursive());
     }
     fields
 }

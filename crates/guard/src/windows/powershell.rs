@@ -27,8 +27,10 @@ pub const FETCHERS: &[&str] =
 
 #[derive(Default)]
 pub struct PowerShell {
-    variables: HashMap<String, Value>,
+    pub(super) variables: HashMap<String, Value>,
     pub aliases: HashMap<String, String>,
+    /// The place whose entries a loop goes through, one by one.
+    pub(super) listed: Option<Value>,
 }
 
 impl Evaluator<'_> {
@@ -52,7 +54,7 @@ impl Evaluator<'_> {
     }
 
     /// Runs statements; what the last one gives, and which programs it went through.
-    fn statements(&mut self, tokens: &[Token], shell: &mut PowerShell) -> Output {
+    pub(super) fn statements(&mut self, tokens: &[Token], shell: &mut PowerShell) -> Output {
         let mut output = Output::nothing();
         for statement in split(tokens, ';') {
             let mut fed: Option<Output> = None;
@@ -84,10 +86,15 @@ impl Evaluator<'_> {
                 let output = self.stage(rest, None, shell);
                 let value = output.text.clone().unwrap_or_else(|| Value::of(Piece::Unknown));
                 let value = if value.pieces.is_empty() { Value::of(Piece::Unknown) } else { value };
+                self.sets_variable(name, &value, span_of(tokens));
                 if shell.variables.len() < 256 {
                     shell.variables.insert(name.to_lowercase(), value);
                 }
                 Output { text: Some(Value::default()), from: output.from }
+            }
+            // Of a loop over a listing, each entry stands for the place.
+            [Token::Variable(name, _)] if shell.is_item(name) => {
+                Output { text: shell.listed.clone(), from: vec!["get-childitem".to_owned()] }
             }
             // `$env:TOKEN` alone prints it.
             [Token::Variable(name, span)] if is_secret_variable(name) => {
@@ -102,12 +109,7 @@ impl Evaluator<'_> {
                 let value = fill(value, &|name| shell.lookup(name));
                 let keyword = value.known().map(|word| word.to_lowercase()).unwrap_or_default();
                 if KEYWORDS.contains(&keyword.as_str()) {
-                    let mut output = Output::default();
-                    for token in rest {
-                        if let Token::Block(_, inner, _) = token {
-                            output.passed(self.statements(inner, shell).from);
-                        }
-                    }
+                    let output = self.keyword(&keyword, span.clone(), rest, shell);
                     // `return iex x`
                     if !matches!(rest.first(), None | Some(Token::Block(..) | Token::Variable(..)))
                     {
@@ -193,18 +195,7 @@ impl Evaluator<'_> {
                 self.raise("dotnet-call", span.clone());
             }
         }
-        let called = |token: &Token| match token {
-            Token::Word(value, _) => {
-                let text = value.without_unknown().to_lowercase();
-                text.contains(".invoke")
-                    || text.contains(".downloadstring")
-                    || text.contains("newscriptblock")
-            }
-            _ => false,
-        };
-        if tokens.iter().any(called) {
-            self.raise("dotnet-call", span_of(tokens));
-        }
+        self.members(tokens, shell);
         let values: Vec<Value> = tokens
             .iter()
             .map(|token| match token {
@@ -266,10 +257,19 @@ impl Evaluator<'_> {
         };
         let outer = self.windows.secret;
         self.windows.secret |= input.is_some_and(holds_secret);
-        let (mut arguments, writes) = self.arguments(rest, shell);
+        let (mut arguments, writes) = match (name.as_str(), rest) {
+            ("foreach-object", [Token::Block('{', body, span)]) => {
+                let output = self.each(super::loops::ITEM, input, body, shell);
+                self.windows.secret |= holds_secret(&output);
+                let fetched = output.from.iter().any(|from| FETCHERS.contains(&from.as_str()));
+                let piece = if fetched { Piece::Fetched } else { Piece::Unknown };
+                (vec![Field::new(Value::of(piece), span.clone())], Vec::new())
+            }
+            _ => self.arguments(rest, shell),
+        };
         self.tells_secret(&name, rest, span.clone());
         self.windows.secret = outer;
-        arguments.extend(listed(&name, &arguments, input));
+        arguments.extend(listed(&name, &arguments, input, shell.listed.as_ref()));
         let end = arguments.last().map_or(span.end, |field| field.span.end.max(span.end));
         self.show(&Invocation {
             shell: Shell::PowerShell,
@@ -283,6 +283,7 @@ impl Evaluator<'_> {
             span: span.start.min(end)..end,
         });
         self.fetches(&name, &arguments);
+        self.moves_away(&name, &arguments);
         if matches!(name.as_str(), "start-process" | "invoke-item") {
             arguments.iter().for_each(|field| self.starts_file(field));
         }
@@ -320,6 +321,11 @@ impl Evaluator<'_> {
 }
 
 impl PowerShell {
+    /// Whether a variable is the entry of a listing that a loop is at.
+    pub(super) fn is_item(&self, name: &str) -> bool {
+        self.listed.is_some() && self.lookup(name) == self.listed
+    }
+
     fn lookup(&self, name: &str) -> Option<Value> {
         self.variables.get(&name.to_lowercase()).cloned()
     }
@@ -332,7 +338,7 @@ fn split(tokens: &[Token], sign: char) -> impl Iterator<Item = &[Token]> {
         .filter(|part| !part.is_empty())
 }
 
-fn span_of(tokens: &[Token]) -> Range<usize> {
+pub(super) fn span_of(tokens: &[Token]) -> Range<usize> {
     match tokens {
         [] => 0..0,
         [first, ..] => {

@@ -55,6 +55,7 @@ impl Broker {
         service: Arc<Service>,
     ) -> io::Result<()> {
         let mut socket = mio::net::TcpListener::from_std(listener);
+        socket::take_urgent_inline(&socket);
         let slot = self.slots.reserve();
         if let Err(e) = self.register(&mut socket, slot, SocketSide::Inner) {
             self.slots.release(slot);
@@ -148,6 +149,7 @@ impl Broker {
         listener: std::net::TcpListener,
     ) -> io::Result<()> {
         let mut listener = mio::net::TcpListener::from_std(listener);
+        socket::take_urgent_inline(&listener);
         let slot = self.slots.reserve();
         self.register(&mut listener, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::HostPort(listener, port));

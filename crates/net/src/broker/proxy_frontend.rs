@@ -95,6 +95,7 @@ impl Broker {
         listener.set_nonblocking(true)?;
         let at = listener.local_addr()?;
         let mut socket = TcpListener::from_std(listener);
+        socket::take_urgent_inline(&socket);
         let slot = self.slots.reserve();
         self.register(&mut socket, slot, SocketSide::Inner)?;
         self.slots.put(slot, Entry::ProxyFrontend(ProxyFrontend { socket, callers }));
@@ -144,7 +145,6 @@ impl Broker {
         }
         self.connections.take(ASKING, 1);
         socket::tune_inner(&client);
-        socket::take_urgent_inline(&client);
         let until = Instant::now() + PATIENCE;
         self.timers.set(until, slot);
         let asking = Box::new(Asking {

@@ -8,6 +8,7 @@ use mio::net::TcpStream;
 /// Small packets go out at once, and a peer that is gone is noticed in a few minutes.
 pub fn tune_outer(stream: &TcpStream, to: IpAddr) {
     let _ = stream.set_nodelay(true);
+    take_urgent_inline(stream);
     if !to.is_loopback() {
         keep_alive(stream);
     }
@@ -15,17 +16,19 @@ pub fn tune_outer(stream: &TcpStream, to: IpAddr) {
 
 pub fn tune_inner(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
+    take_urgent_inline(stream);
 }
 
 /// A byte that is sent as urgent stays in its place in the stream. Taken out of it, our view of what
-/// a client says would not be the server's.
+/// a client says would not be the server's. A listener hands it on to what it accepts: the kernel drops an
+/// urgent byte when a second one comes before the first is read and before the socket was told.
 #[cfg(unix)]
-pub fn take_urgent_inline(stream: &TcpStream) {
-    let _ = rustix::net::sockopt::set_socket_oobinline(stream, true);
+pub fn take_urgent_inline(socket: &impl std::os::fd::AsFd) {
+    let _ = rustix::net::sockopt::set_socket_oobinline(socket, true);
 }
 
 #[cfg(not(unix))]
-pub fn take_urgent_inline(_: &TcpStream) {}
+pub fn take_urgent_inline<S>(_: &S) {}
 
 #[cfg(unix)]
 fn keep_alive(stream: &TcpStream) {

@@ -2,6 +2,8 @@
 
 mod bounds;
 mod by_proxy;
+#[cfg(unix)]
+mod urgent;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

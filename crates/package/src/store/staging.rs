@@ -88,9 +88,9 @@ pub(super) fn place(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Unpacked directories may be read-only to their owner.
+/// Whether it is gone. A package may have closed its directories, or nested them deeply.
 pub(super) fn remove_tree(path: &Path) -> bool {
-    fs::remove_dir_all(path).is_ok() || !path.exists()
+    mcp_files::remove_tree(path).is_ok() || !path.exists()
 }
 
 impl Store {

@@ -42,7 +42,7 @@ mod network;
 #[cfg(target_os = "linux")]
 mod open_files;
 #[cfg(target_os = "linux")]
-mod own_networks;
+pub(crate) mod own_networks;
 #[cfg(target_os = "linux")]
 mod owner_map;
 #[cfg(target_os = "linux")]

@@ -1,9 +1,10 @@
 //! Watches the memory of the whole tree, where no cgroup can hold it.
 //!
-//! Counts what each process has resident and not backed by a file, private and shared, its huge pages and the page
-//! tables that the kernel keeps for it: a byte in every two mebibytes of a terabyte is 2 GiB of them. It samples, so a burst can pass the limit between two looks; the pause between them
-//! is what the fastest hog would need to fill the rest. Leaves open: memory that no process
-//! maps (unmapped memfds, pipe and socket buffers).
+//! Counts what each process has resident and not backed by a file, private and shared, what of that is swapped out (a
+//! program can ask for it: `MADV_PAGEOUT`), its huge pages and the page tables that the kernel keeps for it: a byte in
+//! every two mebibytes of a terabyte is 2 GiB of them. It samples, so a burst can pass the limit between two looks; the
+//! pause between them is what the fastest hog would need to fill the rest. Leaves open: memory that no process maps
+//! (unmapped memfds, pipe and socket buffers), and shared memory that is swapped out.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -15,6 +16,10 @@ use crate::linux::tree;
 /// How fast memory can be filled, generously: touching fresh pages costs the kernel more.
 const BYTES_PER_SECOND: u64 = 2 << 30;
 const RESIDENT: &str = "RssAnon:";
+/// Pages in `status` that are in no file, in memory and in the swap.
+const PAGES: [&str; 3] = [RESIDENT, "RssShmem:", "VmSwap:"];
+/// The same in `smaps_rollup`, each divided among those who share it.
+const SHARE_OF_PAGES: [&str; 3] = ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"];
 /// More than `status` or `smaps_rollup` ever are.
 const LARGEST_TEXT: usize = 8192;
 const SHORTEST: Duration = Duration::from_millis(4);
@@ -145,7 +150,8 @@ impl MemoryWatch {
         let Some(status) = self.status(pid) else {
             return (0, 0);
         };
-        (sum(&status, &[RESIDENT, "RssShmem:"]) + beside(&status), number(&status, "Threads:"))
+        let bytes = sum(&status, &PAGES).saturating_add(beside(&status));
+        (bytes, number(&status, "Threads:"))
     }
 
     /// Its memory with shared pages divided among those who share them.
@@ -153,7 +159,7 @@ impl MemoryWatch {
         match self.read(pid, "smaps_rollup") {
             Some(rollup) if rollup.contains("Pss_Shmem:") => {
                 let status = self.status(pid).unwrap_or_default();
-                sum(&rollup, &["Pss_Anon:", "Pss_Shmem:"]) + beside(&status)
+                sum(&rollup, &SHARE_OF_PAGES).saturating_add(beside(&status))
             }
             // Unreadable (not dumpable) or an older kernel: the bound must do.
             _ => self.resident(pid).0,
@@ -226,6 +232,14 @@ mod tests {
         assert_eq!(kibibytes(text, "RssAnon:"), 512 * 1024);
         assert_eq!(kibibytes(text, "RssShmem:"), 4 * 1024);
         assert_eq!(kibibytes(text, "RssFile:"), 0);
+    }
+
+    #[test]
+    fn what_is_swapped_out_counts() {
+        let status = "RssAnon:\t 8 kB\nRssFile:\t 100 kB\nRssShmem:\t 4 kB\nVmSwap:\t 2048 kB\n";
+        assert_eq!(sum(status, &PAGES), 2060 * 1024);
+        let rollup = "Pss_Anon:  4 kB\nPss_Shmem:  2 kB\nSwap: 2048 kB\nSwapPss: 1024 kB\n";
+        assert_eq!(sum(rollup, &SHARE_OF_PAGES), 1030 * 1024);
     }
 
     #[test]

@@ -50,3 +50,5 @@ pub use facts::MacFacts;
 pub use plan::{plan, profile_with};
 pub use profile::{Parameter, Profile, is_visible};
 pub use step::{Act, Stage, Step};
+#[cfg(target_os = "macos")]
+pub use sys::own_networks;

@@ -93,3 +93,5 @@ pub use facts::WindowsFacts;
 pub use job::{CpuRate, JobLimits};
 pub use plan::{is_visible, plan};
 pub use step::{Act, Stage, Step};
+#[cfg(windows)]
+pub use sys::adapters::own_networks;

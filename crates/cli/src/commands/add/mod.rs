@@ -4,12 +4,13 @@ use std::path::Path;
 
 use mcp_clients::journal::Replacement;
 use mcp_clients::{Added, Bytes, Client, Document, Error, Found, NewServer, Original, Scope};
-use mcp_package::Reference;
+use mcp_package::{Reference, recipes};
 use serde_json::{Value, json};
 
 use crate::args::Variable;
 use crate::args::wire::{Add, Selection, Unwire};
 use crate::commands::policy::to_json;
+use crate::commands::wire::known::without_version;
 use crate::commands::wire::survey::{self, WireContext};
 use crate::commands::wire::{NOT_ASKED, apply, ask, shell_line, show};
 use crate::failure::Failure;
@@ -91,6 +92,9 @@ fn add_to(
         }
         reports.push(json!({"client": found.client.id, "path": found.path.to_string_lossy()}));
     }
+    if !args.json {
+        tell_recipe(args);
+    }
     for (edit, result) in edits.iter().zip(write(scene, &edits)?) {
         match result {
             Ok(()) => render::say(&format!(
@@ -111,6 +115,35 @@ fn add_to(
         render::print(&(to_json(&value) + "\n"));
     }
     Ok(u8::from(failed))
+}
+
+/// What the server usually needs and was not given: a proposal, which a person follows or not.
+fn tell_recipe(args: &Add) {
+    let Some(recipe) = recipes::find(without_version(&args.reference)) else { return };
+    let has_host = |host: &str| args.allow_net.iter().any(|rule| rule.to_string().contains(host));
+    let has_variable = |name: &str| {
+        args.env.iter().any(|variable| match variable {
+            Variable::Pass(pattern) => pattern.matches(name),
+            Variable::Set(set, _) => set.as_str() == name,
+        })
+    };
+    // A client's file holds the values, so a secret is a variable like any other here.
+    let flags: Vec<String> = recipe
+        .flags(has_host, has_variable)
+        .into_iter()
+        .map(|flag| match flag.strip_prefix("--secret ").and_then(|rest| rest.split_once('=')) {
+            Some((name, _)) => format!("--env {name}=VALUE"),
+            None => flag,
+        })
+        .collect();
+    if !flags.is_empty() {
+        render::say(&format!(
+            "{} ({}) usually needs {}; give what you want it to have",
+            recipe.package,
+            recipe.does,
+            flags.join(" ")
+        ));
+    }
 }
 
 /// The name that people would give it.

@@ -196,6 +196,6 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(self.store.root());
+        let _ = mcp_files::remove_tree(self.store.root());
     }
 }

@@ -11,7 +11,7 @@ use crate::render::{self, Paint};
 
 pub mod apply;
 pub mod ask;
-mod known;
+pub mod known;
 mod own;
 mod plan;
 pub mod show;

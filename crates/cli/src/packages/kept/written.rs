@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mcp_sandbox::WritableLayer;
 
-/// The most entries that are looked at.
+/// So many entries are looked at.
 const MOST: usize = 20_000;
 /// Deeper directories are not looked into.
 const DEEPEST: usize = 128;
@@ -104,31 +104,10 @@ fn is_opaque(directory: &Path) -> bool {
     return directory.as_os_str().is_empty();
 }
 
-/// No other process may use it meanwhile: directories that the server or overlayfs closed are opened first.
-pub fn remove(directory: &Path) -> io::Result<()> {
-    if !fs::symlink_metadata(directory)?.is_dir() {
-        return Err(io::ErrorKind::NotADirectory.into());
-    }
-    open_directories(directory, 0);
-    fs::remove_dir_all(directory)
-}
-
-fn open_directories(directory: &Path, depth: usize) {
-    #[cfg(unix)]
-    {
-        let _ = fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    }
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if depth < DEEPEST && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_directories(&entry.path(), depth + 1);
-        }
-    }
-}
-
 #[cfg(unix)]
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use mcp_sandbox::LayerWriting;
 
@@ -190,26 +169,6 @@ mod tests {
                 println!("SKIP: this file system has no attributes of users");
             }
         }
-        fs::remove_dir_all(at).unwrap();
-    }
-
-    #[test]
-    fn closed_directories_are_removed_and_links_are_not_followed() {
-        let at = scratch("remove");
-        fs::create_dir_all(at.join("kept/work/work")).unwrap();
-        fs::create_dir_all(at.join("theirs")).unwrap();
-        fs::write(at.join("theirs/file"), "").unwrap();
-        fs::set_permissions(at.join("theirs"), PermissionsExt::from_mode(0o755)).unwrap();
-        symlink(at.join("theirs"), at.join("kept/link")).unwrap();
-        for closed in ["kept/work/work", "kept/work"] {
-            fs::set_permissions(at.join(closed), PermissionsExt::from_mode(0o000)).unwrap();
-        }
-        remove(&at.join("kept")).unwrap();
-        assert!(!at.join("kept").exists());
-        let theirs = fs::metadata(at.join("theirs")).unwrap();
-        assert!(at.join("theirs/file").exists() && theirs.permissions().mode() & 0o777 == 0o755);
-        symlink(at.join("theirs"), at.join("kept")).unwrap();
-        assert!(remove(&at.join("kept")).is_err() && at.join("theirs/file").exists());
         fs::remove_dir_all(at).unwrap();
     }
 }

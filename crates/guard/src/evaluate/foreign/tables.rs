@@ -118,7 +118,41 @@ pub const HOMES: &[&str] = &[
     "environ[\"HOME\"]",
     "process.env.HOME",
     "Path.home()",
+    "process.env.USERPROFILE",
+    "environ['USERPROFILE']",
+    "environ[\"USERPROFILE\"]",
+    "ENV['USERPROFILE']",
+    "ENV[\"USERPROFILE\"]",
+    "getenv('USERPROFILE')",
+    "getenv(\"USERPROFILE\")",
 ];
+
+/// Commands of cmd's that a program may hand to a shell.
+pub const OF_CMD: &[&str] = &[
+    "rd",
+    "rmdir",
+    "del",
+    "erase",
+    "format",
+    "cmd",
+    "powershell",
+    "pwsh",
+    "reg",
+    "schtasks",
+    "vssadmin",
+    "net",
+    "shutdown",
+    "taskkill",
+    "bcdedit",
+    "diskpart",
+    "cipher",
+    "icacls",
+    "takeown",
+];
+
+/// How Windows spells places that no program deletes whole.
+pub const WINDOWS_ROOTS: &[&str] =
+    &["C:/Users", "C:/Windows", "C:/Program Files", "C:/ProgramData"];
 
 /// Files below a home that hold keys.
 pub const KEYS: &[&str] =

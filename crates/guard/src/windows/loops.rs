@@ -1,0 +1,129 @@
+//! Blocks that run more than once, what their variable stands for, and what is done to it.
+
+use std::ops::Range;
+
+use super::aliases::canonical;
+use super::powershell::{PowerShell, span_of};
+use super::tokens::Token;
+use crate::evaluate::Evaluator;
+use crate::value::Output;
+
+/// The variable of `ForEach-Object`.
+pub const ITEM: &str = "_";
+
+/// Members by which a text reaches what no cmdlet gives.
+const REFLECTION: &[&str] = &[
+    ".invoke",
+    ".downloadstring",
+    ".downloadfile",
+    ".downloaddata",
+    "newscriptblock",
+    ".assembly",
+    ".getfield",
+    ".getmethod",
+    ".setvalue",
+];
+
+impl Evaluator<'_> {
+    /// A statement with blocks: `if`, `foreach ($f in …) { … }`.
+    pub(super) fn keyword(
+        &mut self,
+        keyword: &str,
+        span: Range<usize>,
+        rest: &[Token],
+        shell: &mut PowerShell,
+    ) -> Output {
+        if starts_without_end(keyword, rest) {
+            self.raise("fork-bomb", span);
+        }
+        let mut output = Output::default();
+        let mut item: Option<(&str, Output)> = None;
+        for token in rest {
+            let Token::Block(open, inner, _) = token else {
+                continue;
+            };
+            if let ('(', [Token::Variable(name, _), Token::Word(word, _), of @ ..]) =
+                (open, &inner[..])
+                && word.known().as_deref() == Some("in")
+            {
+                item = Some((name, self.statements(of, shell)));
+                continue;
+            }
+            let (name, over) = item.take().unzip();
+            let of = self.each(name.unwrap_or(ITEM), over.as_ref(), inner, shell);
+            output.passed(of.from);
+        }
+        output
+    }
+
+    /// Runs a block for every entry of what it goes over.
+    pub(super) fn each(
+        &mut self,
+        name: &str,
+        over: Option<&Output>,
+        body: &[Token],
+        shell: &mut PowerShell,
+    ) -> Output {
+        let place = over.filter(|over| over.from.iter().any(|from| from == "get-childitem"));
+        let Some(place) = place.and_then(|over| over.text.clone()) else {
+            return self.statements(body, shell);
+        };
+        let name = name.to_lowercase();
+        let before = (shell.listed.replace(place.clone()), shell.variables.remove(&name));
+        shell.variables.insert(name.clone(), place);
+        let output = self.statements(body, shell);
+        shell.listed = before.0;
+        match before.1 {
+            Some(value) => drop(shell.variables.insert(name, value)),
+            None => drop(shell.variables.remove(&name)),
+        }
+        output
+    }
+
+    /// Members that reach what no cmdlet gives, and `$_.Delete()`.
+    pub(super) fn members(&mut self, tokens: &[Token], shell: &PowerShell) {
+        let reaches = |token: &Token| match token {
+            Token::Word(value, _) => {
+                let text = value.without_unknown().to_lowercase();
+                REFLECTION.iter().any(|member| text.contains(member))
+            }
+            _ => false,
+        };
+        if tokens.iter().any(reaches) {
+            self.raise("dotnet-call", span_of(tokens));
+        }
+        if let [Token::Variable(name, span), Token::Word(member, _), ..] = tokens
+            && shell.is_item(name)
+            && member.without_unknown().to_lowercase().starts_with(".delete")
+        {
+            self.deletes(shell.listed.clone().unwrap_or_default(), span.clone());
+        }
+    }
+}
+
+/// `while ($true) { Start-Process x }`.
+fn starts_without_end(keyword: &str, rest: &[Token]) -> bool {
+    let word = |token: &Token, is: &dyn Fn(&str) -> bool| match token {
+        Token::Word(value, _) => is(&canonical(&value.without_unknown())),
+        Token::Variable(name, _) => is(&name.to_lowercase()),
+        _ => false,
+    };
+    let mut endless = false;
+    for token in rest {
+        match token {
+            Token::Block('(', inner, _) => {
+                endless = match (keyword, &inner[..]) {
+                    ("while", [only]) => word(only, &|it| matches!(it, "true" | "1")),
+                    ("for", inner) => inner.iter().all(|it| matches!(it, Token::Sign(';', _))),
+                    _ => false,
+                };
+            }
+            Token::Block('{', body, _) if endless => {
+                let starts = |it: &str| matches!(it, "start-process" | "start-job");
+                return body.first().is_some_and(|first| word(first, &starts));
+            }
+            _ => {}
+        }
+    }
+    false
+}
