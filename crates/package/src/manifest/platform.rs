@@ -2,7 +2,6 @@
 
 /// An operating system and an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Platform {
     /// `linux`, `macos` or `windows`.
     pub os: &'static str,
