@@ -20,7 +20,7 @@ use super::{Permissions, Starting, home_name};
 With --json one JSON object on standard output says it all: exit_code, stdout, stderr, what the guard refused, which \
 hosts were blocked, what was undone, and the whole report. Standard input is the command's.
 
-The current directory (or -C) can be written; HOME is empty, and there is no network. Settings that other \
+The current directory (or -C) can be written; HOME is empty but for links to what is granted below yours, and there is no network. Settings that other \
 programs act on (.git/hooks, .git/config, .vscode, .mcp.json, .bashrc …) stay as they are: those that are \
 there are read-only, new ones are removed when the command has ended, and a line says so.
 
@@ -29,6 +29,9 @@ Network rules are written as for `mcp run`.
 Limits by default: 2 minutes, 4 GiB of memory, 1024 processes, 1 GiB of temporary space.
 
 Exit codes: the command's own; 126 the guard refused it, or not executable; otherwise as for `mcp run`.")]
+#[command(mut_arg("max_memory", |arg| arg.help("Memory of all processes together (4 GiB; `none` for no limit)")))]
+#[command(mut_arg("max_pids", |arg| arg.help("Processes and threads (1024)")))]
+#[command(mut_arg("max_tmp", |arg| arg.help("Temporary space: /tmp, /dev/shm and a HOME that is not kept, together (1 GiB)")))]
 pub struct Exec {
     #[command(flatten)]
     pub permissions: Permissions,

@@ -18,6 +18,9 @@ use crate::{layers, render};
 
 mod result;
 
+/// Of a command, at the guard's question.
+const LONGEST_SHOWN: usize = 1000;
+
 pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
     if args.starting.json && !args.starting.explain {
         return result::run(&args);
@@ -142,13 +145,25 @@ fn refused(text: &str, verdict: &Verdict, more: &str) -> Failure {
     };
     let span = text.get(finding.span.clone()).unwrap_or_default();
     let span: String = render::plain(span).chars().take(120).collect();
+    let host = host_in(&finding.rule, &span)
+        .map(|host| format!("--allow-net {host} lets it reach that; "));
+    let host = host.unwrap_or_default();
     Failure::Guarded(format!(
-        "refused by the guard ({}): {span}\n     {}\n     {}\n     {more}({setting}mcp check says more; rules of your \
+        "refused by the guard ({}): {span}\n     {}\n     {}\n     {more}({host}{setting}mcp check says more; rules of your \
          own: --rules FILE; the sandbox alone: --no-guard)",
         render::plain(&finding.rule),
         render::plain(&finding.human),
         render::plain(&finding.model)
     ))
+}
+
+/// The host of an address in what a rule about the network refused.
+fn host_in(rule: &str, span: &str) -> Option<String> {
+    let (_, rest) = span.split_once("://").filter(|_| rule.starts_with("network"))?;
+    let authority = rest.split(['/', '?', '#', ' ', '\'', '"']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let rule: Option<mcp_policy::NetRule> = host.parse().ok();
+    rule.map(|_| host.to_owned())
 }
 
 fn ask(text: &str, verdict: &Verdict) -> Result<(), Failure> {
@@ -164,6 +179,9 @@ fn ask(text: &str, verdict: &Verdict) -> Result<(), Failure> {
             "the guard asks ({}): {}",
             finding.rule, finding.human
         )));
+        // The person at the terminal may not be the one who wrote it.
+        let shown: String = render::plain(text).chars().take(LONGEST_SHOWN).collect();
+        render::tell(&format!("     {shown}\n"));
     }
     eprint!("{} run it? [y/N] ", render::prefix());
     let mut answer = String::new();

@@ -52,6 +52,7 @@ fn a_person_is_asked_at_a_terminal() {
         let pty = Pty::new();
         let run = Run::exec(project.path()).command(&["git push --force; touch made"]);
         let live = pty.on(run).spawn();
+        pty.expect("git push --force; touch made");
         pty.expect("[y/N]");
         pty.type_in(answer);
         live.wait();
@@ -63,8 +64,9 @@ fn a_person_is_asked_at_a_terminal() {
 fn network_tools_are_told_why() {
     require!("userns");
     let project = project();
-    let finished = Run::exec(project.path()).command(&["curl https://example.com"]).run();
+    let finished = Run::exec(project.path()).command(&["curl https://example.com/x"]).run();
     finished.code_is(126);
+    assert!(finished.stderr.contains("--allow-net example.com lets it"), "{finished}");
     let finished = Run::exec(project.path())
         .allow_net("example.invalid:443")
         .command(&["curl -sS https://example.org || echo failed"])
@@ -199,4 +201,9 @@ fn words_are_words_and_a_text_is_a_text() {
     assert_eq!(finished.text(), "/home/mcp\n", "{finished}");
     let finished = Run::exec(project.path()).flag("--shell=sh").command(&["echo $0"]).run();
     assert_eq!(finished.text(), "sh\n", "{finished}");
+    // A text that begins with a dash is a command that is not there, and no option of the shell's.
+    for flag in ["--shell=bash", "--shell=sh"] {
+        let finished = Run::exec(project.path()).flag(flag).command(&["--version"]).run();
+        finished.code_is(127);
+    }
 }

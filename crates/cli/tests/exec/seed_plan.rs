@@ -55,12 +55,55 @@ fn home_is_not_the_users() {
     let home = home();
     let finished = exec(&home, "cd ~ && ls -A").run();
     finished.code_is(0);
-    assert_eq!(finished.text(), "", "{finished}");
+    assert_eq!(finished.text(), "project\n", "{finished}");
     let real = home.join("home").display().to_string();
     let listed = exec(&home, &format!("ls -A {real}")).run();
     assert!(!listed.text().contains(".ssh") && !listed.text().contains("other"), "{listed}");
     let ssh = exec(&home, &format!("ls {real}/other")).run();
     assert_ne!(ssh.code, 0, "{ssh}");
+}
+
+/// What is granted below the user's home is there by `~`, and nothing else is.
+#[test]
+fn a_tilde_means_what_was_granted() {
+    require!("userns");
+    let home = home();
+    let other = home.join("home/other");
+    for command in ["cat ~/other/outside", "cat $HOME/other/outside", "cd ~/other && cat outside"] {
+        let finished = exec(&home, command).read(&other).run();
+        assert_eq!(finished.text(), "canary", "{command}\n{finished}");
+    }
+    let finished = exec(&home, "echo new > ~/project/made; ls ~/other").run();
+    assert_ne!(finished.code, 0, "{finished}");
+    assert_eq!(fs::read_to_string(home.join("home/project/made")).unwrap(), "new\n");
+    // By way of the link nothing can be done that the grant does not allow.
+    let finished = exec(&home, "echo x > ~/other/outside; rm -rf ~/other; ls ~").read(&other).run();
+    assert_eq!(finished.text(), "project\n", "{finished}");
+    assert_eq!(fs::read_to_string(home.join("home/other/outside")).unwrap(), "canary");
+}
+
+/// A file that is there and not visible: an agent would conclude that it does not exist.
+#[test]
+fn what_is_not_visible_is_told() {
+    require!("userns");
+    let home = home();
+    let outside = home.join("home/other/outside").display().to_string();
+    for command in [
+        "cat ../other/outside".to_owned(),
+        format!("cat {outside}"),
+        "cat ~/other/outside".to_owned(),
+        "grep x \"$HOME/other/outside\"".to_owned(),
+    ] {
+        let finished = exec(&home, &command).run();
+        let line = "other/outside is here, but not visible to the command (add -r ";
+        assert!(finished.stderr.contains(line), "{command}\n{finished}");
+        let finished = exec(&home, &command).read(home.join("home/other")).run();
+        assert!(!finished.stderr.contains("not visible"), "{command}\n{finished}");
+    }
+    for command in ["echo ../other/outside", "cat ../nothing", "false /usr/bin"] {
+        let finished = exec(&home, command).run();
+        assert!(!finished.stderr.contains("not visible"), "{command}\n{finished}");
+    }
 }
 
 #[test]

@@ -176,6 +176,18 @@ fn allowlists_that_compare_commands_are_said_before_writing() {
 }
 
 #[test]
+fn no_secret_is_shown_in_a_diff() {
+    let home = Home::new();
+    let entry = r#"{"mcpServers": {"one": {"command": "npx", "args": ["-y", "s"], "env": {"KEY": "sk-secret"}}}}"#;
+    home.file(CURSOR, entry);
+    let diff = home.mcp(&["wire", "--dry-run"]).good();
+    assert!(diff.out.contains("npm:s") && !diff.out.contains("sk-secret"), "{}", diff.out);
+    home.mcp(&["wire", "--yes"]).good();
+    let diff = home.mcp(&["unwire", "--dry-run"]).good();
+    assert!(diff.out.contains("npm:s") && !diff.out.contains("sk-secret"), "{}", diff.out);
+}
+
+#[test]
 fn a_sandbox_of_the_client_and_variables_of_the_client() {
     let home = Home::new();
     home.file(".config/Code/User/mcp.json", "{\"servers\": {\"s\": {\"command\": \"npx\", \"args\": [\"-y\", \"s\", \"${workspaceFolder}\"], \"env\": {\"T\": \"${input:t}\"}, \"envFile\": \"${workspaceFolder}/.env\", \"sandboxEnabled\": true}}}");

@@ -45,14 +45,31 @@ impl Evaluator<'_> {
         {
             self.raise("send-env-file-script", call.span.clone());
         }
-        let removes = matches!(name, "rm" | "shred" | "unlink" | "truncate");
+        self.removes_found(name, arguments, call, state);
+    }
+
+    /// What `find` found, one by one: in a loop, or by xargs.
+    fn removes_found(&mut self, name: &str, words: &[Field], call: &Call<'_>, state: &State) {
+        let removes = |name: &str| matches!(name, "rm" | "shred" | "unlink" | "truncate");
         let open = |field: &Field| matches!(field.value.pieces[..], [Piece::Unknown | Piece::Many]);
-        if removes && from(&["find"]) && arguments.iter().any(open) {
-            let text = input.text.as_ref().map(Value::without_unknown).unwrap_or_default();
-            let whole = text.lines().any(|line| self.is_everything(line, state));
-            if whole && !input.text.as_ref().is_some_and(|t| t.pieces.contains(&Piece::Name)) {
-                self.raise("delete-everything", call.span.clone());
-            }
+        let by_xargs = matches!(name, "xargs" | "parallel")
+            && words.iter().any(|field| field.known().is_some_and(|name| removes(&name)));
+        let Some(input) = call.input.filter(|input| {
+            let in_loop = removes(name) && words.iter().any(open);
+            (in_loop || by_xargs) && input.from.iter().any(|from| from == "find")
+        }) else {
+            return;
+        };
+        let is_some = input.text.as_ref().is_some_and(|t| t.pieces.contains(&Piece::Name));
+        let text = input.text.as_ref().map(Value::without_unknown).unwrap_or_default();
+        // Some of what is in a home or on the machine; of the current directory that is everyday work.
+        let elsewhere = |line: &str| !is_some || line.starts_with(['~', '/']);
+        let whole = text.lines().any(|line| elsewhere(line) && self.is_everything(line, state));
+        match (whole, is_some) {
+            (true, true) => self.raise("delete-across-home", call.span.clone()),
+            // By xargs it is judged as `rm -r` of the place.
+            (true, false) if !by_xargs => self.raise("delete-everything", call.span.clone()),
+            _ => {}
         }
     }
 

@@ -218,8 +218,12 @@ impl Journal {
             }
             return;
         }
+        let more = match background::is_registry(to) {
+            true => "; a mere update check does without",
+            false => "",
+        };
         let line = match &flag {
-            Some(flag) => format!("blocked {to} (add {flag})"),
+            Some(flag) => format!("blocked {to} (add {flag}{more})"),
             None => format!("blocked {to}: {why}"),
         };
         self.note(to, why, flag, || Some(line));
@@ -332,7 +336,7 @@ mod tests {
     #[test]
     fn update_checks_are_one_line_at_the_end() {
         let (mut journal, lines) = heard();
-        for name in ["registry.npmjs.org", "pypi.org", "registry.npmjs.org"] {
+        for name in ["sentry.io", "posthog.com", "sentry.io"] {
             journal.refuse(name, "no rule", Some(flag(name)));
         }
         assert!(lines.lock().unwrap().is_empty());
@@ -342,8 +346,18 @@ mod tests {
         journal.end();
         let lines = lines.lock().unwrap();
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines[1].starts_with("blocked registry.npmjs.org, pypi.org: "), "{lines:?}");
-        assert_eq!(journal.used.refused["registry.npmjs.org"].times, 2);
+        assert!(lines[1].starts_with("blocked sentry.io, posthog.com: "), "{lines:?}");
+        assert_eq!(journal.used.refused["sentry.io"].times, 2);
+    }
+
+    /// An installation waits for its registry, so its line cannot wait for the end.
+    #[test]
+    fn a_registry_is_told_at_once() {
+        let (mut journal, lines) = heard();
+        journal.refuse("pypi.org", "no rule", Some(flag("pypi.org")));
+        let told =
+            ["blocked pypi.org (add --allow-net pypi.org; a mere update check does without)"];
+        assert_eq!(*lines.lock().unwrap(), told);
     }
 
     #[test]

@@ -26,8 +26,9 @@ pub fn default_shell() -> Shell {
 pub fn words(command: &str, shell: Shell) -> Vec<OsString> {
     let constrained;
     let words: &[&str] = match shell {
-        Shell::Bash if has_bash() => &["bash", "-c", command],
-        Shell::Bash => &["sh", "-c", command],
+        // A text that begins with a dash is no option.
+        Shell::Bash if has_bash() => &["bash", "-c", "--", command],
+        Shell::Bash => &["sh", "-c", "--", command],
         Shell::PowerShell => {
             constrained = self::constrained(command);
             let name =

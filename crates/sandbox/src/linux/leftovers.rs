@@ -5,7 +5,7 @@
 use rustix::fs::{Dir, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::core::request::{HOME, Home, Request};
+use crate::core::request::{HOME, Home, Link, Request};
 
 /// The most names that are told, and the most characters of each.
 const MOST_NAMES: usize = 3;
@@ -24,7 +24,7 @@ pub struct Leftovers {
 /// Init's look, from inside a root of its own.
 pub fn look(request: &Request) -> Leftovers {
     let starts_there = request.home == Home::Ephemeral && request.cwd.as_os_str() == HOME;
-    Leftovers { temporary: used(), lost: if starts_there { names() } else { Vec::new() } }
+    Leftovers { temporary: used(), lost: if starts_there { names(request) } else { Vec::new() } }
 }
 
 /// The root is the file system that /tmp, /dev/shm and HOME share.
@@ -33,13 +33,18 @@ fn used() -> Option<u64> {
     Some(found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
 }
 
-fn names() -> Vec<String> {
+fn names(request: &Request) -> Vec<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(entries) = rustix::fs::open(HOME, flags, Mode::empty()).and_then(Dir::new) else {
         return Vec::new();
     };
     let name = |entry: rustix::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy();
+        let is_ours =
+            |link: &Link| link.at.strip_prefix(HOME).is_ok_and(|at| at.starts_with(&*name));
+        if request.links.iter().any(is_ours) {
+            return None;
+        }
         (!name.starts_with('.')).then(|| name.chars().take(LONGEST_NAME).collect::<String>())
     };
     let found = entries.take(MOST_ENTRIES).filter_map(|entry| name(entry.ok()?));

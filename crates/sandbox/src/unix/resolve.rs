@@ -85,6 +85,9 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let unprotected = protect::exceptions(&policy, &write)?;
     let protected = protect::find(&policy, &write, &unprotected)?;
     let other_names = protect::other_names(&protected, &write);
+    if cfg!(target_os = "linux") && home.is_none() {
+        links.extend(home_links(host_home.as_deref(), &[&read, &write]));
+    }
     Ok(Request {
         policy,
         program,
@@ -110,6 +113,26 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
         secrets,
         stdio,
     })
+}
+
+/// What is granted below the user's home, in the new HOME under the same name: `~/notes` means the same inside.
+fn home_links(host_home: Option<&Path>, grants: &[&[Place]]) -> Vec<Link> {
+    let Some(home) = host_home.and_then(|home| home.canonicalize().ok()) else {
+        return Vec::new();
+    };
+    if home.starts_with(HOME) || Path::new(HOME).starts_with(&home) {
+        return Vec::new();
+    }
+    let granted: Vec<&Path> =
+        grants.iter().flat_map(|all| all.iter()).map(|place| &*place.path).collect();
+    let is_below =
+        |path: &Path| granted.iter().any(|other| path != *other && path.starts_with(other));
+    let link = |path: &&Path| {
+        let name = path.strip_prefix(&home).ok().filter(|name| !name.as_os_str().is_empty())?;
+        // One above it is linked already.
+        (!is_below(path)).then(|| Link { at: Path::new(HOME).join(name), to: path.to_path_buf() })
+    };
+    granted.iter().filter_map(link).collect()
 }
 
 /// Where the user's programs are.

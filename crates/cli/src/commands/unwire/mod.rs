@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::args::wire::{Selection, Unwire};
 use crate::commands::policy::to_json;
 use crate::commands::wire::survey::{self, WireContext};
-use crate::commands::wire::{apply, servers, show};
+use crate::commands::wire::{apply, plan, servers, show};
 use crate::failure::Failure;
 use crate::render::{self, Paint};
 
@@ -33,6 +33,10 @@ pub fn run(args: &Unwire) -> Result<u8, Failure> {
     if !args.dry_run {
         carry_out(&journal, &mut planned).map_err(|error| Failure::file(&scene.journal, &error))?;
     }
+    let surveyed = match args.dry_run && !args.json {
+        true => survey::files(&scene, &args.selection)?,
+        false => Vec::new(),
+    };
     let (mut failed, mut count, mut reports) = (false, 0, Vec::new());
     for (path, planned) in files.keys().zip(planned) {
         match planned {
@@ -40,7 +44,13 @@ pub fn run(args: &Unwire) -> Result<u8, Failure> {
                 count += report.restored.len();
                 if let Some(original) = original.filter(|_| args.dry_run && !args.json) {
                     let title = show::path(&scene, path);
-                    let diff = show::diff(&title, &original.bytes, &bytes, &[], Paint::stdout());
+                    let contents = surveyed.iter().filter_map(|file| file.content.as_ref().ok());
+                    let hidden: Vec<String> = contents
+                        .filter(|content| content.original.real == *path)
+                        .flat_map(plan::secrets)
+                        .collect();
+                    let diff =
+                        show::diff(&title, &original.bytes, &bytes, &hidden, Paint::stdout());
                     render::print(&diff);
                 }
                 if !args.json {

@@ -13,7 +13,7 @@ pub mod apply;
 pub mod ask;
 pub mod known;
 mod own;
-mod plan;
+pub mod plan;
 pub mod show;
 mod status;
 pub mod survey;

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use super::Hint;
 use super::facts::{Argument, Facts, Kind, PathState, Role, Starts};
 use super::shown::{directory_of, holds_everything, typed};
+use super::{Hint, Runs};
 
 /// What can be said before the start: the word can mean nothing but the path.
 pub fn before(facts: &Facts) -> Vec<Hint> {
+    if facts.runs == Runs::Agent {
+        return Vec::new();
+    }
     let is_sure = |argument: &&Argument| argument.role != Role::Word;
     facts.arguments.iter().filter(is_sure).filter_map(|argument| hint(argument, facts)).collect()
 }

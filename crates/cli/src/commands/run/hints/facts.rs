@@ -93,13 +93,14 @@ impl Facts {
         let words: Vec<String> =
             request.argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let roles = match runs {
-            Runs::Agent => Vec::new(),
+            Runs::Agent => words.last().map(|text| paths_in(text)).unwrap_or_default(),
             Runs::Command | Runs::Package => roles(&program, &words),
         };
         let look = |path: &Path| seen(path, view);
+        let home = paths::home().and_then(|home| paths::real(&home).ok());
         let arguments: Vec<Argument> = roles
             .into_iter()
-            .filter_map(|(word, role)| argument(&word, role, &here, look))
+            .filter_map(|(word, role)| argument(&word, role, (&here, home.as_deref()), look))
             .collect();
         let here_seen = paths::real(&here).map_or(PathState::Hidden, |real| look(&real));
         let starts = match &request.cwd {
@@ -113,7 +114,6 @@ impl Facts {
         let services = if is_closed { loopback::services(&words, request) } else { Vec::new() };
         let server = variables::Server::of(runs, request, &arguments);
         let limits = request.policy.limits.clone();
-        let home = paths::home().and_then(|home| paths::real(&home).ok());
         let is_of_system = variables::is_of_system(&request.program);
         Facts {
             runs,
@@ -179,6 +179,17 @@ pub fn roles(program: &str, words: &[String]) -> Vec<(String, Role)> {
     roles
 }
 
+/// Words of a shell's text that are spelled as paths are. It need not be read as a shell does: what is taken for a path
+/// and is none does not exist.
+fn paths_in(text: &str) -> Vec<(String, Role)> {
+    const MOST_WORDS: usize = 200;
+    let words = text.split(|c: char| c.is_whitespace() || "'\"`;&|<>()=,".contains(c));
+    let named = |word: &&str| word.starts_with("$HOME/") || word.starts_with("${HOME}/");
+    let is_path =
+        |word: &&str| !word.starts_with('-') && (spelled(word) == Role::Path || named(word));
+    words.filter(is_path).take(MOST_WORDS).map(|word| (word.to_owned(), Role::Path)).collect()
+}
+
 fn spelled(word: &str) -> Role {
     let is_path = word.starts_with(['/', '.', '~']) || word.contains('/') && !word.contains("://");
     if is_path { Role::Path } else { Role::Word }
@@ -187,10 +198,14 @@ fn spelled(word: &str) -> Role {
 fn argument(
     word: &str,
     role: Role,
-    here: &Path,
+    (here, home): (&Path, Option<&Path>),
     seen: impl Fn(&Path) -> PathState,
 ) -> Option<Argument> {
-    let path = here.join(word);
+    let below_home = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
+    let path = match (below_home, home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => here.join(word),
+    };
     // The sandbox has its own of these, whatever the host's lead to (/dev/stderr is a file of the caller).
     if path.starts_with("/dev") || path.starts_with("/proc") {
         return None;
