@@ -14,6 +14,38 @@ pub fn mcp(launcher: &Path, command: impl IntoIterator<Item = OsString>) -> Vec<
     words
 }
 
+/// A command of an agent, in a project.
+pub fn mcp_exec(launcher: &Path, project: &Path, text: &OsStr) -> Vec<OsString> {
+    let words: [&OsStr; 6] = [
+        launcher.as_os_str(),
+        "exec".as_ref(),
+        "-C".as_ref(),
+        project.as_os_str(),
+        "--".as_ref(),
+        text,
+    ];
+    words.map(OsStr::to_owned).to_vec()
+}
+
+/// As people call it: all of the system at once, which is less to do than our default policy, and shows more.
+pub fn bubblewrap_all_of_etc(command: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let program = find("bwrap").unwrap_or_else(|| "bwrap".into());
+    let mut words: Vec<OsString> = vec![program.into()];
+    let mut add = |options: &[&OsStr]| words.extend(options.iter().map(|&word| word.to_owned()));
+    add(&["--unshare-all", "--die-with-parent", "--new-session"].map(OsStr::new));
+    for path in ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
+        let path = Path::new(path);
+        if let Ok(link) = fs::read_link(path) {
+            add(&[OsStr::new("--symlink"), link.as_os_str(), path.as_os_str()]);
+        } else if path.is_dir() {
+            add(&[OsStr::new("--ro-bind"), path.as_os_str(), path.as_os_str()]);
+        }
+    }
+    add(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--"].map(OsStr::new));
+    words.extend(command);
+    words
+}
+
 /// What our default policy gives, as far as bubblewrap can express it: the same namespaces and the
 /// same view of the file system. In doubt it gets the easier job: no system call filter, no
 /// Landlock, no limits, nothing hidden in /proc. `shown`: what lies elsewhere and is to be seen.
@@ -110,6 +142,10 @@ mod tests {
         assert_eq!(words[words.len() - 2..], ["--", "/bin/true"]);
         let words = mcp(Path::new("/opt/mcp"), ["/bin/true".into()]);
         assert_eq!(words, ["/opt/mcp", "run", "--", "/bin/true"]);
+        let words = mcp_exec(Path::new("/opt/mcp"), Path::new("/p"), OsStr::new("true"));
+        assert_eq!(words, ["/opt/mcp", "exec", "-C", "/p", "--", "true"]);
+        let words = bubblewrap_all_of_etc(["/bin/true".into()]);
+        assert_eq!(words[words.len() - 2..], ["--", "/bin/true"]);
     }
 
     #[cfg(unix)]

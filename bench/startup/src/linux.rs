@@ -80,7 +80,8 @@ fn run(args: &Args) -> Result<ExitCode> {
         None => programs::default_launcher()?,
     };
     let machine = Machine::here();
-    let entries = contenders::all(&args.command, &launcher, args.peers)?;
+    let project = SmallProject::new()?;
+    let entries = contenders::all(&args.command, &launcher, &project.0, args.peers)?;
     let ready: Vec<&Contender> = entries.iter().filter_map(Entry::ready).collect();
     let table = Table::new(&entries, measure(&ready, args)?);
     let trees = if args.rss { memory::of_sandboxes(&launcher, args.peers)? } else { Vec::new() };
@@ -108,6 +109,26 @@ fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     Ok(verdict(args.assert_ratio, table.ratio_of("mcp")))
+}
+
+/// A directory with a file and two directories, gone with this.
+struct SmallProject(PathBuf);
+
+impl SmallProject {
+    fn new() -> Result<SmallProject> {
+        let root = std::env::temp_dir().join(format!("bench-project-{}", std::process::id()));
+        for directory in ["src", "tests"] {
+            std::fs::create_dir_all(root.join(directory))?;
+        }
+        std::fs::write(root.join("README.md"), "A small project.\n")?;
+        Ok(SmallProject(root))
+    }
+}
+
+impl Drop for SmallProject {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 fn measure(contenders: &[&Contender], args: &Args) -> Result<Vec<Summary>> {

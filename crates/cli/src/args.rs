@@ -76,7 +76,7 @@ pub enum Command {
     Package(package::Package),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   mcp run npx -y @modelcontextprotocol/server-everything
   mcp run --write ~/notes npx -y @modelcontextprotocol/server-filesystem ~/notes
@@ -119,7 +119,7 @@ pub struct Run {
 }
 
 /// How a sandbox is started, whatever runs in it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Starting {
     /// What to do when a boundary cannot be enforced here (deny)
     #[arg(long, value_name = "FALLBACK", value_parser = fallback(), help_heading = "Run")]
@@ -149,7 +149,7 @@ pub struct Starting {
     pub log: Logging,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Logging {
     /// Run without a line in the audit log
     #[arg(long, help_heading = "Output")]
@@ -157,7 +157,7 @@ pub struct Logging {
 }
 
 /// What the command is given: the flags that make up the command line's policy layer.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Permissions {
     /// A policy file (TOML)
     #[arg(long, value_name = "FILE", help_heading = "Permissions")]
@@ -389,13 +389,18 @@ pub enum NetworkFlag {
 pub fn command_line() -> Cli {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let started = match words.first().and_then(|verb| verb.to_str()) {
-        Some("run") => alone(&mut words).map(|run| Command::Run(Box::new(run))),
-        Some("exec") => alone(&mut words).map(|exec| Command::Exec(Box::new(exec))),
-        Some("check") => alone(&mut words).map(Command::Check),
-        Some("version") if words.len() == 1 => {
-            words[0] = "--version".into();
-            None
+        Some("run") => {
+            let plain = words::plain_command(&words, words::Package::Possible);
+            let run = plain.map(|command| Run { command, ..Run::default() });
+            run.or_else(|| alone(&mut words)).map(|run| Command::Run(Box::new(run)))
         }
+        Some("exec") => {
+            let plain = words::plain_command(&words, words::Package::None);
+            let exec = plain.map(|command| exec::Exec { command, ..exec::Exec::default() });
+            exec.or_else(|| alone(&mut words)).map(|exec| Command::Exec(Box::new(exec)))
+        }
+        Some("check") => alone(&mut words).map(Command::Check),
+        Some("version" | "--version" | "-V") if words.len() == 1 => verbs::tell_version(),
         Some("help") => {
             // `mcp help run` is `mcp run --help`.
             words.remove(0);

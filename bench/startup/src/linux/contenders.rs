@@ -1,10 +1,12 @@
 //! The ways of starting a command that are compared, as plain command lines.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use bench_common::launchers::{bubblewrap, failure, firejail, mcp, srt};
+use bench_common::launchers::{
+    bubblewrap, bubblewrap_all_of_etc, failure, firejail, mcp, mcp_exec, srt,
+};
 
 use super::{Result, sys};
 
@@ -50,19 +52,25 @@ impl Contender {
     }
 }
 
-pub fn all(command: &Path, launcher: &Path, peers: bool) -> Result<Vec<Entry>> {
+/// `project`: a directory that an agent's command may write.
+pub fn all(command: &Path, launcher: &Path, project: &Path, peers: bool) -> Result<Vec<Entry>> {
     let command = command.as_os_str();
     let bare = vec![command.to_owned()];
     if let Some(why) = failure(&bare) {
         return Err(format!("{} does not run bare: {why}", command.display()).into());
     }
     let own = std::env::current_exe()?;
+    // What `mcp exec` starts, bare.
+    let shell = [OsStr::new("/bin/bash"), OsStr::new("-c"), command];
     let floor = vec![own.into_os_string(), FLOOR.into(), command.to_owned()];
     let mut entries = vec![
         Entry::try_out("bare", &bare)?,
         Entry::try_out("floor", &floor)?,
         Entry::try_out("bubblewrap", &bubblewrap(&[], [command.to_owned()]))?,
+        Entry::try_out("bubblewrap /etc", &bubblewrap_all_of_etc([command.to_owned()]))?,
         Entry::try_out("mcp", &mcp(launcher, [command.to_owned()]))?,
+        Entry::try_out("bare shell", &shell.map(OsString::from))?,
+        Entry::try_out("mcp exec", &mcp_exec(launcher, project, command))?,
     ];
     if peers {
         entries.push(Entry::try_out("firejail", &firejail([command.to_owned()]))?);

@@ -63,12 +63,12 @@ impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{:<12}{:>9}{:>8}{:>8}{:>10}{:>15}",
+            "{:<17}{:>9}{:>8}{:>8}{:>10}{:>15}",
             "", "median", "p10", "p90", "over bare", "to bubblewrap"
         )?;
         for Row { name, outcome } in &self.0 {
             match outcome {
-                Err(why) => writeln!(out, "{name:<12}  skipped: {why}")?,
+                Err(why) => writeln!(out, "{name:<17}  skipped: {why}")?,
                 Ok(Summary { median, p10, p90 }) => {
                     let shown = |value: Option<f64>, digits| match value {
                         Some(value) if *name != "bare" => format!("{value:.digits$}"),
@@ -78,7 +78,7 @@ impl fmt::Display for Table {
                     let ratio = shown(self.ratio_of(name), 2);
                     writeln!(
                         out,
-                        "{name:<12}{median:>9.3}{p10:>8.3}{p90:>8.3}{over:>10}{ratio:>15}"
+                        "{name:<17}{median:>9.3}{p10:>8.3}{p90:>8.3}{over:>10}{ratio:>15}"
                     )?;
                 }
             }
@@ -107,7 +107,7 @@ mod tests {
         let skipped = Row { name: "bubblewrap", outcome: Err("not installed".into()) };
         let table = Table(vec![row("bare", 1.0), skipped, row("mcp", 3.0)]);
         assert_eq!(table.ratio_of("mcp"), None);
-        assert!(table.to_string().contains("bubblewrap    skipped: not installed"));
+        assert!(table.to_string().contains("bubblewrap         skipped: not installed"));
         assert_eq!(table.to_json()[1]["skipped"], "not installed");
     }
 }

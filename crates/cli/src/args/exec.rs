@@ -8,7 +8,7 @@ use mcp_policy::GuardMode;
 
 use super::{Permissions, Starting, home_name};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   mcp exec -- 'cargo build && cargo test'
   mcp exec -C ~/src/app -- 'git commit -am done'

@@ -35,6 +35,15 @@ const ALIASES: &[(&str, &str)] = &[
 const RUNNERS: &[&str] =
     &["bunx", "docker", "node", "npm", "npx", "pipx", "python", "python3", "uv", "uvx"];
 
+/// The line that clap would print.
+const VERSION: &str = concat!("mcp ", env!("CARGO_PKG_VERSION"), "\n");
+
+/// `mcp --version`, without building the flags of every verb first.
+pub fn tell_version() -> ! {
+    crate::render::print(VERSION);
+    std::process::exit(0)
+}
+
 /// `None` for another kind of mistake.
 pub fn instead(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::InvalidSubcommand {
@@ -69,4 +78,14 @@ pub fn instead(error: &clap::Error) -> Option<String> {
             "{verb} is no verb of mcp; mcp help lists them, and mcp run {verb} runs a program"
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_told_as_clap_does() {
+        assert_eq!(VERSION, Cli::command().render_version());
+    }
 }

@@ -37,6 +37,32 @@ pub fn with_separator(verb: &clap::Command, words: &[OsString]) -> Vec<OsString>
     words.to_vec()
 }
 
+/// Whether a verb's first word may name a package.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Package {
+    Possible,
+    None,
+}
+
+/// The variable that stands for an option of `run`.
+const REGISTRY: &str = "MCP_REGISTRY";
+
+/// The command of a line without a single option, which needs no parser: `run -- server`, `exec TEXT`. Building the
+/// flags takes longer than anything else before the sandbox is planned.
+pub fn plain_command(words: &[OsString], package: Package) -> Option<Vec<OsString>> {
+    if std::env::var_os(REGISTRY).is_some() {
+        return None;
+    }
+    let first = words.get(1)?;
+    let command = match first.to_str() {
+        Some("--") => &words[2..],
+        Some(option) if option.len() > 1 && option.starts_with('-') => return None,
+        Some(word) if package == Package::Possible && is_package(word) => return None,
+        _ => &words[1..],
+    };
+    (!command.is_empty()).then(|| command.to_vec())
+}
+
 fn separated(words: &[OsString], at: usize) -> Vec<OsString> {
     let mut all = words.to_vec();
     all.insert(at, "--".into());
@@ -155,5 +181,54 @@ mod tests {
         ] {
             assert_eq!(separated(line), expected, "{line}");
         }
+    }
+
+    /// What is read without the parser is what the parser would have read.
+    #[test]
+    fn lines_without_options_are_read_as_the_parser_reads_them() {
+        let words = |line: &[&str]| -> Vec<OsString> { line.iter().map(OsString::from).collect() };
+        let plain: [&[&str]; 9] = [
+            &["--", "server"],
+            &["--", "server", "--read", "x", "--", "-v"],
+            &["--", "--odd"],
+            &["--", ""],
+            &["--", "npm:some-server"],
+            &["node", "server.js", "--port", "3"],
+            &["npx", "-y", "some-server"],
+            &["-", "x"],
+            &["", "x"],
+        ];
+        for line in plain {
+            let run = words(&[&["run"], line].concat());
+            let quick = plain_command(&run, Package::Possible);
+            let quick = quick.map(|command| super::super::Run { command, ..Default::default() });
+            let parsed: Option<super::super::Run> = super::super::alone(&mut run.clone());
+            assert!(quick.is_some(), "{line:?}");
+            assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
+            let exec = words(&[&["exec"], line].concat());
+            let quick = plain_command(&exec, Package::None);
+            let quick =
+                quick.map(|command| super::super::exec::Exec { command, ..Default::default() });
+            let parsed: Option<super::super::exec::Exec> = super::super::alone(&mut exec.clone());
+            assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
+        }
+        let options: [&[&str]; 6] =
+            [&[], &["--"], &["-q", "x"], &["--help"], &["npm:some-server"], &["--read", ".", "x"]];
+        for line in options {
+            let run = words(&[&["run"], line].concat());
+            assert_eq!(plain_command(&run, Package::Possible), None, "{line:?}");
+        }
+    }
+
+    /// No other flag of these verbs has a variable that stands for it.
+    #[test]
+    fn only_the_registry_is_also_a_variable() {
+        let verbs = [
+            crate::args::Run::augment_args(clap::Command::new("mcp")),
+            crate::args::exec::Exec::augment_args(clap::Command::new("mcp")),
+        ];
+        let variables = verbs.iter().flat_map(clap::Command::get_arguments);
+        let variables: Vec<_> = variables.filter_map(clap::Arg::get_env).collect();
+        assert_eq!(variables, [REGISTRY]);
     }
 }

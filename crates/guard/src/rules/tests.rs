@@ -127,6 +127,7 @@ const CORPORA: &str = concat!(
     include_str!("../../corpus/fresh/held-out.txt"),
     include_str!("../../corpus/fresh/tuned-by-class.txt"),
     include_str!("../../corpus/fresh/blind-2026-11-first-viewed.txt"),
+    include_str!("../../corpus/fresh/blind-windows-2026-11-first-viewed.txt"),
     // The last, because it has sections.
     include_str!("../../corpus/dangerous.txt"),
 );

@@ -15,11 +15,10 @@ const NOT_CONSTRAINED: u8 = 125;
 
 /// Where the caller does not say which: bash, and on Windows PowerShell.
 pub fn default_shell() -> Shell {
-    match (cfg!(windows), powershell()) {
-        (false, _) => Shell::Bash,
-        (true, Some(_)) => Shell::PowerShell,
-        (true, None) => Shell::Cmd,
+    if !cfg!(windows) {
+        return Shell::Bash;
     }
+    if powershell().is_some() { Shell::PowerShell } else { Shell::Cmd }
 }
 
 /// The words that have a shell run a command.

@@ -21,6 +21,17 @@ pub struct Walked {
 
 /// `path` must be absolute.
 pub fn walk(path: &Path) -> io::Result<Walked> {
+    walk_by(path, |name| {
+        let is_link = fs::symlink_metadata(name)?.file_type().is_symlink();
+        is_link.then(|| fs::read_link(name)).transpose()
+    })
+}
+
+/// As [`walk`], by a function that tells where a name leads that is a symlink.
+pub fn walk_by(
+    path: &Path,
+    mut link: impl FnMut(&Path) -> io::Result<Option<PathBuf>>,
+) -> io::Result<Walked> {
     let mut real = PathBuf::from("/");
     let mut links = Vec::new();
     let mut rest: VecDeque<OsString> = names(path).collect();
@@ -33,11 +44,10 @@ pub fn walk(path: &Path) -> io::Result<Walked> {
             continue;
         }
         let next = real.join(&name);
-        if !fs::symlink_metadata(&next)?.file_type().is_symlink() {
+        let Some(to) = link(&next)? else {
             real = next;
             continue;
-        }
-        let to = fs::read_link(&next)?;
+        };
         if links.len() >= MOST_LINKS {
             return Err(io::Error::from_raw_os_error(libc::ELOOP));
         }

@@ -176,11 +176,16 @@ fn try_run(
         Ok(user) => user,
     };
     let stdio = (request.stdio.clone(), user);
-    let ended = Supervisor::new(init, signals, limits, stdio, relays, held).run()?;
+    let mut ended = Supervisor::new(init, signals, limits, stdio, relays, held).run()?;
+    let dying = ended.dying.take();
     drop(listed);
     let own = own_evidence(plan, &ended.usage, &carried);
     let evidence = set.into_iter().chain(entered).chain(became).chain(own).collect();
-    Ok(reported(plan, request, ended, evidence, command))
+    let (mut report, seen) = reported(plan, request, ended, evidence, command);
+    if let Some(dying) = dying {
+        dying.collect(&mut report.usage).map_err(LaunchFailure::Lost)?;
+    }
+    Ok((report, seen))
 }
 
 /// Makes this run's record for `mcp ps`, and removes what killed launchers left.

@@ -34,7 +34,7 @@ mod init;
 mod messages;
 mod orders;
 
-pub use self::init::Init;
+pub use self::init::{Dying, Init};
 
 /// Without a pid namespace the death of init does not end the tree: it is given this long, and then its work
 /// is done here.
@@ -65,6 +65,8 @@ pub struct Ended {
     pub stopped: Option<String>,
     /// What was in a HOME that is gone.
     pub lost: Vec<String>,
+    /// Where init is not collected yet.
+    pub dying: Option<Dying>,
 }
 
 pub struct Supervisor<'a> {
@@ -104,6 +106,8 @@ pub struct Supervisor<'a> {
     killed: Option<Instant>,
     stopping: bool,
     left: Leftovers,
+    /// Init has said that the last process is dead, and how the command ended.
+    is_over: bool,
     ending: Option<Ending>,
 }
 
@@ -144,6 +148,7 @@ impl<'a> Supervisor<'a> {
             killed: None,
             stopping: false,
             left: Leftovers::default(),
+            is_over: false,
             ending: None,
         }
     }
@@ -159,7 +164,8 @@ impl<'a> Supervisor<'a> {
                 Err(trouble) => break End::Broken(trouble),
             }
         };
-        let waited = self.clear();
+        let is_over = matches!(end, End::Over);
+        let waited = if is_over { Ok(None) } else { self.clear() };
         self.drain();
         if let Some(user) = &mut self.user {
             user.release();
@@ -172,12 +178,14 @@ impl<'a> Supervisor<'a> {
                 self.end(Ending::SandboxFailed(trouble.to_string()));
                 waited.ok().flatten()
             }
-            (End::Finished, Err(trouble)) if self.started.is_none() => return Err(trouble.into()),
-            (End::Finished, Err(trouble)) => {
+            (End::Finished | End::Over, Err(trouble)) if self.started.is_none() => {
+                return Err(trouble.into());
+            }
+            (End::Finished | End::Over, Err(trouble)) => {
                 self.end(Ending::SandboxFailed(trouble.to_string()));
                 None
             }
-            (End::Finished, Ok(waited)) => waited,
+            (End::Finished | End::Over, Ok(waited)) => waited,
         };
         if self.started.is_none() {
             let why = match self.termination.ending() {
@@ -198,8 +206,7 @@ impl<'a> Supervisor<'a> {
         };
         let change = waited.as_ref().map(|waited| waited.change);
         if let Some(waited) = waited {
-            usage.cpu_seconds = waited.cpu.as_secs_f64();
-            usage.max_process_resident_bytes = waited.max_resident_bytes;
+            waited.add_to(&mut usage);
         }
         let mut ending = match (self.ending.take(), change) {
             (Some(ending), _) => ending,
@@ -215,7 +222,8 @@ impl<'a> Supervisor<'a> {
             }
             used.add_to(&mut usage, self.seen_memory);
         }
-        Ok(self.ended(ending, usage))
+        let ended = self.ended(ending, usage);
+        Ok(Ended { dying: is_over.then(|| Dying::new(self.init)), ..ended })
     }
 
     fn ended(&mut self, ending: Ending, usage: Usage) -> Ended {
@@ -228,6 +236,7 @@ impl<'a> Supervisor<'a> {
             seen: self.protected.take().map(Watch::into_seen).unwrap_or_default(),
             stopped: self.stopped.take(),
             lost: std::mem::take(&mut self.left.lost),
+            dying: None,
         }
     }
 
@@ -256,6 +265,9 @@ impl<'a> Supervisor<'a> {
         self.answer()?;
         if let Some(network) = &mut self.network {
             network.advance()?;
+        }
+        if self.is_over && self.cgroup.is_none() && matches!(self.init.tree, Tree::OfNamespace) {
+            return Ok(Some(End::Over));
         }
         if self.init_is_gone() {
             // Its last words may have come with its end.
@@ -380,6 +392,8 @@ impl<'a> Supervisor<'a> {
 
 enum End {
     Finished,
+    /// Every process is dead but init, which takes its namespaces down and dies.
+    Over,
     Failed(Failed),
     /// The launcher cannot go on.
     Broken(io::Error),

@@ -15,8 +15,10 @@ use crate::unix::writable::Writable;
 use crate::unix::{layout, peek};
 
 mod needed_by;
+mod system;
 
 use needed_by::NeededBy;
+pub use system::{Looked, SystemPath};
 
 /// A script of a script of a script … ends here, as in the kernel.
 pub const MOST_INTERPRETERS: usize = 5;

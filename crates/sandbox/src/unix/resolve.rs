@@ -19,7 +19,9 @@ use crate::identity::{self, ConfigScope};
 use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::grants::{self, forbidden, place};
-use crate::unix::locate::{Located, Search, Unlocated, locate, without_parents};
+use crate::unix::locate::{
+    Located, Looked, Search, SystemPath, Unlocated, locate, without_parents,
+};
 use crate::unix::writable::Writable;
 use crate::unix::{protect, sockets};
 
@@ -178,8 +180,13 @@ fn locate_all(
     search: &Search<'_>,
 ) -> Result<Located, Error> {
     let mut located = locate(program, search)?;
+    let system = if programs.is_empty() { None } else { Some(SystemPath::new(search)) };
     for program in programs {
-        let mut more = locate(program, search);
+        let mut more = match system.as_ref().map(|system| system.look(program)) {
+            Some(Looked::Found(found)) => Ok(found),
+            Some(Looked::Missing) => continue,
+            _ => locate(program, search),
+        };
         if let Err(Unlocated::Unshown(unshown)) = more {
             located.unshown.push(unshown);
             // Inside, that one leads nowhere, and shells go on to the next.

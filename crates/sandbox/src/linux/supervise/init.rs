@@ -1,14 +1,37 @@
 //! Init as its launcher sees it.
 
+use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::LAST_RESORT_PLAIN;
+use crate::core::report::Usage;
 use crate::linux::channel::{Channel, ToLauncher};
 use crate::linux::syscall_proxy::SyscallProxy;
 use crate::linux::watch::Tree;
 use crate::linux::{sys, tree};
+
+/// Init of a pid namespace after its last words. No other process is left; the kernel takes the namespaces down, which
+/// takes about as long as it takes to report what happened. So the launcher does that first.
+#[must_use = "a process that is not collected stays a zombie"]
+pub struct Dying(Init);
+
+impl Dying {
+    pub fn new(init: Init) -> Dying {
+        Dying(init)
+    }
+
+    /// Waits until it is gone, and its mounts with it; adds what all processes used.
+    pub fn collect(self, usage: &mut Usage) -> io::Result<()> {
+        // It dies anyway, unless something keeps it from that.
+        let _ = pidfd_send_signal(&self.0.pidfd, Signal::KILL);
+        if let Some(waited) = sys::wait_for(self.0.pid)? {
+            waited.add_to(usage);
+        }
+        Ok(())
+    }
+}
 
 pub struct Init {
     pub pid: i32,
@@ -43,5 +66,13 @@ impl Init {
             }
         }
         executing
+    }
+}
+
+impl sys::Waited {
+    /// What the process and those it waited for used.
+    pub(super) fn add_to(&self, usage: &mut Usage) {
+        usage.cpu_seconds = self.cpu.as_secs_f64();
+        usage.max_process_resident_bytes = self.max_resident_bytes;
     }
 }

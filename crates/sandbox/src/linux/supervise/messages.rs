@@ -72,10 +72,16 @@ impl Supervisor<'_> {
             ToLauncher::Executing(seen) => self.started(seen, fd)?,
             ToLauncher::Stopped => self.stop(),
             ToLauncher::Left(left) => self.left = left,
-            ToLauncher::Exited(code) => self.end(Ending::Exited(code)),
-            ToLauncher::Signaled(signal) => self.end(Ending::Signaled(signal)),
+            ToLauncher::Exited(code) => self.over(Ending::Exited(code)),
+            ToLauncher::Signaled(signal) => self.over(Ending::Signaled(signal)),
         }
         Ok(None)
+    }
+
+    /// Init's last words: it has waited for every process.
+    fn over(&mut self, ending: Ending) {
+        self.is_over = true;
+        self.end(ending);
     }
 
     /// The command is executed now: its time, its watches and its network begin.

@@ -129,7 +129,8 @@ pub fn contents(path: &Path) -> io::Result<Option<Vec<u8>>> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    let mut text = Vec::new();
+    // One byte more than there are: a short read then says that it was the end.
+    let mut text = Vec::with_capacity(metadata.len().min(LARGEST) as usize + 1);
     file.take(LARGEST + 1).read_to_end(&mut text)?;
     match text.len() as u64 > LARGEST {
         true => Err(io::Error::other("it is too large")),
