@@ -20,7 +20,7 @@ mod words;
 pub use check::{Check, ShellFlag};
 pub use values::{Limit, Variable};
 use values::{count, fallback, home_name, limit, millicores, parse, variable};
-pub use words::is_package;
+pub use words::{is_package, options_of_run, words_of_exec};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -464,24 +464,4 @@ fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
         *words = words::with_separator(&verb, words);
     }
     T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
-}
-
-/// The options of a `mcp run` line that somebody else wrote, with their values as they stand: a client may put others
-/// in their place (`${input:size}`). `None` for a line that `mcp run` refuses.
-pub fn options_of_run(words: &[String]) -> Option<clap::ArgMatches> {
-    let verb = Run::augment_args(clap::Command::new("mcp")).mut_args(|arg| {
-        match arg.get_action().takes_values() {
-            true => arg.value_parser(clap::value_parser!(OsString)),
-            false => arg,
-        }
-    });
-    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-    let words = words::with_separator(&verb, &words);
-    verb.try_get_matches_from(words).ok()
-}
-
-/// The words of `mcp exec` with `--` where its command begins: to be started once more with other options.
-pub fn words_of_exec() -> Vec<OsString> {
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    words::with_separator(&exec::Exec::augment_args(clap::Command::new("mcp")), &words)
 }

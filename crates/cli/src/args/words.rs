@@ -7,6 +7,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use clap::Args as _;
+
 /// The words of a verb with `--` put where the command begins.
 pub fn with_separator(verb: &clap::Command, words: &[OsString]) -> Vec<OsString> {
     let mut package_seen = false;
@@ -118,6 +120,26 @@ pub fn is_package(text: &str) -> bool {
             text.parse(),
             Ok(mcp_package::Reference::Named(_) | mcp_package::Reference::Official(_))
         )
+}
+
+/// The options of a `mcp run` line that another program wrote, with their values as they stand: a client may put others
+/// in their place (`${input:size}`). `None` for a line that `mcp run` refuses.
+pub fn options_of_run(words: &[String]) -> Option<clap::ArgMatches> {
+    let verb = super::Run::augment_args(clap::Command::new("mcp")).mut_args(|arg| {
+        match arg.get_action().takes_values() {
+            true => arg.value_parser(clap::value_parser!(OsString)),
+            false => arg,
+        }
+    });
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let words = with_separator(&verb, &words);
+    verb.try_get_matches_from(words).ok()
+}
+
+/// The words of `mcp exec` with `--` where its command begins: to be started once more with other options.
+pub fn words_of_exec() -> Vec<OsString> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    with_separator(&super::exec::Exec::augment_args(clap::Command::new("mcp")), &words)
 }
 
 #[cfg(test)]

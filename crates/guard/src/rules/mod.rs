@@ -29,7 +29,9 @@ use read::Read;
 
 /// Rules of the guard: the built-in ones, and those that were added.
 #[derive(Debug, Clone)]
-pub struct Rules(Store);
+pub struct Rules {
+    store: Store,
+}
 
 #[derive(Debug, Clone)]
 enum Store {
@@ -43,11 +45,11 @@ impl Rules {
     /// The rules this library comes with.
     pub fn built_in() -> Arc<Rules> {
         static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
-        RULES.get_or_init(|| Arc::new(Rules(Store::Packed(Packed::new())))).clone()
+        RULES.get_or_init(|| Arc::new(Rules { store: Store::Packed(Packed::new()) })).clone()
     }
 
     fn new(all: Vec<Rule>, classes: HashMap<String, Vec<String>>) -> Rules {
-        Rules(Store::Read(Read::new(all, classes)))
+        Rules { store: Store::Read(Read::new(all, classes)) }
     }
 
     /// Every rule.
@@ -56,14 +58,14 @@ impl Rules {
     }
 
     fn count(&self) -> usize {
-        match &self.0 {
+        match &self.store {
             Store::Packed(packed) => packed.count(),
             Store::Read(read) => read.all.len(),
         }
     }
 
     fn rule(&self, number: usize) -> &Rule {
-        match &self.0 {
+        match &self.store {
             Store::Packed(packed) => packed.rule(number),
             Store::Read(read) => &read.all[number],
         }
@@ -71,7 +73,7 @@ impl Rules {
 
     /// The rule of this name.
     pub fn get(&self, id: &str) -> Option<&Rule> {
-        match &self.0 {
+        match &self.store {
             Store::Packed(packed) => packed.get(id),
             Store::Read(read) => read.all.iter().find(|rule| rule.id == id),
         }
@@ -81,13 +83,13 @@ impl Rules {
     pub(crate) fn about(&self, name: &str, shell: Shell) -> Vec<&Rule> {
         // On macOS and Windows `/bin/RM` is `/bin/rm`.
         let lower = name.to_ascii_lowercase();
-        let mut numbers = match &self.0 {
+        let mut numbers = match &self.store {
             Store::Packed(packed) => packed.about([name, &lower]),
             Store::Read(read) => read.about([name, &lower]),
         };
         numbers.sort_unstable();
         numbers.dedup();
-        let is_for = |number: &usize| match &self.0 {
+        let is_for = |number: &usize| match &self.store {
             Store::Packed(packed) => packed.is_for(*number, shell),
             Store::Read(read) => read.all[*number].shell.contains(&shell),
         };
@@ -100,7 +102,7 @@ impl Rules {
     }
 
     fn class_named(&self, name: &str) -> &[Entry] {
-        let class = match &self.0 {
+        let class = match &self.store {
             Store::Packed(packed) => packed.class(name),
             Store::Read(read) => read.classes.get(name),
         };
@@ -108,7 +110,7 @@ impl Rules {
     }
 
     fn class_texts(&self) -> HashMap<String, Vec<String>> {
-        match &self.0 {
+        match &self.store {
             Store::Packed(packed) => packed
                 .classes()
                 .map(|(name, class)| (name.to_owned(), class.texts.clone()))

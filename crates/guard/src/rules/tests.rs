@@ -7,7 +7,7 @@ fn sources() -> Rules {
 }
 
 fn built_in() -> Rules {
-    Rules(Store::Packed(Packed::new()))
+    Rules { store: Store::Packed(Packed::new()) }
 }
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::PowerShell, Shell::Cmd];
@@ -70,7 +70,7 @@ fn few_rules_are_read_for_one_command() {
 }
 
 fn read_so_far(rules: &Rules) -> usize {
-    match &rules.0 {
+    match &rules.store {
         Store::Packed(packed) => packed.read_so_far(),
         Store::Read(read) => read.all.len(),
     }
