@@ -180,14 +180,15 @@ mod tests {
             let run = words(&[&["run"], line].concat());
             let quick = plain_command(&run, Package::Possible);
             let quick = quick.map(|command| super::super::Run { command, ..Default::default() });
-            let parsed: Option<super::super::Run> = super::super::alone(&mut run.clone());
+            let parsed: Option<super::super::Run> = crate::args::line::alone(&mut run.clone());
             assert!(quick.is_some(), "{line:?}");
             assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
             let exec = words(&[&["exec"], line].concat());
             let quick = plain_command(&exec, Package::None);
             let quick =
                 quick.map(|command| super::super::exec::Exec { command, ..Default::default() });
-            let parsed: Option<super::super::exec::Exec> = super::super::alone(&mut exec.clone());
+            let parsed: Option<super::super::exec::Exec> =
+                crate::args::line::alone(&mut exec.clone());
             assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
         }
         let options: [&[&str]; 6] =
