@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate};
+use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate, text};
 
 mod check;
 pub mod exec;
 pub mod learn;
-mod line;
 pub mod package;
 pub mod serve;
 mod values;
@@ -19,10 +18,9 @@ pub mod wire;
 mod words;
 
 pub use check::{Check, ShellFlag};
-pub use line::{command_line, options_of_run, words_of_exec};
 pub use values::{Limit, Variable};
 use values::{count, fallback, home_name, limit, millicores, parse, variable};
-pub use words::is_package;
+pub use words::{is_package, options_of_run, words_of_exec};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -144,6 +142,9 @@ pub struct Starting {
     /// Write what was enforced and used to FILE, as JSON; `-` is standard error, for standard output is the server's
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    /// Note the paths that the command looks for in the report: how `mcp learn` starts a run.
+    #[arg(long, hide = true)]
+    pub watch_paths: bool,
     /// Nothing of our own on stderr but errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
@@ -339,7 +340,8 @@ pub enum CompletionsOf {
 #[command(after_help = "Examples:
   mcp policy check server.toml
   mcp policy show --read ~/notes --max-memory 256M
-  mcp policy diff old.toml new.toml")]
+  mcp policy diff old.toml new.toml
+  mcp policy minimize server.toml -- my-server")]
 pub struct Policy {
     #[command(subcommand)]
     pub command: PolicyCommand,
@@ -361,6 +363,26 @@ pub enum PolicyCommand {
         /// As JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Run a command with a policy, and drop the grants that it does not use
+    #[command(after_help = "Examples:
+  mcp policy minimize server.toml -o smaller.toml -- my-server
+  mcp policy minimize server.toml --plain -- make test
+
+Dropped are files, directories, sockets and destinations that were not used, and writing where only reading was. Variables and
+limits are kept: whether a variable is read cannot be seen.")]
+    Minimize {
+        /// The policy
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Write the smaller policy to this file (default: standard output)
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// What was dropped as JSON on standard output
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        subject: Box<learn::Subject>,
     },
     /// Show the effective policy, and where each value comes from
     Show {
@@ -386,4 +408,60 @@ pub enum NetworkFlag {
     Host,
     /// Only what is allowed (the default)
     Isolated,
+}
+
+pub fn command_line() -> Cli {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let started = match words.first().and_then(|verb| verb.to_str()) {
+        Some("run") => {
+            let plain = words::plain_command(&words, words::Package::Possible);
+            let run = plain.map(|command| Run { command, ..Run::default() });
+            run.or_else(|| alone(&mut words)).map(|run| Command::Run(Box::new(run)))
+        }
+        Some("exec") => {
+            let plain = words::plain_command(&words, words::Package::None);
+            let exec = plain.map(|command| exec::Exec { command, ..exec::Exec::default() });
+            exec.or_else(|| alone(&mut words)).map(|exec| Command::Exec(Box::new(exec)))
+        }
+        Some("learn") => alone(&mut words).map(|learn| Command::Learn(Box::new(learn))),
+        Some("check") => alone(&mut words).map(Command::Check),
+        Some("version" | "--version" | "-V") if words.len() == 1 => verbs::tell_version(),
+        Some("help") => {
+            // `mcp help run` is `mcp run --help`.
+            words.remove(0);
+            words.push("--help".into());
+            None
+        }
+        _ => None,
+    };
+    match started {
+        Some(command) => Cli { command },
+        None => Cli::try_parse_from([OsString::from("mcp")].into_iter().chain(words))
+            .unwrap_or_else(|error| refuse(&error)),
+    }
+}
+
+/// As clap does, but for words that a terminal would obey.
+fn refuse(error: &clap::Error) -> ! {
+    if let Some(told) = verbs::instead(error) {
+        crate::render::say(&text::lines(&told));
+        std::process::exit(2);
+    }
+    let is_unseen = |word: OsString| word.to_string_lossy().chars().any(text::is_unseen);
+    if !error.use_stderr() || !std::env::args_os().any(is_unseen) {
+        error.exit();
+    }
+    // Without styles: those are in the words as well.
+    eprintln!("{}", text::lines(error.render().to_string().trim_end()));
+    std::process::exit(2)
+}
+
+/// One verb without the flags of all others, which take longer to build than what comes after. `None` for help and
+/// for mistakes: the whole says what is to be said.
+fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
+    let verb = T::augment_args(clap::Command::new("mcp"));
+    if verb.get_arguments().any(clap::Arg::is_last_set) {
+        *words = words::with_separator(&verb, words);
+    }
+    T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
 }

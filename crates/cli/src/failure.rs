@@ -11,7 +11,7 @@ pub enum Failure {
     /// The policy makes no sense: exit 2, as for any usage error.
     Policy(mcp_policy::Error),
     Sandbox(mcp_sandbox::Error),
-    /// A package cannot be used: exit 125, or 2 where somebody wrote nonsense.
+    /// A package cannot be used: exit 125, or 2 where a person wrote nonsense.
     Package(mcp_package::Error),
     /// The sandbox could not be made as asked: exit 125.
     Refused(String),

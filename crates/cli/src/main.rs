@@ -1,4 +1,4 @@
-//! `mcp`: runs MCP servers and AI-agent commands as programs nobody trusts.
+//! `mcp`: runs MCP servers and AI-agent commands as untrusted programs.
 #![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
 
 mod args;

@@ -66,7 +66,7 @@ fn directory(variable: &str, below_home: &str, windows: &str) -> Option<PathBuf>
     base.map(|base| base.join("mcp"))
 }
 
-/// For what is written. Root by way of `sudo` or `su -m` has the HOME of somebody else, who could use nothing of
+/// For what is written. Root by way of `sudo` or `su -m` has the HOME of another user, who could use nothing of
 /// what root made there afterwards, not even the log: root then has its own.
 fn written(variable: &str, below_home: &str, windows: &str) -> Option<PathBuf> {
     let directory = directory(variable, below_home, windows)?;
@@ -98,7 +98,7 @@ mod account {
     use mcp_files::Links;
 
     /// Whether we are root, and another user has a say in where this leads: owns a directory on the way, or
-    /// a link. What a user namespace does not map is owned by nobody that could act in it.
+    /// a link. What a user namespace does not map is owned by no user that could act in it.
     pub fn is_of_another(directory: &Path) -> bool {
         if !rustix::process::geteuid().is_root() {
             return false;

@@ -66,7 +66,7 @@ pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// News of an installation, unless somebody wants none.
+/// News of an installation, unless a person wants none.
 pub fn note(line: &str) {
     if !QUIET.load(Ordering::Relaxed) {
         render::say(line);

@@ -220,7 +220,7 @@ pub enum Environment {
     PathOnly,
 }
 
-/// A file in which somebody may have listed the commands that the client may start.
+/// A file in which a person may have listed the commands that the client may start.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -19,7 +19,7 @@ pub enum Undone {
         /// The new text of the file.
         text: String,
     },
-    /// Somebody took it away, or gave it another command: nothing of ours is in it.
+    /// A person took it away, or gave it another command: nothing of ours is in it.
     NotOurs,
 }
 

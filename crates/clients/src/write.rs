@@ -316,7 +316,7 @@ mod tests {
         let told = alone(&original).unwrap_err();
         assert!(matches!(told, Error::Changed { .. }), "{told}");
         assert_eq!(fs::read(&path).unwrap(), br#"{"theirs": 1}"#);
-        // The same bytes in another file: somebody replaced it.
+        // The same bytes in another file: a program replaced it.
         let original = read(&path).unwrap();
         let other = directory.join("other");
         fs::copy(&path, &other).unwrap();

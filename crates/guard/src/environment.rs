@@ -1,7 +1,7 @@
 //! Which variables of the environment a command of an agent should not get, and why.
 //!
 //! By name and by the shape of the value: a token is a token under any name. This list is for
-//! what somebody lets through in bulk (`--env '*'`); what is passed by default is a short list of
+//! what a person lets through in bulk (`--env '*'`); what is passed by default is a short list of
 //! harmless names, and a variable that a person names is theirs to give.
 
 mod lists;

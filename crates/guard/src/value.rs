@@ -188,7 +188,7 @@ impl Output {
             if self.from.contains(&name) {
                 continue;
             }
-            // Past that nobody can say what came of it; no program has this name.
+            // Past that we cannot say what came of it; no program has this name.
             let name = if self.from.len() < MOST_PROGRAMS { name } else { MORE.to_owned() };
             if !self.from.contains(&name) {
                 self.from.push(name);

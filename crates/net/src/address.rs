@@ -47,7 +47,7 @@ pub enum AddressClass {
     Own,
     /// In the network of one of the host's interfaces.
     OwnNetwork,
-    /// Not known to be somebody else's: the host's interfaces cannot be listed.
+    /// Not known to be another machine's: the host's interfaces cannot be listed.
     Unlisted,
 }
 
@@ -172,7 +172,7 @@ const GLOBAL: (u128, u8) = (0x2000 << 112, 3);
 const TRANSLATED: [(u128, u8); 3] =
     [(0x0064_ff9b << 96, 96), (0x0064_ff9b_0001 << 80, 48), (0x2001 << 112, 32)];
 
-/// What a connection to this address would reach: [`Judgement::Public`] is somebody else's, on the
+/// What a connection to this address would reach: [`Judgement::Public`] is another machine's, on the
 /// internet. `own` are the host's networks; `None` where they cannot be listed, and then no address
 /// is public.
 #[must_use]
@@ -249,12 +249,12 @@ fn inside(ip: Ipv6Addr, network: u128, prefix: u8) -> bool {
     (ip.to_bits() ^ network).checked_shr(shift).unwrap_or(0) == 0
 }
 
-/// Every IPv4 address that somebody on the way may take this one for.
+/// Every IPv4 address that a router on the way may take this one for.
 fn embedded(ip: Ipv6Addr) -> Vec<Ipv4Addr> {
     let bits = ip.to_bits();
     let v4 = |shift: u32| Ipv4Addr::from_bits((bits >> shift) as u32);
     let mut found = Vec::new();
-    // IPv4-compatible, mapped (in case nobody made it canonical), translated, NAT64.
+    // IPv4-compatible, mapped (in case it was not made canonical), translated, NAT64.
     let low = [(0, 96), (0xffff << 32, 96), (0xffff << 48, 96), (0x0064_ff9b << 96, 96)];
     if low.iter().any(|(network, prefix)| inside(ip, *network, *prefix)) {
         found.push(v4(0));

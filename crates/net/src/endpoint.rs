@@ -1,7 +1,7 @@
 //! Where a program wants to go: a host name or an address, and a port.
 //!
 //! Spellings that resolvers take for addresses (`127.1`, `0x7f.1`, `2130706433`) are neither
-//! names nor addresses here, so that nobody downstream can read them as one.
+//! names nor addresses here, so that no reader downstream can read them as one.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};

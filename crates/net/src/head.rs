@@ -21,7 +21,7 @@ pub(crate) struct Collector {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Collected {
     NeedMore,
-    /// The head is complete; so many of the bytes just fed belong to it.
+    /// The head is complete; this many of the bytes just fed belong to it.
     Whole {
         used: usize,
     },

@@ -153,7 +153,7 @@ pub(super) fn host_field(lines: &Lines<'_>) -> Result<Option<(Target, Option<u16
 }
 
 /// Splits `http://authority/path` into the authority and the rest. User names stay in the
-/// authority, where nobody takes them.
+/// authority, where no program accepts them.
 pub(super) fn absolute_form(target: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = target.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -2,7 +2,7 @@
 //!
 //! One side opens connections (it has the programs), the other answers (it has the network). Each direction of
 //! each connection has a window: a side sends no more than the other said it has room for, so a program that
-//! does not read keeps nobody else waiting, and memory is bounded by [`MOST`] × [`WINDOW`]. The side inside, which
+//! does not read keeps no other connection waiting, and memory is bounded by [`MOST`] × [`WINDOW`]. The side inside, which
 //! is the one that opens for programs that connect and the one that answers for servers, may have been taken over by
 //! the program it serves: whatever it says that the rules do not foresee is a [`Violation`], and ends everything.
 
@@ -40,7 +40,7 @@ struct Stream {
     credit: u32,
     /// What the other side may still send.
     due: u32,
-    /// Heard, and not taken.
+    /// A frame that this side ignores.
     waiting: VecDeque<u8>,
     /// Taken, and the other side not told.
     taken: u32,
@@ -255,7 +255,7 @@ impl Mux {
             .any(|stream| stream.theirs == HalfState::Flows || !stream.waiting.is_empty())
     }
 
-    /// So many bytes of [`waiting`](Self::waiting) are passed on: there is room for as many more.
+    /// This many bytes of [`waiting`](Self::waiting) are passed on: there is room for as many more.
     pub fn take(&mut self, id: Id, count: usize) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let count = count.min(stream.waiting.len());

@@ -33,9 +33,9 @@ const DOOR: Token = Token(1);
 const FIRST: usize = 2;
 const EVENTS: usize = 256;
 
-/// With so much on its way, no socket is read and no program let in.
+/// Above this many bytes on their way, no socket is read and no connection accepted.
 const MUCH: usize = 256 << 10;
-/// With so much, the other side is not heard: it makes us speak, and does not listen. Between honest sides
+/// Above this many, the other side's frames are not read: it makes us speak, and does not listen. Between honest sides
 /// only answers are above [`MUCH`], and all of them together are less than this.
 const TOO_MUCH: usize = 1 << 20;
 
@@ -107,7 +107,7 @@ pub struct MuxEndpoint {
     readable: HashSet<Id>,
     /// Who has something to say while there is too much on its way.
     paused: HashSet<Id>,
-    /// Somebody may be at the door.
+    /// A connection may wait to be accepted.
     has_callers: bool,
     farewell: Arc<AtomicBool>,
     /// Since when this side is to come to an end, and whose words it waits for.
@@ -282,7 +282,7 @@ impl MuxEndpoint {
         }
     }
 
-    /// Connects what the other side has opened. Nobody waits for it: where no server is, Windows takes two
+    /// Connects what the other side has opened. No client waits for it: where no server is, Windows takes two
     /// seconds to say so.
     fn lead(&mut self, id: Id) {
         let Doorway::Out(place) = self.door else { return };
@@ -345,7 +345,7 @@ impl MuxEndpoint {
     }
 
     fn advance(&mut self, id: Id, socket: &TcpStream, readable: &HashSet<Id>) -> io::Result<()> {
-        // Of what it had to say when it was connected nobody is told again.
+        // What it sent when it was connected is not told again.
         let is_new = self.connecting.contains_key(&id);
         if !self.is_connected(id, socket)? {
             return Ok(());

@@ -16,7 +16,7 @@ use mcp_policy::HostName;
 
 /// Programs that fetch what they are told to look first whether a name leads to a public address
 /// (Python's `is_global`, `ipaddr.js`, lists of their own), so these are such as far as anybody can
-/// tell. Nobody is reached at them: the IPv4 range is registered to the British Ministry of Defence,
+/// tell. No server is reached at them: the IPv4 range is registered to the British Ministry of Defence,
 /// which does not announce it, and of the IPv6 one no part is assigned to anybody.
 pub const V4_RANGE: (Ipv4Addr, u8) = (Ipv4Addr::new(25, 18, 0, 0), 15);
 /// The range of fake IPv6 addresses.

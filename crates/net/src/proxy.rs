@@ -92,14 +92,14 @@ impl Manner {
 pub enum Heard {
     /// The request is not complete.
     NeedMore,
-    /// So many bytes are taken; this is the answer, and there is more to come.
+    /// This many bytes are taken; this is the answer, and there is more to come.
     Answer {
         /// How many bytes of the buffer belong to the message.
         used: usize,
         /// The answer.
         words: Vec<u8>,
     },
-    /// So many bytes are taken; what follows is for the server.
+    /// This many bytes are taken; what follows is for the server.
     Wants {
         /// How many bytes of the buffer belong to the request.
         used: usize,

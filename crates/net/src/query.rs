@@ -145,7 +145,7 @@ impl Resolver {
         acts
     }
 
-    /// Nobody waits for this name any more. What was asked already goes on: a program that comes
+    /// No client waits for this name any more. What was asked already goes on: a program that comes
     /// and goes is not to make more questions than one that waits.
     pub fn forget(&mut self, name: &HostName) {
         self.queue.remove(name);
@@ -278,7 +278,7 @@ impl Resolver {
         }
         let (outcome, mut life) = combine(findings);
         if matches!(findings[0], None | Some(Finding::Unanswered)) {
-            // There may be IPv4 addresses that nobody heard of.
+            // There may be IPv4 addresses that were not told.
             life = *LIFE.start();
         }
         for exchange in [v4.exchange(), v6.exchange()].into_iter().flatten() {

@@ -22,7 +22,7 @@ pub struct Race {
     waiting: VecDeque<SocketAddr>,
     /// In the order of their beginning.
     running: Vec<Try>,
-    /// Those that had their time, or were told that nobody is reached.
+    /// Those that had their time, or were told that no server is reached.
     lost: Vec<Family>,
     /// When the last one was begun; `None` when the next need not wait.
     begun: Option<Instant>,
@@ -48,7 +48,7 @@ pub enum Step {
 /// Why one of them ended without a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// Somebody there said no, so its family works.
+    /// A server refused the connection, so its family works.
     Answered,
     /// There is no way, or no answer.
     Unreachable,

@@ -44,7 +44,7 @@ impl Shares {
         self.used >= self.most
     }
 
-    /// Whether this party may take so much more.
+    /// Whether this party may take this much more.
     pub fn has_room(&self, party: Party, more: usize) -> bool {
         let free = self.most.saturating_sub(self.used);
         more <= free && self.used_by(party) + more <= free.saturating_mul(TIMES_FREE)

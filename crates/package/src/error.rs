@@ -72,7 +72,7 @@ impl Error {
         Error::machine(format!("{doing} {}: {error}", path.display()), "")
     }
 
-    /// Both digests are shown: one of them is what somebody trusted.
+    /// Both digests are shown: one of them is what a person trusted.
     pub fn digest(
         what: impl fmt::Display,
         expected: impl fmt::Display,

@@ -1,6 +1,6 @@
 //! Sizes. Every unit is 1024-based: `64M`, `64MB`, `64mb` and `64 MiB` are the same size,
 //! because that is what people who write `64M` for a memory limit mean, and a limit that
-//! changes by 5 % with the spelling helps nobody.
+//! changes by 5 % with the spelling is a trap.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! From the path somebody wrote to an absolute one. Lexical only: `..` stays, because what
+//! From the path a person wrote to an absolute one. Lexical only: `..` stays, because what
 //! it means depends on links, and the host is asked later.
 
 use std::ffi::OsStr;

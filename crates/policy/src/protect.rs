@@ -6,7 +6,7 @@
 //! - what somebody runs on purpose (a Makefile, the scripts of a package);
 //! - what is only read, as every other file of a project is: AGENTS.md, CLAUDE.md, GEMINI.md. Agents are asked to keep them
 //!   up to date, and an agent that obeys them would obey a comment in the code as well;
-//! - names of versions (`.tool-versions`, `.nvmrc`) and `.gitattributes`, which choose among programs that somebody else
+//! - names of versions (`.tool-versions`, `.nvmrc`) and `.gitattributes`, which choose among programs that the user
 //!   set up.
 
 use std::cmp::Ordering;

@@ -14,7 +14,7 @@ pub(crate) struct TomlSource<'a> {
     /// The path as the user knows it.
     file: String,
     line_starts: Vec<usize>,
-    /// Values that may be secrets somebody wrote out: never shown.
+    /// Values that may be secrets a person wrote out: never shown.
     masks: Vec<Range<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! A value somebody typed that makes no sense, and which part of it.
+//! A value a person typed that makes no sense, and which part of it.
 
 use std::fmt;
 use std::ops::Range;

@@ -201,7 +201,7 @@ impl Pages {
         let pages = Pages { start: start.cast(), length };
         for offset in (0..length).step_by(4096) {
             // SAFETY: `offset` is below the length of the mapping made above; the write is
-            // volatile because nobody reads it and it must happen all the same.
+            // volatile because nothing reads it and it must happen all the same.
             unsafe { pages.start.add(offset).write_volatile(1) };
         }
         Ok(pages)
@@ -234,7 +234,7 @@ impl Pages {
         // SAFETY: advice on the mapping made above changes none of its contents. A huge page needs no table.
         unsafe { libc::madvise(start, length, libc::MADV_NOHUGEPAGE) };
         for offset in (0..length).step_by(REACH) {
-            // SAFETY: `offset` is below the length of the mapping; volatile, because nobody uses what is read.
+            // SAFETY: `offset` is below the length of the mapping; volatile, because nothing uses what is read.
             unsafe { pages.start.add(offset).read_volatile() };
         }
         Ok(pages)

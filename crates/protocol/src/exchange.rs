@@ -60,13 +60,13 @@ pub enum Refusal {
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delivery<'a, T> {
-    /// The answer, after which nobody waits any more; an error has its code.
+    /// The answer, after which no client waits any more; an error has its code.
     Answer(T, Cow<'a, [u8]>, Option<i64>),
     /// Something that belongs to an open request.
     Related(T, Cow<'a, [u8]>),
     /// A request or notification that names no request of ours.
     Loose(Cow<'a, [u8]>),
-    /// Of a request that nobody waits for, or no more: dropped.
+    /// Of a request that no client waits for, or no more: dropped.
     Nobody,
 }
 
@@ -93,7 +93,7 @@ impl<T: Clone + PartialEq> Exchange<T> {
         self.open.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether no client waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()

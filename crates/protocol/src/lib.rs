@@ -4,7 +4,7 @@
 //! Both eras are known: 2024-11-05 to 2025-11-25 with `initialize`, and 2026-07-28, where every request says its version.
 //!
 //! Stops: text that is no JSON on a server's output, messages beyond a size, two readings of one message (a key that is
-//! there twice), answers to nobody. Leaves open: what a message means; tools and their arguments are not looked at.
+//! there twice), answers that no request waits for. Leaves open: what a message means; tools and their arguments are not looked at.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -24,7 +24,7 @@ pub use id::Id;
 pub use message::{Kind, Malformed, Message};
 pub use output_filter::{Destination, OutputFilter};
 
-/// The most bytes of one message, unless somebody says otherwise.
+/// The most bytes of one message, unless a person says otherwise.
 pub const MAX_MESSAGE: usize = 16 << 20;
 
 /// The revision in which a request carries its own version and there are no sessions.

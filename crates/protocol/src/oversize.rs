@@ -1,4 +1,4 @@
-//! A line that is too long to be kept is skimmed for the one thing that somebody may wait for: its id.
+//! A line that is too long to be kept is skimmed for the one thing that a client may wait for: its id.
 
 use crate::id::Id;
 use crate::json;

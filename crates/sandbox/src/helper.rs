@@ -46,7 +46,7 @@ pub fn dispatch() {
 fn serve(mut link: HelperLink) -> ! {
     let order = match link.receive() {
         Ok(Some(order)) => order,
-        // Nobody is there to be told.
+        // There is no caller left to be told.
         Ok(None) | Err(_) => exit(NOT_SET_UP),
     };
     let outcome = Order::from_bytes(&order).and_then(|received| {

@@ -69,7 +69,7 @@ impl Undoings {
         self.left.push(Undone { aside, ..undone(path, why) });
     }
 
-    /// Somebody replaced it, and it was closed to the command again.
+    /// A program replaced it, and it was closed to the command again.
     #[cfg(unix)]
     pub fn replaced(&mut self, path: &Path) {
         self.replaced.push(path.to_string_lossy().into_owned());
@@ -214,7 +214,7 @@ pub fn is_harmless(new: &Protected, request: &Request) -> bool {
         }
         (b".git", DeniedKind::File) if new.why == GIT_LINK => {
             let to = pointed(git::GITDIR);
-            // Or nobody would know of this work tree, where settings of the repository hold as well.
+            // Or this work tree would be unknown, where settings of the repository hold as well.
             let to = to.filter(|to| git::top_of_worktree(to).as_deref() == new.path.parent());
             let worktrees = to.as_deref().and_then(Path::parent);
             let fits = worktrees.is_some_and(|worktrees| {

@@ -93,7 +93,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The same where nobody can be asked.
+    /// The same where there is no listener to ask.
     pub fn without_asking(mut self) -> Filter {
         self.rules.values_mut().for_each(Rule::refuse_instead);
         self

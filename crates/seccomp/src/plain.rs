@@ -185,7 +185,7 @@ pub const PLAIN: &[Refusal] = &[
     when(both("sched_setaffinity", 203, 122), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
     when(both("ioprio_set", 251, 30), &[none_of(1, &[0])], "of another", EPERM, OTHERS),
     when(both("move_pages", 279, 239), &[none_of(0, &[0])], "of another", EPERM, OTHERS),
-    // Nobody but the launcher answers in here.
+    // No process but the launcher answers in here.
     when(
         both("seccomp", 317, 277),
         &[any_bit(1, 8)],

@@ -118,7 +118,7 @@ pub struct Limits {
     /// How long a call may take.
     #[serde(deserialize_with = "duration")]
     pub call_time: Duration,
-    /// A sandbox that nobody uses for so long ends.
+    /// A sandbox that no client uses for so long ends.
     #[serde(deserialize_with = "duration")]
     pub idle: Duration,
     /// How long answers that are due are waited for at the end.
@@ -242,7 +242,7 @@ impl Config {
         if !self.listen.ip().is_loopback() {
             if !self.has_auth() {
                 return refuse(format!(
-                    "{} is not loopback, and nobody would be asked who they are: set [auth] tokens = \"FILE\" or [auth.oauth]",
+                    "{} is not loopback, and any client could connect without a token: set [auth] tokens = \"FILE\" or [auth.oauth]",
                     self.listen
                 ));
             }

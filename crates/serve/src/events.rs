@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-/// Notifications of one response that nobody has fetched yet. Beyond it the oldest go, answers never.
+/// Notifications of one response that no reader has fetched yet. Beyond it the oldest go, answers never.
 const MOST_WAITING: usize = 4 << 20;
 
 /// Whether what was sent is kept, for a client that lost its connection.

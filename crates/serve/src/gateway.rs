@@ -120,7 +120,7 @@ impl Gateway {
         })
     }
 
-    /// An id that nobody can guess.
+    /// An id that no program can guess.
     pub fn new_session_id(&self) -> Option<String> {
         random_hex().ok()
     }

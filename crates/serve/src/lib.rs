@@ -1,6 +1,6 @@
 //! `mcp serve`: Streamable HTTP in front of MCP servers that speak over pipes, each in a sandbox of its own.
 //!
-//! A sandbox is a child process `mcp run …`, so that its walls are those of any run. Nobody shares one: in the revisions
+//! A sandbox is a child process `mcp run …`, so that its walls are those of any run. No two clients share one: in the revisions
 //! with sessions (2025-03-26 to 2025-11-25) each session has its own, in 2026-07-28 each principal and server.
 //!
 //! Stops: answers that reach another session or principal, requests of strangers and of web pages (Host, Origin, tokens),

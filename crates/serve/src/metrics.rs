@@ -60,7 +60,7 @@ impl Metrics {
         });
     }
 
-    /// A message of the server's that nobody could get.
+    /// A message of the server's that no client could get.
     pub fn dropped(&self, server: &str) {
         self.change(server, |counts| counts.dropped += 1);
     }

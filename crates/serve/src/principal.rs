@@ -9,7 +9,7 @@ pub struct Principal {
     pub may: May,
 }
 
-/// What somebody may use.
+/// What a principal may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum May {
     Everything,
@@ -37,7 +37,7 @@ impl May {
     }
 }
 
-/// Why somebody is not let in.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
     /// No token at all.

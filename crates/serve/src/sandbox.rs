@@ -136,7 +136,7 @@ impl Sandbox {
         self.stdin.try_send(line).map_err(|_| ())
     }
 
-    /// Nobody waits for `stream` any more: its calls are cancelled.
+    /// No client waits for `stream` any more: its calls are cancelled.
     pub fn abandon(&self, stream: &Arc<Stream>, why: &str) {
         let mut state = self.state();
         let waiter = Waiter(Arc::clone(stream));
@@ -222,7 +222,7 @@ impl Sandbox {
         self.own.iter().for_each(|own| own.close());
     }
 
-    /// Calls that take too long are cancelled, and a sandbox that nobody uses ends.
+    /// Calls that take too long are cancelled, and a sandbox that no client uses ends.
     fn look_at_the_clock(&self) {
         let late: Vec<Arc<Stream>> = {
             let mut state = self.state();

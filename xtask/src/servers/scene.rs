@@ -18,7 +18,7 @@ impl Scene {
         // Servers compare real paths, and the temporary directory may be behind a link.
         let base = std::env::temp_dir().canonicalize()?;
         let root = base.join(format!("mcp-servers-{}-{count}-{name}", process::id()));
-        // Not create_dir_all: what is there already belongs to somebody else.
+        // Not create_dir_all: what is there already belongs to another user.
         fs::create_dir(&root)?;
         let scene = Self { root };
         fs::create_dir(scene.granted())?;

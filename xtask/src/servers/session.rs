@@ -59,7 +59,7 @@ pub enum Setting {
 pub enum Reach {
     /// Those that the user's npm and pip are configured with.
     Registries,
-    /// Nowhere: every registry and proxy is a port that nobody listens on.
+    /// Nowhere: every registry and proxy is a port that no server listens on.
     Nothing,
 }
 

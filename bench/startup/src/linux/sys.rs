@@ -152,7 +152,7 @@ fn spawn_in_namespaces(command: &OsStr) -> io::Result<libc::pid_t> {
 
 fn wait(pid: libc::pid_t) -> io::Result<Option<i32>> {
     let mut status = 0;
-    // SAFETY: `status` is live for the call; `pid` is a child of this process nobody else awaits.
+    // SAFETY: `status` is live for the call; `pid` is a child of this process that nothing else awaits.
     while unsafe { libc::waitpid(pid, &raw mut status, 0) } == -1 {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {

@@ -7,6 +7,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use clap::Args as _;
+
 /// The words of a verb with `--` put where the command begins.
 pub fn with_separator(verb: &clap::Command, words: &[OsString]) -> Vec<OsString> {
     let mut package_seen = false;
@@ -120,6 +122,26 @@ pub fn is_package(text: &str) -> bool {
         )
 }
 
+/// The options of a `mcp run` line that another program wrote, with their values as they stand: a client may put others
+/// in their place (`${input:size}`). `None` for a line that `mcp run` refuses.
+pub fn options_of_run(words: &[String]) -> Option<clap::ArgMatches> {
+    let verb = super::Run::augment_args(clap::Command::new("mcp")).mut_args(|arg| {
+        match arg.get_action().takes_values() {
+            true => arg.value_parser(clap::value_parser!(OsString)),
+            false => arg,
+        }
+    });
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let words = with_separator(&verb, &words);
+    verb.try_get_matches_from(words).ok()
+}
+
+/// The words of `mcp exec` with `--` where its command begins: to be started once more with other options.
+pub fn words_of_exec() -> Vec<OsString> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    with_separator(&super::exec::Exec::augment_args(clap::Command::new("mcp")), &words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,15 +202,14 @@ mod tests {
             let run = words(&[&["run"], line].concat());
             let quick = plain_command(&run, Package::Possible);
             let quick = quick.map(|command| super::super::Run { command, ..Default::default() });
-            let parsed: Option<super::super::Run> = crate::args::line::alone(&mut run.clone());
+            let parsed: Option<super::super::Run> = super::super::alone(&mut run.clone());
             assert!(quick.is_some(), "{line:?}");
             assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
             let exec = words(&[&["exec"], line].concat());
             let quick = plain_command(&exec, Package::None);
             let quick =
                 quick.map(|command| super::super::exec::Exec { command, ..Default::default() });
-            let parsed: Option<super::super::exec::Exec> =
-                crate::args::line::alone(&mut exec.clone());
+            let parsed: Option<super::super::exec::Exec> = super::super::alone(&mut exec.clone());
             assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
         }
         let options: [&[&str]; 6] =

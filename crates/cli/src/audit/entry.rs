@@ -9,11 +9,11 @@ use mcp_policy::Policy;
 use mcp_sandbox::{Ending, Report, Status, Usage};
 use serde::{Deserialize, Serialize};
 
-/// Of what was refused, so much is told.
+/// The most refusals that an entry names.
 const MOST_BLOCKED: usize = 50;
 /// Of an agent's program: longer names are none.
 const LONGEST_NAME: usize = 40;
-/// Of the rules that spoke, so many.
+/// The most rules that an entry names.
 const MOST_RULES: usize = 10;
 /// Shorter ones are in every other name.
 const SHORTEST_HIDDEN: usize = 4;
@@ -95,7 +95,7 @@ pub fn names(entry: &Entry, word: &str) -> bool {
 }
 
 impl What {
-    /// Of what somebody typed: a package, or else the first word of a command. What is neither may
+    /// Of what a person typed: a package, or else the first word of a command. What is neither may
     /// be anything, a password pasted into the wrong window as well.
     pub fn new(reference: Option<&OsStr>, program: Option<&OsStr>) -> What {
         let short = |text: &str| text.chars().take(300).collect::<String>();

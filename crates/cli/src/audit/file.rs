@@ -68,7 +68,7 @@ impl Log {
             let file = self.append()?;
             file.lock()?;
             let metadata = file.metadata()?;
-            // Somebody may have rotated it between the opening and the lock.
+            // Another process may have rotated it between the opening and the lock.
             if is_same(&metadata, &self.path) {
                 return Ok((file, metadata.len()));
             }

@@ -44,7 +44,7 @@ pub fn all(path: &Path) -> Read {
     read
 }
 
-/// Somebody who reads on as lines come.
+/// A reader that follows the log as lines come.
 pub struct Tail {
     path: PathBuf,
     file: Option<BufReader<File>>,

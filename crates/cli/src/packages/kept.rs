@@ -48,7 +48,7 @@ pub struct About {
     pub source: String,
 }
 
-/// What one run has of it. While it lives, nobody removes it.
+/// What one run has of it. While it lives, no process removes it.
 pub struct Kept {
     about: About,
     directory: PathBuf,
@@ -138,7 +138,7 @@ impl Kept {
         }
     }
 
-    /// What a recipe proposes and was not given, once for each package: a proposal that nobody followed is an answer, too.
+    /// What a recipe proposes and was not given, once for each package: a proposal that no user followed is an answer, too.
     pub fn tell_recipe(&self, policy: &Policy) {
         let Some(recipe) = recipes::find(&self.about.package) else { return };
         let network = &policy.network;

@@ -210,7 +210,7 @@ fn a_service_of_the_hosts_loopback_is_named() {
         &format!("blocked 127.0.0.1:{port}, a service of this machine"),
         reached,
     );
-    // Where nobody listens there is no service to name.
+    // Where no server listens there is no service to name.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let said = Person::new().types(&format!("mcp run mcp-probe connect 127.0.0.1:{free}"));
     assert!(!said.stderr.contains("service of this machine"), "{said}");

@@ -15,7 +15,7 @@ fn a_name_that_only_the_host_knows_is_reached() {
     assert!(world.saw("dns box.local"), "DNS is not asked first\n{}", world.log());
     assert!(world.saw("getent ahosts box.local\n"), "{}", world.log());
     assert!(!world.saw("secret-of-the-caller"), "{}", world.log());
-    // The control: DNS knows this one, and nobody else is asked.
+    // The control: DNS knows this one, and no other source is asked.
     let run = Run::new().world(&world).allow_net("api.test:443");
     allowed(run.probe(&["talk", "api.test:443"]));
     assert!(!world.saw("getent ahosts api.test"), "{}", world.log());

@@ -283,7 +283,7 @@ pub fn none_runs(cases: &[Case]) {
     assert!(failed.is_empty(), "hooks ran (and whether there was one before): {failed:#?}");
 }
 
-/// What git does not understand, nobody knows: the run does not start. A directory that only looks like git's is closed
+/// What git does not understand, we do not understand either: the run does not start. A directory that only looks like git's is closed
 /// as a whole.
 #[test]
 fn settings_that_git_does_not_understand_stop_the_run() {

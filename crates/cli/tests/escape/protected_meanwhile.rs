@@ -1,4 +1,4 @@
-//! Protected places that somebody else removes or replaces while the command runs: the user, or another run. The kernel
+//! Protected places that another process removes or replaces while the command runs: the user, or another run. The kernel
 //! drops the mount that protects them; they are closed again, and what was there is known by its file, not by its name.
 
 use std::fs;
@@ -144,7 +144,7 @@ fn a_replaced_directory_is_closed_again() {
     let finished = go_when_closed(&project, live, &closed);
     assert!(!finished.text().contains("written"), "{finished}");
     assert!(!finished.text().contains("moved"), "{finished}");
-    // By whom it was replaced nobody can say.
+    // By whom it was replaced we cannot say.
     assert!(finished.stderr.contains("was replaced while the command ran"), "{finished}");
     assert!(!project.join(".git/hooks/post-commit").exists());
     // The names were free for a moment, so the command could have made what came: it is put aside, and nothing is lost.
@@ -272,7 +272,7 @@ fn a_second_run_does_not_plant_again_what_the_first_had_to_give_up() {
     }
 }
 
-/// When somebody outside replaces a file, it is open for a moment, and the command can rename one of its own over it.
+/// When a program outside replaces a file, it is open for a moment, and the command can rename one of its own over it.
 #[test]
 fn a_second_replacement_is_not_taken_for_the_users() {
     require!("userns");

@@ -1,4 +1,4 @@
-//! `[tools.sandbox]` of the user's config: for commands of agents, and for nobody else.
+//! `[tools.sandbox]` of the user's config: for commands of agents, and for nothing else.
 
 use crate::require;
 use crate::support::{PLAIN, Run, Scratch};

@@ -67,7 +67,7 @@ fn an_update_installs_nothing_where_nothing_is_newer() {
     assert!(newer.err.contains("not 9.9.9: it needs Node.js >=99"), "{}", newer.err);
 }
 
-/// What was not run is named, and is run when somebody wants it, though the package is in the store.
+/// What was not run is named, and is run when a person wants it, though the package is in the store.
 #[test]
 fn scripts_that_were_not_run_are_named_and_can_be_run_later() {
     require!("userns");

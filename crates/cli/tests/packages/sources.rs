@@ -1,4 +1,4 @@
-//! A package is who it came from: names, grants and what was made from it belong to nobody else.
+//! A package is who it came from: names, grants and what was made from it belong to no other package.
 
 use std::fs;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ fn what_a_file_is_called_is_not_what_a_registry_has() {
     let bundle = evil(&user, "1.0.0");
     user.mcp(&["pull", text(&bundle)]).ok();
     let read = ["--", "read", text(&note)];
-    // The control: nobody else was asked for, so the file is what the name means.
+    // The control: no registry was asked, so the file is what the name means.
     user.mcp(&[&["run", "acme/test", "--yes"], &read[..]].concat()).ok().says("hunter2");
     for reference in ["acme/test", "acme/test@1.0.0"] {
         let said = mcp(&user, &registry, &[&["run", reference], &read[..]].concat())

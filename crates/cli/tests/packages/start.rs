@@ -102,7 +102,7 @@ fn a_package_starts_on_lesser_hosts_as_well() {
     require!("plain", "userns");
     let user = User::new();
     let source = user.package("source", "1.0.0", "");
-    // So many that looking at them takes longer than init needs to fail.
+    // As many as make looking at them take longer than init needs to fail.
     for number in 0..3000 {
         user.scratch.file(format!("source/lib/{}/{number}", number % 50), "x");
     }

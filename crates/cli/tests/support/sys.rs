@@ -147,7 +147,7 @@ pub fn open_terminal(rows: u16, columns: u16) -> (OwnedFd, OwnedFd) {
         // SAFETY: sets a flag on a descriptor made above.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
-    // SAFETY: openpty succeeded, so both are open and nobody else owns them.
+    // SAFETY: openpty succeeded, so both are open and nothing else owns them.
     unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) }
 }
 

@@ -69,7 +69,7 @@ fn what_runs_is_listed_and_killed() {
     live.wait().code_is(137);
 }
 
-/// A launcher that is killed leaves no record, and a file that nobody holds is none.
+/// A launcher that is killed leaves no record, and a file that no process holds is none.
 #[test]
 fn what_is_stale_is_not_listed() {
     let Living { mut live, home, heart, _scratch } = living();

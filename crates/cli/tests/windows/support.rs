@@ -155,7 +155,7 @@ impl Run {
         Run { bare: true, ..Run::strict() }
     }
 
-    /// The launcher gets a console that nobody else has.
+    /// The launcher gets a console that no other process has.
     pub fn own_console(mut self) -> Run {
         self.own_console = true;
         self

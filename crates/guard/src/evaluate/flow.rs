@@ -55,7 +55,7 @@ impl Evaluator<'_> {
                     }
                     self.pipeline(pipeline, state, input)
                 }
-                // Runs when what was before failed: nobody knows how far that came.
+                // Runs when what was before failed: we do not know how far that came.
                 Link::Or => {
                     let before = state.clone();
                     let next = self.pipeline(pipeline, state, input);
@@ -328,7 +328,7 @@ impl Evaluator<'_> {
         } else {
             self.raise("too-complex", at.span.clone());
         }
-        // Judged where it is defined too, with arguments nobody knows: it may be called from
+        // Judged where it is defined too, with arguments we do not know: it may be called from
         // elsewhere. Only sure findings count; a call shows the rest.
         let (mut own, known) = (state.clone(), self.findings.len());
         let span = at.span.clone();

@@ -50,7 +50,7 @@ const FUEL: u32 = 40_000;
 /// Texts within texts, functions within functions, each with its nested commands.
 const DEEPEST: u16 = 96;
 
-/// More findings tell nobody anything.
+/// More findings help no reader.
 const MOST_FINDINGS: usize = 64;
 
 pub struct Evaluator<'c> {

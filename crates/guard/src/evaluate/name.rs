@@ -8,7 +8,7 @@ pub enum Name {
     Known(String),
     /// Not known, but this if the unknown parts are empty.
     Perhaps(String),
-    /// A pattern for the file system to find a program by: nobody writes that to be understood.
+    /// A pattern for the file system to find a program by: no person writes that to be understood.
     Pattern,
     LookAlike,
     Unknown,

@@ -197,7 +197,7 @@ fn argument(number: usize, state: &State) -> Value {
     let Some(at) = number.checked_sub(1) else {
         return state.zero.clone().unwrap_or_else(|| Value::of(Piece::Name));
     };
-    // After an unknown number of words nobody knows which is which.
+    // After an unknown number of words we do not know which is which.
     let open = state.arguments.iter().take(number).any(|field| field.value.is_many());
     match state.arguments.get(at) {
         _ if open => Value::of(Piece::Unknown),

@@ -73,7 +73,7 @@ const SENDERS: &[&str] = &[
     "httpie",
 ];
 
-/// Programs that turn what nobody can read into what a shell runs.
+/// Programs that turn what we cannot read into what a shell runs.
 const DECODERS: &[&str] = &[
     "base64", "base32", "basenc", "xxd", "openssl", "rev", "tr", "gunzip", "zcat", "bzcat",
     "xzcat", "gzip", "uudecode", "hexdump", "od", "gpg", "sed", "awk", "perl", "python3", "iconv",

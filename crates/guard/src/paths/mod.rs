@@ -11,7 +11,7 @@
 //!
 //! Unix: `openat` from a held directory without following, on Linux by `openat2` with
 //! RESOLVE_BENEATH where the kernel has it (5.6). Windows: every directory on the way is held open
-//! without delete sharing, so nobody can put a link in its place; links are refused.
+//! without delete sharing, so no process can put a link in its place; links are refused.
 
 mod deny;
 mod forms;

@@ -1,5 +1,5 @@
 //! Walks a path holding every directory on the way open without delete sharing: while it is held,
-//! nobody can rename it or put a link in its place. Links of every kind are refused.
+//! no process can rename it or put a link in its place. Links of every kind are refused.
 //!
 //! Checked by the compiler and under Wine only.
 

@@ -1,6 +1,6 @@
 //! How many bytes of the command's the broker holds, all connections and flows together.
 //!
-//! The command decides what is sent where nobody answers, and what is never read: without a bound
+//! The command decides what is sent where no server answers, and what is never read: without a bound
 //! the launcher would hold it all, outside of the command's own limit. The whole is a part of that
 //! limit and has three parts, so that nothing of one kind takes the room of another:
 //!

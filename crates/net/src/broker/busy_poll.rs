@@ -9,13 +9,13 @@ use std::num::NonZero;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A new connection costs at most so much of a processor's time more.
+/// The most processor time that this adds to a new connection.
 const MOMENT: Duration = Duration::from_micros(300);
 
 #[derive(Debug)]
 pub struct BusyPoll {
     until: Option<Instant>,
-    /// With a single processor, nobody whose answer is awaited could run.
+    /// With a single processor, the process whose answer is awaited could not run.
     helps: bool,
 }
 

@@ -93,13 +93,13 @@ impl Dialing {
         matches!(self.phase, Phase::Talking { .. })
     }
 
-    /// Whose room it takes, and since when, where perhaps nobody waits for it.
+    /// Whose room it takes, and since when, where perhaps no client waits for it.
     pub fn perhaps_left(&self) -> Option<(Party, Instant)> {
         let has_ended = self.caller.presence == Presence::Ended;
         has_ended.then_some((self.caller.service.party, self.until))
     }
 
-    /// The client's socket has ended or failed; whether nobody is there any more.
+    /// The client's socket has ended or failed; whether it is gone.
     fn is_abandoned(&mut self) -> bool {
         self.caller.presence = Presence::Ended;
         !matches!(self.caller.client.take_error(), Ok(None))
@@ -191,7 +191,7 @@ impl Broker {
         self.slots.put(slot, Entry::Dialing(Box::new(Dialing { caller, phase, until })));
     }
 
-    /// Closes a connection in the making that nobody waits for.
+    /// Closes a connection in the making that no client waits for.
     pub(super) fn hang_up(&mut self, slot: usize, dialing: Box<Dialing>) {
         let Dialing { caller, phase, until } = *dialing;
         self.timers.clear(until, slot);
@@ -275,7 +275,7 @@ impl Broker {
     }
 
     pub(super) fn dialing(&mut self, slot: usize, cause: Cause, mut dialing: Box<Dialing>) {
-        // What the client has to say is heard once there is somebody to say it to.
+        // What the client has to say is read once there is a server to send it to.
         let (Cause::Event(side) | Cause::Room(side) | Cause::End(side)) = cause else {
             return self.slots.put(slot, Entry::Dialing(dialing));
         };

@@ -208,7 +208,7 @@ impl Broker {
         }
     }
 
-    /// Moves bytes, until there are none or it is somebody else's turn.
+    /// Moves bytes, until there are none or it is another connection's turn.
     pub(super) fn joined(
         &mut self,
         slot: usize,
@@ -316,7 +316,7 @@ impl Broker {
     }
 }
 
-/// Whether something urgent came. Elsewhere all is read to its end, and nobody needs to be told.
+/// Whether something urgent came. Elsewhere all is read to its end, and no socket needs to be told.
 #[cfg(target_os = "linux")]
 fn is_urgent(event: &Event) -> bool {
     event.is_priority()

@@ -46,7 +46,7 @@ impl HostNames {
         }
     }
 
-    /// Nobody waits for this name any more.
+    /// No client waits for this name any more.
     pub fn forget(&mut self, name: &HostName) {
         self.queue.retain(|(waiting, ..)| waiting != name);
     }

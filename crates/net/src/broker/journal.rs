@@ -43,7 +43,7 @@ pub struct Traffic {
     pub bytes_out: u64,
     /// Bytes to the command.
     pub bytes_in: u64,
-    /// Connections that did not come about: nobody answered outside.
+    /// Connections that did not come about: no server answered outside.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
     /// Why the first of them did not.

@@ -77,7 +77,7 @@ impl Broker {
         }
     }
 
-    /// Whether there is room for so many more listeners by this rule. What was refused is told.
+    /// Whether there is room for this many more listeners by this rule. What was refused is told.
     pub(super) fn may_listen(&mut self, party: Party, more: usize) -> bool {
         let room = self.listeners.has_room(party, more);
         if !room {
@@ -197,8 +197,8 @@ impl Broker {
         self.dial_inside(slot, client, service, servers.into());
     }
 
-    /// The command is about to connect: where a rule allows it and nobody listens yet, somebody
-    /// does from now on.
+    /// The command is about to connect: where a rule allows it and no listener exists yet, one
+    /// is made now.
     pub(super) fn announce(&mut self, to: SocketAddr) {
         if self.listening.contains_key(&to) {
             return;
@@ -208,7 +208,7 @@ impl Broker {
                 let check = Check::of(self.allow.tls(name, to.port()));
                 (Target::Name(name.clone()), check)
             }
-            // A name had it. Nobody means the place itself, however wide a rule is.
+            // A name had it. No rule means the place itself, however wide it is.
             None if self.pool.is_for_names(to.ip()) => return,
             None => (Target::Ip(to.ip()), Check::Nothing),
         };

@@ -119,7 +119,7 @@ pub enum Keep {
 pub struct Watched<'a>(&'a mut Broker);
 
 impl Watched<'_> {
-    /// The command tried to reach this, and nobody listens there.
+    /// The command tried to reach this, and no server listens there.
     pub fn nobody_listens(&mut self, protocol: Protocol, to: SocketAddr) {
         self.0.nobody_listens(protocol, to);
     }
@@ -231,7 +231,7 @@ pub struct Broker {
     /// Where connections are taken to be proxied, and whose.
     frontend: Option<SocketAddr>,
     expected: Expected,
-    /// Listeners that have somebody waiting while there is no room.
+    /// Listeners with a client waiting while there is no room.
     paused: BTreeSet<usize>,
     connections: Shares,
     /// Listeners and ports for datagrams.

@@ -245,7 +245,7 @@ impl Broker {
                     }
                 }
                 Act::Answer { name, outcome } => {
-                    // With nobody left who waits, nobody else is asked.
+                    // When no client waits any more, no other server is asked.
                     let party = self.names.waiting.get(&name).map(|waiting| waiting.party);
                     if let Some(party) = party
                         && let Some(outcome) = self.beyond_dns(&name, party, outcome)

@@ -70,7 +70,7 @@ pub struct Asking {
     until: Instant,
 }
 
-/// A program that is told no, and heard out: what it sent and nobody read would take the answer away.
+/// A program that is told no, and heard out: what it sent and no process read would take the answer away.
 pub struct Leaving {
     client: TcpStream,
     party: Party,

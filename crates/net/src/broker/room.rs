@@ -1,4 +1,4 @@
-//! Who is closed where there is no room for others: connections in the making that nobody waits for,
+//! Who is closed where there is no room for others: connections in the making that no client waits for,
 //! and first words that are not complete.
 
 use std::time::Instant;
@@ -10,7 +10,7 @@ use super::socket;
 use crate::shares::{ASKING, Party};
 
 impl Broker {
-    /// Makes room for a connection of this party. A client that has ended its half while nobody
+    /// Makes room for a connection of this party. A client that has ended its half while no server
     /// answered may have closed, and may still listen: it is let wait as long as there is room.
     pub(super) fn hang_up_on_one(&mut self, party: Party) -> bool {
         let is_full = self.connections.is_full();

@@ -169,7 +169,7 @@ impl Broker {
         let Assigned { fake, displaced } = loop {
             match self.pool.assign(name) {
                 Ok(assigned) => break assigned,
-                // A connection is kept; datagrams that nobody sends or waits for are not.
+                // A connection is kept; datagrams that no program sends or waits for are not.
                 Err(Full) if self.end_idle_flow() => {}
                 Err(Full) => {
                     let what = "the command uses too many names at once; further ones fail";

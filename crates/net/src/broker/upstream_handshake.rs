@@ -39,7 +39,7 @@ pub enum Said {
 
 enum Next {
     Waits,
-    /// So many bytes are taken, and the handshake goes on.
+    /// This many bytes are taken, and the handshake goes on.
     Took(usize),
     Opened(usize),
     Refused(String),

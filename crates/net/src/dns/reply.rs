@@ -142,7 +142,7 @@ impl Query {
         };
         let records: Vec<Vec<u8>> =
             addresses.iter().filter_map(|ip| self.address_record(*ip, ttl)).collect();
-        // RFC 2308: without a SOA nobody remembers that there is nothing.
+        // RFC 2308: without a SOA no resolver remembers that there is nothing.
         let soa = match rcode {
             Rcode::Good | Rcode::NoSuchName if records.is_empty() => Some(soa_record()),
             _ => None,

@@ -29,7 +29,7 @@ pub enum Frame {
     End(Id),
     /// A connection is broken off.
     Reset(Id),
-    /// So many bytes more may be sent.
+    /// This many more bytes may be sent.
     Credit(Id, u32),
     /// From the side that answers: say what there is to say, and go.
     Bye,

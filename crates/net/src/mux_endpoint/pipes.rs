@@ -1,4 +1,4 @@
-//! Two threads that wait for pipes, so that nobody else has to.
+//! Two threads that wait for pipes, so that no other thread has to.
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};

@@ -288,7 +288,7 @@ fn a_side_that_answers_and_lies_is_not_heard() {
     }
 }
 
-/// Nobody else waits while a connection is made to somebody who does not take it.
+/// No other connection waits while one is made to a server that does not take it.
 #[test]
 fn who_is_not_there_keeps_nobody_waiting() {
     let nobody = loopback();

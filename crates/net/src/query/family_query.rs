@@ -1,4 +1,4 @@
-//! One family of one name: from server to server until somebody knows.
+//! One family of one name: from server to server until one answers.
 
 use std::net::IpAddr;
 use std::time::Instant;

@@ -286,7 +286,7 @@ fn names_beyond_the_limit_wait() {
         assert_eq!(answer(&acts), None);
         asks.extend(asked(&acts));
     }
-    // For one that nobody waits for any more nothing is asked.
+    // For one that no client waits for any more nothing is asked.
     let gone = host(names.last().unwrap());
     resolver.forget(&gone);
     let addresses = ips(&["192.0.2.1", "::2"]);
@@ -310,7 +310,7 @@ fn nobody_takes_all_lookups() {
         resolver.resolve_for(now, &host(&format!("n{number}.never.example")), 1);
     }
     assert_eq!(asked(&resolver.resolve_for(now, &host("a.example"), 2)).len(), 2);
-    // Who has few lookups comes before who has many, and waits for nobody's end.
+    // Who has few lookups comes before who has many, and waits for no other query's end.
     for number in 0..MAX_RUNNING {
         resolver.resolve_for(now, &host(&format!("n{number}.example")), 2);
     }

@@ -77,7 +77,7 @@ pub fn choice(greeting: Greeting) -> [u8; 2] {
     [VERSION, method]
 }
 
-/// Reads a name and password. `None` where they are of a length that nobody's are.
+/// Reads a name and password. `None` where they are of a length that none has.
 pub fn read_credentials(buffer: &[u8]) -> Parsed<Option<Auth>> {
     parse(buffer, |cursor| {
         if cursor.u8()? != AUTH_VERSION {
@@ -115,7 +115,7 @@ pub fn read_request(buffer: &[u8]) -> Parsed<Request> {
             Err(reason) => return Some(Err(reason)),
         };
         let port = cursor.u16()?;
-        // BIND and UDP ASSOCIATE may say 0; nobody can connect to it.
+        // BIND and UDP ASSOCIATE may say 0; no process can connect to it.
         if port == 0 && command == Command::Connect {
             return Some(Err("a SOCKS request for port 0"));
         }
@@ -141,7 +141,7 @@ fn read_target(cursor: &mut Cursor<'_>) -> Option<Result<Target, &'static str>> 
     })
 }
 
-/// The answer to a request. Where the connection comes from is nobody's business inside.
+/// The answer to a request. Programs inside do not learn where the connection comes from.
 pub fn reply(outcome: Outcome) -> [u8; 10] {
     [VERSION, outcome.code(), 0, IPV4, 0, 0, 0, 0, 0, 0]
 }

@@ -9,6 +9,7 @@
 mod beneath;
 mod compare;
 mod entry;
+mod exactly;
 mod names;
 mod tar;
 mod write_zip;

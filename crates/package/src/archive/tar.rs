@@ -4,6 +4,7 @@ use std::io::{BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
+use super::exactly::Exactly;
 use super::names::Names;
 use super::{Content, Entry, EntryPath, Limits, Sink};
 use crate::error::{Error, Result};
@@ -317,25 +318,4 @@ fn entry(
         return Err(broken(format_args!("{path} has a content, and is no file")));
     }
     Ok(Some(Entry { path, content }))
-}
-
-/// As many bytes as announced, and an error where there are fewer.
-struct Exactly<'a> {
-    inner: &'a mut dyn Read,
-    left: u64,
-}
-
-impl Read for Exactly<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        if most == 0 {
-            return Ok(0);
-        }
-        let read = self.inner.read(&mut buffer[..most])?;
-        if read == 0 {
-            return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "it is cut off"));
-        }
-        self.left -= read as u64;
-        Ok(read)
-    }
 }

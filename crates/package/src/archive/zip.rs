@@ -7,6 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
+use super::exactly::Exactly;
 use super::names::Names;
 use super::{Content, Entry, EntryPath, Limits, Sink};
 use crate::error::{Error, Result};
@@ -338,21 +339,21 @@ fn unpack<'a>(method: u16, packed: impl Read + 'a) -> Box<dyn Read + 'a> {
 
 /// Passes on exactly as many bytes as were announced, and compares their checksum.
 struct Checked<'a, R> {
-    inner: R,
+    inner: Exactly<R>,
     record: &'a CentralRecord,
-    left: u64,
     crc: Crc,
 }
 
 impl<'a, R: Read> Checked<'a, R> {
     fn new(inner: R, record: &'a CentralRecord) -> Checked<'a, R> {
-        Checked { inner, record, left: record.length, crc: Crc::new() }
+        Checked { inner: Exactly { inner, left: record.length }, record, crc: Crc::new() }
     }
 
     fn finish(mut self) -> Result<()> {
         let path = &self.record.entry.path;
-        let more = self.inner.read(&mut [0]).map_err(|e| broken(format_args!("{path}: {e}")))?;
-        if self.left != 0 || more != 0 {
+        let more =
+            self.inner.inner.read(&mut [0]).map_err(|e| broken(format_args!("{path}: {e}")))?;
+        if self.inner.left != 0 || more != 0 {
             return Err(broken(format_args!("{path} has another length than announced")));
         }
         if self.crc.sum() != self.record.crc {
@@ -364,15 +365,7 @@ impl<'a, R: Read> Checked<'a, R> {
 
 impl<R: Read> Read for Checked<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        if most == 0 {
-            return Ok(0);
-        }
-        let read = self.inner.read(&mut buffer[..most])?;
-        if read == 0 {
-            return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "it is cut off"));
-        }
-        self.left -= read as u64;
+        let read = self.inner.read(buffer)?;
         self.crc.update(&buffer[..read]);
         Ok(read)
     }

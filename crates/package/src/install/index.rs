@@ -4,7 +4,7 @@ use ureq::http::Uri;
 
 use crate::error::{Error, Result};
 
-/// An index as somebody configured it.
+/// An index as a person configured it.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Index {

@@ -1,6 +1,6 @@
 //! Bundles of type `uv`: they have a `pyproject.toml` instead of their dependencies, and leave it to
 //! their host to get those. They are got once, locked by digest, and what comes of it is a bundle
-//! of type `python` that needs nobody.
+//! of type `python` that needs no network.
 
 use serde_json::{Value, json};
 

@@ -122,7 +122,7 @@ pub(super) fn read(
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let source =
         LayerSource { kind: LayerKind::Manifest, path: OURS.into(), base: directory, home };
-    // First: its errors are the better ones, and it masks secrets that somebody wrote out.
+    // First: its errors are the better ones, and it masks secrets that a person wrote out.
     let asks = Layer::from_toml_beside(text, source, &TABLES)
         .map_err(|e| Error::package(e.to_string()))?;
     let file: File = toml::from_str(text).map_err(|e| wrong(e.to_string().trim_end()))?;

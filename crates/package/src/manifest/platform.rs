@@ -2,7 +2,6 @@
 
 /// An operating system and an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Platform {
     /// `linux`, `macos` or `windows`.
     pub os: &'static str,
@@ -37,7 +36,7 @@ impl Platform {
     }
 }
 
-/// Whether somebody wrote a platform that there is.
+/// Whether a person wrote a platform that there is.
 pub(super) fn is_key(key: &str) -> bool {
     match key.split_once('-') {
         Some((os, arch)) => SYSTEMS.contains(&os) && ARCHITECTURES.contains(&arch),

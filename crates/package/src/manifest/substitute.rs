@@ -37,7 +37,7 @@ pub(super) enum Text {
     Many(Vec<String>),
     /// All of it was a secret.
     Secret(SecretRef),
-    /// All of it was a setting that nobody set.
+    /// All of it was a setting that no user set.
     Absent,
 }
 

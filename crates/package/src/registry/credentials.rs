@@ -147,7 +147,7 @@ fn read(path: &Path) -> Result<Option<Config>> {
     }
 }
 
-/// As a whole or not at all, and for nobody else to read.
+/// As a whole or not at all, and for no other user to read.
 fn write(path: &Path, config: &Config) -> Result<()> {
     let failed = |e: std::io::Error| Error::io("write", path, &e);
     if let Some(directory) = path.parent() {

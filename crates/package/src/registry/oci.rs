@@ -22,7 +22,7 @@ pub type Meter<'a> = &'a mut dyn FnMut(u64, u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// Except for this machine, where there is nobody in between.
+    /// Except for this machine, where there is no network in between.
     Https,
     /// Asked for.
     Plain,
@@ -126,7 +126,7 @@ impl<'a> Oci<'a> {
         if status == 403 {
             return self.denied();
         }
-        // A registry says why in a JSON of its own; a page of somebody else's is not worth a line.
+        // A registry says why in a JSON of its own; a page of another server is not worth a line.
         let said = response.bytes(64 << 10).ok().and_then(|bytes| {
             let errors: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
             let message = errors["errors"][0]["message"].as_str()?.to_owned();

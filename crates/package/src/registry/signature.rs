@@ -55,7 +55,7 @@ impl PublicKey {
     }
 
     /// Checks a signature over these bytes, and that it is for this package. `version` is what was
-    /// asked for, where somebody asked for one.
+    /// asked for, where a person asked for one.
     pub fn check(
         &self,
         signature: &str,

@@ -1,4 +1,4 @@
-//! What was granted to which package, so that nobody is asked the same twice.
+//! What was granted to which package, so that a user is not asked the same twice.
 //!
 //! A grant belongs to a source, a name and a digest. Another package of that name has none of it, be it from
 //! another source or another version of the same; what was granted to the others only helps to ask. Grants

@@ -6,7 +6,7 @@
 //! unpacked/HEX/root/          what is run; HEX is the digest of the package's manifest
 //! unpacked/HEX/record         inode, size and ctime of all in it, as it was unpacked
 //! unpacked/HEX/lock           shared by those who run it; its time is when it was last run
-//! staging/                    what is not finished; each holds its own lock while somebody works on it
+//! staging/                    what is not finished; each holds its own lock while a process works on it
 //! lock                        held to change any of the above
 //! grants/                     what was granted to which package
 //! notes/                      versions of interpreters on this machine
@@ -98,7 +98,7 @@ impl Store {
         Store { root: root.into(), unpacking: None }
     }
 
-    /// The same store, with somebody to be told how unpacking goes.
+    /// The same store, with a callback for the progress of unpacking.
     pub fn telling(self, unpacking: fn(u64, u64)) -> Store {
         Store { unpacking: Some(unpacking), ..self }
     }
@@ -142,7 +142,7 @@ impl Store {
         Ok(())
     }
 
-    /// Waits until nobody else changes the store.
+    /// Waits until no other process changes the store.
     fn lock(&self) -> Result<File> {
         self.prepare_directories()?;
         let path = self.path("lock");
@@ -320,7 +320,7 @@ pub fn stage(from: &Path, to: &Path) -> Result<(Digest, u64)> {
     Ok((hashing.finish().1, length))
 }
 
-/// Makes a directory, and what is missing above it, for this user and nobody else, whatever the
+/// Makes a directory, and what is missing above it, for this user and no other, whatever the
 /// umask says.
 pub fn make_private(directory: &Path) -> std::io::Result<()> {
     if directory.is_dir() {
@@ -334,7 +334,7 @@ pub fn make_private(directory: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(directory) {
-        // Somebody else was faster.
+        // Another process was faster.
         Err(_) if directory.is_dir() => return Ok(()),
         made => made?,
     }

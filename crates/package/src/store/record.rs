@@ -64,7 +64,7 @@ pub fn stamp(path: &Path) -> Option<String> {
     Some(format!("{}\n", numbers.map(|number| format!("{number:x}")).join(" ")))
 }
 
-/// What a tree was when somebody looked.
+/// What a tree was when it was examined.
 pub struct Record(pub Vec<u8>);
 
 /// The record of a tree.

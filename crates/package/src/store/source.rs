@@ -16,7 +16,7 @@ use crate::reference::{Reference, Repository};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// Nobody but the file: the real path of a bundle or a directory.
+    /// No registry, only the file: the real path of a bundle or a directory.
     File(String),
     /// A repository of an OCI registry: its host, with the port, and its path.
     Oci {

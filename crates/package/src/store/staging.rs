@@ -56,7 +56,7 @@ impl Staging {
         place(&self.path, to).map_err(|e| Error::io("finish", to, &e))
     }
 
-    /// Windows neither moves nor removes a directory with something open in it. Nobody sweeps meanwhile without
+    /// Windows neither moves nor removes a directory with something open in it. No process sweeps meanwhile without
     /// the lock of the store, which who keeps something has.
     fn let_go(&mut self) {
         if cfg!(windows) {
@@ -73,7 +73,7 @@ impl Drop for Staging {
     }
 }
 
-/// Puts something in its place. On Windows somebody may have it open this moment, or what was there before: a
+/// Puts something in its place. On Windows another process may have it open this moment, or what was there before: a
 /// reader, another process of ours, a virus scanner.
 pub(super) fn place(from: &Path, to: &Path) -> std::io::Result<()> {
     const TRIES: u32 = 50;
@@ -94,7 +94,7 @@ pub(super) fn remove_tree(path: &Path) -> bool {
 }
 
 impl Store {
-    /// Removes what nobody works on any more: whose lock is free, or that is old and has none.
+    /// Removes what no process works on any more: whose lock is free, or that is old and has none.
     pub(super) fn sweep(&self) {
         let Ok(entries) = fs::read_dir(self.path("staging")) else {
             return;
@@ -121,7 +121,7 @@ impl Store {
     }
 }
 
-/// On Windows what is open stays, so the lock is let go; what can be moved away nobody else has open either.
+/// On Windows what is open stays, so the lock is let go; what can be moved away no other process has open either.
 fn remove_dead(path: &Path, held: Option<File>) {
     if !cfg!(windows) {
         remove_tree(path);

@@ -222,7 +222,7 @@ fn other_sound_blobs_are_refused_with_both_digests() {
 fn what_a_crash_left_is_swept_and_harmless() {
     let scratch = Scratch::new();
     let (store, digest) = added(&scratch, "one", &["acme/test@1.0.0"]);
-    // Killed while unpacking: a staging directory whose lock nobody holds.
+    // Killed while unpacking: a staging directory whose lock no process holds.
     scratch.file("store/staging/dead/lock", b"");
     scratch.file("store/staging/dead/root/half", b"");
     // Killed while it was removed: its lock went first.

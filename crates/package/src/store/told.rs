@@ -6,7 +6,7 @@ use std::io::{Read, Seek};
 use crate::archive::{Entry, Sink};
 use crate::error::{Error, Result};
 
-/// A sink with somebody who is told: by the position in the bundle, which is known, and not by
+/// A sink with a callback: by the position in the bundle, which is known, and not by
 /// the length of what is in it, which is not.
 pub struct Told<S> {
     inner: S,

@@ -232,7 +232,7 @@ impl Store {
     }
 }
 
-/// On Windows only who may write can note when it was used; on a read-only store nobody can.
+/// On Windows only who may write can note when it was used; on a read-only store no process can.
 fn open_lock(path: &Path) -> std::io::Result<File> {
     match cfg!(windows) {
         true => File::options().read(true).write(true).open(path).or_else(|_| File::open(path)),

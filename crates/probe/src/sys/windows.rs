@@ -103,7 +103,7 @@ pub(crate) fn named_pipes(name: &str) -> io::Result<Vec<File>> {
         };
         match handle.addr() == usize::MAX {
             true => Err(io::Error::last_os_error()),
-            // SAFETY: a new handle that nobody else has.
+            // SAFETY: a new handle that nothing else has.
             false => Ok(unsafe { File::from_raw_handle(handle) }),
         }
     };

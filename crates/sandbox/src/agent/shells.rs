@@ -13,7 +13,7 @@ use super::Shell;
 /// What a session says that could not be constrained.
 const NOT_CONSTRAINED: u8 = 125;
 
-/// Where nobody says which: bash, and on Windows PowerShell.
+/// Where the caller does not say which: bash, and on Windows PowerShell.
 pub fn default_shell() -> Shell {
     if !cfg!(windows) {
         return Shell::Bash;

@@ -93,6 +93,20 @@ impl Control {
         )
     }
 
+    /// What Seatbelt or an AppContainer enforces, and nothing else does there.
+    pub fn rests_on_confinement(self) -> bool {
+        matches!(
+            self,
+            Control::Filesystem
+                | Control::Deny
+                | Control::Protect
+                | Control::Network
+                | Control::Subprocess
+                | Control::ProcessIsolation
+                | Control::Privileges
+        )
+    }
+
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {

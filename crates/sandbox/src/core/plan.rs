@@ -42,7 +42,7 @@ pub enum Intent {
     NotRequested,
 }
 
-/// Whether somebody has said that a gap is all right.
+/// Whether a person has said that a gap is all right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     /// By a rule of the policy that means nothing else.

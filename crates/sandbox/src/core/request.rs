@@ -68,7 +68,7 @@ pub enum DeniedKind {
     Link,
 }
 
-/// A unix socket of the host's that nobody allowed, or a directory that may hold some.
+/// A unix socket of the host's that no user allowed, or a directory that may hold some.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stray {
     pub path: PathBuf,

@@ -1,4 +1,4 @@
-//! Closes protected places again whose mounts are gone: the kernel detaches a mount when somebody outside removes or
+//! Closes protected places again whose mounts are gone: the kernel detaches a mount when a program outside removes or
 //! replaces what it stands on, as `git config` does with a file when it saves.
 //!
 //! In a process of its own, which enters the user and mount namespaces of the sandbox: whoever made them may. It does

@@ -22,7 +22,7 @@ use crate::linux::syscall_proxy::{Memory, Use};
 use crate::linux::well_known::PROXY;
 use mcp_net::broker::{Wanted, Watched};
 
-/// So many of the last sockets are known to be connected already.
+/// How many of the last sockets are known to be connected already.
 const REMEMBERED: usize = 4096;
 
 pub struct ConnectProxy {

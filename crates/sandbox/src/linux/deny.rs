@@ -1,7 +1,7 @@
 //! Deny rules as mounts: which paths inside are masked, and which directories are held in place
 //! so that a mask cannot be moved out of the way. Pure.
 //!
-//! Stops: a mask is an empty thing that nobody may open, mounted over the name. Whatever leads to
+//! Stops: a mask is an empty thing that no process may open, mounted over the name. Whatever leads to
 //! that name ends at the mask: symlinks, `..`, /proc/self/root. A mount point can be neither
 //! removed nor renamed nor linked elsewhere; so that no directory above it can be renamed and another
 //! put in its stead, each of them, up to the root of its writable mount, is mounted on itself.

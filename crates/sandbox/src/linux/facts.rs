@@ -38,7 +38,7 @@ pub struct LinuxFacts {
     /// Trees whose owner ids are mapped, so that root's files stay root's.
     pub mapped_trees: Fact,
     pub seccomp: Fact,
-    /// A filter that asks somebody; refused inside another sandbox that does so itself.
+    /// A filter with a listener; refused inside another sandbox that does so itself.
     pub listener: Fact,
     /// Such a filter's listener can hand descriptors to who asks (Linux 5.9).
     pub installing: Fact,

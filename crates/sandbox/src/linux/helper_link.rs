@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair, sockopt,
@@ -18,10 +18,11 @@ use rustix::net::{
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal};
 
 use crate::core::wire::Heard;
+use crate::unix::supervision;
 
 mod sys;
 
-/// The name a helper is started under. Not a path: nobody gets it by accident.
+/// The name a helper is started under. Not a path: no program gets it by accident.
 const MARK: &str = "mcp-sandbox-helper";
 
 /// Every message is preceded by its length.
@@ -170,11 +171,7 @@ impl Launcher {
         if !self.is_silent {
             fds.push(PollFd::new(&self.link.socket, PollFlags::IN));
         }
-        let pause = until.map(|until| {
-            let pause = until.saturating_duration_since(Instant::now());
-            let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
-            Timespec { tv_sec: seconds, tv_nsec: i64::from(pause.subsec_nanos()) }
-        });
+        let pause = until.map(supervision::pause);
         match poll(&mut fds, pause.as_ref()) {
             Ok(_) => Ok(!fds[0].revents().is_empty()),
             Err(Errno::INTR) => Ok(false),
@@ -184,16 +181,7 @@ impl Launcher {
 
     /// How it ended. Waits for that.
     pub fn reap(&mut self) -> io::Result<ExitStatus> {
-        if let Some(status) = self.ended {
-            return Ok(status);
-        }
-        let status = match self.child.wait() {
-            // This program has the kernel collect its children.
-            Err(e) if e.raw_os_error() == Some(libc::ECHILD) => ExitStatus::default(),
-            other => other?,
-        };
-        self.ended = Some(status);
-        Ok(status)
+        supervision::reap(&mut self.child, &mut self.ended)
     }
 
     pub fn kill(&self) -> io::Result<()> {
@@ -255,7 +243,7 @@ fn answer(mut args: impl Iterator<Item = OsString>) -> Result<HelperLink, String
         return Err("started by hand; it is for programs that use mcp_sandbox".to_owned());
     };
     sys::die_when_closed(leash.as_fd()).map_err(|e| format!("watch the caller: {e}"))?;
-    // The caller may have ended before that: then its socket is nobody's, and this one's parent
+    // The caller may have ended before that: then its socket has no owner, and this one's parent
     // is another.
     let peer = sockopt::socket_peercred(&socket).map_err(|e| format!("ask for the caller: {e}"))?;
     if getppid() != Some(peer.pid) {

@@ -39,6 +39,7 @@ use crate::linux::watch::Tree;
 use crate::linux::{open_files, runs, sandbox_sockets, sys};
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{ReplacedPlaces, undo};
+use crate::unix::supervision::SIGNALS;
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -113,7 +114,7 @@ fn try_run(
 ) -> Result<(Report, ReplacedPlaces), LaunchFailure> {
     let Reservation { id, cgroup } = reservation;
     let carried = outside.evidence();
-    let signals = sys::Signals::take(&supervise::SIGNALS)?;
+    let signals = sys::Signals::take(&SIGNALS)?;
     let (ours, theirs) = Channel::pair()?;
     let (namespaces, index) = namespaces(plan);
     // Removed when this returns, whatever happens.
@@ -241,7 +242,7 @@ fn reported(
     Ok((report, ended.seen))
 }
 
-/// A failure of the launcher's while nobody has listened to init yet, which may have started the command.
+/// A failure of the launcher's while the launcher has not listened to init yet, which may have started the command.
 fn unheard(init: Init, error: io::Error) -> LaunchFailure {
     match init.end_unheard() {
         true => LaunchFailure::Lost(error),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::request::{HOME, Home, Link, Request};
 
-/// So many names are told, of so many characters.
+/// The most names that are told, and the most characters of each.
 const MOST_NAMES: usize = 3;
 const LONGEST_NAME: usize = 60;
 /// A directory may hold more entries than anybody wants to wait for.

@@ -31,7 +31,7 @@ pub(super) const IFA_LOCAL: u16 = 2;
 const RTA_OIF: u16 = 4;
 const RTA_PREFSRC: u16 = 7;
 
-/// No search for duplicates: there is nobody to have one.
+/// No search for duplicates: no other host is there.
 const IFA_F_NODAD: u8 = 0x02;
 const SCOPE_UNIVERSE: u8 = 0;
 const SCOPE_HOST: u8 = 254;

@@ -74,7 +74,7 @@ impl Network {
         let rules = request.policy.network.allow.iter().map(|rule| rule.value.clone());
         let (rules, listeners) = match path {
             Path::SandboxSockets { .. } => (rules.collect(), listeners),
-            // Nobody can listen inside.
+            // No program can listen inside.
             Path::Proxy { .. } => (Allowlist::with_loopback(rules), Vec::new()),
         };
         let setup = Setup {
@@ -123,7 +123,7 @@ impl Network {
         }
     }
 
-    /// What to wait for while nobody else does.
+    /// What to wait for while the broker does not.
     pub fn wants(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let sockets = match &self.state {
             BrokerState::Asleep(sockets) => sockets.as_slice(),
@@ -237,7 +237,7 @@ impl Outside {
         for port in &request.policy.network.listen {
             let refuse = |e: io::Error| Error::Input {
                 what: format!("--listen {}", port.value),
-                why: format!("127.0.0.1:{} of the host cannot be had: {e}", port.value),
+                why: format!("port {} of 127.0.0.1 on the host cannot be bound: {e}", port.value),
             };
             listeners.push((port.value, listen(port.value).map_err(refuse)?));
         }

@@ -244,7 +244,7 @@ fn filter(
     let mut rests = vec![Control::Privileges];
     let processes = match request.policy.process.subprocess.value {
         Subprocess::Allowed => NewProcesses::Allowed,
-        // Nobody could let the command's own start pass.
+        // No listener could let the command's own execve pass.
         Subprocess::Refused if !facts.listener.usable() => NewProcesses::Allowed,
         Subprocess::Refused => {
             rests.push(Control::Subprocess);

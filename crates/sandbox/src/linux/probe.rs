@@ -131,12 +131,12 @@ fn caller() -> Caller {
     Caller { uid, gid, invoker, rootless }
 }
 
-/// Whether a user namespace with this map has not every id. The last one means nobody, and is in no map.
+/// Whether a user namespace with this map has not every id. The last one is the overflow id, and is in no map.
 fn lacks_ids(map: &str) -> bool {
     !map.is_empty() && !map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Settings of the kernel belong to the machine's root, and show as nobody's where that has no name.
+/// Settings of the kernel belong to the machine's root, and show with the overflow id where that has no name.
 fn rootless() -> Rootless {
     match fs::metadata("/proc/sys/kernel/ostype") {
         Ok(setting) if setting.uid() != 0 => Rootless::OrdinaryUser,
@@ -155,7 +155,7 @@ fn invoker(uid: Option<&str>, gid: Option<&str>) -> Option<Ids> {
 }
 
 /// Whom root becomes without a user namespace: the id that no account uses, or, where a container
-/// has no such id, nobody.
+/// has no such id, the overflow id.
 const STAND_INS: [u32; 2] = [ROOT_BECOMES_OUTSIDE, 65534];
 
 fn private_root(proc: ProcView) -> io::Result<()> {
@@ -215,7 +215,7 @@ fn try_in_child(namespaces: u64, act: impl FnOnce() -> io::Result<()>) -> io::Re
     }
 }
 
-/// As a run does it: root becomes somebody else.
+/// As a run does it: root becomes another user.
 fn map_caller(pid: i32, caller: Caller) -> io::Result<()> {
     let Caller { uid, gid, .. } = caller;
     let (uid_map, gid_map) = if caller.is_root() {

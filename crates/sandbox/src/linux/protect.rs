@@ -4,7 +4,7 @@
 //! Stops: changing, replacing, renaming and removing what was there at the start, by whatever name inside; hard
 //! links to it (another mount, EXDEV).
 //!
-//! Leaves open: the moment after somebody outside removes or replaces what a mount stands on, until it is closed again
+//! Leaves open: the moment after a program outside removes or replaces what a mount stands on, until it is closed again
 //! (`linux/replaced`), and what is made where nothing was. A mount needs something to stand on, and nothing is put on the
 //! host for it: what is new is found and removed when the command has ended (`unix/protect/undo`).
 

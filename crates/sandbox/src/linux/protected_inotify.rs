@@ -113,7 +113,7 @@ impl ProtectedInotify {
         self.queue.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads what there is; whether something was renamed or took a protected name, or nobody knows. The kernel takes a mount
+    /// Reads what there is; whether something was renamed or took a protected name, or we do not know. The kernel takes a mount
     /// away before the new file has the name, and tells this after it: who has looked in between looks again.
     pub fn read(&self) -> bool {
         let Some(queue) = &self.queue else {
@@ -149,7 +149,7 @@ impl ProtectedInotify {
         is_watched && is_single && !self.is_lost.get() && path.parent().is_some_and(is_same)
     }
 
-    /// Whether a name was free for a moment, or nobody knows, as far as was read.
+    /// Whether a name was free for a moment, or we do not know, as far as was read.
     pub fn was_free(&self, path: &Path) -> bool {
         self.is_lost.get() || self.since.borrow().get(path).is_some_and(|since| since.is_free)
     }

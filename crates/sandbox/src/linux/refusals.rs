@@ -1,5 +1,5 @@
 //! Hears what the sandbox's own kernel refuses, so that the user can be told: the reset that
-//! answers a connection to nobody, the message that answers a datagram to nobody.
+//! answers a connection to a closed port, the message that answers a datagram to one.
 
 use std::io;
 use std::mem::MaybeUninit;

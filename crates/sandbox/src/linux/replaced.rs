@@ -1,4 +1,4 @@
-//! Notices when somebody outside removes or replaces a protected place while the command runs, and has it closed
+//! Notices when a program outside removes or replaces a protected place while the command runs, and has it closed
 //! again.
 //!
 //! A read-only mount stands on a file, not on a name. When another file takes the name (`git config`, an editor that
@@ -49,7 +49,7 @@ pub struct Watch<'a> {
     /// The table of mounts, and the namespace.
     mounts: Option<(OwnedFd, OwnedFd)>,
     moves: Moves<'a>,
-    /// Somebody who polled saw that there is news: the table of mounts says so once.
+    /// The poll loop saw that there is news: the table of mounts says so once.
     has_news: Cell<bool>,
     look_at: Option<Instant>,
     /// How many looks are left before nothing is expected any more.

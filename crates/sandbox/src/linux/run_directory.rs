@@ -1,4 +1,4 @@
-//! The directories of a run that has no root of its own: HOME and TMPDIR, open to nobody else.
+//! The directories of a run that has no root of its own: HOME and TMPDIR, open to no other user.
 //!
 //! The supervisor makes them and removes them when the launcher is killed; the launcher removes them
 //! when the run is over, however it ended, also with the supervisor killed.
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::core::host::Ids;
 
-/// A name below the host's temporary directory that nobody can guess.
+/// A name below the host's temporary directory that no program can guess.
 pub fn name() -> PathBuf {
     let base = std::env::temp_dir();
     let base = base.canonicalize().unwrap_or_else(|_| PathBuf::from("/tmp"));
@@ -25,7 +25,7 @@ pub fn make(at: &Path, below: &[&Path], owner: Option<Ids>) -> io::Result<()> {
     let (uid, gid) = (owner.map(|ids| ids.uid), owner.map(|ids| ids.gid));
     let mut private = fs::DirBuilder::new();
     private.mode(0o700);
-    // Not recursively: what is there already belongs to somebody else.
+    // Not recursively: what is there already belongs to another user.
     private.create(at)?;
     for directory in below.iter().filter(|directory| directory.starts_with(at)) {
         private.create(directory)?;

@@ -1,7 +1,7 @@
 //! The records of running sandboxes: one file each, in a directory that is this user's alone.
 //!
 //! The launcher holds a lock on its file. Whoever can lock a file has found one whose launcher
-//! is gone, and removes it. A directory of somebody else's, links, pipes and nonsense are passed
+//! is gone, and removes it. A directory of another user's, links, pipes and nonsense are passed
 //! over: names and numbers in them are never acted on.
 
 mod directory;

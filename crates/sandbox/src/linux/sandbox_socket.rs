@@ -15,7 +15,7 @@ pub enum SandboxSocket {
     Datagrams(SocketAddr),
     /// A connection to a server inside.
     Connection(SocketAddr),
-    /// Hears when the kernel refuses what nobody listens for, so that it can be told.
+    /// Hears when the kernel refuses what no server listens for, so that it can be told.
     Refusals(Refused),
 }
 

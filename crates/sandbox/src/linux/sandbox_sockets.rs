@@ -183,7 +183,7 @@ fn bound(kind: SocketType, at: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// A raw socket sees a copy of every packet of its protocol; the filter keeps those that say
-/// that nobody listens.
+/// that no server listens.
 fn refusals(refused: Refused) -> io::Result<OwnedFd> {
     let (family, protocol) = match refused {
         Refused::Tcp4 => (AddressFamily::INET, ipproto::TCP),

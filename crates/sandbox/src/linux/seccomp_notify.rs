@@ -136,7 +136,7 @@ impl SeccompNotify {
                     }
                     Verdict::Pass
                 }
-                // Nobody carries connections (any more).
+                // No broker carries connections (any more).
                 (_, None) => Verdict::Errno(libc::EACCES),
             };
             sys::answer(listener, notification, verdict)?;
@@ -147,7 +147,7 @@ impl SeccompNotify {
         {
             return Ok(());
         }
-        // Nobody but the process that becomes the command has the filter before it does so, and
+        // No process but the process that becomes the command has the filter before it does so, and
         // until then it is our own code, which makes this one call.
         let first =
             self.start == Start::Awaited && i64::from(notification.number) == libc::SYS_execve;

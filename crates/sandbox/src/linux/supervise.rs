@@ -26,6 +26,7 @@ use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
 use crate::linux::watch::{MemoryWatch, Tree};
 use crate::unix::protect::undo::ReplacedPlaces;
+use crate::unix::supervision::DRAIN;
 use mcp_net::broker::NetworkUse;
 
 mod closing;
@@ -34,25 +35,6 @@ mod messages;
 mod orders;
 
 pub use self::init::{Dying, Init};
-
-/// Taken by descriptor in the launcher. What is not here (SIGSEGV, SIGKILL …) means the
-/// launcher itself.
-pub const SIGNALS: [i32; 11] = [
-    libc::SIGINT,
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGQUIT,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGWINCH,
-    libc::SIGTSTP,
-    libc::SIGCONT,
-    libc::SIGCHLD,
-    libc::SIGTTOU,
-];
-
-/// How long a reader of relayed output may keep a finished run waiting.
-const DRAIN: Duration = Duration::from_secs(5);
 
 /// Without a pid namespace the death of init does not end the tree: it is given this long, and then its work
 /// is done here.
@@ -228,7 +210,7 @@ impl<'a> Supervisor<'a> {
         }
         let mut ending = match (self.ending.take(), change) {
             (Some(ending), _) => ending,
-            // Ours to answer for: nobody killed it, and nothing is known of the command's own end.
+            // Ours to answer for: no process killed it, and nothing is known of the command's own end.
             (None, Some(Change::Exited(_))) => Ending::SandboxFailed("its init gave up".to_owned()),
             // Init was killed from outside, and the command with it.
             (None, _) => Ending::Signaled(libc::SIGKILL),

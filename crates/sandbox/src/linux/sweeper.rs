@@ -4,7 +4,7 @@
 //! socket between them says so, and a last word that the launcher has done it itself. While the launcher lives, it
 //! mounts again what was detached (`linux/closer`): that takes a process with a single thread. It is a session of its
 //! own, so that a signal to the launcher's group does not reach it, and it holds nothing of the run's. When both are
-//! killed, nobody undoes anything.
+//! killed, nothing is undone.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -82,7 +82,7 @@ impl Sweeper {
 
     /// The launcher has done it itself.
     pub fn dismiss(self) {
-        // Where it is gone already, there is nobody to tell and nobody to wait for.
+        // Where it is gone already, there is no process to tell or to wait for.
         let _ = self.line.send(&SweepRequest::Done);
         let _ = sys::wait_for(self.pid);
     }

@@ -227,7 +227,7 @@ pub fn scrub_start(name: &CStr) {
     // SAFETY: the kernel lays out argument strings, environment strings and the file name of
     // the program one after the other on the initial stack, which is writable; the process has a
     // single thread, and from here on nothing reads either list: environ is emptied, and the
-    // standard library's copy of argv is used by nobody in init.
+    // standard library's copy of argv is not used in init.
     unsafe {
         environ = ptr::null_mut();
         let start = program_invocation_name as usize;
@@ -264,7 +264,7 @@ pub fn place_descriptor(from: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
         check(unsafe { libc::fcntl(to, libc::F_SETFD, 0) }.into())?;
         return Ok(());
     }
-    // SAFETY: the descriptor numbers 0 to 3 are nobody's property at this point of the target's
+    // SAFETY: the descriptor numbers 0 to 3 are not owned at this point of the target's
     // life: std never closes 0 to 2, and 3 was moved away by the caller.
     check(unsafe { libc::dup2(from.as_raw_fd(), to) }.into())?;
     Ok(())

@@ -5,7 +5,7 @@
 //! which could change meanwhile: the syscall proxy opens the file itself, makes sure that it lies in a place that was
 //! granted, and does what was asked through that handle.
 //!
-//! Stops: whatever the launcher may do and the command may not. The launcher may be root, so it acts for nobody: the syscall proxy
+//! Stops: whatever the launcher may do and the command may not. The launcher may be root, so it carries out no call itself: the syscall proxy
 //! has become the user for good (ids, groups, no capabilities, no_new_privs) before the command exists, and
 //! without it nothing starts. It cannot be traced, its memory and descriptors cannot be opened, and it
 //! ends with the launcher. Should it be killed, what it had to answer is refused. A file that it has to wait for (a

@@ -2,11 +2,12 @@
 //! written, how grants become binds. Pure; which pieces exist comes from the host facts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use mcp_policy::NetworkMode;
 
 use crate::core::host::Rootless;
+use crate::core::lexical_path::lexical;
 use crate::core::request::{
     HOME, Home, LayerWriting, Link, Place, PlaceKind, Request, WritableLayer,
 };
@@ -206,18 +207,6 @@ fn links(
     }
     links.retain(|link| !there(&link.at));
     links
-}
-
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 fn show(path: &Path, kind: PlaceKind) -> Placed {

@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use mcp_policy::glob::{self, Glob, Part};
 
+use crate::core::lexical_path::lexical;
 use crate::core::plan::Intent;
 use crate::core::request::{Link, Place, PlaceKind, Request};
 use crate::macos::pattern;
@@ -216,18 +217,6 @@ pub fn resolved(path: &Path, links: &[Link]) -> PathBuf {
         }
     }
     path
-}
-
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {

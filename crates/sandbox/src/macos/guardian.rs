@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::exit;
 
 use crate::macos::run_directory;
-use crate::macos::supervise::SIGNALS;
 use crate::macos::sys::{self, Forked, Membership, Signals};
 use crate::macos::tree::Tree;
 use crate::unix::relay::Pipe;
+use crate::unix::supervision::SIGNALS;
 
 /// The run ended in good order.
 const DONE: i32 = 0;

@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::core::wire::Heard;
 use crate::macos::{helper_main, sys};
 use crate::unix::relay::Pipe;
+use crate::unix::supervision;
 
 /// The name a launcher is started under. Not a path, so no program gets it by accident.
 const MARK: &str = "mcp-sandbox-helper";
@@ -165,11 +166,7 @@ impl Launcher {
     /// Until there is something to read; whether there is.
     fn waits_for_more(&self, until: Option<Instant>) -> io::Result<bool> {
         let mut fds = [PollFd::new(&self.line.socket, PollFlags::IN)];
-        let pause = until.map(|until| {
-            let pause = until.saturating_duration_since(Instant::now());
-            let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
-            Timespec { tv_sec: seconds, tv_nsec: i64::from(pause.subsec_nanos()) }
-        });
+        let pause = until.map(supervision::pause);
         match poll(&mut fds, pause.as_ref()) {
             Ok(_) => Ok(!fds[0].revents().is_empty()),
             Err(rustix::io::Errno::INTR) => Ok(false),
@@ -179,16 +176,7 @@ impl Launcher {
 
     /// How it ended. Waits for that.
     pub fn reap(&mut self) -> io::Result<ExitStatus> {
-        if let Some(status) = self.ended {
-            return Ok(status);
-        }
-        let status = match self.child.wait() {
-            // This program has the kernel collect its children.
-            Err(e) if e.raw_os_error() == Some(libc::ECHILD) => ExitStatus::default(),
-            other => other?,
-        };
-        self.ended = Some(status);
-        Ok(status)
+        supervision::reap(&mut self.child, &mut self.ended)
     }
 
     /// Its guardian ends the tree.

@@ -25,13 +25,14 @@ use crate::macos::profile::{Profile, TERMINAL};
 use crate::macos::proxy_host::{ProxyHost, ProxyPort};
 use crate::macos::run_directory::RunDirectory;
 use crate::macos::step::Step;
-use crate::macos::supervise::{self, Ended, Limits, Supervisor};
+use crate::macos::supervise::{Ended, Limits, Supervisor};
 use crate::macos::sys::{self, Membership, Signals};
 use crate::macos::terminal::Pair;
 use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{ReplacedPlaces, undo};
+use crate::unix::supervision::SIGNALS;
 use mcp_net::broker::{Handle, NetworkUse};
 
 /// Never looked for on PATH.
@@ -76,7 +77,7 @@ fn try_run(
     proxy_host: Option<ProxyHost>,
 ) -> Result<Report, RunError> {
     let carried = proxy_host.as_ref().map(ProxyHost::evidence);
-    let signals = Signals::take(&supervise::SIGNALS)?;
+    let signals = Signals::take(&SIGNALS)?;
     let parts = Parts::of(plan);
     let (index, place) = parts.place;
     let scratch = RunDirectory::make(place).map_err(|e| at_step(index, &e))?;

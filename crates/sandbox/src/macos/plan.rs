@@ -225,19 +225,9 @@ fn controls(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Intents {
 
 fn intent(control: Control, request: &Request, facts: &MacFacts, proxy: &Proxy) -> Intent {
     let intent = wanted(control, request, facts, proxy);
-    let rests = matches!(
-        control,
-        Control::Filesystem
-            | Control::Deny
-            | Control::Protect
-            | Control::Network
-            | Control::Subprocess
-            | Control::ProcessIsolation
-            | Control::Privileges
-    );
     match (&facts.seatbelt, &intent) {
         (_, Intent::NotRequested) => intent,
-        (Fact::Fails { why }, _) if rests => Intent::unavailable(
+        (Fact::Fails { why }, _) if control.rests_on_confinement() => Intent::unavailable(
             format!("there is no Seatbelt for this run ({why})"),
             "start mcp outside of other sandboxes; `mcp doctor` says more",
         ),

@@ -15,26 +15,9 @@ use crate::macos::sys::{self, Change, Events, Signals, Waited};
 use crate::macos::tree::Tree;
 use crate::macos::watch::{MemoryUse, Watch};
 use crate::unix::relay::{Relay, set_nonblocking};
+use crate::unix::supervision::DRAIN;
 use crate::unix::terminal::UserTerminal;
 
-/// Taken by descriptor in the launcher. What is not here (SIGSEGV, SIGKILL …) means the
-/// launcher itself.
-pub const SIGNALS: [i32; 11] = [
-    libc::SIGINT,
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGQUIT,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGWINCH,
-    libc::SIGTSTP,
-    libc::SIGCONT,
-    libc::SIGCHLD,
-    libc::SIGTTOU,
-];
-
-/// How long a reader of relayed output may keep a finished run waiting.
-const DRAIN: Duration = Duration::from_secs(5);
 /// Events tell of forks and ends; this finds what they did not.
 const LOOK: Duration = Duration::from_millis(250);
 

@@ -85,7 +85,7 @@ pub struct Leads {
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Settings that neither git nor we understand: nobody knows what they name.
+/// Settings that neither git nor we understand: we do not know what they name.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The git directory that they are of, or the user's own.
@@ -96,7 +96,7 @@ pub struct Unreadable {
 
 impl Unreadable {
     /// A directory that only looks like git's and that nothing leads to, such as one that a test suite carries about, is
-    /// closed as a whole, and stops nobody.
+    /// closed as a whole, and stops no run.
     pub fn whole(&self) -> Option<&Path> {
         let is_named =
             |directory: &Path| directory.iter().any(|part| part.eq_ignore_ascii_case(".git"));

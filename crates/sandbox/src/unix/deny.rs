@@ -7,7 +7,7 @@
 //! and follows no symlink.
 //!
 //! What a denied symlink leads to is denied as well. A directory that the caller may not list, but
-//! that the command could get into, is denied as a whole: nobody knows what it holds.
+//! that the command could get into, is denied as a whole: we do not know what it holds.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};

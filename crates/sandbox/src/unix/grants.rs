@@ -90,7 +90,7 @@ fn stay_inside(read: &[Grant<'_>], write: &[Grant<'_>], home: Option<&Path>) -> 
     Ok(())
 }
 
-/// Why a host path is shown to nobody, whoever asks.
+/// Why a host path is never shown.
 pub fn forbidden(real: &Path) -> Option<String> {
     for own in ["/proc", "/dev"] {
         if real.starts_with(own) {

@@ -1,5 +1,6 @@
 //! The names in a directory and what they are, without a look at the files themselves.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 #[cfg(target_os = "linux")]
 use std::path::Component;
@@ -23,7 +24,7 @@ pub fn open(parent: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
 /// Opens a directory by its whole path, no part of which may be a symlink: where others write, one can take the
 /// place of a directory at any moment. It is to go on from, and need not be readable.
 #[cfg(target_os = "linux")]
-pub fn open_way(path: &Path) -> Result<OwnedFd, Errno> {
+pub fn open_without_links(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut at = openat(CWD, "/", flags, Mode::empty())?;
     for part in path.components().filter(|part| *part != Component::RootDir) {
@@ -33,7 +34,7 @@ pub fn open_way(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn open_way(path: &Path) -> Result<OwnedFd, Errno> {
+pub fn open_without_links(path: &Path) -> Result<OwnedFd, Errno> {
     let search = OFlags::from_bits_retain((libc::O_SEARCH | libc::O_NOFOLLOW_ANY) as u32);
     openat(CWD, path, search | OFlags::CLOEXEC, Mode::empty())
 }
@@ -41,7 +42,7 @@ pub fn open_way(path: &Path) -> Result<OwnedFd, Errno> {
 /// The same, for listing.
 #[cfg(test)]
 pub fn open_real(path: &Path) -> Result<OwnedFd, Errno> {
-    open(&open_way(path)?, ".")
+    open(&open_without_links(path)?, ".")
 }
 
 /// What a name stands for; `None` when it is gone.
@@ -55,6 +56,27 @@ pub fn kind_at(directory: impl AsFd, name: impl Arg) -> Result<Option<FileType>,
         Err(Errno::NOENT) => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// Calls `visit` for an entry that is neither `.` nor `..`, with its type.
+fn visit_entry(
+    directory: &OwnedFd,
+    name: &CStr,
+    listed: FileType,
+    visit: &mut impl FnMut(&CStr, FileType),
+) -> Result<(), Errno> {
+    if matches!(name.to_bytes(), b"." | b"..") {
+        return Ok(());
+    }
+    // Some file systems do not tell the type in the listing.
+    let kind = match listed {
+        FileType::Unknown => kind(directory, name)?,
+        listed => Some(listed),
+    };
+    if let Some(kind) = kind {
+        visit(name, kind);
+    }
+    Ok(())
 }
 
 #[cfg(target_os = "linux")]
@@ -91,17 +113,7 @@ mod linux {
             while let Some(entry) = entries.next() {
                 let entry = entry?;
                 let name = entry.file_name();
-                if matches!(name.to_bytes(), b"." | b"..") {
-                    continue;
-                }
-                // Some file systems do not tell the type in the listing.
-                let kind = match entry.file_type() {
-                    FileType::Unknown => super::kind(directory, name)?,
-                    listed => Some(listed),
-                };
-                if let Some(kind) = kind {
-                    visit(name, kind);
-                }
+                super::visit_entry(directory, name, entry.file_type(), &mut visit)?;
             }
             Ok(())
         }
@@ -146,16 +158,7 @@ mod other {
             for entry in Dir::read_from(directory)? {
                 let entry = entry?;
                 let name = entry.file_name();
-                if matches!(name.to_bytes(), b"." | b"..") {
-                    continue;
-                }
-                let kind = match entry.file_type() {
-                    FileType::Unknown => super::kind(directory, name)?,
-                    listed => Some(listed),
-                };
-                if let Some(kind) = kind {
-                    visit(name, kind);
-                }
+                super::visit_entry(directory, name, entry.file_type(), &mut visit)?;
             }
             Ok(())
         }

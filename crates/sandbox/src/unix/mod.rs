@@ -17,5 +17,6 @@ pub mod relay;
 pub mod resolve;
 pub mod shim;
 pub mod sockets;
+pub mod supervision;
 pub mod terminal;
 pub mod writable;

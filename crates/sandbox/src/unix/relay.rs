@@ -60,7 +60,7 @@ impl Relay {
         }
     }
 
-    /// Whether something is left to be moved, now that nobody inside can write any more.
+    /// Whether something is left to be moved, now that no process inside can write any more.
     pub fn drain(&mut self) -> bool {
         self.advance();
         self.to.is_some() && !(self.buffer.is_empty() && self.is_dry())

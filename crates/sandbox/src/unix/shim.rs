@@ -100,7 +100,7 @@ fn tool_versions(
     })
 }
 
-/// The versions of a tool that somebody asked for, the nearest word only.
+/// The versions of a tool that a person asked for, the nearest word only.
 fn asked_for(tool: &str, cwd: &Path, variable: Variable<'_>) -> Vec<String> {
     let upper = tool.to_uppercase().replace('-', "_");
     let said = ["ASDF", "MISE"].iter().find_map(|who| variable(&format!("{who}_{upper}_VERSION")));

@@ -61,8 +61,8 @@ pub fn allowed(
     Ok(places)
 }
 
-/// Sockets in granted directories that nobody allowed, as far as a short search finds them. One
-/// that nobody listens on is left alone where it may be written to: its owner removes it when it
+/// Sockets in granted directories that no user allowed, as far as a short search finds them. One
+/// that no server listens on is left alone where it may be written to: its owner removes it when it
 /// starts, and could not remove a mask.
 ///
 /// A directory of the caller's that can be neither listed nor entered is closed as a whole where the command, as its
@@ -122,14 +122,14 @@ fn strays(places: &[Place], modes: Modes, left: &mut usize) -> Vec<Stray> {
     found
 }
 
-/// Whether nobody gets into a directory but who changes its mode, and the caller may.
+/// Whether a directory can be entered only after its mode is changed, and the caller may change it.
 fn is_shut(directory: &Path) -> bool {
     let owner = fs::symlink_metadata(directory).map(|looked| looked.uid());
     let is_own = owner.is_ok_and(|owner| owner == rustix::process::geteuid().as_raw());
     is_own && access(directory, Access::EXEC_OK).is_err()
 }
 
-/// Whether somebody listens. One who takes datagrams answers that it is of another kind.
+/// Whether a process listens. A datagram socket answers that it is of another kind.
 fn is_alive(path: &Path) -> bool {
     match UnixStream::connect(path) {
         Ok(_) => true,
@@ -184,7 +184,7 @@ mod tests {
         fs::set_permissions(&shut, fs::Permissions::from_mode(0o200)).unwrap();
         let stray = Stray { path: shut.clone(), kind: DeniedKind::Directory };
         assert_eq!(found(&[], &place(&top), &[]), [stray]);
-        // Nobody changes modes in a read grant, and a grant itself is never closed.
+        // No mode changes in a read grant, and a grant itself is never closed.
         assert_eq!(found(&place(&top), &[], &[]), []);
         assert_eq!(found(&[], &place(&shut), &[]), []);
         fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();

@@ -98,7 +98,7 @@ impl Writable {
     }
 }
 
-/// Apple's file systems have no case, and a path is here as somebody spelled it.
+/// Apple's file systems have no case, and a path is here as a person spelled it.
 fn is_below(path: &Path, root: &Path) -> bool {
     if !cfg!(target_os = "macos") {
         return path.starts_with(root);

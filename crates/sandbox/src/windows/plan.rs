@@ -205,19 +205,9 @@ fn start_directory(request: &Request, facts: &WindowsFacts) -> String {
 
 fn intent(control: Control, request: &Request, facts: &WindowsFacts) -> Intent {
     let intent = wanted(control, request, facts);
-    let rests = matches!(
-        control,
-        Control::Filesystem
-            | Control::Deny
-            | Control::Protect
-            | Control::Network
-            | Control::Subprocess
-            | Control::ProcessIsolation
-            | Control::Privileges
-    );
     match (&facts.container, &intent) {
         (_, Intent::NotRequested) => intent,
-        (Fact::Fails { why }, _) if rests => Intent::unavailable(
+        (Fact::Fails { why }, _) if control.rests_on_confinement() => Intent::unavailable(
             format!("there is no AppContainer for this run ({why})"),
             "`mcp doctor` says more",
         ),

@@ -90,7 +90,7 @@ fn end() -> impl Strategy<Value = End> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The sockets of a command's own directories are its own; there is nobody else in them.
+    /// The sockets of a command's own directories are its own; there are no others in them.
     #[test]
     fn without_network_nothing_goes_out(asked in asked(), to in end()) {
         let mac = Mac::of(&made(&asked));

@@ -102,7 +102,7 @@ fn without_seatbelt() -> MacFacts {
     MacFacts { seatbelt: Fact::Fails { why }, ..MacFacts::usual() }
 }
 
-/// With these gaps the command line asks, or gives the override where nobody can be asked
+/// With these gaps the command line asks, or gives the override where no person can be asked
 /// (`escape::report`, on every system).
 #[test]
 fn sandbox_exec_unavailable_and_fallback_prompt() {

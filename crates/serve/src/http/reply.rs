@@ -115,7 +115,7 @@ pub enum Resume {
     Never,
 }
 
-/// Cancels the calls of a response that nobody waits for.
+/// Cancels the calls of a response that no client waits for.
 pub struct Waiting {
     sandbox: Arc<Sandbox>,
     stream: Arc<Stream>,

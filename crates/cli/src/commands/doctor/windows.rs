@@ -77,7 +77,7 @@ impl Findings for WindowsFacts {
     }
 }
 
-/// Without a container there is nothing to get out of, and a relay that works confines nobody.
+/// Without a container there is nothing to get out of, and a relay that works confines no process.
 fn relay(facts: &WindowsFacts) -> Line {
     const TOPIC: &str = "network allowlist";
     match (&facts.relay, facts.container.usable()) {

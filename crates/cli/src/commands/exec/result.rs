@@ -177,7 +177,7 @@ fn result(code: u8, report: Option<&Report>) -> Value {
     })
 }
 
-/// Ended like by a person when the process above is gone: nobody reads the result.
+/// Ended like by a person when the process above is gone: no process reads the result.
 pub fn end_with_parent() {
     #[cfg(target_os = "linux")]
     {

@@ -42,7 +42,7 @@ impl Prepared {
         self.ready.as_ref().map(|ready| ready.root.clone())
     }
 
-    /// Makes a place for what it keeps. A directory that somebody works on keeps nothing by itself.
+    /// Makes a place for what it keeps. A directory that a person works on keeps nothing by itself.
     pub fn keep(&mut self, starting: &Starting) {
         let (Some(ready), Some(source)) = (&self.ready, &self.source) else { return };
         let owner =

@@ -63,7 +63,7 @@ fn tell_left(undone: &Undone) {
             let aside = shown(aside);
             format!("warning: {path} is now {aside}: {why}. Look at it before you move it back")
         }
-        // Nobody knows whether it is the command's.
+        // We do not know whether it is the command's.
         (None, Some(failed)) if failed.starts_with("could not be searched") => {
             format!("warning: {path} {}: {why}", render::plain(failed))
         }

@@ -2,7 +2,7 @@
 //! it is emptied before the run, and put in place anew when the last process is dead, whatever is at its name then.
 //!
 //! Stops: a report that the command wrote, unlinked, or led elsewhere by a symlink (the file or a directory above it), at
-//! the start or meanwhile; a pipe that nobody reads.
+//! the start or meanwhile; a pipe that no process reads.
 //! Leaves open: what the command put there stays where the launcher itself was killed.
 
 use std::fs::{File, Permissions};

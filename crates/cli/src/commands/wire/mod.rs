@@ -24,7 +24,7 @@ use survey::{File, WireContext};
 
 pub use plan::shell_line;
 
-/// Nothing is written, because nobody could be asked.
+/// Nothing is written, because no person could be asked.
 pub const NOT_ASKED: u8 = 4;
 
 pub fn run(args: &Wire) -> Result<u8, Failure> {
@@ -212,7 +212,7 @@ impl Work<'_> {
         }
     }
 
-    /// Writes, or shows what would be written. Which changes were written; none where nobody could be asked.
+    /// Writes, or shows what would be written. Which changes were written; none where no person could be asked.
     fn carry_out<'c>(
         &mut self,
         changes: &'c [Change<'_>],

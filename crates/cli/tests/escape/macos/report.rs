@@ -41,7 +41,7 @@ fn host_network_is_not_called_enforced() {
     assert_eq!(report["controls"]["network"]["status"], "not_requested", "{report:#}");
 }
 
-/// Inside a sandbox there can be no other: nothing is run, unless somebody says so.
+/// Inside a sandbox there can be no other: nothing is run, unless a person says so.
 #[test]
 fn a_sandbox_around_us_is_a_clear_error() {
     require!("seatbelt");

@@ -131,7 +131,7 @@ fn without_it_files_are_not_changed() {
     assert_eq!(finished.text(), "600\nbegun\nrefused\n600\n", "{finished}");
 }
 
-/// One that is killed while calls wait for it: they are refused, and nobody waits for ever.
+/// One that is killed while calls wait for it: they are refused, and no caller waits for ever.
 #[test]
 fn its_end_ends_all_waiting() {
     require!("plain");

@@ -84,7 +84,7 @@ pub fn those_who_ignore_sigterm_die() {
 pub fn the_stopped_die() {
     timed("700ms").probe(&["stop-self"]).run().code_is(124);
     timed("700ms").shell("sh -c 'kill -STOP $$' & sleep 50").run().code_is(124);
-    // A stopped process that nobody waits for must not keep the run alive either.
+    // A stopped process that no process waits for must not keep the run alive either.
     let is_stopped = if cfg!(target_os = "linux") {
         "grep -q '^State:.T' /proc/$!/status"
     } else {

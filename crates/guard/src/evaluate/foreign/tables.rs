@@ -171,7 +171,7 @@ pub const LOGIN: &[&str] = &[
     "LaunchAgents",
 ];
 
-/// How they turn what nobody can read into text.
+/// How they turn what we cannot read into text.
 pub const DECODES: &[&str] = &[
     "b64decode",
     "atob(",

@@ -84,7 +84,7 @@ fn serve(
                 sandbox.channel.send(&ToLauncher::Frozen)?;
             }
             Some((ToInit::Thaw, _)) => {
-                // That the command stopped is nobody else's business.
+                // The launcher need not learn that the command stopped.
                 collect(sandbox, command)?;
                 sandbox.is_frozen = false;
                 let _ = sys::signal_everyone(libc::SIGCONT);

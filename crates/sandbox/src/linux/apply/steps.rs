@@ -32,6 +32,12 @@ fn not_of_init(step: Step<'_>) -> StepFailure {
     }
 }
 
+fn become_user(Ids { uid, gid }: Ids) -> io::Result<Seen> {
+    sys::become_user(uid, gid, sys::Groups::Drop)?;
+    let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
+    Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")))
+}
+
 impl Sandbox<'_> {
     pub(super) fn init_step(&mut self, step: Step<'_>) -> Result<Seen, StepFailure> {
         match step {
@@ -47,11 +53,7 @@ impl Sandbox<'_> {
             Step::PrivateDirectories(PrivateDirectories { at, home, tmp, owner }) => {
                 run_directory::make(at, &[home, tmp], *owner)?;
             }
-            Step::Become(Ids { uid, gid }) => {
-                sys::become_user(*uid, *gid, sys::Groups::Drop)?;
-                let (real, effective) = (process::getuid().as_raw(), process::geteuid().as_raw());
-                return Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")));
-            }
+            Step::Become(ids) => return Ok(become_user(*ids)?),
             Step::HideMemory => {
                 process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
                 self.compose()?;
@@ -313,7 +315,7 @@ impl Count {
 /// A host may be without IPv6; then nothing is reached over it inside either.
 fn make_routes(own: &[IpAddr]) -> io::Result<Seen> {
     if own.is_empty() {
-        // Without them an attempt fails too, and nobody hears of it.
+        // Without them an attempt fails too, and the user does not learn of it.
         let told = match netlink::connections_are_refused() {
             Ok(()) => "connections are refused at once, to every address".to_owned(),
             Err(e) => format!("no address has a route ({e})"),

@@ -105,7 +105,7 @@ impl Cgroup {
         self.read("cgroup.procs").is_ok_and(|list| list.lines().all(|line| line == us))
     }
 
-    /// Takes the lock that says somebody uses this; the kernel drops it with the last descriptor.
+    /// Takes the lock that says a process uses this; the kernel drops it with the last descriptor.
     pub fn lock(&self) -> io::Result<bool> {
         match rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),

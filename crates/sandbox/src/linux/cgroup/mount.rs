@@ -43,7 +43,7 @@ pub fn is_mounted(mountinfo: &[u8]) -> bool {
 /// The path of the one line that names no controller: `0::/path`.
 pub fn own_path(membership: &[u8]) -> Option<PathBuf> {
     let line = membership.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"0::"))?;
-    // Somebody removed it around us.
+    // It was removed around us.
     let line = line.strip_suffix(b" (deleted)").unwrap_or(line);
     line.starts_with(b"/").then(|| path(line.to_vec())).flatten()
 }

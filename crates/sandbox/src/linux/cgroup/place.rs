@@ -156,7 +156,7 @@ impl Seeker<'_> {
     }
 
     /// A cgroup with children that have limits holds no processes itself, so we move into a leaf;
-    /// nobody else can be moved without being asked.
+    /// no other process can be moved without being asked.
     fn below(&self, above: &Cgroup) -> io::Result<Held> {
         if !above.holds_only_us() {
             return Err(io::Error::from_raw_os_error(libc::EBUSY));

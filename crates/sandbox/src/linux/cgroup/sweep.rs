@@ -1,6 +1,6 @@
 //! Removes what launchers that were killed left behind: by their lock, never by a guess.
 //!
-//! A launcher holds a lock on its directory as long as it lives. One that can be locked by somebody
+//! A launcher holds a lock on its directory as long as it lives. One that can be locked by another process
 //! else has lost its launcher, and the sandbox in it has died with that.
 
 use super::files::Cgroup;

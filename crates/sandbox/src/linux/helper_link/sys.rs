@@ -37,7 +37,7 @@ pub fn keep_open(command: &mut Command, descriptors: [BorrowedFd<'_>; 2]) {
 pub fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: F_SETFD has no memory arguments, and fails where nothing is open.
     check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    // SAFETY: it is open, and the caller that left it open for us named it to nobody else.
+    // SAFETY: it is open, and the caller that left it open for us named it to no other process.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 

@@ -50,7 +50,7 @@ pub fn restrict(
 pub fn place(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // In another sandbox: looked at afterwards, since nobody can change what was opened.
+        // In another sandbox: looked at afterwards, since no process can change what was opened.
         Err(Errno::NOSYS) => {
             let place = open(path, flags | OFlags::NOFOLLOW, Mode::empty())?;
             let real = std::fs::read_link(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::unix::fixture::Fixture;
 
-    /// Between the look at a grant and its rule somebody may have put a link in its place.
+    /// Between the look at a grant and its rule another process may have put a link in its place.
     #[test]
     fn a_place_that_became_a_link_is_refused() {
         let fixture = Fixture::new();

@@ -46,7 +46,7 @@ impl Root {
         for Mask { at, kind } in masks {
             each(self.mask_one(at, *kind).map_err(|e| (at.as_path(), e))?);
         }
-        // A mount keeps what it shows, so no name for it is needed, and nobody inside has one.
+        // A mount keeps what it shows, so no name for it is needed, and no process inside has one.
         fs::unlinkat(&self.top, NO_FILE, AtFlags::empty())
             .and_then(|()| fs::unlinkat(&self.top, NO_DIRECTORY, AtFlags::REMOVEDIR))
             .map_err(|e| (first.as_path(), e.into()))
@@ -246,7 +246,7 @@ fn find(top: &OwnedFd, at: &Path) -> io::Result<MaskTarget> {
                 match open_inside(top, above) {
                     Ok(_) => return Ok(MaskTarget::Behind(above.to_owned())),
                     Err(Errno::ACCESS) => {}
-                    // It changes under our hands, which nobody's modes do.
+                    // It changes while we look, which modes do not.
                     Err(e) => return Err(e.into()),
                 }
             }

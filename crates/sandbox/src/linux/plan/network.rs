@@ -72,7 +72,7 @@ fn addresses(rules: &[Sourced<NetRule>]) -> Vec<(Protocol, SocketAddr)> {
 }
 
 /// The addresses that a rule spells out. `localhost` is one of those names that everybody knows
-/// the address of, and nobody asks a resolver for.
+/// the address of, and which no program asks a resolver for.
 fn literal(host: &Host) -> Vec<IpAddr> {
     match host {
         Host::Address(ip) => vec![*ip],

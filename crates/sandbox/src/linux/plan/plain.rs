@@ -298,7 +298,7 @@ pub fn intent(
             Intent::partial("RLIMIT_NPROC", limits::UNBOUND)
         }
         Control::Processes if asked.processes.value.is_some() => Intent::partial(
-            "RLIMIT_NPROC, so many more than the user has at the start",
+            "RLIMIT_NPROC: this many more than the user has at the start",
             "it counts the user's processes outside as well",
         ),
         Control::TmpSize => Intent::unavailable(

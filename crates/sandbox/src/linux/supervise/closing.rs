@@ -1,4 +1,4 @@
-//! Closes protected places again that somebody outside replaces while the command runs.
+//! Closes protected places again that a program outside replaces while the command runs.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::linux::replaced::Sighting;
 const RETURN: Duration = Duration::from_millis(100);
 
 impl Supervisor<'_> {
-    /// Has protected places closed again that somebody outside replaced.
+    /// Has protected places closed again that a program outside replaced.
     pub(super) fn keep_closed(&mut self) {
         if self.started.is_none() || self.killed.is_some() {
             return;

@@ -66,7 +66,7 @@ impl Supervisor<'_> {
     }
 
     /// The command has stopped. With a user at a terminal (or one who asked for it) the job as a
-    /// whole stops: everything inside first, since nobody watches it meanwhile. Otherwise a
+    /// whole stops: everything inside first, since no process watches it meanwhile. Otherwise a
     /// server that stops itself would stop its own timeout, and one that was asked to end its end.
     pub(super) fn stop(&mut self) {
         let interactive = self.user.as_ref().is_some_and(UserTerminal::is_engaged);

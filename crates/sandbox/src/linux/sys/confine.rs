@@ -116,7 +116,7 @@ pub struct Notification {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The call is carried out as it was made. Only where all that counts is in its registers:
-    /// memory may have changed since somebody looked at it.
+    /// memory may have changed since it was read.
     Pass,
     Refuse,
     /// The launcher carried it out; this is the answer.
@@ -234,7 +234,7 @@ pub fn install_descriptor(
     Ok(())
 }
 
-/// Whether descriptors can be put in the place of others, by asking for it in nobody's name.
+/// Whether descriptors can be put in the place of others, tried with an id that no call has.
 /// Throw-away children only.
 pub fn can_install_descriptors() -> io::Result<()> {
     let Some(listener) = listener_to_nothing()? else {

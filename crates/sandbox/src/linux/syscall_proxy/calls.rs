@@ -76,7 +76,7 @@ const SIGNALS: [Number; 6] = [
     call::PIDFD_SEND_SIGNAL,
 ];
 
-/// Which memory of the asker a call needs; `None` for a call that is somebody else's to answer.
+/// Which memory of the asker a call needs; `None` for a call that another part of the launcher answers.
 pub fn needs(arch: Arch, notification: &Notification) -> Option<Option<Use>> {
     let is_one_of = |calls: &[Number]| calls.iter().any(|call| is(arch, notification, *call));
     if is_one_of(&CHANGES) {

@@ -39,7 +39,7 @@ impl Act {
     }
 }
 
-/// A handle that nothing can be done with but look and change attributes; opening one waits for nobody. Where it leads is
+/// A handle that nothing can be done with but look and change attributes; opening one blocks on nothing. Where it leads is
 /// checked afterwards.
 pub fn open(thread: i32, named: &Named) -> io::Result<OwnedFd> {
     let handle = OFlags::PATH | OFlags::CLOEXEC;
@@ -163,7 +163,7 @@ fn set_length(file: &OwnedFd, path: &Path, length: u64, largest: Option<u64>) ->
     if largest.is_some_and(|largest| length > largest) {
         return Err(errno(libc::EFBIG));
     }
-    // A lease of somebody's is waited for otherwise.
+    // Otherwise open would wait for another process's lease.
     let file: File = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     file.set_len(length)
 }
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(told(&fifo, &Act::Length(0), None), Some(libc::EINVAL));
         assert_eq!(told(file.parent().unwrap(), &Act::Length(0), None), Some(libc::EISDIR));
         assert_eq!(told(&file, &Act::Length(u64::MAX), None), Some(libc::EINVAL));
-        // What the command may not write at all, nobody makes longer for it.
+        // A file that the command may not write is not made longer for it.
         assert_eq!(told(&file, &Act::Length(9), Some(8)), Some(libc::EFBIG));
         assert_eq!(std::fs::metadata(&file).unwrap().len(), 4);
         assert_eq!(told(&file, &Act::Length(8), Some(8)), None);

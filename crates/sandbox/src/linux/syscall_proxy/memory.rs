@@ -1,4 +1,4 @@
-//! The memory of a thread that waits for an answer. The launcher opens it: Yama lets nobody do so but those
+//! The memory of a thread that waits for an answer. The launcher opens it: Yama allows it only to those
 //! above a process, and the syscall proxy is beside the command.
 
 use std::ffi::OsString;

@@ -40,7 +40,7 @@ struct FileIdentity {
 }
 
 impl Places {
-    /// What cannot be opened is granted to nobody.
+    /// What cannot be opened is not granted.
     pub fn hold(rules: &[Rule]) -> Places {
         let places = rules.iter().filter_map(|rule| {
             let reach = match rule.allowed {

@@ -32,7 +32,7 @@ pub fn live(channel: &Channel, settings: ProxySettings) -> ! {
             sys::exit_now(125)
         }
     };
-    // However it ends: nobody is left who could ask.
+    // However it ends: no process is left that could ask.
     let _ = serve(&channel, settings);
     sys::exit_now(0)
 }

@@ -158,7 +158,7 @@ pub fn files(command: &[u8], homes: &Homes) -> Vec<Pathname> {
     let command = command.strip_prefix(b"ext::").unwrap_or(command);
     let command = command.strip_prefix(b"!").unwrap_or(command);
     let mut found = Vec::new();
-    // The path of a program may have blanks that nobody quoted.
+    // The path of a program may have blanks that no user quoted.
     if command.contains(&b'/') {
         found.extend(expand(command, homes));
     }

@@ -12,7 +12,7 @@ use super::pathname::{Homes, Pathname, interpolate};
 pub const LARGEST: u64 = 16 * 1024 * 1024;
 /// As deep as git goes.
 const DEEPEST: usize = 10;
-/// Nobody has as many, and files that include each other grow without end.
+/// No user has as many, and files that include each other grow without end.
 const MOST_FILES: usize = 512;
 
 /// What files hold.

@@ -46,7 +46,7 @@ impl Descent {
             _ => (None, CString::new(top.as_os_str().as_bytes())?),
         };
         let (directory, before) = match parent {
-            Some(parent) => opening::open(listing::open_way(parent)?, &name, force)?,
+            Some(parent) => opening::open(listing::open_without_links(parent)?, &name, force)?,
             None => opening::open(CWD, &name, force)?,
         };
         Descent::begin(directory, before, top.as_os_str().as_bytes().to_vec(), force)
@@ -85,7 +85,7 @@ impl Descent {
         self.levels.last().map_or((0, 0), |level| level.id)
     }
 
-    /// Leaves it to somebody else to put the mode back, if it was changed.
+    /// Leaves it to the caller to put the mode back, if it was changed.
     pub fn keep_open(&mut self) -> Option<((u64, u64), Mode)> {
         let level = self.levels.last_mut()?;
         Some((level.id, level.before.take()?))
@@ -128,7 +128,7 @@ impl Descent {
         let Some(level) = self.levels.last().filter(|level| level.directory.is_none()) else {
             return Ok(());
         };
-        // Somebody else may have moved the directory that we come from.
+        // Another process may have moved the directory that we come from.
         let parent = below.and_then(|below| listing::open(below, c"..").ok());
         let parent = parent.filter(|parent| id(parent).is_ok_and(|id| id == level.id));
         let parent = match parent {

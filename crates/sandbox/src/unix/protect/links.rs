@@ -1,5 +1,5 @@
 //! Other names of protected files inside what may be written: through them a file changes that is read-only by
-//! its own name. Nobody makes such links by accident; backups made of hard links lie elsewhere.
+//! its own name. No program makes such links by accident; backups made of hard links lie elsewhere.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::core::request::{DeniedKind, Guarded, Place, Protected};
 
-/// Deeper than this nobody looks for settings.
+/// Deeper than this no program looks for settings.
 const DEEPEST: usize = 8;
 
 /// Protected files and their other names.

@@ -55,7 +55,7 @@ pub fn remove_at(parent: impl AsFd, name: &CStr, lister: &mut Lister) -> Result<
     }
 }
 
-/// Gives something a name that nobody acts on, `NAME.WORD`, and a number where there is such a one.
+/// Gives something a name that no program acts on, `NAME.WORD`, and a number where there is such a one.
 pub fn set_aside(parent: impl AsFd, name: &CStr, word: &str) -> io::Result<CString> {
     let parent = parent.as_fd();
     for number in 0..TRIES {

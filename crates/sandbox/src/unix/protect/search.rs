@@ -22,7 +22,7 @@ use crate::unix::listing::Lister;
 
 mod leads;
 
-/// Deeper, or with a longer path, is nobody's project: before a run it is protected as a whole, for a mount needs a
+/// Deeper, or with a longer path, is no project: before a run it is protected as a whole, for a mount needs a
 /// path, and each directory above it a mount.
 const DEEPEST: usize = 128;
 const LONGEST: usize = 3000;
@@ -285,7 +285,7 @@ impl Search {
         }
     }
 
-    /// Nobody knows what is in it: before a run it is protected as a whole.
+    /// We do not know what is in it: before a run it is protected as a whole.
     fn leave_out(
         &mut self,
         descent: &Descent,

@@ -24,7 +24,10 @@ pub enum Proof {
     #[cfg_attr(all(windows, not(test)), expect(dead_code, reason = "processes can be listed"))]
     Lists(String),
     /// It worked, and the server was not killed meanwhile, which would be this exit code.
-    #[cfg_attr(windows, expect(dead_code, reason = "memory is refused there, and nobody killed"))]
+    #[cfg_attr(
+        windows,
+        expect(dead_code, reason = "memory is refused there, and no process is killed")
+    )]
     Survives(i32),
     /// It got past a request to end (SIGTERM, where there is one), and was not killed, which would be this exit
     /// code.

@@ -121,7 +121,7 @@ impl Server {
         }
     }
 
-    /// Waits until nobody holds the server's stdout any more, its orphans included.
+    /// Waits until no process holds the server's stdout any more, its orphans included.
     pub fn drain(&self) -> Result<(), Fault> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -167,7 +167,7 @@ impl Server {
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
     }
 
-    /// A pipe that nobody reads any more is the end of the server.
+    /// A pipe that no process reads any more is the end of the server.
     fn write(&mut self, message: &Value) -> Result<(), Fault> {
         let stdin = self.stdin.as_mut().ok_or(Fault::Ended)?;
         let written = stdin.write_all(format!("{message}\n").as_bytes());

@@ -1,4 +1,4 @@
-//! What a person has to lose on Linux besides files: sockets, and a descriptor that somebody left open.
+//! What a person has to lose on Linux besides files: sockets, and a descriptor that a program left open.
 
 use std::fs;
 use std::io;

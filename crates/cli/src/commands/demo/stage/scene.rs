@@ -69,7 +69,7 @@ impl DemoScene {
         self.bystanders[0].id()
     }
 
-    /// A process that somebody may end.
+    /// A process that may be ended.
     pub fn victim(&self) -> u32 {
         self.bystanders[1].id()
     }

@@ -1,4 +1,4 @@
-//! What every scene has: a directory of its own, made-up secrets, and processes that nobody misses.
+//! What every scene has: a directory of its own, made-up secrets, and processes that may be killed.
 
 use std::fs;
 use std::io;
@@ -56,7 +56,7 @@ impl TemporaryDirectory {
         let parent = std::env::temp_dir();
         let parent = paths::real(&parent).map_err(|error| Failure::temporary(&parent, &error))?;
         let path = parent.join(format!("mcp-demo-{}", unique()));
-        // Fails for anything that is there already, so nobody can have prepared it.
+        // Fails for anything that is there already, so no program can have prepared it.
         private().create(&path).map_err(|error| Failure::temporary(&path, &error))?;
         Ok(TemporaryDirectory(path))
     }

@@ -111,7 +111,7 @@ fn written(argument: &Argument, facts: &Facts) -> std::path::PathBuf {
     }
 }
 
-/// The system's own files are nobody's to grant for writing.
+/// No user grants the system's own files for writing.
 fn is_system(argument: &Argument) -> bool {
     ["/usr", "/etc", "/bin", "/lib", "/lib64", "/sbin", "/opt", "/nix"]
         .iter()

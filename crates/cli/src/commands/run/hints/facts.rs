@@ -206,7 +206,7 @@ fn argument(
         (Some(below), Some(home)) => home.join(below),
         _ => here.join(word),
     };
-    // The sandbox has its own of these, whatever the host's lead to (/dev/stderr is somebody's file).
+    // The sandbox has its own of these, whatever the host's lead to (/dev/stderr is a file of the caller).
     if path.starts_with("/dev") || path.starts_with("/proc") {
         return None;
     }

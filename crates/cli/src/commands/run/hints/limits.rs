@@ -99,7 +99,7 @@ fn full(limits: &Limits, report: &Report) -> Option<Hint> {
 /// What a "perhaps" may rest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// The command failed: a limit that somebody set is reason enough to name it.
+    /// The command failed: a limit that a person set is reason enough to name it.
     Failure,
     /// It was ended from outside, as a server that hangs is: only figures near a limit count.
     Figures,

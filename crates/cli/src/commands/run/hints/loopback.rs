@@ -1,4 +1,4 @@
-//! Services on the host's loopback: `localhost` inside is the sandbox's own, and nobody listens there.
+//! Services on the host's loopback: `localhost` inside is the sandbox's own, and no server listens there.
 //!
 //! Where the launcher hears of a connection that is tried there, it says so by itself. A command that failed without a
 //! try that was heard of gets a line where one of its words or variables names such a service, the host has one at that

@@ -15,7 +15,7 @@ impl Directory {
         Ok(Directory(path.to_owned()))
     }
 
-    /// While it is open nobody else can write, remove or rename it.
+    /// While it is open no other process can write, remove or rename it.
     pub fn empty_file(&self) -> io::Result<File> {
         let mut options = File::options();
         options.write(true).create(true).truncate(true);

@@ -99,7 +99,7 @@ impl Search {
         }
     }
 
-    /// Nobody knows what such settings name. After a run they are old, or gone.
+    /// We do not know what such settings name. After a run they are old, or gone.
     fn refuse(&mut self, unreadable: Vec<Unreadable>, within: &Within<'_, '_>) {
         if let Mode::Undo(_) = within.mode {
             return;
