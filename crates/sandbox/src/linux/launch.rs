@@ -25,6 +25,7 @@ use crate::linux::channel::{Channel, ToInit};
 use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
+use crate::linux::path_watch::PathWatch;
 use crate::linux::phases::{Plan, Target, Watches};
 use crate::linux::protected_inotify::ProtectedInotify;
 use crate::linux::replaced::Watch;
@@ -170,7 +171,8 @@ fn try_run(
     let limits = limits(plan, request);
     let meter = listed.as_ref().and_then(runs::Listed::meter);
     let network = Network::new(plan, request, outside, orders, meter);
-    let held = supervise::Held { cgroup, network, watch };
+    let paths = PathWatch::of(plan, request);
+    let held = supervise::Held { cgroup, network, watch, paths };
     let user = match UserTerminal::open(&request.stdio) {
         Err(error) => return Err(unheard(init, error)),
         Ok(user) => user,
@@ -233,6 +235,7 @@ fn reported(
         Report::new(&plan.outline(), &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
     report.network = Some(ended.network).filter(|network| !network.is_empty());
+    report.watched = ended.watched;
     report.stopped = ended.stopped;
     report.lost = ended.lost;
     report.unlayered = unlayered(plan, request, &evidence);
@@ -304,8 +307,8 @@ fn filter(plan: &Plan) -> Vec<mcp_seccomp::Instruction> {
     let Some(filter) = &plan.target.filter else {
         return Vec::new();
     };
-    let Filter { arch, processes, connects, sockets, ground } = filter.step;
-    mcp_seccomp::program(arch, processes, connects, sockets, ground)
+    let Filter { arch, processes, connects, sockets, ground, watching } = filter.step;
+    mcp_seccomp::program(arch, processes, connects, sockets, ground, watching)
 }
 
 fn limits(plan: &Plan, request: &Request) -> Limits {
