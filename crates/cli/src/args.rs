@@ -142,6 +142,9 @@ pub struct Starting {
     /// Write what was enforced and used to FILE, as JSON; `-` is standard error, for standard output is the server's
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    /// Note the paths that the command looks for in the report: how `mcp learn` starts a run.
+    #[arg(long, hide = true)]
+    pub watch_paths: bool,
     /// Nothing of our own on stderr but errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
@@ -337,7 +340,8 @@ pub enum CompletionsOf {
 #[command(after_help = "Examples:
   mcp policy check server.toml
   mcp policy show --read ~/notes --max-memory 256M
-  mcp policy diff old.toml new.toml")]
+  mcp policy diff old.toml new.toml
+  mcp policy minimize server.toml -- my-server")]
 pub struct Policy {
     #[command(subcommand)]
     pub command: PolicyCommand,
@@ -359,6 +363,26 @@ pub enum PolicyCommand {
         /// As JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Run a command with a policy, and drop the grants that it does not use
+    #[command(after_help = "Examples:
+  mcp policy minimize server.toml -o smaller.toml -- my-server
+  mcp policy minimize server.toml --plain -- make test
+
+Dropped are files, directories, sockets and destinations that were not used, and writing where only reading was. Variables and
+limits are kept: whether a variable is read cannot be seen.")]
+    Minimize {
+        /// The policy
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Write the smaller policy to this file (default: standard output)
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// What was dropped as JSON on standard output
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        subject: Box<learn::Subject>,
     },
     /// Show the effective policy, and where each value comes from
     Show {
@@ -399,6 +423,7 @@ pub fn command_line() -> Cli {
             let exec = plain.map(|command| exec::Exec { command, ..exec::Exec::default() });
             exec.or_else(|| alone(&mut words)).map(|exec| Command::Exec(Box::new(exec)))
         }
+        Some("learn") => alone(&mut words).map(|learn| Command::Learn(Box::new(learn))),
         Some("check") => alone(&mut words).map(Command::Check),
         Some("version" | "--version" | "-V") if words.len() == 1 => verbs::tell_version(),
         Some("help") => {

@@ -156,6 +156,13 @@ pub fn rounded_bytes(count: u64) -> String {
     format!("{value:.digits$} {name}")
 }
 
+/// Values of ours always serialise: no maps with other keys than strings, no failing types.
+pub fn to_json<T: serde::Serialize>(value: &T) -> String {
+    let json = serde_json::to_string_pretty(value);
+    // As good as raw for programs, and nothing that a terminal would obey.
+    json.map_or_else(|e| format!("{{\"error\": \"{e}\"}}"), |json| text::serialized(&json))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

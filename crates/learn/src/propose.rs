@@ -126,8 +126,13 @@ impl Found<'_> {
         self.want(script_home.unwrap_or(grant), evidence, Some(path));
     }
 
-    /// The directory of a script: it reads what lies beside it.
+    /// The directory of a script, which reads what lies beside it; or the directory of installed modules, which read each other.
     fn script_home(&self, path: &Path, kind: FileKind, access: Access) -> Option<Grant> {
+        if matches!(access, Access::Look | Access::Read)
+            && let Some(modules) = modules(path).filter(|modules| self.may_group(modules))
+        {
+            return Some(Grant::Read(modules));
+        }
         let is_read = matches!(access, Access::Look | Access::Read) && kind == FileKind::File;
         let ending = path.extension()?.to_str()?.to_lowercase();
         let directory = path.parent()?;
@@ -275,6 +280,15 @@ fn path_of(grant: &Grant) -> Option<&Path> {
         Grant::Read(path) | Grant::Write(path) | Grant::Unix(path) => Some(path),
         _ => None,
     }
+}
+
+/// The outermost directory of installed modules that a path lies in.
+fn modules(path: &Path) -> Option<PathBuf> {
+    let is_modules = |part: &Path| {
+        let name = part.file_name().unwrap_or_default();
+        ["node_modules", "site-packages", "dist-packages"].iter().any(|known| name == *known)
+    };
+    path.ancestors().filter(|part| is_modules(part)).last().map(Path::to_owned)
 }
 
 fn is_of_system(path: &Path) -> bool {

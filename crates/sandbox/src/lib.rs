@@ -115,6 +115,7 @@ pub use crate::core::request::{
     Protected, Request, Secret, Stdio, Unshown, WritableLayer,
 };
 pub use crate::core::run_spec::{Identity, RunSpec};
+pub use crate::core::watched::{MissingPath, UsedGrant, Watched, WatchedAct, Watching};
 pub use agent::prepare_run_command;
 #[cfg(target_os = "linux")]
 #[doc(hidden)]

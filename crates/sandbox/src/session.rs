@@ -22,6 +22,7 @@ use crate::core::plan::{Describe, Plan};
 use crate::core::report::{Ending, Judged, Report, Usage};
 use crate::core::request::{Request, Secret, WritableLayer};
 use crate::core::run_spec::RunSpec;
+use crate::core::watched::Watching;
 use crate::platform::{self, Check, Facts, Reservation, RunPlan};
 
 mod gaps;
@@ -47,6 +48,8 @@ pub struct Options<'a> {
     pub plain: Vec<PathBuf>,
     /// What the command may change over something that is shown read-only. Linux only; elsewhere it stays read-only.
     pub layer: Option<WritableLayer>,
+    /// Whether the paths that the command looks for are noted in the report. Watching judges nothing. Linux only.
+    pub watching: Watching,
     /// Asked while the sandbox is made; where it says no, the command does not start.
     pub check: Option<Check<'a>>,
 }
@@ -205,6 +208,7 @@ impl<'a> Session<'a> {
         let mut request = platform::resolve_knowing(spec, &options.plain)?;
         add_secrets(&mut request, std::mem::take(&mut options.secrets));
         request.layer = options.layer.take();
+        request.watching = options.watching;
         Ok(Session { request, options })
     }
 

@@ -8,6 +8,7 @@ use crate::filter::{
 };
 use crate::plain;
 use crate::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Refusal};
+use crate::watch::WATCHED;
 
 const BEGIN: &str = "<!-- refused-calls:begin -->\n";
 const END: &str = "<!-- refused-calls:end -->";
@@ -74,6 +75,13 @@ fn security_lists_the_refused_calls() {
     ] {
         wanted += &format!("\n{when}:\n\n{}", table(refusals));
     }
+    let names: Vec<String> =
+        WATCHED.iter().map(|watched| format!("`{}`", watched.refusal.call.name)).collect();
+    wanted += &format!(
+        "\nIn learning mode (`mcp learn`) the launcher hears of these, unless a rule above answers them, notes the path, and lets \
+         each go on: {}.\n",
+        names.join(", ")
+    );
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
     } else {

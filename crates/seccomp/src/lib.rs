@@ -19,6 +19,7 @@ mod ioctls;
 pub mod plain;
 mod rules;
 mod settings;
+pub mod watch;
 
 #[cfg(test)]
 mod decide;
@@ -34,7 +35,7 @@ mod tests;
 pub use bpf::Instruction;
 pub use filter::Arch;
 pub use rules::Number;
-pub use settings::{Connects, Ground, NewProcesses, Sockets, SyscallProxy};
+pub use settings::{Connects, Ground, NewProcesses, Sockets, SyscallProxy, Watching};
 
 /// The program for the kernel.
 #[must_use]
@@ -44,11 +45,41 @@ pub fn program(
     connects: Connects,
     sockets: Sockets,
     ground: Ground,
+    watching: Watching,
 ) -> Vec<Instruction> {
-    let tables = plain::tables(sockets, ground);
-    let filter = rules::with(arch, processes, connects, &tables);
-    compile::compile(&match ground {
-        Ground::Plain { syscall_proxy: SyscallProxy::None, .. } => filter.without_asking(),
-        _ => filter,
-    })
+    compile::compile(&filter_of(arch, processes, connects, sockets, ground, watching))
+}
+
+/// The calls that such a filter announces to be noted, and for nothing else; sorted.
+#[must_use]
+pub fn watched_numbers(
+    arch: Arch,
+    processes: NewProcesses,
+    connects: Connects,
+    sockets: Sockets,
+    ground: Ground,
+) -> Vec<u32> {
+    watch::add(&mut filter_of(arch, processes, connects, sockets, ground, Watching::Off))
+}
+
+fn filter_of(
+    arch: Arch,
+    processes: NewProcesses,
+    connects: Connects,
+    sockets: Sockets,
+    ground: Ground,
+    watching: Watching,
+) -> filter::Filter {
+    let mut tables = plain::tables(sockets, ground);
+    if watching == Watching::Paths {
+        tables.push(&[rules::NO_OTHER_LISTENER]);
+    }
+    let mut filter = rules::with(arch, processes, connects, &tables);
+    if let Ground::Plain { syscall_proxy: SyscallProxy::None, .. } = ground {
+        return filter.without_asking();
+    }
+    if watching == Watching::Paths {
+        watch::add(&mut filter);
+    }
+    filter
 }

@@ -403,7 +403,7 @@ pub fn with(
 
 impl Refusal {
     /// This refusal where its conditions hold, and `rest` everywhere else.
-    fn rule(&self, rest: Rule) -> Rule {
+    pub(crate) fn rule(&self, rest: Rule) -> Rule {
         let mut rule = Rule::Do(self.action);
         for Condition { argument, width, test, sense } in self.conditions.iter().rev() {
             let (then, otherwise) = match sense {

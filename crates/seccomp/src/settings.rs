@@ -36,6 +36,16 @@ pub enum Sockets {
     None,
 }
 
+/// Whether the launcher hears of calls that name a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Watching {
+    /// It does not.
+    Off,
+    /// It notes the path and lets the call go on: learning mode.
+    Paths,
+}
+
 /// What stands around the command besides the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

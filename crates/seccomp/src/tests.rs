@@ -9,7 +9,7 @@ use crate::interpret::run;
 use crate::ioctls;
 use crate::plain;
 use crate::rules::{ALWAYS, ANNOUNCED, NO_NEW_PROCESSES, Number, filter, with};
-use crate::{Connects, Ground, NewProcesses, Sockets, SyscallProxy};
+use crate::{Connects, Ground, NewProcesses, Sockets, SyscallProxy, Watching};
 
 mod without_namespaces;
 
@@ -316,7 +316,15 @@ fn every_program_is_one_that_the_kernel_takes() {
                         Ground::Namespaces,
                         Ground::Plain { landlock: 0, syscall_proxy: SyscallProxy::Asked },
                     ] {
-                        let program = super::program(arch, processes, connects, sockets, ground);
+                        // The longest: nothing is taken away to announce paths.
+                        let program = super::program(
+                            arch,
+                            processes,
+                            connects,
+                            sockets,
+                            ground,
+                            Watching::Paths,
+                        );
                         let length = program.len();
                         let fits = (1..=LONGEST_PROGRAM).contains(&length);
                         assert!(fits, "{arch:?} {processes:?} {sockets:?} {ground:?}: {length}");

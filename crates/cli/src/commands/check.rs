@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use mcp_guard::{Context, Decision, Finding, NetworkAccess, Rules, Shell, Strictness, Verdict};
 
-use super::policy::to_json;
 use crate::args::{Check, ShellFlag};
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// More than the guard reads, so that it says so itself.

@@ -3,10 +3,10 @@
 use mcp_sandbox::runs::Run;
 
 use crate::args;
-use crate::commands::policy::to_json;
 use crate::commands::ps::find;
 use crate::failure::Failure;
 use crate::render;
+use crate::render::to_json;
 
 pub fn run(args: &args::Kill) -> Result<u8, Failure> {
     // All of them, or none: a mistyped name must not be found out half-way.

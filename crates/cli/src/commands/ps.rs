@@ -9,9 +9,9 @@ use mcp_package::Digest;
 use mcp_package::store::Stored;
 
 use crate::args;
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::open_store;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 mod masked;

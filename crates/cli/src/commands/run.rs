@@ -6,14 +6,15 @@ use std::ffi::OsString;
 use mcp_policy::{Bytes, Defaults, Fallback, Policy};
 use mcp_sandbox::session::{Options, Session};
 use mcp_sandbox::{
-    Ending, Identity, Judged, Notices, Report, Request, RunSpec, WritableLayer, macos, windows,
+    Ending, Identity, Judged, Notices, Report, Request, RunSpec, Watching, WritableLayer, macos,
+    windows,
 };
 
 use crate::args::{Platform, Run, Starting};
 use crate::audit::{Event, Log, What, rules};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::render;
+use crate::render::to_json;
 use crate::{layers, paths};
 
 /// Lines about what is not shown.
@@ -202,6 +203,9 @@ pub fn launch(
     options.fallback = fallback;
     options.strict = starting.strict;
     options.notices = if starting.quiet { Notices::Silent } else { Notices::Stderr };
+    if starting.watch_paths {
+        options.watching = Watching::Paths;
+    }
     options.judged = judged;
     options.check = if plain.is_empty() { None } else { Some(&look) };
     options.plain = plain;
@@ -212,7 +216,10 @@ pub fn launch(
     }
     let mut terminal = Terminal { starting, log, answer: None, hints: Hints::none(), runs };
     match session.run(&mut terminal) {
-        Ok(ended) => {
+        Ok(mut ended) => {
+            if starting.watch_paths {
+                ended.report.unpassed = hints::unpassed(runs, ended.view());
+            }
             protection::tell(&ended.report, starting.quiet);
             if !starting.quiet {
                 ending::tell(&ended.report, &ended.view().request.policy.limits);

@@ -3,10 +3,10 @@
 use mcp_sandbox::runs::NetworkTotals;
 
 use crate::args;
-use crate::commands::policy::to_json;
 use crate::commands::ps::{Packages, Row, age, find};
 use crate::failure::Failure;
 use crate::render;
+use crate::render::to_json;
 
 pub fn run(args: &args::Stats) -> Result<u8, Failure> {
     let run = find(&args.id)?;

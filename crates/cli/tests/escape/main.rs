@@ -2,7 +2,7 @@
 //! act, allowed, succeeds.
 //!
 //! `MCP_BIN` and `MCP_PROBE_BIN` choose other binaries; `MCP_REQUIRE=userns,cgroup` turns skips into
-//! failures.
+//! failures. `MCP_TEST_WATCH=1` runs every test in learning mode, which must change no outcome.
 //!
 //! On a Mac the same attacks have the same names. Those that are identical are in `shared/`; where the attack or the
 //! promise differs, it is in `macos/`. Attacks on what only Linux has are not tried there.

@@ -6,4 +6,6 @@
 mod support;
 
 mod from_log;
+mod rounds;
 mod user;
+mod watch;

@@ -24,6 +24,11 @@ impl User {
         User { scratch, variables: Vec::new() }
     }
 
+    /// Sets a variable of the caller's.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.variables.push((name.to_owned(), value.to_owned()));
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }

@@ -52,6 +52,19 @@ fn a_script_brings_its_directory() {
 }
 
 #[test]
+fn a_module_brings_all_modules() {
+    let paths = vec![
+        file("/home/ada/p/node_modules/a/package.json"),
+        file("/home/ada/p/node_modules/b/node_modules/c/index.js"),
+        file("/srv/venv/lib/python3.11/site-packages/x/data.txt"),
+    ];
+    assert_eq!(
+        grants(&proposed(paths, &[], Sensitive::Withheld)),
+        ["read /home/ada/p/node_modules", "read /srv/venv/lib/python3.11/site-packages"]
+    );
+}
+
+#[test]
 fn the_way_to_a_file_is_not_proposed() {
     let look = |path| seen(path, FileKind::Directory, Access::Look);
     let paths =

@@ -20,4 +20,5 @@ pub mod run_record;
 pub mod run_spec;
 pub mod termination;
 pub mod variables;
+pub mod watched;
 pub mod wire;

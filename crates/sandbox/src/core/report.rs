@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::control::Control;
 use crate::core::plan::{Describe, Intent, Plan};
+use crate::core::watched::Watched;
 use mcp_net::broker::NetworkUse;
 
 /// Bumped when a field changes its meaning.
@@ -216,6 +217,12 @@ pub struct Report {
     /// What was reached and refused, where there was anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,
+    /// Variables that the command's own files name, that are set for the caller and were not passed on; in learning mode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unpassed: Vec<String>,
+    /// What the command looked for, in learning mode and where the host can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watched>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -264,6 +271,8 @@ impl Report {
             lost: Vec::new(),
             unlayered: None,
             network: None,
+            unpassed: Vec::new(),
+            watched: None,
         }
     }
 
@@ -286,6 +295,8 @@ impl Report {
             lost: Vec::new(),
             unlayered: None,
             network: None,
+            unpassed: Vec::new(),
+            watched: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use mcp_policy::{Policy, Protect, Sourced};
 use serde::{Serialize, Serializer};
 
+use crate::core::watched::Watching;
 use crate::host_files::id::FileId;
 
 /// serde refuses paths that are not UTF-8, and a plan must not fail on a file's name.
@@ -260,6 +261,7 @@ impl Request {
             texts: Vec::new(),
             home: Home::Ephemeral,
             layer: None,
+            watching: Watching::Off,
             cwd: HOME.into(),
             env: Vec::new(),
             secrets: Vec::new(),
@@ -329,6 +331,8 @@ pub struct Request {
     pub home: Home,
     /// What may be changed over something read-only, and is kept.
     pub layer: Option<WritableLayer>,
+    /// Whether the paths that the command looks for are noted.
+    pub watching: Watching,
     /// Where the command starts, as a path inside.
     pub cwd: PathBuf,
     /// Variables of the command, secrets excepted.

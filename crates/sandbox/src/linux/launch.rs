@@ -25,6 +25,7 @@ use crate::linux::channel::{Channel, ToInit};
 use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
+use crate::linux::path_watch::PathWatch;
 use crate::linux::phases::{Plan, Target, Watches};
 use crate::linux::protected_inotify::ProtectedInotify;
 use crate::linux::replaced::Watch;
@@ -170,22 +171,18 @@ fn try_run(
     let limits = limits(plan, request);
     let meter = listed.as_ref().and_then(runs::Listed::meter);
     let network = Network::new(plan, request, outside, orders, meter);
-    let held = supervise::Held { cgroup, network, watch };
+    let paths = PathWatch::of(plan, request);
+    let held = supervise::Held { cgroup, network, watch, paths };
     let user = match UserTerminal::open(&request.stdio) {
         Err(error) => return Err(unheard(init, error)),
         Ok(user) => user,
     };
     let stdio = (request.stdio.clone(), user);
-    let mut ended = Supervisor::new(init, signals, limits, stdio, relays, held).run()?;
-    let dying = ended.dying.take();
+    let ended = Supervisor::new(init, signals, limits, stdio, relays, held).run()?;
     drop(listed);
     let own = own_evidence(plan, &ended.usage, &carried);
     let evidence = set.into_iter().chain(entered).chain(became).chain(own).collect();
-    let (mut report, seen) = reported(plan, request, ended, evidence, command);
-    if let Some(dying) = dying {
-        dying.collect(&mut report.usage).map_err(LaunchFailure::Lost)?;
-    }
-    Ok((report, seen))
+    reported(plan, request, ended, evidence, command)
 }
 
 /// Makes this run's record for `mcp ps`, and removes what killed launchers left.
@@ -223,14 +220,14 @@ fn checked(init: Init, check: Option<Check<'_>>) -> Result<Init, LaunchFailure> 
     Ok(init)
 }
 
-/// The report of a run that ended, from what init, the target and the launcher saw.
+/// The report of a run that ended, from what init, the target and the launcher saw. Init is collected when it is made.
 fn reported(
     plan: &Plan,
     request: &Request,
     ended: Ended,
     of_launcher: Vec<Evidence>,
     command: Vec<String>,
-) -> (Report, ReplacedPlaces) {
+) -> Result<(Report, ReplacedPlaces), LaunchFailure> {
     let mut evidence = ended.evidence;
     evidence.extend(of_launcher);
     let code = exit_code::of(&ended.ending);
@@ -238,10 +235,14 @@ fn reported(
         Report::new(&plan.outline(), &evidence, command, ended.ending, code, ended.usage);
     report.blocked_processes = ended.blocked_processes;
     report.network = Some(ended.network).filter(|network| !network.is_empty());
+    report.watched = ended.watched;
     report.stopped = ended.stopped;
     report.lost = ended.lost;
     report.unlayered = unlayered(plan, request, &evidence);
-    (report, ended.seen)
+    if let Some(dying) = ended.dying {
+        dying.collect(&mut report.usage).map_err(LaunchFailure::Lost)?;
+    }
+    Ok((report, ended.seen))
 }
 
 /// A failure of the launcher's while the launcher has not listened to init yet, which may have started the command.
@@ -306,8 +307,8 @@ fn filter(plan: &Plan) -> Vec<mcp_seccomp::Instruction> {
     let Some(filter) = &plan.target.filter else {
         return Vec::new();
     };
-    let Filter { arch, processes, connects, sockets, ground } = filter.step;
-    mcp_seccomp::program(arch, processes, connects, sockets, ground)
+    let Filter { arch, processes, connects, sockets, ground, watching } = filter.step;
+    mcp_seccomp::program(arch, processes, connects, sockets, ground, watching)
 }
 
 fn limits(plan: &Plan, request: &Request) -> Limits {

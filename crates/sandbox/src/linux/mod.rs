@@ -46,6 +46,8 @@ pub(crate) mod own_networks;
 #[cfg(target_os = "linux")]
 mod owner_map;
 #[cfg(target_os = "linux")]
+mod path_watch;
+#[cfg(target_os = "linux")]
 mod privileges;
 #[cfg(target_os = "linux")]
 pub mod probe;

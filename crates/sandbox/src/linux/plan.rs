@@ -15,6 +15,8 @@ use crate::core::control::Control;
 use crate::core::host::{Caller, Fact};
 use crate::core::plan::{Intent, Intents};
 use crate::core::request::{HOME, Home, Request, Stdio};
+use crate::core::rlimit::Resource;
+use crate::core::watched;
 use crate::linux::deny::Closing;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::phases::{
@@ -28,7 +30,7 @@ use crate::linux::step::{
 };
 use crate::linux::well_known::{ROOT_BECOMES, ROOT_BECOMES_OUTSIDE};
 use crate::linux::{deny, protect, view};
-use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
+use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets, Watching};
 
 /// Whether two plans differ in nothing that matters, so that the second would fail as well: in the cgroup, whose
 /// name is new each time.
@@ -215,12 +217,20 @@ fn target(
         .map(|step| numbers.step(step, &[Control::Filesystem, Control::Descriptors]));
     let execute = Execute { program: request.program.clone(), cwd: request.cwd.clone() };
     let descriptors = Descriptors { stdio: request.stdio.clone() };
+    // In learning mode the listener takes a descriptor until the command is executed.
+    let is_late = |limit: &Limit| {
+        watching(request, facts, Ground::Namespaces) == Watching::Paths
+            && matches!(limit, Limit::To { resource: Resource::OpenFiles, .. })
+    };
+    let (late, limits) = limits::rlimits(request, facts, Counted::Inside)
+        .into_iter()
+        .partition(|(limit, _)| is_late(limit));
     Target {
         landlock,
-        limits: numbered(limits::rlimits(request, facts, Counted::Inside), numbers),
+        limits: numbered(limits, numbers),
         descriptors: numbers.step(descriptors, &[Control::Descriptors]),
         filter: filter(request, facts, sockets, Ground::Namespaces, numbers),
-        late_limits: Vec::new(),
+        late_limits: numbered(late, numbers),
         execute: numbers.step(execute, &[Control::Environment]),
     }
 }
@@ -257,7 +267,17 @@ fn filter(
     if ground != Ground::Namespaces {
         rests.extend([Control::Filesystem, Control::ProcessIsolation, Control::TreeKill]);
     }
-    Some(numbers.step(Filter { arch, processes, connects, sockets, ground }, &rests))
+    let watching = watching(request, facts, ground);
+    Some(numbers.step(Filter { arch, processes, connects, sockets, ground, watching }, &rests))
+}
+
+/// Paths are announced in learning mode, where the launcher can listen. Another sandbox around this one may have the listener.
+fn watching(request: &Request, facts: &LinuxFacts, ground: Ground) -> Watching {
+    let can = facts.listener.usable() && (ground == Ground::Namespaces || ground.asks());
+    match request.watching {
+        watched::Watching::Paths if can => Watching::Paths,
+        _ => Watching::Off,
+    }
 }
 
 /// The machine a filter is made for, or why there can be none.

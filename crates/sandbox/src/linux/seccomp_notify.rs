@@ -20,6 +20,7 @@ use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::linux::connect_proxy::{ConnectProxy, destination};
+use crate::linux::path_watch::PathWatch;
 use crate::linux::sys::{self, Notification, Verdict};
 use crate::linux::syscall_proxy::{ProxyState, SyscallProxy};
 use mcp_net::broker::{Keep, Watched, Watcher};
@@ -32,6 +33,8 @@ pub struct SeccompNotify {
     syscall_proxy: Option<SyscallProxy>,
     /// Makes the command's connections, where it must not make them itself.
     connect_proxy: Option<ConnectProxy>,
+    /// Notes the paths of calls, in learning mode.
+    paths: Option<PathWatch>,
     /// New programs and processes that were refused.
     refused: Arc<AtomicU64>,
 }
@@ -60,8 +63,35 @@ impl SeccompNotify {
             start: Start::Awaited,
             syscall_proxy,
             connect_proxy: None,
+            paths: None,
             refused,
         }
+    }
+
+    /// Calls that are announced for their paths are noted, and go on.
+    pub fn noting(self, paths: PathWatch) -> SeccompNotify {
+        SeccompNotify { paths: Some(paths), ..self }
+    }
+
+    /// Answers until nobody is left who could ask.
+    pub fn serve_in_thread(mut self) -> io::Result<()> {
+        // Older kernels wake the caller a little later.
+        let _ = sys::answer_on_the_same_processor(self.listener.as_fd());
+        let serve = move || {
+            loop {
+                let mut fds: Vec<_> =
+                    self.wants().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
+                match poll(&mut fds, None) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => return,
+                }
+                drop(fds);
+                if !matches!(self.serve(), Ok(Askers::Alive)) {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("paths".to_owned()).spawn(serve).map(drop)
     }
 
     /// No connection goes on from here on: this makes them instead.
@@ -125,6 +155,14 @@ impl SeccompNotify {
             return Ok(());
         };
         let listener = self.listener.as_fd();
+        if let Some(paths) = &self.paths {
+            paths.note(listener, &notification);
+            // What is watched is never judged by it.
+            if paths.is_only_watched(notification.number) {
+                sys::answer(listener, notification, Verdict::Pass)?;
+                return Ok(());
+            }
+        }
         if i64::from(notification.number) == libc::SYS_connect {
             let verdict = match (&mut self.connect_proxy, broker) {
                 (Some(connect_proxy), Some(broker)) => {

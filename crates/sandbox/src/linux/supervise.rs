@@ -13,11 +13,13 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::core::report::{Ending, Evidence, Usage};
 use crate::core::request::Stdio;
 use crate::core::termination::Termination;
+use crate::core::watched::Watched;
 use crate::linux::cgroup::held::Held as HeldCgroup;
 use crate::linux::channel::{Failed, ToLauncher};
 use crate::linux::failure::LaunchFailure;
 use crate::linux::leftovers::Leftovers;
 use crate::linux::network::Network;
+use crate::linux::path_watch::PathWatch;
 use crate::linux::relay::Relay;
 use crate::linux::replaced::Watch;
 use crate::linux::seccomp_notify::SeccompNotify;
@@ -45,6 +47,8 @@ pub struct Held<'a> {
     pub cgroup: Option<HeldCgroup>,
     pub network: Option<Network>,
     pub watch: Option<Watch<'a>>,
+    /// Notes what the command looks for, in learning mode.
+    pub paths: Option<PathWatch>,
 }
 
 pub struct Limits {
@@ -65,6 +69,8 @@ pub struct Ended {
     pub stopped: Option<String>,
     /// What was in a HOME that is gone.
     pub lost: Vec<String>,
+    /// What the command looked for, in learning mode.
+    pub watched: Option<Watched>,
     /// Where init is not collected yet.
     pub dying: Option<Dying>,
 }
@@ -95,6 +101,7 @@ pub struct Supervisor<'a> {
     /// Largest memory that was seen, where the kernel does not keep it.
     seen_memory: Option<u64>,
     notify: Option<SeccompNotify>,
+    paths: Option<PathWatch>,
     network: Option<Network>,
     blocked_processes: Arc<AtomicU64>,
     evidence: Vec<Evidence>,
@@ -118,7 +125,7 @@ impl<'a> Supervisor<'a> {
         limits: Limits,
         (stdio, user): ([Stdio; 3], Option<UserTerminal>),
         (inputs, outputs): (Vec<Relay>, Vec<Relay>),
-        Held { cgroup, network, watch: protected }: Held<'a>,
+        Held { cgroup, network, watch: protected, paths }: Held<'a>,
     ) -> Supervisor<'a> {
         Supervisor {
             init,
@@ -138,6 +145,7 @@ impl<'a> Supervisor<'a> {
             cgroup,
             seen_memory: None,
             notify: None,
+            paths,
             network,
             blocked_processes: Arc::default(),
             evidence: Vec::new(),
@@ -236,6 +244,7 @@ impl<'a> Supervisor<'a> {
             seen: self.protected.take().map(Watch::into_seen).unwrap_or_default(),
             stopped: self.stopped.take(),
             lost: std::mem::take(&mut self.left.lost),
+            watched: self.paths.take().map(PathWatch::finish),
             dying: None,
         }
     }

@@ -14,6 +14,7 @@ use crate::core::error::Error;
 use crate::core::request::{HOME, Home, Link, Place, Request, Secret, Stdio, Unshown};
 use crate::core::run_spec::RunSpec;
 use crate::core::variables;
+use crate::core::watched::Watching;
 use crate::host_files::walk::walk;
 use crate::identity::{self, ConfigScope};
 use crate::unix::denials::Denials;
@@ -110,6 +111,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
         unshown,
         home: home.map_or(Home::Ephemeral, Home::Kept),
         layer: None,
+        watching: Watching::Off,
         cwd: start,
         env,
         secrets,

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::args::Variable;
 use crate::args::wire::{Add, Selection, Unwire};
-use crate::commands::policy::to_json;
 use crate::commands::wire::known::without_version;
 use crate::commands::wire::survey::{self, WireContext};
 use crate::commands::wire::{NOT_ASKED, apply, ask, shell_line, show};
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 pub fn run(args: &Add) -> Result<u8, Failure> {

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::args::package::{Data, DataCommand};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::kept::{self, Found, Written, size_of};
 use crate::packages::reference_name;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 pub fn run(args: &Data) -> Result<u8, Failure> {

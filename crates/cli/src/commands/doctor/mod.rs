@@ -17,8 +17,8 @@ use mcp_sandbox::{Control, Fact, platform};
 use serde::Serialize;
 
 use crate::args;
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// The outcome of one line.

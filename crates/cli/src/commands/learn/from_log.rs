@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 use mcp_learn::{Draft, Evidence, HostSeen, Observations, Peaks, Scene, propose};
 use mcp_sandbox::Usage;
 
-use super::outcome::{self, Learned};
+use super::outcome::{self, Learned, Place};
 use crate::args::learn::{Learn, Result as Wanted};
 use crate::audit::{Entry, Event, names, reader};
 use crate::failure::Failure;
 use crate::{paths, render};
 
-pub fn run(args: &Learn) -> Result<u8, Failure> {
+pub fn run(name: &str, args: &Learn) -> Result<u8, Failure> {
     let path = paths::audit_log().ok_or_else(|| {
         Failure::Usage("there is no audit log: set HOME or XDG_STATE_HOME".to_owned())
     })?;
     let read = reader::all(&path);
     let entries: Vec<Entry> = read.entries.into_iter().map(|(_, entry)| entry).collect();
-    suggest(entries.iter().filter(|entry| names(entry, &args.from_log)), &args.result, args.json)
+    suggest(entries.iter().filter(|entry| names(entry, name)), &args.result, args.json)
 }
 
 /// What these runs would have needed.
@@ -59,7 +59,7 @@ pub fn suggest<'a>(
     for proposal in &proposals.proposed {
         draft.learn(proposal.grant.clone(), &proposal.evidence);
     }
-    outcome::limit(&mut draft, &peaks);
+    outcome::limit(&mut draft, &peaks, outcome::Headroom::Half);
     let learned = Learned {
         draft,
         withheld: proposals.withheld,
@@ -68,13 +68,15 @@ pub fn suggest<'a>(
             if runs == 1 { "run" } else { "runs" }
         )],
     };
-    outcome::deliver(&learned, wanted, json)
+    outcome::deliver(&learned, wanted, json, Place::Stdout)?;
+    Ok(0)
 }
 
 /// The most that a run used.
 pub fn peaks_of(usage: &Usage) -> Peaks {
     Peaks {
-        memory: usage.max_tree_memory_bytes,
+        // What is seen from time to time may have missed the peak of one process.
+        memory: usage.max_tree_memory_bytes.map(|seen| seen.max(usage.max_process_resident_bytes)),
         processes: usage.max_processes.or(usage.seen_processes),
         temporary: usage.temporary_bytes.filter(|bytes| *bytes > 0),
     }

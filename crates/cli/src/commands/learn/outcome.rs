@@ -7,11 +7,11 @@ use mcp_policy::{Bytes, Defaults, LayerKind, Policy};
 use serde_json::{Value, json};
 
 use crate::args::learn::Result as Wanted;
-use crate::commands::policy::to_json;
 use crate::commands::run::report_file::ReportFile;
 use crate::commands::wire::show;
 use crate::failure::Failure;
 use crate::layers;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// Lines about what is not proposed.
@@ -24,15 +24,45 @@ pub struct Learned {
     pub notes: Vec<String>,
 }
 
+/// Where a policy is printed that no file was named for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Stdout,
+    Stderr,
+}
+
+impl Place {
+    fn print(self, text: &str) {
+        match self {
+            Place::Stdout => render::print(text),
+            Place::Stderr => render::print_to_stderr(text),
+        }
+    }
+}
+
 pub fn sensitive(wanted: &Wanted) -> Sensitive {
     if wanted.sensitive { Sensitive::Proposed } else { Sensitive::Withheld }
 }
 
+/// How much more than the peak a limit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headroom {
+    Half,
+    Twice,
+    FourTimes,
+}
+
 /// Limits from peaks. Temporary space is only known at the end, so it is no reason for less than the default.
-pub fn limit(draft: &mut Draft, peaks: &Peaks) {
+pub fn limit(draft: &mut Draft, peaks: &Peaks, headroom: Headroom) {
     let mib = |bytes: u64| render::rounded_bytes(bytes);
     if let Some(memory) = peaks.memory {
-        draft.limit_memory(bytes_with_headroom(memory), &format!("peak {}", mib(memory)));
+        let (factor, why) = match headroom {
+            Headroom::Half => (1, ""),
+            Headroom::Twice => (2, "; with half of it it fails"),
+            Headroom::FourTimes => (4, "; with half of it it fails"),
+        };
+        let note = format!("peak {}{why}", mib(memory));
+        draft.limit_memory(bytes_with_headroom(memory.saturating_mul(factor)), &note);
     }
     if let Some(processes) = peaks.processes {
         draft.limit_processes(count_with_headroom(processes), &format!("peak {processes}"));
@@ -50,7 +80,12 @@ fn default_tmp() -> u64 {
 }
 
 /// Tells a person what was learned, and writes it where it was wanted.
-pub fn deliver(learned: &Learned, wanted: &Wanted, json: bool) -> Result<u8, Failure> {
+pub fn deliver(
+    learned: &Learned,
+    wanted: &Wanted,
+    json: bool,
+    place: Place,
+) -> Result<(), Failure> {
     for note in &learned.notes {
         render::say(&render::plain(note));
     }
@@ -60,7 +95,7 @@ pub fn deliver(learned: &Learned, wanted: &Wanted, json: bool) -> Result<u8, Fai
         render::print(&(to_json(&described(learned, &text)) + "\n"));
     }
     if let Some(path) = &wanted.merge {
-        return merge(path, learned, json);
+        return merge(path, learned, json, place);
     }
     match &wanted.output {
         Some(path) => {
@@ -68,14 +103,19 @@ pub fn deliver(learned: &Learned, wanted: &Wanted, json: bool) -> Result<u8, Fai
             file.write(text.trim_end()).map_err(|e| Failure::file(path, &e))?;
             render::say(&format!("written: {}", render::path(path)));
         }
-        None if !json => render::print(&text),
+        None if !json => place.print(&text),
         None => {}
     }
-    Ok(0)
+    Ok(())
 }
 
 /// Adds to an existing policy, whose own text stays.
-fn merge(path: &std::path::Path, learned: &Learned, json: bool) -> Result<u8, Failure> {
+fn merge(
+    path: &std::path::Path,
+    learned: &Learned,
+    json: bool,
+    place: Place,
+) -> Result<(), Failure> {
     let refuse = |why: String| Failure::Usage(format!("{}: {why}", render::path(path)));
     let layer = layers::file(path, LayerKind::PolicyFile)?;
     let policy = Policy::merge(&[layer], Defaults::run())?;
@@ -86,17 +126,17 @@ fn merge(path: &std::path::Path, learned: &Learned, json: bool) -> Result<u8, Fa
         insert(&before, &given, &learned.draft).map_err(|error| refuse(error.to_string()))?;
     if after == before {
         render::say(&format!("{} has all of it already", render::path(path)));
-        return Ok(0);
+        return Ok(());
     }
     if !json {
         let title = render::path(path);
         let (before, after) = (before.as_bytes(), after.as_bytes());
-        render::print(&show::diff(&title, before, after, &[], Paint::stdout()));
+        place.print(&show::diff(&title, before, after, &[], Paint::stdout()));
     }
     let file = ReportFile::create(path)?;
     file.write(after.trim_end()).map_err(|e| Failure::file(path, &e))?;
     render::say(&format!("added to {}", render::path(path)));
-    Ok(0)
+    Ok(())
 }
 
 pub fn tell_withheld(withheld: &[Withheld]) {

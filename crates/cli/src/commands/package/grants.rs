@@ -6,9 +6,9 @@ use mcp_package::store::Granted;
 use serde_json::json;
 
 use crate::args::package::{Grants, GrantsCommand};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::{open_store, reference_name};
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 pub fn run(args: &Grants) -> Result<u8, Failure> {

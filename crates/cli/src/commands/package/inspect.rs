@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::stored;
 use crate::args::package::Inspect;
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::files::{self, PackageFiles};
 use crate::packages::{fetch, open_store};
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 pub fn run(args: &Inspect) -> Result<u8, Failure> {

@@ -17,9 +17,9 @@ use mcp_package::{Reference, Store};
 use serde_json::json;
 
 use crate::args::package::{Pack, Package, Pull};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::{fetch, open_store};
+use crate::render::to_json;
 use crate::{paths, render};
 
 pub fn run(verb: Package) -> Result<u8, Failure> {

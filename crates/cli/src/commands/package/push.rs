@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::stored;
 use crate::args::package::Push;
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::{fetch, open_store};
 use crate::render;
+use crate::render::to_json;
 
 /// What is sent: the manifest, and the blobs it names.
 struct Outgoing {

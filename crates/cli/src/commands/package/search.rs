@@ -4,9 +4,9 @@ use mcp_package::registry::{PUBLIC, Public};
 use serde_json::json;
 
 use crate::args::package::Search;
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::fetch;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 pub fn run(args: &Search) -> Result<u8, Failure> {

@@ -7,11 +7,11 @@ use mcp_package::store::{Keep, Store, Stored};
 use serde_json::json;
 
 use crate::args::package::{Gc, List, Remove, Verify};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::kept::{self, OwnChanges};
 use crate::packages::{fetch, open_store};
 use crate::paths;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// A package, and all names that lead to it.

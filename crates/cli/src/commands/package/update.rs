@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::{inspect, stored};
 use crate::args::package::{Fetching, Update};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
 use crate::packages::files::from_store;
 use crate::packages::{fetch, install, open_store};
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// One package that was looked at.

@@ -5,9 +5,9 @@ use std::path::Path;
 use mcp_learn::{Change, Effect, diff};
 use mcp_policy::{Defaults, LayerKind, Policy};
 
-use super::to_json;
 use crate::failure::Failure;
 use crate::layers;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// As `diff` does: 0 where they are the same, 1 where they differ.

@@ -1,13 +1,14 @@
-//! `mcp policy`: checks a file, shows what is in effect, compares two.
+//! `mcp policy`: checks a file, shows what is in effect, compares two, drops what is not used.
 
 mod diff;
+mod minimize;
 
-use mcp_policy::{Defaults, LayerKind, Policy, text};
+use mcp_policy::{Defaults, LayerKind, Policy};
 
 use crate::args;
 use crate::failure::Failure;
 use crate::layers;
-use crate::render;
+use crate::render::{self, to_json};
 
 pub fn run(args: args::Policy) -> Result<u8, Failure> {
     match args.command {
@@ -30,6 +31,9 @@ pub fn run(args: args::Policy) -> Result<u8, Failure> {
         args::PolicyCommand::Diff { first, second, json } => {
             return diff::run(&first, &second, json);
         }
+        args::PolicyCommand::Minimize { file, output, json, subject } => {
+            return minimize::run(&file, output.as_deref(), json, &subject);
+        }
         args::PolicyCommand::Show { permissions, json } => {
             let policy = layers::effective(&permissions, Defaults::run())?;
             if json {
@@ -40,11 +44,4 @@ pub fn run(args: args::Policy) -> Result<u8, Failure> {
         }
     }
     Ok(0)
-}
-
-/// Values of ours always serialise: no maps with other keys than strings, no failing types.
-pub fn to_json<T: serde::Serialize>(value: &T) -> String {
-    let json = serde_json::to_string_pretty(value);
-    // As good as raw for programs, and nothing that a terminal would obey.
-    json.map_or_else(|e| format!("{{\"error\": \"{e}\"}}"), |json| text::serialized(&json))
 }

@@ -7,8 +7,8 @@ use mcp_sandbox::{Describe, Home, Intent, Plan, Request, RunSpec};
 use serde::Serialize;
 
 use crate::args::Starting;
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// What a command could do, in a person's words.

@@ -9,10 +9,10 @@ use mcp_clients::{Bytes, Document, Format, Original, Trail, Undone};
 use serde_json::json;
 
 use crate::args::wire::{Selection, Unwire};
-use crate::commands::policy::to_json;
 use crate::commands::wire::survey::{self, WireContext};
 use crate::commands::wire::{apply, plan, servers, show};
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 pub fn run(args: &Unwire) -> Result<u8, Failure> {

@@ -5,8 +5,8 @@ use mcp_clients::{Access, Kind, Proposal};
 use serde_json::{Value, json};
 
 use crate::args::wire::{Access as AccessFlag, Wire};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 pub mod apply;

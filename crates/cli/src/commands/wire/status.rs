@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::survey::{File, State, WireContext, windows_side};
 use super::{apply, plan, show};
 use crate::args::wire::Selection;
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// Every client, file and server.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::core::request::{Stdio, lossy};
 use crate::core::rlimit::Resource;
 use crate::linux::landlock::{Ports, Rule};
-use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets};
+use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets, Watching};
 
 /// Each of the three standard descriptors may be opened again, as it was opened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,6 +68,7 @@ pub struct Filter {
     pub connects: Connects,
     pub sockets: Sockets,
     pub ground: Ground,
+    pub watching: Watching,
 }
 
 impl Filter {
@@ -78,6 +79,7 @@ impl Filter {
             || self.connects == Connects::Announced
             || self.sockets == Sockets::Proxied
             || self.ground.asks()
+            || self.watching == Watching::Paths
     }
 }
 
@@ -97,6 +99,9 @@ impl fmt::Display for Filter {
         }
         if self.connects == Connects::Announced {
             more.push("and announce connections".to_owned());
+        }
+        if self.watching == Watching::Paths {
+            more.push("and announce paths, to be noted".to_owned());
         }
         f.write_str(&more.join(" "))
     }

@@ -55,12 +55,21 @@ impl Supervisor<'_> {
                     if let Some(syscall_proxy) = &syscall_proxy {
                         syscall_proxy.begin(listener.as_fd(), self.init.pid)?;
                     }
-                    let notify =
+                    let mut notify =
                         SeccompNotify::new(listener, syscall_proxy, self.blocked_processes.clone());
+                    if let Some(paths) = &self.paths {
+                        notify = notify.noting(paths.clone());
+                    }
                     self.notify = match &self.network {
                         Some(network) => network.take_over(notify),
                         None => Some(notify),
                     };
+                    // A place that is slow to look up (a network file system) must not hold the clock.
+                    if self.paths.is_some()
+                        && let Some(notify) = self.notify.take()
+                    {
+                        notify.serve_in_thread()?;
+                    }
                 }
             }
             ToLauncher::Terminal => self.connect(fd)?,

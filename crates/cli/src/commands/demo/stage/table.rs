@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::attempt::Attempt;
 use super::trial::Seen;
-use crate::commands::policy::to_json;
 use crate::render::Paint;
+use crate::render::to_json;
 
 const HEAD: [&str; 4] = ["attempt", "without sandbox", "with sandbox", "stopped by"];
 

@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use self::check::{Check, Outcome, Place};
 use super::{Line, Mark};
-use crate::commands::policy::to_json;
 use crate::failure::Failure;
+use crate::render::to_json;
 use crate::render::{self, Paint};
 
 /// As many at a time as do not disturb each other's time-outs.

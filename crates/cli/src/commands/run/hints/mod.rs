@@ -41,6 +41,11 @@ impl Hint {
     }
 }
 
+/// Variables that the server's own files name, that the user's environment has, and that were not passed on.
+pub fn unpassed(runs: Runs, scene: CommandView<'_>) -> Vec<String> {
+    variables::named(&Facts::look(runs, scene).server).into_iter().collect()
+}
+
 /// What was told about one run.
 pub struct Hints {
     facts: Option<Facts>,

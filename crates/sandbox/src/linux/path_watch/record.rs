@@ -1,0 +1,196 @@
+//! What was noted, within bounds.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::lookup::Outcome;
+use super::reading::Wanted;
+use crate::core::request::Request;
+use crate::core::watched::{MissingPath, UsedGrant, Watched, WatchedAct};
+
+/// Different places that are kept. A program that looks for more is no program that a person wants to read about.
+const MOST: usize = 20_000;
+/// Bytes of all their names together.
+const MOST_BYTES: usize = 4 << 20;
+
+pub struct Record {
+    missing: HashMap<(PathBuf, WatchedAct), (u64, f64)>,
+    bytes: usize,
+    /// Granted places, and what was done there.
+    grants: Vec<Grant>,
+    calls: u64,
+    unread: u64,
+    cut_off: Option<String>,
+}
+
+struct Grant {
+    path: PathBuf,
+    used: Option<Used>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Used {
+    Read,
+    Written,
+}
+
+impl Record {
+    pub fn new(request: &Request) -> Record {
+        let places = request.read.iter().chain(&request.write).chain(&request.unix);
+        let grants = places.map(|place| Grant { path: place.path.clone(), used: None });
+        Record {
+            missing: HashMap::new(),
+            bytes: 0,
+            grants: grants.collect(),
+            calls: 0,
+            unread: 0,
+            cut_off: None,
+        }
+    }
+
+    pub fn announced(&mut self) {
+        self.calls += 1;
+    }
+
+    /// Our own process, before it becomes the command, cannot be read; it wants nothing.
+    pub fn unread(&mut self) {
+        self.unread += 1;
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.cut_off.is_some()
+    }
+
+    pub fn note(&mut self, wanted: Wanted, outcome: Outcome) {
+        match outcome {
+            Outcome::There(place) => self.used(&place, wanted.act),
+            Outcome::Missing => self.missing(wanted),
+        }
+    }
+
+    fn used(&mut self, place: &Path, act: WatchedAct) {
+        let used = match act {
+            WatchedAct::Look | WatchedAct::Read | WatchedAct::Connect => Used::Read,
+            _ => Used::Written,
+        };
+        for grant in self.grants.iter_mut().filter(|grant| place.starts_with(&grant.path)) {
+            grant.used = grant.used.max(Some(used));
+        }
+    }
+
+    fn missing(&mut self, mut wanted: Wanted) {
+        let is_temporary = ["/tmp", "/var/tmp"].iter().any(|own| wanted.path.starts_with(own));
+        // Elsewhere it could not be made.
+        if wanted.act == WatchedAct::MadeInstead && !is_temporary {
+            wanted.act = WatchedAct::Create;
+        }
+        let length = wanted.path.as_os_str().len();
+        let key = (wanted.path, wanted.act);
+        if let Some((times, _)) = self.missing.get_mut(&key) {
+            *times += 1;
+            return;
+        }
+        if self.missing.len() >= MOST || self.bytes + length > MOST_BYTES {
+            self.cut_off = Some(format!(
+                "the command looked for more than {} places that are not there; later ones were not noted",
+                self.missing.len()
+            ));
+            return;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        self.bytes += length;
+        self.missing.insert(key, (1, now));
+    }
+
+    pub fn take(&mut self) -> Watched {
+        // TOML and JSON are UTF-8; a name that is not can be in no policy.
+        let named = |((path, act), (times, first)): ((PathBuf, WatchedAct), (u64, f64))| {
+            Some(MissingPath { path: path.into_os_string().into_string().ok()?, act, times, first })
+        };
+        let mut missing: Vec<MissingPath> =
+            std::mem::take(&mut self.missing).into_iter().filter_map(named).collect();
+        missing.sort_by(|one, two| {
+            one.first
+                .total_cmp(&two.first)
+                .then_with(|| (&one.path, one.act).cmp(&(&two.path, two.act)))
+        });
+        let used = self.grants.iter().filter_map(|grant| {
+            let written = grant.used? == Used::Written;
+            Some(UsedGrant { path: grant.path.to_str()?.to_owned(), written })
+        });
+        Watched {
+            missing,
+            used: used.collect(),
+            calls: self.calls,
+            unread: self.unread,
+            cut_off: self.cut_off.take(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            missing: HashMap::new(),
+            bytes: 0,
+            grants: vec![Grant { path: "/srv/notes".into(), used: None }],
+            calls: 0,
+            unread: 0,
+            cut_off: None,
+        }
+    }
+
+    fn wanted(path: &str, act: WatchedAct) -> Wanted {
+        Wanted { path: path.into(), act, follows: true }
+    }
+
+    #[test]
+    fn the_same_place_is_counted() {
+        let mut record = record();
+        for _ in 0..3 {
+            record.note(wanted("/x", WatchedAct::Read), Outcome::Missing);
+        }
+        record.note(wanted("/x", WatchedAct::Look), Outcome::Missing);
+        let watched = record.take();
+        assert_eq!(watched.missing.len(), 2);
+        assert_eq!(watched.missing[0].times, 3);
+    }
+
+    #[test]
+    fn grants_are_used_or_not() {
+        let mut record = record();
+        assert_eq!(record.take().used, []);
+        record
+            .note(wanted("/srv/notes/a", WatchedAct::Create), Outcome::There("/srv/notes".into()));
+        record
+            .note(wanted("/srv/notes/a", WatchedAct::Read), Outcome::There("/srv/notes/a".into()));
+        record.note(wanted("/srv/notesx", WatchedAct::Read), Outcome::There("/srv/notesx".into()));
+        assert_eq!(
+            record.take().used,
+            [UsedGrant { path: "/srv/notes".to_owned(), written: true }]
+        );
+    }
+
+    #[test]
+    fn a_flood_is_cut_off_and_told() {
+        let mut record = record();
+        for number in 0..MOST + 10 {
+            record.note(wanted(&format!("/x/{number}"), WatchedAct::Read), Outcome::Missing);
+        }
+        assert!(record.is_full());
+        let watched = record.take();
+        assert_eq!(watched.missing.len(), MOST);
+        assert!(watched.cut_off.is_some());
+        // Few long names are as much.
+        let mut record = self::record();
+        for number in 0..2_000 {
+            let name = format!("/{}/{number}", "x".repeat(4_000));
+            record.note(wanted(&name, WatchedAct::Read), Outcome::Missing);
+        }
+        assert!(record.is_full() && record.bytes <= MOST_BYTES);
+    }
+}
