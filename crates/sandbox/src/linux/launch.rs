@@ -177,16 +177,11 @@ fn try_run(
         Ok(user) => user,
     };
     let stdio = (request.stdio.clone(), user);
-    let mut ended = Supervisor::new(init, signals, limits, stdio, relays, held).run()?;
-    let dying = ended.dying.take();
+    let ended = Supervisor::new(init, signals, limits, stdio, relays, held).run()?;
     drop(listed);
     let own = own_evidence(plan, &ended.usage, &carried);
     let evidence = set.into_iter().chain(entered).chain(became).chain(own).collect();
-    let (mut report, seen) = reported(plan, request, ended, evidence, command);
-    if let Some(dying) = dying {
-        dying.collect(&mut report.usage).map_err(LaunchFailure::Lost)?;
-    }
-    Ok((report, seen))
+    reported(plan, request, ended, evidence, command)
 }
 
 /// Makes this run's record for `mcp ps`, and removes what killed launchers left.
@@ -224,14 +219,14 @@ fn checked(init: Init, check: Option<Check<'_>>) -> Result<Init, LaunchFailure> 
     Ok(init)
 }
 
-/// The report of a run that ended, from what init, the target and the launcher saw.
+/// The report of a run that ended, from what init, the target and the launcher saw. Init is collected when it is made.
 fn reported(
     plan: &Plan,
     request: &Request,
     ended: Ended,
     of_launcher: Vec<Evidence>,
     command: Vec<String>,
-) -> (Report, ReplacedPlaces) {
+) -> Result<(Report, ReplacedPlaces), LaunchFailure> {
     let mut evidence = ended.evidence;
     evidence.extend(of_launcher);
     let code = exit_code::of(&ended.ending);
@@ -243,7 +238,10 @@ fn reported(
     report.stopped = ended.stopped;
     report.lost = ended.lost;
     report.unlayered = unlayered(plan, request, &evidence);
-    (report, ended.seen)
+    if let Some(dying) = ended.dying {
+        dying.collect(&mut report.usage).map_err(LaunchFailure::Lost)?;
+    }
+    Ok((report, ended.seen))
 }
 
 /// A failure of the launcher's while the launcher has not listened to init yet, which may have started the command.
