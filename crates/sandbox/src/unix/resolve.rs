@@ -42,10 +42,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let mut links = Vec::new();
     let (mut read, mut write) = grants::resolve(&policy, home.as_deref(), &mut links)?;
     let writable = Writable::new(&read, &write, home.as_deref());
-    let unix = match policy.network.mode.value {
-        NetworkMode::Isolated => sockets::allowed(&policy.network.unix, &writable, &mut links)?,
-        NetworkMode::Host => Vec::new(),
-    };
+    let unix = allowed_sockets(&policy, &writable, &mut links)?;
     refuse_meeting_ports(&policy)?;
 
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
@@ -67,7 +64,6 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     if policy.network.mode.value == NetworkMode::Host {
         unshown.extend(show_path(Path::new("/etc/resolv.conf"), &writable, &mut shown, &mut links));
     }
-
     let denials = Denials::find(&policy, &read, &write, &shown, home.as_deref())?;
     denials.spare(&located, home.as_deref())?;
     let withdrawn = denials.withdraw([&mut read, &mut write], &mut shown);
@@ -117,6 +113,18 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
         secrets,
         stdio,
     })
+}
+
+/// With the host's network its sockets need no rule.
+fn allowed_sockets(
+    policy: &Policy,
+    writable: &Writable,
+    links: &mut Vec<Link>,
+) -> Result<Vec<Place>, Error> {
+    match policy.network.mode.value {
+        NetworkMode::Isolated => sockets::allowed(&policy.network.unix, writable, links),
+        NetworkMode::Host => Ok(Vec::new()),
+    }
 }
 
 /// What is granted below the user's home, in the new HOME under the same name: `~/notes` means the same inside.
