@@ -42,10 +42,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let mut links = Vec::new();
     let (mut read, mut write) = grants::resolve(&policy, home.as_deref(), &mut links)?;
     let writable = Writable::new(&read, &write, home.as_deref());
-    let unix = match policy.network.mode.value {
-        NetworkMode::Isolated => sockets::allowed(&policy.network.unix, &writable, &mut links)?,
-        NetworkMode::Host => Vec::new(),
-    };
+    let unix = allowed_sockets(&policy, &writable, &mut links)?;
     refuse_meeting_ports(&policy)?;
 
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
@@ -88,9 +85,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let unprotected = protect::exceptions(&policy, &write)?;
     let protected = protect::find(&policy, &write, &unprotected)?;
     let other_names = protect::other_names(&protected, &write);
-    if cfg!(target_os = "linux") && home.is_none() {
-        links.extend(home_links(host_home.as_deref(), &[&read, &write]));
-    }
+    links.extend(home_links(home.as_deref(), host_home.as_deref(), &[&read, &write]));
     Ok(Request {
         policy,
         program,
@@ -119,9 +114,22 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     })
 }
 
+/// Sockets of the host that a person named; with the host's network all of them are there.
+fn allowed_sockets(
+    policy: &Policy,
+    writable: &Writable,
+    links: &mut Vec<Link>,
+) -> Result<Vec<Place>, Error> {
+    match policy.network.mode.value {
+        NetworkMode::Isolated => sockets::allowed(&policy.network.unix, writable, links),
+        NetworkMode::Host => Ok(Vec::new()),
+    }
+}
+
 /// What is granted below the user's home, in the new HOME under the same name: `~/notes` means the same inside.
-fn home_links(host_home: Option<&Path>, grants: &[&[Place]]) -> Vec<Link> {
-    let Some(home) = host_home.and_then(|home| home.canonicalize().ok()) else {
+fn home_links(kept: Option<&Path>, host_home: Option<&Path>, grants: &[&[Place]]) -> Vec<Link> {
+    let home = host_home.and_then(|home| home.canonicalize().ok());
+    let Some(home) = home.filter(|_| cfg!(target_os = "linux") && kept.is_none()) else {
         return Vec::new();
     };
     if home.starts_with(HOME) || Path::new(HOME).starts_with(&home) {
