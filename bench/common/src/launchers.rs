@@ -14,6 +14,14 @@ pub fn mcp(launcher: &Path, command: impl IntoIterator<Item = OsString>) -> Vec<
     words
 }
 
+/// As `mcp learn` starts a round: calls that name a file are announced.
+pub fn mcp_watching(launcher: &Path, command: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> =
+        vec![launcher.into(), "run".into(), "--watch-paths".into(), "--".into()];
+    words.extend(command);
+    words
+}
+
 /// A command of an agent, in a project.
 pub fn mcp_exec(launcher: &Path, project: &Path, text: &OsStr) -> Vec<OsString> {
     let words: [&OsStr; 6] = [

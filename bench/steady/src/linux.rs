@@ -89,6 +89,7 @@ fn start(launcher: &Path) -> Result<Vec<Entry>> {
         Entry::start("filter", &command(worker::FILTERED)),
         Entry::start("bubblewrap", &bubblewrap),
         Entry::start("mcp", &launchers::mcp(launcher, command(worker::WORKER))),
+        Entry::start("mcp learn", &launchers::mcp_watching(launcher, command(worker::WORKER))),
     ])
 }
 

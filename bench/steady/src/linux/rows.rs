@@ -71,19 +71,20 @@ pub fn table(rows: &[Row], rounds: u32) -> String {
         None => "-".to_owned(),
     };
     let mut text = format!(
-        "{rounds} rounds\n\n{:<17}{:>12}{:>11}{:>14}{:>8}{:>14}\n",
-        "", "bare ns", "filter ×", "bubblewrap ×", "mcp ×", "mcp - filter"
+        "{rounds} rounds\n\n{:<17}{:>12}{:>11}{:>14}{:>8}{:>14}{:>13}\n",
+        "", "bare ns", "filter ×", "bubblewrap ×", "mcp ×", "mcp - filter", "mcp learn ×"
     );
     for row in rows {
         let _ = writeln!(
             text,
-            "{:<17}{:>12}{:>11}{:>14}{:>8}{:>14}",
+            "{:<17}{:>12}{:>11}{:>14}{:>8}{:>14}{:>13}",
             row.act.name(),
             shown(row.median_of("bare"), 0),
             shown(row.ratio_of("filter"), 3),
             shown(row.ratio_of("bubblewrap"), 3),
             shown(row.ratio_of("mcp"), 3),
             shown(row.over_filter(), 0),
+            shown(row.ratio_of("mcp learn"), 2),
         );
     }
     text + "\nmedians; ×: times bare in the same round; filter: bare with a filter of one instruction\n"

@@ -174,6 +174,24 @@ fn a_private_key_is_named_and_never_proposed() {
     assert!(policy.contains(".ssh/id_ed25519\", # "), "{policy}");
 }
 
+/// What is granted below the caller's home is in the command's own HOME too.
+#[test]
+fn what_it_looks_for_in_its_home_is_found_in_the_callers() {
+    require!("userns");
+    let user = User::new();
+    let file = user.scratch.file("home/.config/app/app.toml", "x");
+    user.scratch.file("home/.ssh/config", CANARY);
+    let script = "import os\nfor name in ('.ssh/config', '.config/app/app.toml'):\n    try: print(open(os.path.expanduser('~/' + name)).read())\n    except OSError as error: last = error\n    else: last = None\nif last: raise last";
+    let said = user.mcp(&["learn", "--plain", "--yes", "--", "python3", "-c", script]).ok();
+    assert!(said.out.contains(&format!("{}\", # ", file.display())), "{}\n{}", said.out, said.err);
+    assert!(
+        !said.out.contains(".ssh") && said.err.contains(".ssh/config (a place of credentials)"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("proved: "), "{}", said.err);
+}
+
 #[test]
 fn credentials_in_a_granted_directory_stay_closed() {
     require!("userns");

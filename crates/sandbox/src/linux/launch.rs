@@ -171,8 +171,7 @@ fn try_run(
     let limits = limits(plan, request);
     let meter = listed.as_ref().and_then(runs::Listed::meter);
     let network = Network::new(plan, request, outside, orders, meter);
-    let paths = PathWatch::of(plan, request);
-    let held = supervise::Held { cgroup, network, watch, paths };
+    let held = supervise::Held { cgroup, network, watch, paths: PathWatch::of(plan, request) };
     let user = match UserTerminal::open(&request.stdio) {
         Err(error) => return Err(unheard(init, error)),
         Ok(user) => user,

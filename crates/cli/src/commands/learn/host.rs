@@ -6,7 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use mcp_learn::{Access, Evidence, FileKind, Grant, PathSeen, path_reason};
-use mcp_sandbox::{MissingPath, WatchedAct};
+use mcp_sandbox::{HOME, MissingPath, WatchedAct};
 
 use super::drive::Phases;
 
@@ -27,14 +27,38 @@ struct Found {
     kind: FileKind,
 }
 
+/// Whether what is granted below the caller's home is in the command's HOME as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnHome {
+    /// It is, under the same name.
+    Linked,
+    /// It is not: the HOME is kept, or another system's.
+    Apart,
+}
+
 /// The observations that missing places of a run come to.
 pub fn seen(
     missing: &[MissingPath],
     phases: &Phases,
     granted: &[Grant],
-    home: Option<&Path>,
+    (home, own): (Option<&Path>, OwnHome),
 ) -> Vec<PathSeen> {
-    missing.iter().filter_map(|missing| one(missing, phases, granted, home)).collect()
+    let meant = |missing: &MissingPath| {
+        let mut missing = missing.clone();
+        if let Some(path) = in_home(&missing.path, home).filter(|_| own == OwnHome::Linked) {
+            missing.path = path;
+        }
+        missing
+    };
+    missing.iter().filter_map(|missing| one(&meant(missing), phases, granted, home)).collect()
+}
+
+/// What the caller's home has where the command looked in its own.
+fn in_home(path: &str, home: Option<&Path>) -> Option<String> {
+    let below = Path::new(path).strip_prefix(HOME).ok()?;
+    let there = home?.join(below);
+    find(&there).filter(|_| !below.as_os_str().is_empty())?;
+    there.to_str().map(str::to_owned)
 }
 
 /// Files and directories of the host that the command names: a script with what lies beside it, a directory to work on.

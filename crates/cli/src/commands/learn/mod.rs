@@ -151,7 +151,11 @@ impl Learner<'_> {
     fn observe(&mut self, outcome: &Outcome) -> Proposals {
         self.peaks = self.peaks.max(from_log::peaks_of(&outcome.report.usage));
         let granted: Vec<Grant> = self.draft.grants().cloned().collect();
-        let seen = observe::observations(outcome, &granted, self.home.as_deref());
+        let own = match (&self.args.subject.home, cfg!(target_os = "linux")) {
+            (None, true) => host::OwnHome::Linked,
+            _ => host::OwnHome::Apart,
+        };
+        let seen = observe::observations(outcome, &granted, self.home.as_deref(), own);
         self.notes.extend(seen.notes);
         self.proposals(&seen.observations)
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use mcp_learn::{Evidence, Grant, HostSeen, Observations, VariableSeen, is_secret_name};
 use mcp_sandbox::{Ending, HOME, Report};
 
-use super::host;
+use super::host::{self, OwnHome};
 use super::round::Outcome;
 use crate::render;
 
@@ -21,15 +21,21 @@ pub struct Seen {
     pub notes: Vec<String>,
 }
 
-pub fn observations(outcome: &Outcome, granted: &[Grant], home: Option<&Path>) -> Seen {
+pub fn observations(
+    outcome: &Outcome,
+    granted: &[Grant],
+    home: Option<&Path>,
+    own: OwnHome,
+) -> Seen {
     let Outcome { report, phases, .. } = outcome;
     let missing = report.watched.as_ref().map_or(&[][..], |watched| &watched.missing);
     let observations = Observations {
-        paths: host::seen(missing, phases, granted, home),
+        paths: host::seen(missing, phases, granted, (home, own)),
         hosts: hosts(report),
         variables: variables(report),
         ..Observations::default()
     };
+    let home = home.filter(|_| own == OwnHome::Apart);
     Seen { observations, notes: notes(report, home) }
 }
 
@@ -101,8 +107,8 @@ fn in_its_home(watched: &mcp_sandbox::Watched, home: Option<&Path>) -> Vec<Strin
     });
     let note = |path: std::path::PathBuf| {
         format!(
-            "it looked in its own HOME, which is empty, for what is in yours: {}; --home NAME keeps a HOME, or give the place \
-             by an option of the program",
+            "it looked in its own HOME, which is kept apart, for what is in yours: {}; put it there, or give the place by an \
+             option of the program",
             render::path(&path)
         )
     };
