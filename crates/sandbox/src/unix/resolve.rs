@@ -64,6 +64,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     if policy.network.mode.value == NetworkMode::Host {
         unshown.extend(show_path(Path::new("/etc/resolv.conf"), &writable, &mut shown, &mut links));
     }
+
     let denials = Denials::find(&policy, &read, &write, &shown, home.as_deref())?;
     denials.spare(&located, home.as_deref())?;
     let withdrawn = denials.withdraw([&mut read, &mut write], &mut shown);
@@ -84,9 +85,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     let unprotected = protect::exceptions(&policy, &write)?;
     let protected = protect::find(&policy, &write, &unprotected)?;
     let other_names = protect::other_names(&protected, &write);
-    if cfg!(target_os = "linux") && home.is_none() {
-        links.extend(home_links(host_home.as_deref(), &[&read, &write]));
-    }
+    links.extend(home_links(home.as_deref(), host_home.as_deref(), &[&read, &write]));
     Ok(Request {
         policy,
         program,
@@ -115,7 +114,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
     })
 }
 
-/// With the host's network its sockets need no rule.
+/// Sockets of the host that a person named; with the host's network all of them are there.
 fn allowed_sockets(
     policy: &Policy,
     writable: &Writable,
@@ -128,8 +127,9 @@ fn allowed_sockets(
 }
 
 /// What is granted below the user's home, in the new HOME under the same name: `~/notes` means the same inside.
-fn home_links(host_home: Option<&Path>, grants: &[&[Place]]) -> Vec<Link> {
-    let Some(home) = host_home.and_then(|home| home.canonicalize().ok()) else {
+fn home_links(kept: Option<&Path>, host_home: Option<&Path>, grants: &[&[Place]]) -> Vec<Link> {
+    let home = host_home.and_then(|home| home.canonicalize().ok());
+    let Some(home) = home.filter(|_| cfg!(target_os = "linux") && kept.is_none()) else {
         return Vec::new();
     };
     if home.starts_with(HOME) || Path::new(HOME).starts_with(&home) {
