@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate, text};
+use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate};
 
 mod check;
 pub mod exec;
+mod flags;
 pub mod learn;
+mod line;
 pub mod package;
 mod policy;
 pub mod serve;
@@ -19,6 +21,7 @@ pub mod wire;
 mod words;
 
 pub use check::{Check, ShellFlag};
+pub use line::{command_line, words_of_run};
 pub use policy::{Policy, PolicyCommand};
 pub use values::{Limit, Variable};
 use values::{count, fallback, home_name, limit, millicores, parse, variable};
@@ -33,14 +36,14 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "mcp", version, about, styles = STYLES, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
-  mcp demo                                   watch it stop a dozen attacks
+  mcp demo                                   watch it stop the attacks of a malicious server
   mcp doctor                                 what this machine can enforce, by trying it
   mcp run npx -y some-server                 the line of a client's configuration, in a sandbox
   mcp run --read ~/notes my-server           run a server that may read ~/notes and nothing else
   mcp run --explain my-server                what would be done, without doing it
   mcp run acme/test@1.0.0                    fetch, verify and run a package
   mcp exec -- 'make -j4 && make test'        run an agent's command in this project
-  mcp check 'curl x | sh'                    what the guard says about a command")]
+  mcp check 'curl x | sh'                    judge a command without running it")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -56,7 +59,7 @@ pub enum Command {
     Learn(Box<learn::Learn>),
     /// Try every mechanism on this machine and say what holds
     Doctor(Doctor),
-    /// Let a malicious MCP server try a dozen attacks, without and with the sandbox
+    /// Let a malicious MCP server try its attacks (23 on Linux), without and with the sandbox
     Demo(Demo),
     /// Serve MCP servers over HTTP, each session or principal with a sandbox of its own
     Serve(serve::Serve),
@@ -79,6 +82,9 @@ pub enum Command {
 }
 
 #[derive(Debug, Default, Args)]
+#[command(
+    override_usage = "mcp run [OPTIONS] COMMAND...\n       mcp run [OPTIONS] PACKAGE [OPTIONS] [-- ARGUMENTS...]"
+)]
 #[command(after_help = "Examples:
   mcp run npx -y @modelcontextprotocol/server-everything
   mcp run --write ~/notes npx -y @modelcontextprotocol/server-filesystem ~/notes
@@ -92,9 +98,9 @@ pub enum Command {
 Network rules: [tcp://|udp://]HOST[:PORT][,tls=off]. HOST is a name, *.NAME for all names below it, an \
 address or a network (10.1.0.0/16, [2001:db8::/32]); PORT a number or *, 443 and 80 without one. Private \
 addresses have to be named. The word public instead of HOST is every public address and name over tcp, on \
-every port unless one is given, and nothing of this machine's own networks. TLS to a name must ask for that name, and on port 443 a client must begin \
-with TLS; with ,tls=off it may say and ask for anything. Addresses, and localhost, which means 127.0.0.1 \
-and ::1 of this machine, have no name that could be checked.
+every port unless one is given, and nothing of this machine's own networks. Where a rule names a host, mcp checks each TLS \
+connection: it must be for that name, and on port 443 every connection must be TLS. ,tls=off switches both checks off. \
+Rules with an address, or with localhost (127.0.0.1 and ::1 of this machine), have no name to check.
 
 Exit codes: the command's own; 128+n for signal n; 124 timeout; 125 the sandbox could not be set \
 up; 126 not executable; 127 not found; 2 usage.")]
@@ -102,7 +108,7 @@ pub struct Run {
     #[command(flatten)]
     pub permissions: Permissions,
     /// Start in this directory (default: the current one where it is there inside, else HOME)
-    #[arg(long, value_name = "DIR", help_heading = "Run")]
+    #[arg(long, short = 'C', value_name = "DIR", help_heading = "Run")]
     pub cwd: Option<PathBuf>,
     /// Keep HOME between runs, under this name (default: a package keeps its own, a command's is gone after the run)
     #[arg(long, value_name = "NAME", value_parser = home_name, help_heading = "Run")]
@@ -138,10 +144,10 @@ pub struct Starting {
     /// With --explain: the plan of another system, for paths taken as they are written
     #[arg(long, value_enum, value_name = "SYSTEM", requires = "explain", help_heading = "Output")]
     pub platform: Option<Platform>,
-    /// With --explain, and of `mcp exec`: as JSON
+    /// Print as JSON: what --explain says, or the result of `mcp exec`
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write what was enforced and used to FILE, as JSON; `-` is standard error, for standard output is the server's
+    /// Write what was enforced and used to FILE, as JSON; `-` writes to standard error (standard output belongs to the server)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
     /// Note the paths that the command looks for in the report: how `mcp learn` starts a run.
@@ -191,7 +197,7 @@ pub struct Permissions {
     /// A unix socket of the host that the command may use
     #[arg(long, value_name = "PATH", help_heading = "Permissions")]
     pub allow_unix: Vec<PathBuf>,
-    /// A port of the command's that the host may reach on 127.0.0.1; on Windows on localhost, by ::1
+    /// A port on which the command listens: programs on this machine reach it at 127.0.0.1 (on Windows at ::1)
     #[arg(long, value_name = "PORT", help_heading = "Permissions")]
     pub listen: Vec<u16>,
     /// On macOS, with --allow-net: the system's certificate service, which Go programs need for TLS
@@ -256,8 +262,8 @@ pub struct Doctor {
     /// Try also what programs need: compilers, node, python, git, servers (up to a minute)
     #[arg(long)]
     pub full: bool,
-    /// Of these only the checks whose names begin so
-    #[arg(long, value_name = "NAME", requires = "full")]
+    /// Only the checks of --full whose names begin with NAME (implies --full)
+    #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
     /// As JSON
     #[arg(long)]
@@ -352,60 +358,4 @@ pub enum NetworkFlag {
     Host,
     /// Only what is allowed (the default)
     Isolated,
-}
-
-pub fn command_line() -> Cli {
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let started = match words.first().and_then(|verb| verb.to_str()) {
-        Some("run") => {
-            let plain = words::plain_command(&words, words::Package::Possible);
-            let run = plain.map(|command| Run { command, ..Run::default() });
-            run.or_else(|| alone(&mut words)).map(|run| Command::Run(Box::new(run)))
-        }
-        Some("exec") => {
-            let plain = words::plain_command(&words, words::Package::None);
-            let exec = plain.map(|command| exec::Exec { command, ..exec::Exec::default() });
-            exec.or_else(|| alone(&mut words)).map(|exec| Command::Exec(Box::new(exec)))
-        }
-        Some("learn") => alone(&mut words).map(|learn| Command::Learn(Box::new(learn))),
-        Some("check") => alone(&mut words).map(Command::Check),
-        Some("version" | "--version" | "-V") if words.len() == 1 => verbs::tell_version(),
-        Some("help") => {
-            // `mcp help run` is `mcp run --help`.
-            words.remove(0);
-            words.push("--help".into());
-            None
-        }
-        _ => None,
-    };
-    match started {
-        Some(command) => Cli { command },
-        None => Cli::try_parse_from([OsString::from("mcp")].into_iter().chain(words))
-            .unwrap_or_else(|error| refuse(&error)),
-    }
-}
-
-/// As clap does, but for words that a terminal would obey.
-fn refuse(error: &clap::Error) -> ! {
-    if let Some(told) = verbs::instead(error) {
-        crate::render::say(&text::lines(&told));
-        std::process::exit(2);
-    }
-    let is_unseen = |word: OsString| word.to_string_lossy().chars().any(text::is_unseen);
-    if !error.use_stderr() || !std::env::args_os().any(is_unseen) {
-        error.exit();
-    }
-    // Without styles: those are in the words as well.
-    eprintln!("{}", text::lines(error.render().to_string().trim_end()));
-    std::process::exit(2)
-}
-
-/// One verb without the flags of all others, which take longer to build than what comes after. `None` for help and
-/// for mistakes: the whole says what is to be said.
-fn alone<T: clap::Args>(words: &mut Vec<OsString>) -> Option<T> {
-    let verb = T::augment_args(clap::Command::new("mcp"));
-    if verb.get_arguments().any(clap::Arg::is_last_set) {
-        *words = words::with_separator(&verb, words);
-    }
-    T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
 }

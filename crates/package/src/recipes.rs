@@ -30,6 +30,8 @@ pub struct Recipe {
     pub optional: Vec<String>,
     /// How the folder of its argument is to be granted.
     pub folder: Option<Folder>,
+    /// Its arguments, where it needs some.
+    pub arguments: Option<String>,
     /// More memory than the default, as `--max-memory` takes it.
     pub memory: Option<String>,
     /// What lasts between its runs.
@@ -107,6 +109,7 @@ impl Recipe {
             Folder::Write => "--write FOLDER".to_owned(),
         }));
         words.push(self.package.clone());
+        words.extend(self.arguments.iter().map(|arguments| format!("-- {arguments}")));
         words.join(" ")
     }
 }

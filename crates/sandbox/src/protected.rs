@@ -109,8 +109,10 @@ pub fn exceptions<E: Display>(
         };
         let real = real.map_err(|e| refuse(e.to_string()))?;
         if !write.iter().any(|place| real.starts_with(&place.path)) {
-            let why = "is not inside what the command may write (add --write)";
-            return Err(refuse(why.to_owned()));
+            return Err(refuse(format!(
+                "is not inside what the command may write (to let it write there: --write {})",
+                path.display()
+            )));
         }
         paths.push(real);
     }

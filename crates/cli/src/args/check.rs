@@ -1,5 +1,6 @@
 //! `mcp check`: the guard's verdict, without a run.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -18,9 +19,9 @@ never safe.
 
 Exit codes: 0 allowed; 1 refused; 3 unknown; 4 to be asked; 2 usage.")]
 pub struct Check {
-    /// The command, or `-` to read it from standard input
-    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
-    pub command: String,
+    /// The command, as one text or as words; `-` reads it from standard input
+    #[arg(value_name = "COMMAND", required = true)]
+    pub command: Vec<OsString>,
     /// The language it is written in
     #[arg(long, value_enum, default_value_t = ShellFlag::Bash)]
     pub shell: ShellFlag,

@@ -36,7 +36,7 @@ pub struct Exec {
     #[command(flatten)]
     pub permissions: Permissions,
     /// Go there first: the project, and what relative paths mean
-    #[arg(short = 'C', value_name = "DIR", help_heading = "Run")]
+    #[arg(short = 'C', long = "cwd", value_name = "DIR", help_heading = "Run")]
     pub directory: Option<PathBuf>,
     /// The shell that runs it (default: bash where there is one; on Windows PowerShell, in constrained language
     /// mode)
@@ -66,7 +66,7 @@ pub struct Exec {
     /// Marks the run whose output another mcp puts into JSON.
     #[arg(long, hide = true)]
     pub captured: bool,
-    /// The command: one text for the shell, or words that are quoted for it
+    /// The command: one quoted text for the shell ('make && make test'), or separate words (make test)
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub command: Vec<OsString>,
 }

@@ -60,7 +60,7 @@ pub struct Fetching {
     #[arg(long, value_name = "KEY", help_heading = "Packages")]
     pub require_signature: Option<String>,
     /// For npm: packages, run what they want to run at installation, in a sandbox without token and without network
-    /// (but for --install-net). A package that is in the store without that is installed again
+    /// (but for --install-net). A package that was installed without its scripts is installed again
     #[arg(long, help_heading = "Packages")]
     pub allow_scripts: bool,
     /// For pypi: packages, build what has no wheel from source: code of the package runs, in a sandbox that reaches the
@@ -83,7 +83,7 @@ pub struct Running {
     /// Grant what the package asks for, and remember it
     #[arg(long, short, help_heading = "Packages")]
     pub yes: bool,
-    /// Keep nothing: HOME, and what the package writes beside its own files, are gone after the run. So with --strict
+    /// Keep nothing: HOME, and what the package writes beside its own files, are gone after the run (--strict implies it)
     // `mcp serve` sets it before the user's own words, where it may stand again.
     #[arg(long, conflicts_with = "home", overrides_with = "ephemeral", help_heading = "Packages")]
     pub ephemeral: bool,

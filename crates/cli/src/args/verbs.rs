@@ -1,4 +1,4 @@
-//! A verb that is none of ours: what was meant.
+//! A command that is none of ours: what was meant.
 
 use std::ffi::OsString;
 
@@ -16,8 +16,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("fetch", "pull"),
     ("get", "pull"),
     ("info", "inspect"),
-    ("install", "pull"),
-    ("i", "pull"),
     ("logs", "log"),
     ("permissions", "grants"),
     ("publish", "push"),
@@ -26,7 +24,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("show", "inspect"),
     ("start", "run"),
     ("status", "ps"),
-    ("stop", "kill"),
     ("top", "ps"),
     ("uninstall", "remove"),
     ("upgrade", "update"),
@@ -34,6 +31,21 @@ const ALIASES: &[(&str, &str)] = &[
 
 const RUNNERS: &[&str] =
     &["bunx", "docker", "node", "npm", "npx", "pipx", "python", "python3", "uv", "uvx"];
+
+/// Commands of other tools that need more than another name here.
+fn by_hand(verb: &str, rest: &[String]) -> Option<String> {
+    let words = rest.join(" ");
+    match (verb, rest) {
+        ("install" | "i", []) => Some("type: mcp pull npm:NAME, or mcp pull pypi:NAME".to_owned()),
+        ("install" | "i", [name]) if !words::is_package(name) && !name.starts_with('-') => {
+            Some(format!("type: mcp pull npm:{name}, or mcp pull pypi:{name}"))
+        }
+        ("install" | "i", _) => Some(format!("type: mcp pull {words}")),
+        ("stop", []) => Some("mcp ps lists what runs; then type: mcp kill ID".to_owned()),
+        ("stop", _) => Some(format!("type: mcp kill {words} (mcp ps lists the ids)")),
+        _ => None,
+    }
+}
 
 /// The line that clap would print.
 const VERSION: &str = concat!("mcp ", env!("CARGO_PKG_VERSION"), "\n");
@@ -63,19 +75,22 @@ pub fn instead(error: &clap::Error) -> Option<String> {
         words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let typed = |verb: &str| format!("mcp {verb} {}", rest.join(" ")).trim_end().to_owned();
     if let Some((_, ours)) = ALIASES.iter().find(|(alias, _)| *alias == verb) {
-        return Some(format!("{verb} is no verb of mcp; type: {}", typed(ours)));
+        return Some(format!("{verb} is no command of mcp; type: {}", typed(ours)));
+    }
+    if let Some(way) = by_hand(verb, &rest) {
+        return Some(format!("{verb} is no command of mcp; {way}"));
     }
     if RUNNERS.contains(&verb) || words::is_package(verb) {
         return Some(format!(
-            "{verb} is no verb of mcp; to run it in a sandbox: {}",
+            "{verb} is no command of mcp; to run it in a sandbox: {}",
             typed(&format!("run {verb}"))
         ));
     }
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
     Some(match mcp_policy::nearest(verb, &names) {
-        Some(near) => format!("{verb} is no verb of mcp; did you mean: {}", typed(near)),
+        Some(near) => format!("{verb} is no command of mcp; did you mean: {}", typed(near)),
         None => format!(
-            "{verb} is no verb of mcp; mcp help lists them, and mcp run {verb} runs a program"
+            "{verb} is no command of mcp; mcp help lists them, and mcp run {verb} runs a program"
         ),
     })
 }

@@ -37,6 +37,30 @@ pub fn with_separator(verb: &clap::Command, words: &[OsString]) -> Vec<OsString>
     words.to_vec()
 }
 
+/// The words of `mcp check` with `--` before a command of several words. After a command that is one text, options of
+/// ours still count.
+pub fn with_words_apart(verb: &clap::Command, words: &[OsString]) -> Vec<OsString> {
+    let mut at = 1;
+    while let Some(text) = words.get(at).and_then(|word| word.to_str()) {
+        let is_option = text.len() > 1 && text.starts_with('-');
+        if !is_option || text == "--" {
+            break;
+        }
+        match option_length(verb, text) {
+            Some(step) => at += step,
+            None => break,
+        }
+    }
+    let is_ours = |word: &OsString| {
+        let text = word.to_str().filter(|text| text.starts_with("--"));
+        text.is_some_and(|text| option_length(verb, text).is_some())
+    };
+    match (words.get(at), words.get(at + 1)) {
+        (Some(first), Some(next)) if first != "--" && !is_ours(next) => separated(words, at),
+        _ => words.to_vec(),
+    }
+}
+
 /// Whether a verb's first word may name a package.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Package {
@@ -155,6 +179,24 @@ mod tests {
     }
 
     #[test]
+    fn a_text_to_check_may_have_options_of_ours_after_it() {
+        for (line, expected) in [
+            ("check ls --json", "check ls --json"),
+            ("check --json ls", "check --json ls"),
+            ("check --json rm -rf x", "check --json -- rm -rf x"),
+            ("check npm install x", "check -- npm install x"),
+            ("check --shell cmd dir /s", "check --shell cmd -- dir /s"),
+            ("check -- rm -rf x", "check -- rm -rf x"),
+            ("check -", "check -"),
+        ] {
+            let verb = crate::args::Check::augment_args(clap::Command::new("mcp"));
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let words = with_words_apart(&verb, &words);
+            assert_eq!(words.join(std::ffi::OsStr::new(" ")), OsString::from(expected));
+        }
+    }
+
+    #[test]
     fn the_command_begins_at_the_first_word_that_is_no_option() {
         for (line, expected) in [
             ("run node server.js --port 3", "run -- node server.js --port 3"),
@@ -202,14 +244,15 @@ mod tests {
             let run = words(&[&["run"], line].concat());
             let quick = plain_command(&run, Package::Possible);
             let quick = quick.map(|command| super::super::Run { command, ..Default::default() });
-            let parsed: Option<super::super::Run> = super::super::alone(&mut run.clone());
+            let parsed: Option<super::super::Run> = super::super::line::alone(&mut run.clone());
             assert!(quick.is_some(), "{line:?}");
             assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
             let exec = words(&[&["exec"], line].concat());
             let quick = plain_command(&exec, Package::None);
             let quick =
                 quick.map(|command| super::super::exec::Exec { command, ..Default::default() });
-            let parsed: Option<super::super::exec::Exec> = super::super::alone(&mut exec.clone());
+            let parsed: Option<super::super::exec::Exec> =
+                super::super::line::alone(&mut exec.clone());
             assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
         }
         let options: [&[&str]; 6] =

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mcp_guard::{Context, Decision, Finding, NetworkAccess, Rules, Shell, Strictness, Verdict};
 
+use super::exec;
 use crate::args::{Check, ShellFlag};
 use crate::failure::Failure;
 use crate::render::to_json;
@@ -15,14 +16,14 @@ use crate::render::{self, Paint};
 const MOST_INPUT: u64 = 4 * 1024 * 1024;
 
 pub fn run(args: &Check) -> Result<u8, Failure> {
-    let command = match args.command.as_str() {
-        "-" => standard_input()?,
-        command => command.to_owned(),
-    };
     let shell = match args.shell {
         ShellFlag::Bash => Shell::Bash,
         ShellFlag::PowerShell => Shell::PowerShell,
         ShellFlag::Cmd => Shell::Cmd,
+    };
+    let command = match args.command.as_slice() {
+        [only] if only == "-" => standard_input()?,
+        words => exec::text(words, shell)?,
     };
     let network = if args.network { NetworkAccess::Given } else { NetworkAccess::None };
     let strictness = if args.strict { Strictness::Strict } else { Strictness::Confined };

@@ -70,7 +70,7 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
 }
 
 /// One text is the shell's; several words are words.
-fn text(command: &[OsString], shell: Shell) -> Result<String, Failure> {
+pub fn text(command: &[OsString], shell: Shell) -> Result<String, Failure> {
     let word = |word: &OsString| word.to_str().map(str::to_owned);
     let words: Option<Vec<String>> = command.iter().map(word).collect();
     match words.as_deref() {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 
-use mcp_policy::{Bytes, Defaults, Fallback, Policy};
+use mcp_policy::{Defaults, Fallback};
 use mcp_sandbox::session::{Options, Session};
 use mcp_sandbox::{
     Ending, Identity, Judged, Notices, Report, Request, RunSpec, Watching, WritableLayer, macos,
@@ -31,6 +31,7 @@ pub mod report_file;
 mod runtime;
 mod terminal;
 mod typed;
+mod warnings;
 
 use hints::{Hints, Runs};
 use report_file::ReportFile;
@@ -43,6 +44,18 @@ pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
              for standard error"
                 .to_owned(),
         ));
+    }
+    // Nothing is what the options have taken for themselves: no file is made for it.
+    if args.reference.is_none() && args.command.is_empty() {
+        let taken = match &args.starting.report {
+            Some(file) => {
+                format!(" (--report takes the word after it, {}, for its file)", render::path(file))
+            }
+            None => String::new(),
+        };
+        return Err(Failure::Usage(format!(
+            "nothing to run{taken}; give a command or a package: mcp run npx -y NAME, mcp run npm:NAME"
+        )));
     }
     // A mistake is a run that did not start: it is in the log and in the report, too.
     let understood = typed::understand(&mut args);
@@ -108,12 +121,6 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
             let (policy, command) = (prepared.policy.clone(), prepared.command.clone());
             package = Some(prepared);
             (policy, command)
-        }
-        None if args.command.is_empty() => {
-            return Err(Failure::Usage(
-                "nothing to run; give a command or a package: mcp run npx -y NAME, mcp run npm:NAME"
-                    .to_owned(),
-            ));
         }
         None => (layers::effective(&args.permissions, Defaults::run())?, args.command.clone()),
     };
@@ -272,16 +279,6 @@ fn unplanned(command: &[OsString], failure: Option<&Failure>) -> Report {
     let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let why = failure.map_or_else(String::new, ToString::to_string);
     Report::unplanned(command, why, failure.map_or(0, Failure::exit_code))
-}
-
-/// Programs that cannot get the memory to start with end without a word.
-fn warn_of_little_memory(policy: &Policy) {
-    if let Some(limit) = policy.limits.memory.value.filter(|limit| *limit < Bytes::mib(1)) {
-        render::say(&format!(
-            "warning: a memory limit of {limit} is less than most programs need to start \
-             (--max-memory 64M is more than enough for small ones)"
-        ));
-    }
 }
 
 pub fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, Failure> {

@@ -246,10 +246,54 @@ fn nothing_is_said_where_all_is_well() {
         "mcp run --max-memory 64M true",
         "mcp exec 'cat file.txt && touch made'",
         "mcp exec 'exit 3'",
+        "mcp exec --cwd sub 'test -f other.txt'",
+        "mcp run -r . -C sub test -f other.txt",
     ] {
         let finished = person.types(line);
         assert_eq!(ours(&finished), [""; 0], "{line}\n{finished}");
     }
+}
+
+/// A relative path leads nowhere from an empty HOME: what is told to type is the whole path.
+#[test]
+fn a_file_beside_the_project_is_named_in_full() {
+    require!("userns");
+    let person = Person::new();
+    for (word, works) in [
+        ("cat ../beside/note.txt", "note\n"),
+        ("sh ../beside/run.sh", "note\n"),
+        ("ls ../beside", "note.txt\nrun.sh\n"),
+    ] {
+        person.file("../beside/note.txt", "note\n");
+        person.file("../beside/run.sh", "cat \"$(dirname \"$0\")/note.txt\"\n");
+        let line = format!("mcp run {word}");
+        let wrong = person.types(&line);
+        assert_ne!(wrong.code, 0, "{wrong}");
+        let said = ours(&wrong);
+        assert_eq!(said.len(), 1, "{wrong}");
+        let (flags, rest) =
+            said[0].split_once("(add ").unwrap().1.split_once(", and write ").unwrap();
+        let (whole, short) = rest.trim_end_matches(')').split_once(" instead of ").unwrap();
+        let right = person
+            .types(&line.replace("mcp run", &format!("mcp run {flags}")).replace(short, whole));
+        assert_eq!((right.code, right.text().as_str()), (0, works), "{right}");
+        assert_eq!(ours(&right), [""; 0], "{right}");
+    }
+}
+
+/// What is less sure is not told beside what is known to have been refused.
+#[test]
+fn a_guess_is_not_told_beside_what_was_refused() {
+    require!("userns");
+    let person = Person::new();
+    let probe = crate::support::probe_path();
+    let asks = format!("{} connect 192.0.2.1:443; exit 1", probe.display());
+    let said = ours(&person.types(&format!("mcp run -r . -r {} sh -c '{asks}'", probe.display())));
+    assert!(said.iter().any(|line| line.contains("blocked 192.0.2.1:443")), "{said:?}");
+    assert!(!said.iter().any(|line| line.contains("not write there")), "{said:?}");
+    // Its control: the same failure, with nothing refused.
+    let said = ours(&person.types("mcp run -r . sh -c 'exit 1'"));
+    assert!(said.iter().any(|line| line.contains("not write there")), "{said:?}");
 }
 
 /// The old line: an argument that is there inside, and advice that ended in exit 125.

@@ -168,6 +168,13 @@ fn start(server: ServerTable, platform: &Platform) -> Result<Server> {
             .hinted(format!("there is one for: {}", names.join(", ")))
     })?;
     let args = exact.args.or(system.args).or(args).unwrap_or_default();
+    if let Some((program, rest)) = command.split_once(' ').filter(|_| args.is_empty())
+        && !program.contains(['/', '\\', '$'])
+    {
+        let rest: Vec<String> = rest.split_whitespace().map(|word| format!("{word:?}")).collect();
+        return Err(wrong(format_args!("[server] command {command:?} is more than one word"))
+            .hinted(format!("write command = {program:?}, args = [{}]", rest.join(", "))));
+    }
     let transport = match transport {
         TransportWord::Stdio => Transport::Stdio,
         TransportWord::Http => Transport::Http,

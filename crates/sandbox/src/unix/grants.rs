@@ -51,7 +51,13 @@ fn find<'a>(paths: &'a [Sourced<PathBuf>], key: &str) -> Result<Vec<Grant<'a>>, 
             place => format!("{place}: {key}"),
         };
         let refuse = |why: String| Error::Grant { flag: flag.clone(), path: path.clone(), why };
-        let way = walk(path).map_err(|e| refuse(reason(&e)))?;
+        let way = walk(path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound if key == "write" => refuse(format!(
+                "does not exist (create it first: mkdir {}, or leave it out)",
+                path.display()
+            )),
+            _ => refuse(reason(&e)),
+        })?;
         if let Some(why) = forbidden(&way.real) {
             return Err(refuse(why));
         }

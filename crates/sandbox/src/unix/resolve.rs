@@ -356,11 +356,13 @@ fn start_directory(
     if inside || linked || is_there(&path) {
         return Ok(path);
     }
-    Err(Error::Grant {
-        flag: "--cwd".to_owned(),
-        path: asked,
-        why: "is not visible inside (add --read or --write for it)".to_owned(),
-    })
+    let is_missing =
+        path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    let why = match is_missing {
+        true => "does not exist",
+        false => "is not visible inside (add --read or --write for it)",
+    };
+    Err(Error::Grant { flag: "--cwd".to_owned(), path: asked, why: why.to_owned() })
 }
 
 fn secrets(policy: &Policy, writable: &Writable) -> Result<Vec<(OsString, Secret)>, Error> {

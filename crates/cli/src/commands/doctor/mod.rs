@@ -88,7 +88,7 @@ struct Diagnosis {
 pub fn run(args: args::Doctor) -> Result<u8, Failure> {
     let host = platform::probe_host()?;
     let mechanisms = host.mechanisms();
-    if args.full {
+    if args.full || args.only.is_some() {
         return full::run(mechanisms, args.only.as_deref().unwrap_or_default(), args.json);
     }
     let controls = trial::controls(&host)?;

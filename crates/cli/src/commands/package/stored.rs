@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
-use mcp_package::Reference;
 use mcp_package::store::{Keep, Store, Stored};
+use mcp_package::{Kind, Reference};
 use serde_json::json;
 
 use crate::args::package::{Gc, List, Remove, Verify};
@@ -118,8 +118,17 @@ pub fn find(store: &Store, text: &str) -> Result<Stored, Failure> {
 pub fn remove(args: &Remove) -> Result<u8, Failure> {
     let store = open_store()?;
     // All of them, or none: a mistyped name must not be found out half-way.
-    let found =
-        args.references.iter().map(|text| find(&store, text)).collect::<Result<Vec<_>, _>>()?;
+    let found = |text: &String| {
+        find(&store, text).map_err(|failure| match failure {
+            // Nobody wants to get what is to be removed.
+            Failure::Package(error) if error.kind() == Kind::NotFound => Failure::Refused(format!(
+                "{} is not in the store; mcp list shows what is",
+                render::plain(text)
+            )),
+            failure => failure,
+        })
+    };
+    let found = args.references.iter().map(found).collect::<Result<Vec<_>, _>>()?;
     for stored in found {
         let collected = store.remove(&stored)?;
         // Another name of the same package was named before.

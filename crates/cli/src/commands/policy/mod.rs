@@ -25,7 +25,16 @@ pub fn run(args: args::Policy) -> Result<u8, Failure> {
                 return Ok(2);
             }
             let layer = layers::file(&file, LayerKind::PolicyFile)?;
-            Policy::merge(&[layer], Defaults::run())?;
+            let policy = Policy::merge(&[layer], Defaults::run())?;
+            let files = &policy.filesystem;
+            for (key, paths) in [("read", &files.read), ("write", &files.write)] {
+                for path in paths.iter().filter(|path| !path.value.exists()) {
+                    render::say(&render::plain(&format!(
+                        "warning: {key}: {} does not exist here; a run with this file is refused until it does",
+                        path.value.display()
+                    )));
+                }
+            }
             render::print(&format!("{}: valid\n", render::plain(&file.to_string_lossy())));
         }
         args::PolicyCommand::Diff { first, second, json } => {

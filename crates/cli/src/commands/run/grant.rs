@@ -76,12 +76,17 @@ fn ask(question: &Question<'_>, news: &[&Ask], others: &BTreeSet<String>) -> Res
         )));
     }
     render::say(&format!("{head}:\n{}", lines(news, line)));
-    eprint!("{} grant it, and remember that? [y/N] ", render::prefix());
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    match read {
-        Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(Failure::Refused("not started".to_owned())),
+    loop {
+        eprint!("{} grant it, and remember that? [y/N] ", render::prefix());
+        let mut answer = String::new();
+        let read = std::io::stdin().lock().read_line(&mut answer);
+        match (read, answer.trim()) {
+            (Ok(1..), "y" | "Y" | "yes") => return Ok(()),
+            (Ok(1..), word) if !matches!(word, "" | "n" | "N" | "no") => {
+                render::say("answer y or n; Enter means the capital letter");
+            }
+            _ => return Err(Failure::Refused("not started".to_owned())),
+        }
     }
 }
 

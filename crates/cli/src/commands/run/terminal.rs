@@ -6,7 +6,7 @@ use mcp_sandbox::Error;
 use mcp_sandbox::session::{CommandView, Event, Events, Gap};
 
 use super::hints::{Hints, Runs};
-use super::{hidden, tell_unshown, warn_of_little_memory};
+use super::{hidden, tell_unshown, warnings};
 use crate::args::Starting;
 use crate::audit::Log;
 use crate::failure::Failure;
@@ -72,7 +72,7 @@ impl Events for Terminal<'_> {
     fn starting(&mut self, view: CommandView<'_>) -> Result<(), Error> {
         let request = view.request;
         if !self.starting.quiet {
-            warn_of_little_memory(&request.policy);
+            warnings::tell(request);
             for held in &request.held_back {
                 let name = render::plain(&held.name);
                 render::say(&format!(

@@ -10,6 +10,7 @@ use crate::package_runner::{self, Meaning, PackageLine};
 use crate::{paths, render};
 
 mod expand;
+pub mod line;
 mod mistake;
 
 pub fn understand(args: &mut Run) -> Result<(), Failure> {

@@ -37,7 +37,7 @@ pub fn server(proposal: &Proposal) -> Answer {
         match line(&question).map(|line| understood(&line, open.len())) {
             Some(Some(answer)) => return answer,
             Some(None) => {
-                render::say("answer with the letters in brackets; Enter takes the large one")
+                render::say("answer with the letters in brackets; Enter means the capital letter")
             }
             None => return Answer::Quit,
         }

@@ -44,6 +44,7 @@ pub fn run(args: &Wire) -> Result<u8, Failure> {
         failed: false,
         declined: false,
         stop: false,
+        asked: false,
     };
     let changes = work.choose(&files)?;
     if let Some(warning) = scene.own.warning.as_ref().filter(|_| !changes.is_empty()) {
@@ -71,6 +72,8 @@ struct Work<'a> {
     declined: bool,
     /// The person has had enough.
     stop: bool,
+    /// A question was asked.
+    asked: bool,
 }
 
 impl Work<'_> {
@@ -168,6 +171,11 @@ impl Work<'_> {
         self.tell(&show::proposal(server, stdio, proposal, self.paint));
         if self.args.yes || self.args.dry_run || self.args.json || !ask::is_possible() {
             return true;
+        }
+        if !std::mem::replace(&mut self.asked, true) {
+            render::say(
+                "nothing is written before the last answer; q writes what you agreed to so far, ^C nothing",
+            );
         }
         match ask::server(proposal) {
             ask::Answer::Yes(chosen) => {

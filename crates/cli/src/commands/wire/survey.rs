@@ -60,6 +60,7 @@ pub fn clients(ids: &[String]) -> Result<Vec<&'static Client>, Failure> {
         return Ok(mcp_clients::all().iter().collect());
     }
     let one = |id: &String| {
+        let id = &id.to_lowercase();
         mcp_clients::find(id).ok_or_else(|| {
             let near = mcp_clients::all().iter().filter(|client| {
                 client.id.contains(id.as_str())

@@ -5,13 +5,18 @@ use std::path::Path;
 use super::facts::{Argument, Facts, Kind, PathState, Role, Starts};
 use super::shown::{directory_of, holds_everything, typed};
 use super::{Hint, Runs};
+use crate::commands::run::quoted;
+use crate::paths;
 
 /// What can be said before the start: the word can mean nothing but the path.
 pub fn before(facts: &Facts) -> Vec<Hint> {
     if facts.runs == Runs::Agent {
         return Vec::new();
     }
-    let is_sure = |argument: &&Argument| argument.role != Role::Word;
+    // A script that is not here may be inside, in a HOME that is kept.
+    let is_sure = |argument: &&Argument| {
+        argument.role != Role::Word && (argument.role, argument.kind) != (Role::Script, Kind::New)
+    };
     facts.arguments.iter().filter(is_sure).filter_map(|argument| hint(argument, facts)).collect()
 }
 
@@ -46,7 +51,8 @@ fn hint(argument: &Argument, facts: &Facts) -> Option<Hint> {
         {
             None
         }
-        (PathState::Hidden, Role::Path | Role::Script, Kind::New) => None,
+        (_, Role::Script, Kind::New) => missing(argument, facts),
+        (PathState::Hidden, Role::Path, Kind::New) => None,
         // The command has a /tmp of its own, in which it may write whatever the host's holds under that name.
         (PathState::Hidden, Role::Written, Kind::File)
             if argument.path.parent() == Some("/tmp".as_ref()) =>
@@ -70,7 +76,66 @@ fn socket(argument: &Argument, facts: &Facts) -> Hint {
     Hint::new(&argument.word, line)
 }
 
+/// A script that is neither here nor inside: no grant would help.
+fn missing(argument: &Argument, facts: &Facts) -> Option<Hint> {
+    let word = &argument.word;
+    let is_name = |c: char| c.is_alphanumeric() || "/._-+@~".contains(c);
+    // A shell may have gone elsewhere.
+    let is_agent = facts.runs == Runs::Agent;
+    if is_agent || Path::new(word).extension().is_none() || !word.chars().all(is_name) {
+        return None;
+    }
+    let line = match Path::new(word).is_absolute() {
+        true => format!("there is no {word}"),
+        false => format!("there is no {word} in {}", facts.here.display()),
+    };
+    Some(Hint::new(word, line))
+}
+
+/// A relative path leads nowhere from the empty HOME that the command starts in, unless what is granted brings the
+/// current directory with it: one of the two lies in the other.
+fn leads_nowhere(argument: &Argument, granted: &Path, facts: &Facts) -> bool {
+    let here = paths::real(&facts.here).unwrap_or_else(|_| facts.here.clone());
+    Path::new(&argument.word).is_relative()
+        && facts.starts == Starts::InEmptyHome
+        && !here.starts_with(granted)
+        && !granted.starts_with(&here)
+}
+
+/// What to type where the relative path would lead nowhere: the directory and the file in full.
+fn in_full(argument: &Argument, facts: &Facts) -> Option<Hint> {
+    let granted = match argument.role {
+        Role::Script => directory_of(&argument.path, facts),
+        Role::Written => written(argument, facts),
+        Role::Path | Role::Word => argument.path.clone(),
+    };
+    let granted = paths::real(&granted).ok()?;
+    if !leads_nowhere(argument, &granted, facts) {
+        return None;
+    }
+    let file = match (argument.path.parent(), argument.path.file_name()) {
+        (Some(above), Some(name)) => paths::real(above).ok()?.join(name),
+        _ => paths::real(&argument.path).ok()?,
+    };
+    let (what, flag) = match argument.role {
+        Role::Written => ("is not writable for the command", "-w"),
+        _ => ("is here, but not visible to the command", "-r"),
+    };
+    let word = &argument.word;
+    Some(Hint::new(
+        word,
+        format!(
+            "{word} {what}, which starts in an empty HOME (add {flag} {}, and write {} instead of {word})",
+            quoted(granted.as_os_str()),
+            quoted(file.as_os_str())
+        ),
+    ))
+}
+
 fn hidden(argument: &Argument, facts: &Facts) -> Hint {
+    if let Some(hint) = in_full(argument, facts) {
+        return hint;
+    }
     let word = &argument.word;
     let whole = match holds_everything(&argument.path, facts) && argument.kind == Kind::Directory {
         true => "; that shows all that is in it",

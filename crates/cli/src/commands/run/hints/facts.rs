@@ -212,6 +212,10 @@ fn argument(
     }
     let (kind, real) = match paths::real(&path) {
         Ok(real) => (kind_of(&real)?, real),
+        Err(_) if role == Role::Script && !path.parent().is_some_and(Path::is_dir) => {
+            let (word, seen) = (word.to_owned(), PathState::Hidden);
+            return Some(Argument { word, path, kind: Kind::New, seen, role });
+        }
         Err(_) => {
             let above = path.parent().filter(|above| above.is_dir())?;
             (Kind::New, paths::real(above).ok()?)

@@ -118,7 +118,10 @@ pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<H
     let has_aborted = failed && signal(report).is_some_and(|signal| ABORTS.contains(&signal));
     let mut words = Vec::new();
     let mut flags = Vec::new();
-    if let Some(limit) = limits.memory.value.filter(|_| is_unseen(report, Control::Memory)) {
+    // Of less than a MiB a warning was told before the start.
+    let is_told = |limit: &Bytes| *limit < Bytes::mib(1);
+    let memory = limits.memory.value.filter(|limit| !is_told(limit));
+    if let Some(limit) = memory.filter(|_| is_unseen(report, Control::Memory)) {
         let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
         let peak = peak.max(report.usage.max_process_resident_bytes);
         let is_near = peak >= limit.0 / 2;

@@ -11,6 +11,7 @@ mod directory;
 mod facts;
 mod limits;
 mod loopback;
+mod misplaced;
 mod read_only;
 mod shown;
 mod variables;
@@ -84,6 +85,7 @@ impl Hints {
         hints.extend(directory::lost(facts, report));
         let failed = has_failed(facts, report);
         if failed {
+            hints.extend(misplaced::after(facts));
             hints.extend(arguments::after(facts));
             hints.extend(variables::after(facts));
             hints.extend(loopback::after(facts, report));
@@ -93,7 +95,7 @@ impl Hints {
             let evidence = if failed { Evidence::Failure } else { Evidence::Figures };
             hints.extend(limits::perhaps(&facts.limits, report, evidence));
         }
-        if failed && hints.is_empty() && self.told.is_empty() {
+        if failed && hints.is_empty() && self.told.is_empty() && !is_explained(report) {
             hints.extend(directory::after(facts).or_else(|| read_only::after(facts)));
         }
         self.tell(hints);
@@ -118,6 +120,15 @@ fn has_failed(facts: &Facts, report: &Report) -> bool {
         Ending::Signaled(signal) => !ENDS.contains(&signal),
         _ => false,
     }
+}
+
+/// Whether another line has told of something that was refused: that is the likelier cause.
+fn is_explained(report: &Report) -> bool {
+    let is_blocked = report.network.as_ref().is_some_and(|network| !network.refused.is_empty());
+    is_blocked
+        || report.blocked_processes > 0
+        || !report.kept.is_empty()
+        || !report.undone.is_empty()
 }
 
 /// SIGHUP, SIGINT, SIGKILL, SIGPIPE and SIGTERM, by their numbers on every Unix.

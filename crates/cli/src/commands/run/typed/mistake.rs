@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::super::quoted;
+use super::line::run_with;
 use crate::args::Variable;
 use crate::failure::Failure;
 use crate::render;
@@ -17,7 +19,7 @@ pub fn command(words: &[OsString], variables: &[Variable]) -> Result<(), Failure
     let Some(word) = words.first().and_then(|word| word.to_str()) else {
         return Ok(());
     };
-    let told = not_a_program(word, words).or_else(|| script(word));
+    let told = not_a_program(word, words).or_else(|| script(word, words));
     if let Some(why) = told {
         return Err(Failure::Usage(render::plain(&why)));
     }
@@ -32,9 +34,8 @@ pub fn command(words: &[OsString], variables: &[Variable]) -> Result<(), Failure
 }
 
 fn not_a_program(word: &str, words: &[OsString]) -> Option<String> {
-    let rest: Vec<String> =
-        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let rest = rest.join(" ");
+    let rest = rest_of(words);
+    let rest = rest.as_str();
     if word.starts_with('@') && word.contains('/') {
         return Some(format!("{word} is no command; a package of npm is written npm:{word}"));
     }
@@ -43,7 +44,8 @@ fn not_a_program(word: &str, words: &[OsString]) -> Option<String> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     {
         // Not the value: it may be a secret.
-        return Some(format!("variables are given with -e; type: mcp run -e {name}=… {rest}"));
+        let run = run_with(&[format!("-e {name}=…")]);
+        return Some(format!("variables are given with -e; type: {run} {rest}"));
     }
     if word.contains("://") || word.starts_with("git+") {
         return Some(format!(
@@ -59,38 +61,53 @@ fn not_a_program(word: &str, words: &[OsString]) -> Option<String> {
                 word.replace('\'', r"'\''")
             ),
             false => {
-                format!("\"{word}\" is one word here; write its words apart: mcp run {word} {rest}")
+                let run = run_with(&[]);
+                format!("\"{word}\" is one word here; write its words apart: {run} {word} {rest}")
             }
         })
         .map(|told| told.trim_end().to_owned());
     }
     if matches!(word, "sudo" | "doas" | "su") {
         return Some(format!(
-            "{word} has no effect in a sandbox, and mcp needs no root; leave it out: mcp run {rest}"
+            "{word} has no effect in a sandbox, and mcp needs no root; leave it out: {} {rest}",
+            run_with(&[])
         ));
     }
     None
 }
 
+/// The words after the first, as a shell takes them.
+fn rest_of(words: &[OsString]) -> String {
+    let rest: Vec<String> = words.iter().skip(1).map(|word| quoted(word)).collect();
+    rest.join(" ")
+}
+
 /// A script that is run by its interpreter.
-fn script(word: &str) -> Option<String> {
+fn script(word: &str, words: &[OsString]) -> Option<String> {
     let path = Path::new(word);
-    let interpreter = match path.extension().and_then(|end| end.to_str()) {
-        Some("py") => "python3",
-        Some("js" | "mjs" | "cjs") => "node",
-        Some("ts" | "mts") => "npx tsx",
-        Some("rb") => "ruby",
-        Some("sh") => "bash",
-        _ => return None,
-    };
+    let interpreter = interpreter(path)?;
     if !path.is_file() || is_executable(path) && word.contains('/') {
         return None;
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.map_or_else(|| ".".to_owned(), |parent| parent.display().to_string());
-    Some(format!(
-        "{word} is a script, not a program; type: mcp run -r {directory} {interpreter} {word}"
-    ))
+    let granted = format!("-r {}", quoted(directory.as_ref()));
+    let run = run_with(&[]);
+    let run = if run.contains(&granted) { run } else { format!("{run} {granted}") };
+    let line = format!("{run} {interpreter} {} {}", quoted(word.as_ref()), rest_of(words));
+    Some(format!("{word} is a script, not a program; type: {}", line.trim_end()))
+}
+
+/// What runs a file of this ending.
+fn interpreter(path: &Path) -> Option<&'static str> {
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("py") => Some("python3"),
+        Some("js" | "mjs" | "cjs") => Some("node"),
+        Some("ts" | "mts") => Some("npx tsx"),
+        Some("rb") => Some("ruby"),
+        Some("sh") => Some("bash"),
+        _ => None,
+    }
 }
 
 fn missing(word: &str, words: &[OsString]) -> String {
@@ -102,8 +119,12 @@ fn missing(word: &str, words: &[OsString]) -> String {
             all.join(" ")
         );
     }
+    if interpreter(Path::new(word)).is_some() {
+        let here = std::env::current_dir().unwrap_or_default();
+        return format!("there is no {word} in {}", here.display());
+    }
     let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    match is_name && !word.is_empty() {
+    match is_name && word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => format!(
             "{word}: command not found; if it is a package: mcp run npm:{word} or mcp run pypi:{word} (mcp search {word} \
              looks for it)"
