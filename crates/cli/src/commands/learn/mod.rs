@@ -286,7 +286,12 @@ impl Learner<'_> {
                     "with exactly this policy nothing was missing, and not everything was answered"
                 }
             });
-            return Ok(0);
+            // A server that did not even begin has shown nothing.
+            return Ok(if has_begun(&outcome.answers) || self.args.subject.plain {
+                0
+            } else {
+                NOT_PROVED
+            });
         }
         Ok(NOT_PROVED)
     }
