@@ -1,12 +1,14 @@
 //! `mcp check`: what the guard says about a command, without running it.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use mcp_guard::{Context, Decision, Finding, NetworkAccess, Rules, Shell, Strictness, Verdict};
 
-use super::exec;
+use mcp_sandbox::agent;
+
 use crate::args::{Check, ShellFlag};
 use crate::failure::Failure;
 use crate::render::to_json;
@@ -23,7 +25,7 @@ pub fn run(args: &Check) -> Result<u8, Failure> {
     };
     let command = match args.command.as_slice() {
         [only] if only == "-" => standard_input()?,
-        words => exec::text(words, shell)?,
+        words => text(words, shell)?,
     };
     let network = if args.network { NetworkAccess::Given } else { NetworkAccess::None };
     let strictness = if args.strict { Strictness::Strict } else { Strictness::Confined };
@@ -40,6 +42,18 @@ pub fn run(args: &Check) -> Result<u8, Failure> {
         Decision::Ask => 4,
         _ => 1,
     })
+}
+
+/// One text is the shell's; several words are words.
+pub fn text(command: &[OsString], shell: Shell) -> Result<String, Failure> {
+    let word = |word: &OsString| word.to_str().map(str::to_owned);
+    let words: Option<Vec<String>> = command.iter().map(word).collect();
+    match words.as_deref() {
+        None => Err(Failure::Usage("the command is not valid UTF-8".to_owned())),
+        Some([one]) => Ok(one.clone()),
+        Some(words) => agent::joined(words, shell)
+            .map_err(|why| Failure::Usage(format!("a word of the command {why}"))),
+    }
 }
 
 fn standard_input() -> Result<String, Failure> {

@@ -1,7 +1,6 @@
 //! `mcp exec`: one command of an agent. The guard judges it, then it runs as `mcp run` would run it, with the
 //! project as what may be written.
 
-use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
@@ -42,7 +41,7 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         Some(ExecShell::Cmd) => Shell::Cmd,
         Some(ExecShell::Bash | ExecShell::Sh) => Shell::Bash,
     };
-    let text = text(&args.command, shell)?;
+    let text = check::text(&args.command, shell)?;
     let (policy, tools) = policy(args)?;
     let (mut spec, judged) = if args.no_guard {
         (agent::spec(&text, shell, policy), None)
@@ -67,18 +66,6 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         package: None,
     };
     run::launch(spec, how, log, report)
-}
-
-/// One text is the shell's; several words are words.
-pub fn text(command: &[OsString], shell: Shell) -> Result<String, Failure> {
-    let word = |word: &OsString| word.to_str().map(str::to_owned);
-    let words: Option<Vec<String>> = command.iter().map(word).collect();
-    match words.as_deref() {
-        None => Err(Failure::Usage("the command is not valid UTF-8".to_owned())),
-        Some([one]) => Ok(one.clone()),
-        Some(words) => agent::joined(words, shell)
-            .map_err(|why| Failure::Usage(format!("a word of the command {why}"))),
-    }
 }
 
 /// What the config's `[tools.sandbox]` says beyond the policy.
