@@ -10,10 +10,11 @@ use std::process::{Command, ExitCode};
 
 use crate::Result;
 
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "mcp-clients",
     "mcp-files",
     "mcp-guard",
+    "mcp-learn",
     "mcp-net",
     "mcp-package",
     "mcp-policy",
