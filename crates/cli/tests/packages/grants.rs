@@ -126,7 +126,8 @@ fn on_a_terminal_it_is_asked_and_a_yes_is_remembered() {
     user.stored("1.0.0", &asks);
     let note = user.path("home/notes/note");
     let words = ["run", "acme/test@1.0.0", "--", "read", text(&note)];
-    for no in ["\n", "n\n", "nonsense\n", "\u{4}"] {
+    // Nonsense is asked about again, and is no yes.
+    for no in ["\n", "n\n", "nonsense\nn\n", "\u{4}"] {
         let (code, screen) = answered(&user, &words, no, "not started");
         assert_eq!(code, 125, "{no:?}: {screen}");
         assert!(screen.contains("home/notes") && screen.contains("not started"), "{screen}");

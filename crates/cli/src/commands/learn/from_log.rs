@@ -74,9 +74,10 @@ pub fn suggest<'a>(
 
 /// The most that a run used.
 pub fn peaks_of(usage: &Usage) -> Peaks {
+    // What is looked at from time to time may have missed the peak of one process, or a short run as a whole.
+    let memory = usage.max_tree_memory_bytes.unwrap_or(0).max(usage.max_process_resident_bytes);
     Peaks {
-        // What is seen from time to time may have missed the peak of one process.
-        memory: usage.max_tree_memory_bytes.map(|seen| seen.max(usage.max_process_resident_bytes)),
+        memory: Some(memory).filter(|bytes| *bytes > 0),
         processes: usage.max_processes.or(usage.seen_processes),
         temporary: usage.temporary_bytes.filter(|bytes| *bytes > 0),
     }
