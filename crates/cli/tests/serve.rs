@@ -179,7 +179,7 @@ fn beyond_loopback_somebody_is_asked_who_they_are() {
     let servers = "[servers.x]\nrun = [\"true\"]\n";
     let open = "listen = \"0.0.0.0:8808\"\n";
     let refused = [
-        (open.to_owned(), "nobody would be asked"),
+        (open.to_owned(), "could connect without a token"),
         (format!("{open}hosts = [\"h\"]\n[auth]\ntokens = \"tokens\"\n"), "in the clear"),
         (format!("{open}behind-proxy = true\n[auth]\ntokens = \"tokens\"\n"), "hosts"),
     ];
