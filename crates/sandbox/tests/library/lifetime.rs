@@ -93,11 +93,13 @@ fn terminate_reaches_the_command() -> Outcome {
     same(&running.wait()?.ending, &Ending::Exited(9))
 }
 
-/// Whether no signal waits for the launcher; where the kernel does not tell, it has to be quick.
+/// Whether no SIGTERM waits for the launcher; where the kernel does not tell, it has to be quick.
 fn is_taken(launcher: u32) -> bool {
+    const SIGTERM: u64 = 1 << 14;
     let status = fs::read_to_string(format!("/proc/{launcher}/status")).unwrap_or_default();
     let waiting = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
-    waiting.is_none_or(|mask| mask.trim().chars().all(|digit| digit == '0'))
+    let waiting = waiting.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    waiting.is_none_or(|mask| mask & SIGTERM == 0)
 }
 
 fn terminate_kills_what_does_not_end() -> Outcome {
