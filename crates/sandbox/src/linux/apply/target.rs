@@ -10,12 +10,13 @@ use rustix::process;
 use super::rlimits::limit;
 use super::{Sandbox, confirmed, fail};
 use crate::core::request::Stdio;
+use crate::core::rlimit::Resource;
 use crate::linux::channel::{Channel, Seen, ToLauncher};
 use crate::linux::failure::StepFailure;
 use crate::linux::landlock::{Rule, enforce};
 use crate::linux::open_files::Before;
 use crate::linux::phases::Target;
-use crate::linux::step::{Execute, Filter, Landlock, Numbered};
+use crate::linux::step::{Execute, Filter, Landlock, Limit, Numbered};
 use crate::linux::sys;
 use crate::unix::terminal::standard;
 
@@ -37,6 +38,10 @@ impl Answers<'_> {
     }
 }
 
+fn is_of_files(limit: Limit) -> bool {
+    matches!(limit, Limit::To { resource: Resource::OpenFiles, .. })
+}
+
 impl Sandbox<'_> {
     /// Sends the answers of init together with its own: one message less. Shares init's memory,
     /// so it changes nothing in it.
@@ -48,10 +53,17 @@ impl Sandbox<'_> {
         if let Some(Numbered { number, step, .. }) = landlock {
             answers.take(*number, self.landlock(step));
         }
-        for Numbered { number, step, .. } in limits {
+        // RLIMIT_NOFILE also bounds how many descriptors of the user may be on their way, other runs' included: one is
+        // sent first.
+        let (of_files, others): (Vec<_>, Vec<_>) =
+            limits.iter().partition(|one| is_of_files(one.step));
+        for Numbered { number, step, .. } in others {
             answers.take(*number, limit(*step));
         }
         self.announce(&mut answers.seen);
+        for Numbered { number, step, .. } in of_files {
+            answers.take(*number, limit(*step));
+        }
         let moved = match self.place_descriptors(&descriptors.step.stdio) {
             Ok(channel) => channel,
             Err(error) => fail(&self.channel, descriptors.number, error.into()),
