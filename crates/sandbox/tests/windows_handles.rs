@@ -1,4 +1,4 @@
-//! Nothing leaks: a process that has launched two hundred runs has as many handles as before them, but for what
+//! Nothing leaks: a process that has launched eighty runs has as many handles as before them, but for what
 //! the system keeps for itself. Its own main, because it is its own helper.
 
 #[cfg(not(windows))]
@@ -22,10 +22,10 @@ mod windows {
     use mcp_policy::{Defaults, Layer, Policy};
     use mcp_sandbox::{Ending, Error, Identity, Notices, Report, RunSpec, platform};
 
-    const RUNS: u32 = 200;
+    const RUNS: u32 = 80;
     const THREADS: u32 = 4;
     /// Each takes its time, and would leave more than one handle.
-    const CONNECTED: u32 = 20;
+    const CONNECTED: u32 = 12;
     /// What was opened on first use and stays.
     const SLACK: u32 = 8;
 
