@@ -4,33 +4,33 @@
 use std::net::IpAddr;
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::fuzzing::dns::{Answer, Frames, Request, Transport};
+use mcp_net::fuzzing::dns::{DnsAnswer, DnsFrames, DnsRequest, Transport};
 
 fuzz_target!(|bytes: &[u8]| {
     let addresses: Vec<IpAddr> = (0..40).map(|n| IpAddr::from([198, 18, 1, n])).collect();
-    match Request::read(bytes) {
+    match DnsRequest::read(bytes) {
         None => {}
-        Some(Request::Unsupported(reply)) => {
+        Some(DnsRequest::Unsupported(reply)) => {
             assert!(reply.len() <= 512 && reply[..2] == bytes[..2] && reply[2] & 0x80 != 0);
         }
-        Some(Request::Query(query)) => {
+        Some(DnsRequest::Query(query)) => {
             let answers = [
-                Answer::Empty,
-                Answer::NoSuchName,
-                Answer::Failed,
-                Answer::Addresses { addresses: &addresses, ttl: 1 },
+                DnsAnswer::Empty,
+                DnsAnswer::NoSuchName,
+                DnsAnswer::Failed,
+                DnsAnswer::Addresses { addresses: &addresses, ttl: 1 },
             ];
             for answer in &answers {
                 let reply = query.reply(answer, Transport::Udp);
                 assert!(reply.len() <= 1232 && reply[..2] == bytes[..2]);
-                assert!(Request::read(&reply).is_none(), "a reply must never be answered");
+                assert!(DnsRequest::read(&reply).is_none(), "a reply must never be answered");
                 query.reply(answer, Transport::Tcp);
             }
         }
     }
     // The framing gives the same messages however the stream is cut.
-    let whole = Frames::new(4096).feed(bytes);
-    let mut frames = Frames::new(4096);
+    let whole = DnsFrames::new(4096).feed(bytes);
+    let mut frames = DnsFrames::new(4096);
     let mut pieces = Ok(Vec::new());
     for byte in bytes {
         match (&mut pieces, frames.feed(&[*byte])) {

@@ -3,15 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::fuzzing::http::{Progress, Reader};
+use mcp_net::fuzzing::http::{HttpProgress, HttpReader};
 use mcp_net::fuzzing::opening::{Opening, Verdict};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((cut, bytes)) = bytes.split_first() else { return };
-    let whole = Reader::default().feed(bytes);
-    let mut reader = Reader::default();
+    let whole = HttpReader::default().feed(bytes);
+    let mut reader = HttpReader::default();
     let mut opening = Opening::default();
-    let mut last = Progress::NeedMore;
+    let mut last = HttpProgress::NeedMore;
     let mut verdict = Verdict::NeedMore;
     for piece in bytes.chunks(usize::from(*cut).max(1)) {
         last = reader.feed(piece);
@@ -19,6 +19,6 @@ fuzz_target!(|bytes: &[u8]| {
     }
     assert_eq!(whole, last);
     if let Verdict::Http(head) = verdict {
-        assert_eq!(whole, Progress::Head(head));
+        assert_eq!(whole, HttpProgress::Head(head));
     }
 });

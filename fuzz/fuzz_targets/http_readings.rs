@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::fuzzing::http::{Progress, Reader};
+use mcp_net::fuzzing::http::{HttpProgress, HttpReader};
 
 /// More fields than fit into the largest head that we take.
 const FIELDS: usize = 16 * 1024;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Progress::Head(head) = Reader::default().feed(bytes) else { return };
+    let HttpProgress::Head(head) = HttpReader::default().feed(bytes) else { return };
     let mut fields = vec![httparse::EMPTY_HEADER; FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let status = request.parse(bytes).expect("httparse takes what we take");

@@ -1,12 +1,12 @@
-//! Messages of a relay that is in somebody else's hands: no panic, never more kept than the windows allow, and what
+//! Messages of a relay that an attacker controls: no panic, never more kept than the windows allow, and what
 //! is heard does not depend on how the stream was cut.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_net::mux::{Frames, MOST, Mux, MuxRole, WINDOW};
+use mcp_net::mux::{FrameReader, MOST, Mux, MuxRole, WINDOW};
 
 fn heard(side: MuxRole, bytes: &[u8], cut: usize) -> Vec<String> {
-    let (mut frames, mut mux) = (Frames::default(), Mux::new(side));
+    let (mut frames, mut mux) = (FrameReader::default(), Mux::new(side));
     // Where it is the one that opens, there is something to lie about.
     for _ in 0..3 {
         mux.open();

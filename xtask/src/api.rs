@@ -10,8 +10,9 @@ use std::process::{Command, ExitCode};
 
 use crate::Result;
 
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "mcp-clients",
+    "mcp-export",
     "mcp-files",
     "mcp-guard",
     "mcp-learn",

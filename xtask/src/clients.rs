@@ -131,7 +131,7 @@ fn tried(client: &Client, launcher: &Path, programs: &Path) -> Result<()> {
         let mut command = Command::new(program);
         command.args(words).current_dir(home).env_clear().stdin(Stdio::null());
         command.env("HOME", home).env("PATH", path).env("NO_COLOR", "1");
-        // Gemini CLI starts no server in a directory that nobody has said to trust.
+        // Gemini CLI starts no server in a directory that is not on its list of trusted ones.
         command.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
         said(&mut command)
     };

@@ -3,7 +3,10 @@
 mod api;
 mod clients;
 mod dist;
+mod gateway;
 mod launcher;
+#[cfg(unix)]
+mod learn;
 mod modules;
 mod servers;
 mod sizes;
@@ -33,6 +36,9 @@ enum Verb {
     Clients(clients::Args),
     Modules(modules::Args),
     Dist(dist::Args),
+    Gateway(gateway::Args),
+    #[cfg(unix)]
+    Learn(learn::Args),
     Servers(servers::Args),
     Sizes(sizes::Args),
     Switches(switches::Args),
@@ -45,6 +51,9 @@ fn main() -> ExitCode {
         Verb::Clients(args) => clients::run(&args),
         Verb::Modules(args) => modules::run(&args),
         Verb::Dist(args) => dist::run(&args),
+        Verb::Gateway(args) => gateway::run(&args),
+        #[cfg(unix)]
+        Verb::Learn(args) => learn::run(&args),
         Verb::Servers(args) => servers::run(&args),
         Verb::Sizes(args) => sizes::run(&args),
         Verb::Switches(args) => switches::run(&args),

@@ -21,7 +21,7 @@ const BEGIN: &str = "<!-- Made by `cargo xtask modules --write`. -->";
 const END: &str = "<!-- End of what `cargo xtask modules --write` makes. -->";
 
 /// The crates from the bottom up, each with the modules that are big enough for a graph of their own.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("files", &[]),
     ("policy", &[]),
     ("seccomp", &[]),
@@ -32,6 +32,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("sandbox", &["core", "unix", "linux", "macos", "windows"]),
     ("clients", &[]),
     ("learn", &[]),
+    ("export", &[]),
     ("protocol", &[]),
     ("serve", &[]),
     ("cli", &["commands"]),

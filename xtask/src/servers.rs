@@ -5,11 +5,12 @@
 //! `mcp run`. The bare run is the positive control: what fails there is no fault of the sandbox.
 //! Those that are packages are run as such, too: from an empty store, then offline.
 
-mod exercise;
+pub mod exercise;
 pub mod install;
+mod lines;
 mod packages;
 pub mod scene;
-mod session;
+pub mod session;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +42,9 @@ pub struct Args {
     /// Where the servers are installed [default: target/servers]
     #[arg(long, value_name = "CACHE")]
     dir: Option<PathBuf>,
+    /// Only lines as they stand in READMEs of servers, by `mcp run` in an empty home
+    #[arg(long)]
+    lines: bool,
     /// Only these servers
     #[arg(value_enum)]
     servers: Vec<Server>,
@@ -63,10 +67,13 @@ struct Row {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let launcher = launcher::locate(args.mcp.as_deref())?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    if args.lines {
+        return runtime.block_on(lines::run(&launcher));
+    }
     let cache =
         args.dir.clone().unwrap_or_else(|| crate::workspace().join("target").join("servers"));
     let installed = install::install(&cache)?;
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let sandboxed = Setting::Sandboxed { launcher: launcher.clone() };
     let (mut rows, mut packages) = (Vec::new(), Vec::new());
     for server in chosen(&args.servers) {

@@ -7,6 +7,7 @@
 
 mod guest;
 mod suites;
+mod together;
 mod tree;
 mod trial;
 
@@ -16,7 +17,7 @@ use serde::Deserialize;
 
 use crate::Result;
 use tree::Tree;
-use trial::{Suite, Trial};
+use trial::{Results, Suite, Trial};
 
 const LISTS: [&str; 5] = [
     include_str!("../switches.toml"),
@@ -35,6 +36,16 @@ pub struct Args {
     /// Run every escape test, not only those that are named
     #[arg(long)]
     discover: bool,
+    /// Turn many off at once, each in two companies that share nobody else, and only the rest alone: some five times as
+    /// fast
+    #[arg(long, conflicts_with = "discover")]
+    together: bool,
+    /// The tests are known to pass with nothing switched off: do not run them first
+    #[arg(long)]
+    sound: bool,
+    /// Leave out tests that need a virtual machine
+    #[arg(long)]
+    here: bool,
     /// Print the list and stop
     #[arg(long)]
     list: bool,
@@ -75,14 +86,21 @@ impl Edit {
 }
 
 /// What came of one switch.
+#[derive(Debug)]
 enum Outcome {
     Caught(Vec<String>),
     NotCaught,
     DoesNotBuild(String),
+    /// All of its tests were left out, or fail with nothing switched off.
+    NotTried,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let list = switches()?;
+    let mut list = switches()?;
+    if args.here {
+        let is_elsewhere = |test: &String| test.starts_with("guest");
+        list.iter_mut().for_each(|switch| switch.tests.retain(|test| !is_elsewhere(test)));
+    }
     let is_chosen = |switch: &&Switch| {
         args.only.is_empty() || args.only.iter().any(|part| switch.name.contains(part))
     };
@@ -96,25 +114,36 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut named: Vec<&String> = chosen.iter().flat_map(|switch| &switch.tests).collect();
     named.sort();
     named.dedup();
-    let before = trial.results(&tree, &suite(args, &named))?;
+    let before = match args.sound {
+        true => Results::default(),
+        false => trial.results(&tree, &suite(args, &named))?,
+    };
     if !before.failed.is_empty() {
-        return Err(format!("fail with nothing switched off: {}", before.failed.join(" ")).into());
+        println!("LEFT OUT, for they fail with nothing switched off: {}", before.failed.join(" "));
     }
     let is_absent = |name: &&&str| !before.run.iter().any(|run| run == **name);
     let named: Vec<&str> = named.iter().map(|name| name.as_str()).collect();
     let absent: Vec<&str> = named.iter().filter(is_absent).copied().collect();
-    if !args.discover && !absent.is_empty() {
+    if !args.discover && !args.sound && !absent.is_empty() {
         return Err(format!("there are no such tests: {}", absent.join(" ")).into());
     }
+    let mut caught = match args.together {
+        true => together::caught(&chosen, &before.failed, &tree, &trial)?,
+        false => chosen.iter().map(|_| None).collect(),
+    };
     let mut holes = 0;
-    for switch in &chosen {
-        let outcome = tried(switch, args, &tree, &trial)?;
+    for (at, switch) in chosen.iter().enumerate() {
+        let outcome = match caught[at].take() {
+            Some(outcome) => outcome,
+            None => tried(switch, args, &before.failed, &tree, &trial)?,
+        };
         let hidden = switch.hidden.as_deref();
         let text = match (&outcome, hidden) {
             (Outcome::Caught(tests), _) => format!("caught by {}", tests.join(" ")),
             (Outcome::NotCaught, Some(why)) => format!("hidden: {why}"),
             (Outcome::NotCaught, None) => "NOT CAUGHT".to_owned(),
             (Outcome::DoesNotBuild(why), _) => format!("DOES NOT BUILD: {why}"),
+            (Outcome::NotTried, _) => "NOT TRIED".to_owned(),
         };
         holes += usize::from(!matches!(outcome, Outcome::Caught(_)) && hidden.is_none());
         println!("{:<30} {text}", switch.name);
@@ -138,19 +167,37 @@ fn suite<'a>(args: &Args, named: &[&'a String]) -> Suite<'a> {
     }
 }
 
-fn tried(switch: &Switch, args: &Args, tree: &Tree, trial: &Trial) -> Result<Outcome> {
+fn tried(
+    switch: &Switch,
+    args: &Args,
+    unsound: &[String],
+    tree: &Tree,
+    trial: &Trial,
+) -> Result<Outcome> {
     let _edited = tree.edited(&switch.edit)?;
-    let named: Vec<&String> = switch.tests.iter().collect();
+    let named: Vec<&String> = sound(switch, unsound).collect();
+    if named.is_empty() && switch.hidden.is_none() && !args.discover {
+        return Ok(Outcome::NotTried);
+    }
     let suite = suite(args, &named);
     if let Err(why) = trial.build(tree, &suite) {
         return Ok(Outcome::DoesNotBuild(why.to_string()));
     }
-    let failed = trial.results(tree, &suite)?.failed;
+    let mut failed = trial.results(tree, &suite)?.failed;
+    failed.retain(|test| !unsound.contains(test));
     Ok(if failed.is_empty() { Outcome::NotCaught } else { Outcome::Caught(failed) })
+}
+
+/// Tests of a switch that tell something: they do not fail anyway.
+fn sound<'a>(switch: &'a Switch, unsound: &'a [String]) -> impl Iterator<Item = &'a String> {
+    switch.tests.iter().filter(|test| !unsound.contains(test))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
     use super::*;
 
     /// The list must not rot: each edit still fits, and changes something.
@@ -178,6 +225,47 @@ mod tests {
         for switch in switches().unwrap() {
             let names: Vec<&str> = switch.tests.iter().map(String::as_str).collect();
             assert!(suites::by_place(&names).is_ok(), "{}", switch.name);
+        }
+    }
+
+    /// Tests move; a name that leads nowhere would be seen only after an hour.
+    #[test]
+    fn every_test_is_where_its_name_says() {
+        let top = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../"));
+        let all = switches().unwrap();
+        let names: Vec<&str> =
+            all.iter().flat_map(|switch| &switch.tests).map(String::as_str).collect();
+        for (place, tests) in suites::by_place(&names).unwrap() {
+            let below = top.join(place.sources());
+            let mut files = Vec::new();
+            source_files(&below, &mut files);
+            for test in tests {
+                let (modules, function) = test.rsplit_once("::").unwrap_or(("", test));
+                let above = modules.rsplit_once("::").map_or("", |(above, _)| above);
+                let is_there = |file: &PathBuf| {
+                    let own = file.strip_prefix(&below).unwrap().with_extension("");
+                    let own: Vec<_> = own.iter().map(|name| name.to_string_lossy()).collect();
+                    let own = own.join("::").replace("::mod", "");
+                    let own = if ["lib", "main"].contains(&own.as_str()) { "" } else { &own };
+                    // In a file of its own, or in a module at the end of the code; the tests of the guard are of several kinds.
+                    let fits = own == modules || own == above || place.prefix() == "guard:";
+                    // Some are of a list that several systems share.
+                    fits && fs::read_to_string(file).unwrap().contains(function)
+                };
+                assert!(files.iter().any(is_there), "{place:?}: no such test: {test}");
+            }
+        }
+    }
+
+    fn source_files(below: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(below).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => source_files(&path, files),
+                false => {
+                    files.extend((path.extension().is_some_and(|e| e == "rs")).then_some(path))
+                }
+            }
         }
     }
 

@@ -9,11 +9,14 @@ use mcp_policy::{Bytes, Cores, Duration, Fallback, NetRule, Rate};
 
 mod check;
 pub mod exec;
+pub mod export;
 mod flags;
+pub mod image;
 pub mod learn;
 mod line;
 pub mod package;
 mod policy;
+mod run_line;
 pub mod serve;
 mod values;
 mod verbs;
@@ -21,8 +24,9 @@ pub mod wire;
 mod words;
 
 pub use check::{Check, ShellFlag};
-pub use line::{command_line, words_of_run};
+pub use line::{command_line, taken_by_an_option, words_of_run};
 pub use policy::{Policy, PolicyCommand};
+pub use run_line::run_line;
 pub use values::{Limit, Variable};
 use values::{count, fallback, home_name, limit, millicores, parse, variable};
 pub use words::{is_package, options_of_run, words_of_exec};
@@ -63,6 +67,10 @@ pub enum Command {
     Demo(Demo),
     /// Serve MCP servers over HTTP, each session or principal with a sandbox of its own
     Serve(serve::Serve),
+    /// Write manifests for Kubernetes, systemd or podman, with what each control comes to there
+    Export(Box<export::Export>),
+    /// Make a container image of a package, by adding layers to a base: nothing is executed
+    Image(Box<image::Image>),
     /// List the sandboxes that run now
     Ps(Ps),
     /// Kill everything in a sandbox

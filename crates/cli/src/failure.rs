@@ -1,4 +1,4 @@
-//! What ends `mcp` with a message instead of a run.
+//! Failures that end `mcp` with a message before anything runs.
 
 use std::fmt;
 
@@ -56,7 +56,16 @@ impl Failure {
     pub fn word(&self) -> &'static str {
         match self {
             Failure::Policy(_) => "policy",
-            Failure::Sandbox(_) => "sandbox",
+            Failure::Sandbox(error) => match error {
+                mcp_sandbox::Error::NotFound { .. } => "not_found",
+                mcp_sandbox::Error::NotExecutable { .. } => "not_executable",
+                mcp_sandbox::Error::Grant { .. } => "grant",
+                mcp_sandbox::Error::Descriptor { .. } => "descriptor",
+                mcp_sandbox::Error::Setup(_) => "setup",
+                mcp_sandbox::Error::Changed => "changed",
+                mcp_sandbox::Error::NotEnforced { .. } => "not_enforced",
+                _ => "sandbox",
+            },
             Failure::Package(_) => "package",
             Failure::Refused(_) => "refused",
             Failure::Guarded(_) => "guard",

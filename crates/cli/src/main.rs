@@ -36,6 +36,8 @@ fn run() -> u8 {
         args::Command::Learn(learn) => commands::learn::run(*learn),
         args::Command::Demo(demo) => commands::demo::run(demo),
         args::Command::Serve(serve) => commands::serve::run(serve),
+        args::Command::Export(export) => commands::export::run(*export),
+        args::Command::Image(image) => commands::image::run(&image),
         args::Command::Ps(ps) => commands::ps::run(ps),
         args::Command::Kill(kill) => commands::kill::run(&kill),
         args::Command::Stats(stats) => commands::stats::run(&stats),

@@ -88,6 +88,7 @@ pub fn understand(words: &[OsString]) -> Meaning {
                 meaning => meaning,
             }
         }
+        ("sh" | "bash" | "dash" | "zsh", ["-c" | "-lc", text]) => shell(name, text),
         ("env", rest) => env(rest),
         ("docker" | "podman" | "nerdctl", ["run", ..]) => Meaning::AsIs {
             note: Some(format!(
@@ -96,6 +97,30 @@ pub fn understand(words: &[OsString]) -> Meaning {
             )),
         },
         _ => Meaning::as_is(),
+    }
+}
+
+/// `sh -c 'npx …'`: a text of plain words is what they say. A runner in a text that needs a shell would install inside of
+/// the sandbox, where it has neither network nor a home.
+fn shell(shell: &str, text: &str) -> Meaning {
+    const RUNNERS: [&str; 4] = ["npx", "bunx", "uvx", "pipx"];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.strip_prefix(&["exec"]).unwrap_or(&words);
+    let is_plain = |c: char| c.is_alphanumeric() || " \t/._-+=:@,%".contains(c);
+    if text.chars().all(is_plain) {
+        return match understand(&owned(words)) {
+            meaning @ Meaning::Package(_) => meaning,
+            _ => Meaning::as_is(),
+        };
+    }
+    match words.iter().find(|word| RUNNERS.contains(word)) {
+        Some(runner) => Meaning::AsIs {
+            note: Some(format!(
+                "`{shell} -c` starts {runner} inside of the sandbox, where it cannot install anything; give the words \
+                 of {runner} without the shell: mcp run {runner} NAME"
+            )),
+        },
+        None => Meaning::as_is(),
     }
 }
 

@@ -63,11 +63,19 @@ impl Gateway {
 
     /// What a call answers, in a session of its own.
     fn call(&self) -> String {
+        self.call_in(&self.begin())
+    }
+
+    /// The header of a new session.
+    fn begin(&self) -> String {
         let begun = self.post("", r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#);
         let session = begun.lines().find(|line| line.starts_with("mcp-session-id:"));
-        let session = session.unwrap_or_else(|| panic!("no session: {begun}"));
+        format!("{}\r\n", session.unwrap_or_else(|| panic!("no session: {begun}")))
+    }
+
+    fn call_in(&self, session: &str) -> String {
         self.post(
-            &format!("{session}\r\n"),
+            session,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#,
         )
     }
@@ -89,6 +97,46 @@ fn a_server_behind_http_sees_what_it_was_granted_and_no_more() {
     assert!(walled.contains(r#""seen":false"#), "{walled}");
     let granted = Gateway::start(&["--read", file.to_str().unwrap()], &file).call();
     assert!(granted.contains(r#""seen":true"#), "{granted}");
+}
+
+/// The children of a process.
+fn children(process: u32) -> Vec<u32> {
+    let parent_of = |process: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse::<u32>().ok()
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    all.filter(|it| parent_of(*it) == Some(process)).collect()
+}
+
+#[test]
+fn whichever_process_of_a_sandbox_is_killed_the_others_go_on() {
+    require!("userns");
+    let scratch = Scratch::new();
+    let gateway = Gateway::start(&[], &scratch.file("x", ""));
+    let stays = gateway.begin();
+    // The launcher, the sandbox's init, the server.
+    for depth in 0..3 {
+        let before = children(gateway.child.id());
+        let dies = gateway.begin();
+        assert!(gateway.call_in(&dies).contains("\"seen\""), "{depth}: before");
+        let new = children(gateway.child.id()).into_iter().find(|it| !before.contains(it));
+        let mut process = new.unwrap();
+        for _ in 0..depth {
+            process = children(process)[0];
+        }
+        let killed = Command::new("kill").args(["-9", &process.to_string()]).status();
+        assert!(killed.unwrap().success());
+        // What is below a launcher ends a moment after it.
+        let is_gone = (0..200).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            !gateway.call_in(&dies).contains("\"seen\"")
+        });
+        assert!(is_gone, "{depth}");
+        assert!(gateway.call_in(&stays).contains("\"seen\""), "{depth}: another session");
+        assert!(gateway.call().contains("\"seen\""), "{depth}: a new session");
+    }
 }
 
 /// A package that answers what is in its memory, then writes there.

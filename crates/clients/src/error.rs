@@ -1,4 +1,4 @@
-//! What can go wrong with a client's file.
+//! Errors of reading and writing a client's file.
 
 use std::fmt;
 use std::io;

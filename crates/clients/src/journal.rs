@@ -1,4 +1,4 @@
-//! What was changed when, in the data directory: enough to take everything back.
+//! The journal of changes, in the data directory: each with its time and with what is needed to take it back.
 //!
 //! A record is on the disk before the file that it speaks of is changed. A crash between the two leaves a record
 //! of something that did not happen, which taking back finds out by looking at the file.

@@ -1,4 +1,4 @@
-//! What the rules say about a whole text.
+//! Applies the rules to a whole text.
 
 use crate::characters;
 use crate::context::Context;

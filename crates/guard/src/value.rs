@@ -1,4 +1,4 @@
-//! What a word stands for, as far as the text tells.
+//! The value of a word, as far as the text determines it.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What the guard says about a command.
+//! The guard's verdict on a command.
 
 use std::ops::Range;
 

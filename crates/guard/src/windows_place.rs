@@ -40,6 +40,11 @@ pub fn variable(name: &str) -> Value {
     }
 }
 
+/// What was typed, in the file where PowerShell keeps it.
+pub fn history() -> Value {
+    below_home(r"\AppData\Roaming\Microsoft\Windows\PowerShell\PSReadLine\ConsoleHost_history.txt")
+}
+
 fn below_home(path: &str) -> Value {
     Value { pieces: vec![Piece::Home, Piece::Text(path.to_owned())] }
 }
@@ -52,10 +57,17 @@ pub fn place_is(value: &Value, pattern: &str) -> Tri {
         let rest = Value { pieces: value.pieces[1..].to_vec() }.without_unknown();
         // Something below an unknown directory is not a root.
         let nothing = rest.chars().all(|c| matches!(c, '\\' | '/' | '*' | '.'));
-        return if nothing { Tri::Maybe } else { Tri::No };
+        return match (nothing, anywhere(pattern)) {
+            (true, _) => Tri::Maybe,
+            (false, Some(name)) if rest.starts_with(['\\', '/']) => ends_with(&names(&rest), name),
+            (false, _) => Tri::No,
+        };
     }
     let ends_open = value.pieces.len() > 1 && value.pieces.last().is_some_and(open);
     let own = names(&value.without_unknown());
+    if let Some(name) = anywhere(pattern) {
+        return if ends_open { Tri::No } else { ends_with(&own, name) };
+    }
     let wanted = names(pattern);
     let below = wanted.last().is_some_and(|name| name == "**");
     let wanted = if below { &wanted[..wanted.len() - 1] } else { &wanted[..] };
@@ -69,6 +81,15 @@ pub fn place_is(value: &Value, pattern: &str) -> Tri {
         (true, true) => Tri::Maybe,
         (false, _) => Tri::No,
     }
+}
+
+/// The name in `**/name`, which is one of that name in whatever directory.
+fn anywhere(pattern: &str) -> Option<&str> {
+    pattern.strip_prefix("**/")
+}
+
+fn ends_with(own: &[String], name: &str) -> Tri {
+    if own.last().is_some_and(|last| last == name) { Tri::Yes } else { Tri::No }
 }
 
 fn names(path: &str) -> Vec<String> {
@@ -102,10 +123,11 @@ fn names(path: &str) -> Vec<String> {
             (trimmed, _) => names.push(trimmed),
         }
     }
-    // `C:\Users\ann\.ssh` is below her home.
-    if let [drive, users, _, _, ..] = &names[..]
+    // `C:\Users\ann` is her home.
+    if let [drive, users, who, ..] = &names[..]
         && drive.ends_with(':')
         && users == "users"
+        && !matches!(who.as_str(), "*" | "*.*" | "**")
     {
         names.splice(..3, ["~".to_owned()]);
     }
@@ -132,11 +154,21 @@ mod tests {
         for path in [r"C:\", "c:", "C:/", r"C:\*", r"c:\windows\..", r"\\?\C:\", r"C:\.\*.*"] {
             assert!(is(path, "?:"), "{path}");
         }
+        for path in [r"C:\Users\ann", r"D:\users\ann\*", r"C:\Users\ann\x\.."] {
+            assert!(is(path, "~"), "{path}");
+        }
+        assert!(is(r"C:\Users\*", r"?:\users"));
+        assert!(is(r"C:\Program Files\Git", r"?:\program files\?*"));
+        assert!(!is(r"C:\Users\ann\x", "~"));
         assert!(is("*", "."));
         assert!(is(r".\*", "."));
         assert!(is(r"..\..", r"..\.."));
         assert!(is(r"C:\Windows\System32\x", r"?:\windows\**"));
         assert!(!is(r"C:\proj\dist", "?:"));
         assert!(!is(r"dist\*", "."));
+        for path in [".git", r".\.git", r"D:\repos\x\.git", r"..\x\.git\*"] {
+            assert!(is(path, "**/.git"), "{path}");
+        }
+        assert!(!is(r"D:\repos\x\.github", "**/.git"));
     }
 }

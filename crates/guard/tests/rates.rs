@@ -153,6 +153,24 @@ fn the_windows_corpus_that_was_written_blind() {
     );
 }
 
+/// All three shells, by somebody else again.
+#[test]
+fn the_second_corpus_that_others_wrote() {
+    within_bounds(
+        "by others, second",
+        include_str!("../corpus/fresh/blind-second-2026-11-first-viewed.txt"),
+    );
+}
+
+/// All three shells, by a third one.
+#[test]
+fn the_third_corpus_that_others_wrote() {
+    within_bounds(
+        "by others, third",
+        include_str!("../corpus/fresh/blind-third-2026-11-first-viewed.txt"),
+    );
+}
+
 /// Holds what is not caught by design as well (a program in the background, a push of an image), so it has a bound
 /// of its own; it is what PowerShell and cmd are measured by.
 #[test]

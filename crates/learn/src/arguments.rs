@@ -1,4 +1,4 @@
-//! Arguments for a tool that nobody gave any for, made from its schema: for `--explore`.
+//! Arguments for a tool that has none on the command line, made from its schema: for `--explore`.
 //!
 //! Bounded in depth and size, whatever the schema says; a reference (`$ref`) is not followed.
 

@@ -1,4 +1,4 @@
-//! What two policies differ in, line by line, and which of them gives more.
+//! The differences of two policies, line by line, and which of them grants more.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

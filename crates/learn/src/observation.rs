@@ -1,4 +1,4 @@
-//! What was seen while a program ran confined.
+//! Observations of a confined run: paths, destinations, variables, usage.
 
 use std::path::PathBuf;
 

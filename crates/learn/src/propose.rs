@@ -9,9 +9,9 @@ use crate::grant::Grant;
 use crate::observation::{Access, Evidence, FileKind, Observations, PathSeen};
 use crate::sensitive::{net_reason, path_reason, socket_reason};
 
-/// So many files of one directory stand for the directory.
+/// From this number of files in one directory on, the directory itself is proposed.
 const DIRECT: usize = 3;
-/// So many files anywhere below a directory do.
+/// From this number of files at any depth below a directory on, it is proposed as well.
 const BELOW: usize = 6;
 
 /// Files that an interpreter runs: what lies beside them belongs to them.
@@ -20,7 +20,7 @@ const CODE: &[&str] = &[
     "sh", "bash", "jar", "wasm",
 ];
 
-/// Of the system: nobody's to grant for writing.
+/// Directories of the system: writing is never proposed there.
 const SYSTEM: &[&str] = &[
     "/usr", "/etc", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/opt", "/nix", "/boot", "/System",
 ];

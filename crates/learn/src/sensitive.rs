@@ -1,6 +1,6 @@
 //! What is never proposed unless a person asks for it: places of credentials, whole homes, the network at home.
 //!
-//! A name that is missing here is proposed, and a person sees it before it is granted; `--yes` sees nobody. So the table is wide.
+//! A name that is missing here is proposed, and a person sees it before it is granted; with `--yes` no person does. So the table is wide.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Component, Path};

@@ -1,4 +1,4 @@
-//! What kind of place an address is.
+//! Classes of addresses: public, private, loopback, metadata and the rest.
 //!
 //! Stops DNS rebinding: a name that is allowed must not lead to the host's own services, to
 //! its neighbours or to the cloud's metadata, whatever its DNS says. Neighbours are all in the

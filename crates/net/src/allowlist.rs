@@ -1,4 +1,4 @@
-//! Who may be reached, by the rules of the policy.
+//! The destinations that the rules of the policy allow.
 //!
 //! Names are matched by label: `*.example.com` is every name below `example.com`, with any
 //! number of labels, and not `example.com` itself. Whoever controls a zone can therefore be

@@ -13,7 +13,7 @@ use super::head::{Collected, Collector, Lines};
 use super::http::{absolute_form, host_field, request_line};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress<T> {
+pub enum ConnectProgress<T> {
     NeedMore,
     /// `used` of the bytes just fed were the head's; what follows is the peer's next word.
     Done {
@@ -25,7 +25,7 @@ pub enum Progress<T> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum ConnectRequest {
     /// Without the name and password that this proxy wants: answer [`Reply::Stranger`].
     Stranger,
     Tunnel(Endpoint),
@@ -50,7 +50,7 @@ pub struct ResponseReader(Collector);
 
 /// What the user's proxy said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ConnectAnswer {
     Connected,
     /// 407: it wants a name and password, or others.
     NeedsLogin,
@@ -65,12 +65,12 @@ impl RequestReader {
         Self { head: Collector::default(), credentials: Some(credentials) }
     }
 
-    pub fn feed(&mut self, bytes: &[u8]) -> Progress<Request> {
+    pub fn feed(&mut self, bytes: &[u8]) -> ConnectProgress<ConnectRequest> {
         let Self { head, credentials } = self;
         collect(head, bytes, |lines| match credentials {
             Some(Credentials(wanted)) => match lines.only("proxy-authorization")? {
                 Some(shown) if shown == wanted.as_bytes() => read_request(lines),
-                _ => Ok(Request::Stranger),
+                _ => Ok(ConnectRequest::Stranger),
             },
             None => read_request(lines),
         })
@@ -78,7 +78,7 @@ impl RequestReader {
 }
 
 impl ResponseReader {
-    pub fn feed(&mut self, bytes: &[u8]) -> Progress<Answer> {
+    pub fn feed(&mut self, bytes: &[u8]) -> ConnectProgress<ConnectAnswer> {
         collect(&mut self.0, bytes, read_response)
     }
 }
@@ -87,26 +87,26 @@ fn collect<T>(
     head: &mut Collector,
     bytes: &[u8],
     read: impl FnOnce(&Lines<'_>) -> Result<T, &'static str>,
-) -> Progress<T> {
+) -> ConnectProgress<T> {
     match head.feed(bytes) {
-        Collected::NeedMore => Progress::NeedMore,
-        Collected::TooLong => Progress::Broken("an HTTP head that is too long"),
+        Collected::NeedMore => ConnectProgress::NeedMore,
+        Collected::TooLong => ConnectProgress::Broken("an HTTP head that is too long"),
         Collected::Whole { used } => match Lines::read(head.bytes()).and_then(|lines| read(&lines))
         {
-            Ok(value) => Progress::Done { value, used },
-            Err(reason) => Progress::Broken(reason),
+            Ok(value) => ConnectProgress::Done { value, used },
+            Err(reason) => ConnectProgress::Broken(reason),
         },
     }
 }
 
-fn read_request(lines: &Lines<'_>) -> Result<Request, &'static str> {
+fn read_request(lines: &Lines<'_>) -> Result<ConnectRequest, &'static str> {
     let (method, target, version) = request_line(lines.first).ok_or("not an HTTP request")?;
     if !matches!(version, "HTTP/1.1" | "HTTP/1.0") {
         return Err("not an HTTP/1 request");
     }
     if method == "CONNECT" {
         let endpoint = Endpoint::parse(target).ok_or("a CONNECT without a host and port")?;
-        return Ok(Request::Tunnel(endpoint));
+        return Ok(ConnectRequest::Tunnel(endpoint));
     }
     let (place, rest) =
         absolute_form(target).ok_or("a request to the proxy itself, which serves nothing")?;
@@ -120,7 +120,7 @@ fn read_request(lines: &Lines<'_>) -> Result<Request, &'static str> {
     }
     let endpoint = Endpoint { target: host, port: port.unwrap_or(80) };
     let head = forwarded_head(method, rest, port, &endpoint, lines);
-    Ok(Request::Forward { endpoint, head })
+    Ok(ConnectRequest::Forward { endpoint, head })
 }
 
 fn forwarded_head(
@@ -153,7 +153,7 @@ fn forwarded_head(
     head
 }
 
-fn read_response(lines: &Lines<'_>) -> Result<Answer, &'static str> {
+fn read_response(lines: &Lines<'_>) -> Result<ConnectAnswer, &'static str> {
     const NOT_HTTP: &str = "the proxy does not speak HTTP";
     let mut words = lines.first.splitn(3, ' ');
     let (version, status) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
@@ -161,9 +161,9 @@ fn read_response(lines: &Lines<'_>) -> Result<Answer, &'static str> {
         return Err(NOT_HTTP);
     }
     match status.parse::<u16>().map_err(|_| NOT_HTTP)? {
-        200..300 => Ok(Answer::Connected),
-        407 => Ok(Answer::NeedsLogin),
-        status @ 300..600 => Ok(Answer::Refused { status }),
+        200..300 => Ok(ConnectAnswer::Connected),
+        407 => Ok(ConnectAnswer::NeedsLogin),
+        status @ 300..600 => Ok(ConnectAnswer::Refused { status }),
         _ => Err(NOT_HTTP),
     }
 }

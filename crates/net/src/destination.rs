@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A family of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
     V4,
     V6,
@@ -22,6 +23,11 @@ impl Family {
             IpAddr::V4(_) => Family::V4,
             IpAddr::V6(_) => Family::V6,
         }
+    }
+
+    /// Whether an answer of this family may hold the address.
+    pub fn has(self, ip: IpAddr) -> bool {
+        ip.is_ipv4() == (self == Self::V4)
     }
 }
 

@@ -12,12 +12,14 @@ mod request;
 
 #[cfg(test)]
 use frames::TooLong;
-pub use frames::{Frames, framed};
-pub use lookup::{Edns, Family, Lookup, ServerAnswer};
-pub use reply::{Answer, Transport};
+pub use frames::{DnsFrames, framed};
+pub use lookup::{Edns, Lookup, ServerAnswer};
+pub use reply::{DnsAnswer, Transport};
 #[cfg(test)]
 use request::Query;
-pub use request::{RecordType, Request};
+pub use request::{DnsRequest, RecordType};
+
+pub use crate::destination::Family;
 
 const TYPE_A: u16 = 1;
 const TYPE_CNAME: u16 = 5;

@@ -1,4 +1,4 @@
-//! Where a program wants to go: a host name or an address, and a port.
+//! A destination: a host name or an address, and a port.
 //!
 //! Spellings that resolvers take for addresses (`127.1`, `0x7f.1`, `2130706433`) are neither
 //! names nor addresses here, so that no reader downstream can read them as one.

@@ -30,7 +30,7 @@ const SERVER_NAME: u16 = 0;
 const ENCRYPTED_HELLO: u16 = 0xfe0d;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum HelloProgress {
     NeedMore,
     NotTls,
     Hello(Hello),
@@ -56,25 +56,25 @@ pub enum Ech {
 /// Puts the ClientHello together from the records it was cut into. Does not keep the bytes
 /// for the server: the caller does.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct HelloReader {
     /// Of the record that is being read.
     header: Vec<u8>,
     in_record: usize,
     /// The handshake message so far.
     message: Vec<u8>,
-    end: Option<Progress>,
+    end: Option<HelloProgress>,
 }
 
-impl Reader {
+impl HelloReader {
     /// Takes the next bytes of the stream. After an answer other than `NeedMore` it stays.
-    pub fn feed(&mut self, bytes: &[u8]) -> Progress {
+    pub fn feed(&mut self, bytes: &[u8]) -> HelloProgress {
         if self.end.is_none() {
             self.end = self.advance(bytes);
         }
-        self.end.clone().unwrap_or(Progress::NeedMore)
+        self.end.clone().unwrap_or(HelloProgress::NeedMore)
     }
 
-    fn advance(&mut self, mut bytes: &[u8]) -> Option<Progress> {
+    fn advance(&mut self, mut bytes: &[u8]) -> Option<HelloProgress> {
         while !bytes.is_empty() {
             if self.in_record == 0 {
                 let missing = 5usize.saturating_sub(self.header.len()).min(bytes.len());
@@ -100,31 +100,31 @@ impl Reader {
     }
 
     /// The length in the record header, once it is all there.
-    fn record_length(&self) -> Result<Option<usize>, Progress> {
+    fn record_length(&self) -> Result<Option<usize>, HelloProgress> {
         let is_first = self.message.is_empty();
         match *self.header.as_slice() {
             [HANDSHAKE, 3, _, high, low] => match usize::from(u16::from_be_bytes([high, low])) {
-                0 => Err(Progress::Broken("an empty TLS record")),
+                0 => Err(HelloProgress::Broken("an empty TLS record")),
                 length if length > MAX_RECORD => {
-                    Err(Progress::Broken("a TLS record that is too long"))
+                    Err(HelloProgress::Broken("a TLS record that is too long"))
                 }
                 length => Ok(Some(length)),
             },
             [] | [HANDSHAKE] | [HANDSHAKE, 3, ..] => Ok(None),
-            _ if !is_first => Err(Progress::Broken("a ClientHello that is interrupted")),
-            [HANDSHAKE, ..] => Err(Progress::Broken("a TLS record of an unknown version")),
+            _ if !is_first => Err(HelloProgress::Broken("a ClientHello that is interrupted")),
+            [HANDSHAKE, ..] => Err(HelloProgress::Broken("a TLS record of an unknown version")),
             [kind, ..] if CONTENT_TYPES.contains(&kind) => {
-                Err(Progress::Broken("TLS that does not begin with a ClientHello"))
+                Err(HelloProgress::Broken("TLS that does not begin with a ClientHello"))
             }
             [length, _, CLIENT_HELLO, ..] if length & SSL2_RECORD != 0 => {
-                Err(Progress::Broken("an SSL 2 hello"))
+                Err(HelloProgress::Broken("an SSL 2 hello"))
             }
             [length] | [length, _] if length & SSL2_RECORD != 0 => Ok(None),
-            _ => Err(Progress::NotTls),
+            _ => Err(HelloProgress::NotTls),
         }
     }
 
-    fn complete_message(&mut self) -> Option<Progress> {
+    fn complete_message(&mut self) -> Option<HelloProgress> {
         let [kind, high, middle, low, ..] = *self.message.as_slice() else {
             return match self.message.first() {
                 Some(&CLIENT_HELLO) | None => None,
@@ -136,19 +136,20 @@ impl Reader {
         }
         let length = u32::from_be_bytes([0, high, middle, low]) as usize;
         if length > MAX_HELLO {
-            return Some(Progress::Broken("a ClientHello that is too long"));
+            return Some(HelloProgress::Broken("a ClientHello that is too long"));
         }
         let body = self.message.get(4..4 + length)?;
         let end = match read_hello(body) {
-            Ok(hello) => Progress::Hello(hello),
-            Err(reason) => Progress::Broken(reason),
+            Ok(hello) => HelloProgress::Hello(hello),
+            Err(reason) => HelloProgress::Broken(reason),
         };
         self.message = Vec::new();
         Some(end)
     }
 }
 
-const NOT_A_HELLO: Progress = Progress::Broken("a TLS handshake that is not a ClientHello");
+const NOT_A_HELLO: HelloProgress =
+    HelloProgress::Broken("a TLS handshake that is not a ClientHello");
 
 /// Reads a whole ClientHello, without its handshake header.
 fn read_hello(body: &[u8]) -> Result<Hello, &'static str> {

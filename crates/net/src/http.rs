@@ -9,7 +9,7 @@ use super::head::{Collected, Collector, Lines, is_token};
 const MAX_METHOD: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum HttpProgress {
     NeedMore,
     NotHttp,
     Head(Head),
@@ -29,10 +29,10 @@ pub struct Head {
 /// Reads a request's head, of at most 64 KiB. Does not keep the bytes for the server: the
 /// caller does.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct HttpReader {
     head: Collector,
     first_line: FirstLine,
-    end: Option<Progress>,
+    end: Option<HttpProgress>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,16 +42,16 @@ enum FirstLine {
     IsRequest,
 }
 
-impl Reader {
+impl HttpReader {
     /// Takes the next bytes of the stream. After an answer other than `NeedMore` it stays.
-    pub fn feed(&mut self, bytes: &[u8]) -> Progress {
+    pub fn feed(&mut self, bytes: &[u8]) -> HttpProgress {
         if self.end.is_none() {
             self.end = self.advance(bytes);
             if self.end.is_some() {
                 self.head = Collector::default();
             }
         }
-        self.end.clone().unwrap_or(Progress::NeedMore)
+        self.end.clone().unwrap_or(HttpProgress::NeedMore)
     }
 
     /// Whether a whole first line was seen and is a request's.
@@ -59,22 +59,22 @@ impl Reader {
         self.first_line == FirstLine::IsRequest
     }
 
-    fn advance(&mut self, bytes: &[u8]) -> Option<Progress> {
+    fn advance(&mut self, bytes: &[u8]) -> Option<HttpProgress> {
         let collected = self.head.feed(bytes);
         if self.first_line == FirstLine::Unread {
             // Decided as early as can be: other languages wait for an answer to a line.
             match self.head.first_line() {
                 None if may_be_request(self.head.bytes()) => {}
                 Some(line) if is_request(line) => self.first_line = FirstLine::IsRequest,
-                _ => return Some(Progress::NotHttp),
+                _ => return Some(HttpProgress::NotHttp),
             }
         }
         match collected {
             Collected::NeedMore => None,
-            Collected::TooLong => Some(Progress::Broken("an HTTP head that is too long")),
+            Collected::TooLong => Some(HttpProgress::Broken("an HTTP head that is too long")),
             Collected::Whole { .. } => Some(match Lines::read(self.head.bytes()) {
                 Ok(lines) => read_head(&lines),
-                Err(reason) => Progress::Broken(reason),
+                Err(reason) => HttpProgress::Broken(reason),
             }),
         }
     }
@@ -95,18 +95,18 @@ fn is_request(line: &[u8]) -> bool {
     may_be_request(line) && (line.ends_with(b" HTTP/1.1") || line.ends_with(b" HTTP/1.0"))
 }
 
-fn read_head(lines: &Lines<'_>) -> Progress {
+fn read_head(lines: &Lines<'_>) -> HttpProgress {
     let Some((method, target, _)) = request_line(lines.first) else {
-        return Progress::Broken("a malformed HTTP request line");
+        return HttpProgress::Broken("a malformed HTTP request line");
     };
     match host_of(method, target, lines) {
-        Ok((host, port)) => Progress::Head(Head {
+        Ok((host, port)) => HttpProgress::Head(Head {
             method: method.to_owned(),
             target: target.to_owned(),
             host,
             port,
         }),
-        Err(reason) => Progress::Broken(reason),
+        Err(reason) => HttpProgress::Broken(reason),
     }
 }
 

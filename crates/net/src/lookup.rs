@@ -43,7 +43,7 @@ mod linux {
     pub fn named(host: &str) -> io::Result<Vec<IpAddr>> {
         let unknown = |why| io::Error::new(io::ErrorKind::NotFound, why);
         let name: HostName = host.parse().map_err(|_| unknown("is no name of a host"))?;
-        let outcome = Asking::new(configured(NameServers::ResolvConf))?.ask(&name)?;
+        let outcome = LookupRun::new(configured(NameServers::ResolvConf))?.ask(&name)?;
         match outcome {
             Outcome::Addresses(addresses) => Ok(addresses),
             other => match nss::ask(&name, Domains::Tried) {
@@ -55,16 +55,16 @@ mod linux {
     }
 
     /// One lookup, its questions and their sockets.
-    struct Asking {
+    struct LookupRun {
         resolver: Resolver,
         poll: Poll,
         sockets: HashMap<Exchange, (Token, Socket)>,
         count: usize,
     }
 
-    impl Asking {
-        fn new(resolver: Resolver) -> io::Result<Asking> {
-            Ok(Asking { resolver, poll: Poll::new()?, sockets: HashMap::new(), count: 0 })
+    impl LookupRun {
+        fn new(resolver: Resolver) -> io::Result<LookupRun> {
+            Ok(LookupRun { resolver, poll: Poll::new()?, sockets: HashMap::new(), count: 0 })
         }
 
         fn ask(&mut self, name: &HostName) -> io::Result<Outcome> {

@@ -10,7 +10,7 @@ pub mod frame;
 
 use std::collections::{HashMap, VecDeque};
 
-pub use frame::{Frame, Frames, Id, Violation};
+pub use frame::{Frame, FrameReader, Id, Violation};
 
 /// Connections at a time; further ones wait. All their windows together are 8 MiB, and with what the
 /// broker holds that is all a launcher may have beside its own.
@@ -35,7 +35,7 @@ enum HalfState {
 }
 
 #[derive(Debug)]
-struct Stream {
+struct MuxStream {
     /// What may still be sent.
     credit: u32,
     /// What the other side may still send.
@@ -51,9 +51,9 @@ struct Stream {
 /// Room for one more message of a few words.
 const LITTLE: usize = 4 << 10;
 
-impl Stream {
-    fn new() -> Stream {
-        Stream {
+impl MuxStream {
+    fn new() -> MuxStream {
+        MuxStream {
             credit: WINDOW,
             due: WINDOW,
             waiting: VecDeque::new(),
@@ -77,7 +77,7 @@ impl Stream {
 /// What a message came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Heard {
+pub enum MuxEvent {
     /// Nothing for the caller to do.
     Nothing,
     /// The other side opened a connection.
@@ -95,7 +95,7 @@ pub enum Heard {
 #[non_exhaustive]
 pub struct Mux {
     side: MuxRole,
-    streams: HashMap<Id, Stream>,
+    streams: HashMap<Id, MuxStream>,
     /// The newest that ever was.
     last: Id,
     /// What is to be sent to the other side.
@@ -120,66 +120,66 @@ impl Mux {
         let id =
             self.last.checked_add(1).filter(|_| self.side == MuxRole::Opens && !self.is_full())?;
         self.last = id;
-        self.streams.insert(id, Stream::new());
+        self.streams.insert(id, MuxStream::new());
         Frame::Open(id).write(&mut self.outbox);
         Some(id)
     }
 
     /// Takes a message into the books.
-    pub fn hear(&mut self, frame: Frame) -> Result<Heard, Violation> {
+    pub fn hear(&mut self, frame: Frame) -> Result<MuxEvent, Violation> {
         match frame {
             Frame::Hello { .. } => Err(Violation("a second greeting")),
-            Frame::Bye if self.side == MuxRole::Opens => Ok(Heard::Bye),
+            Frame::Bye if self.side == MuxRole::Opens => Ok(MuxEvent::Bye),
             Frame::Bye => Err(Violation("a farewell from the wrong side")),
             Frame::Open(id) => self.opened(id),
             Frame::Data(id, bytes) => {
-                let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
+                let Some(stream) = self.stream(id)? else { return Ok(MuxEvent::Nothing) };
                 if stream.theirs == HalfState::Ended {
                     return Err(Violation("bytes behind the end"));
                 }
                 let left = stream.due.checked_sub(bytes.len() as u32);
                 stream.due = left.ok_or(Violation("more bytes than there was room for"))?;
                 stream.keep(&bytes);
-                Ok(Heard::Changed(id))
+                Ok(MuxEvent::Changed(id))
             }
             Frame::End(id) => {
-                let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
+                let Some(stream) = self.stream(id)? else { return Ok(MuxEvent::Nothing) };
                 match std::mem::replace(&mut stream.theirs, HalfState::Ended) {
-                    HalfState::Flows => Ok(Heard::Changed(id)),
+                    HalfState::Flows => Ok(MuxEvent::Changed(id)),
                     HalfState::Ended => Err(Violation("a second end")),
                 }
             }
             Frame::Reset(id) => match self.stream(id)? {
                 Some(_) => {
                     self.streams.remove(&id);
-                    Ok(Heard::Reset(id))
+                    Ok(MuxEvent::Reset(id))
                 }
-                None => Ok(Heard::Nothing),
+                None => Ok(MuxEvent::Nothing),
             },
             Frame::Credit(id, bytes) => {
-                let Some(stream) = self.stream(id)? else { return Ok(Heard::Nothing) };
+                let Some(stream) = self.stream(id)? else { return Ok(MuxEvent::Nothing) };
                 let sum = stream.credit.checked_add(bytes).filter(|sum| *sum <= WINDOW);
                 stream.credit = sum.ok_or(Violation("more room than there is"))?;
-                Ok(Heard::Changed(id))
+                Ok(MuxEvent::Changed(id))
             }
         }
     }
 
-    fn opened(&mut self, id: Id) -> Result<Heard, Violation> {
+    fn opened(&mut self, id: Id) -> Result<MuxEvent, Violation> {
         if self.side == MuxRole::Opens || id <= self.last {
             return Err(Violation("opened what it may not"));
         }
         self.last = id;
         if self.is_full() {
             Frame::Reset(id).write(&mut self.outbox);
-            return Ok(Heard::Nothing);
+            return Ok(MuxEvent::Nothing);
         }
-        self.streams.insert(id, Stream::new());
-        Ok(Heard::Opened(id))
+        self.streams.insert(id, MuxStream::new());
+        Ok(MuxEvent::Opened(id))
     }
 
     /// `None` for one that is gone: its last messages may have crossed ours.
-    fn stream(&mut self, id: Id) -> Result<Option<&mut Stream>, Violation> {
+    fn stream(&mut self, id: Id) -> Result<Option<&mut MuxStream>, Violation> {
         match id <= self.last {
             true => Ok(self.streams.get_mut(&id)),
             false => Err(Violation("a connection that never was")),
@@ -237,7 +237,8 @@ impl Mux {
     /// The other side has ended, and all it said is taken.
     #[must_use]
     pub fn is_heard_out(&self, id: Id) -> bool {
-        let is = |stream: &Stream| stream.theirs == HalfState::Ended && stream.waiting.is_empty();
+        let is =
+            |stream: &MuxStream| stream.theirs == HalfState::Ended && stream.waiting.is_empty();
         self.streams.get(&id).is_some_and(is)
     }
 

@@ -26,7 +26,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use self::pipes::{PipeReader, PipeWriter};
 use crate::mux::frame::LARGEST;
-use crate::mux::{Frame, Frames, Heard, Id, Mux, MuxRole, Violation};
+use crate::mux::{Frame, FrameReader, Id, Mux, MuxEvent, MuxRole, Violation};
 
 const WAKER: Token = Token(0);
 const DOOR: Token = Token(1);
@@ -42,7 +42,7 @@ const TOO_MUCH: usize = 1 << 20;
 /// A place on this machine that takes longer has no room, or is gone: of a server that ends right after it was
 /// connected to nothing is told.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often that is looked at, while somebody is not connected yet.
+/// How often that is looked at, while a connection is not made yet.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long what was said before the end may take to get out.
 /// A test asks whether they arrive, and not how busy the machine is.
@@ -99,7 +99,7 @@ pub struct MuxEndpoint {
     door: Doorway,
     reader: PipeReader,
     writer: PipeWriter,
-    frames: Frames,
+    frames: FrameReader,
     /// Who may have something to be told.
     ready: HashSet<Id>,
     /// Who may have something to say. Sockets are read until they have no more: on Windows they do not tell
@@ -152,7 +152,7 @@ impl MuxEndpoint {
             door,
             reader: PipeReader::start(from, waker.clone())?,
             writer: PipeWriter::start(to, waker.clone())?,
-            frames: Frames::default(),
+            frames: FrameReader::default(),
             ready: HashSet::new(),
             readable: HashSet::new(),
             paused: HashSet::new(),
@@ -261,20 +261,20 @@ impl MuxEndpoint {
         None
     }
 
-    fn note(&mut self, heard: Heard) {
+    fn note(&mut self, heard: MuxEvent) {
         match heard {
-            Heard::Nothing => {}
-            Heard::Opened(id) => self.lead(id),
-            Heard::Changed(id) => {
+            MuxEvent::Nothing => {}
+            MuxEvent::Opened(id) => self.lead(id),
+            MuxEvent::Changed(id) => {
                 self.ready.insert(id);
                 self.readable.insert(id);
             }
-            Heard::Reset(id) => {
+            MuxEvent::Reset(id) => {
                 self.sockets.remove(&id);
                 self.connecting.remove(&id);
                 self.paused.remove(&id);
             }
-            Heard::Bye => {
+            MuxEvent::Bye => {
                 self.leaving.get_or_insert_with(|| (Instant::now(), Last::Ours));
                 // Whoever has connected before is to be heard.
                 self.has_callers = true;
@@ -409,12 +409,12 @@ impl MuxEndpoint {
     /// What the other side had ended in order is passed on; the rest is cut off.
     fn finish(mut self, over: Over) -> Ended {
         let mut sockets = Vec::new();
-        let (until, nobody) = (Instant::now() + LAST_WORDS, HashSet::new());
+        let (until, none_ready) = (Instant::now() + LAST_WORDS, HashSet::new());
         for (id, socket) in std::mem::take(&mut self.sockets) {
             if over != Over::Closed || !self.mux.is_ended(id) {
                 continue;
             }
-            while self.advance(id, &socket, &nobody).is_ok() && !self.mux.is_heard_out(id) {
+            while self.advance(id, &socket, &none_ready).is_ok() && !self.mux.is_heard_out(id) {
                 if Instant::now() >= until {
                     break;
                 }

@@ -34,8 +34,8 @@ pub fn is_tls_port(port: u16) -> bool {
 /// Reads what a client says first. Does not keep the bytes for the server: the caller does.
 #[derive(Debug, Default)]
 pub struct Opening {
-    hello: hello::Reader,
-    http: http::Reader,
+    hello: hello::HelloReader,
+    http: http::HttpReader,
     end: Option<Verdict>,
 }
 
@@ -53,16 +53,16 @@ impl Opening {
             return None;
         }
         let not_tls = match self.hello.feed(bytes) {
-            hello::Progress::NeedMore => None,
-            hello::Progress::NotTls => Some(()),
-            hello::Progress::Hello(hello) => return Some(Verdict::Tls(hello)),
-            hello::Progress::Broken(reason) => return Some(Verdict::Broken(reason)),
+            hello::HelloProgress::NeedMore => None,
+            hello::HelloProgress::NotTls => Some(()),
+            hello::HelloProgress::Hello(hello) => return Some(Verdict::Tls(hello)),
+            hello::HelloProgress::Broken(reason) => return Some(Verdict::Broken(reason)),
         };
         let not_http = match self.http.feed(bytes) {
-            http::Progress::NeedMore => (!self.http.is_request()).then_some(()),
-            http::Progress::NotHttp => Some(()),
-            http::Progress::Head(head) => return Some(Verdict::Http(head)),
-            http::Progress::Broken(reason) => return Some(Verdict::Broken(reason)),
+            http::HttpProgress::NeedMore => (!self.http.is_request()).then_some(()),
+            http::HttpProgress::NotHttp => Some(()),
+            http::HttpProgress::Head(head) => return Some(Verdict::Http(head)),
+            http::HttpProgress::Broken(reason) => return Some(Verdict::Broken(reason)),
         };
         not_tls.and(not_http).map(|()| Verdict::Opaque)
     }

@@ -1,4 +1,4 @@
-//! What came of reading a short message from the front of a buffer.
+//! The result of reading a short message from the front of a buffer.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parsed<T> {

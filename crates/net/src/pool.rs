@@ -89,7 +89,7 @@ type IsTaken = Box<dyn Fn(IpAddr) -> bool + Send>;
 
 /// The fake addresses in use, and the names that they stand for.
 pub struct Pool {
-    names: HashMap<HostName, Entry>,
+    names: HashMap<HostName, PoolEntry>,
     by_index: HashMap<u32, HostName>,
     /// Names without a user, by when they were last asked for.
     idle: BTreeMap<u64, HostName>,
@@ -103,7 +103,7 @@ pub struct Pool {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PoolEntry {
     index: u32,
     asked: u64,
     users: usize,
@@ -163,7 +163,7 @@ impl Pool {
             false => Some(self.displace(name).ok_or(Full)?),
         };
         let index = self.unused().ok_or(Full)?;
-        self.names.insert(name.clone(), Entry { index, asked, users: 0 });
+        self.names.insert(name.clone(), PoolEntry { index, asked, users: 0 });
         self.by_index.insert(index, name.clone());
         self.idle.insert(asked, name.clone());
         Ok(Assigned { fake: Fake::at(index), displaced })

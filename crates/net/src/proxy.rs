@@ -7,7 +7,7 @@
 use super::connect::{self, Credentials, Reply, RequestReader};
 use super::endpoint::Endpoint;
 use super::parsed::Parsed;
-use super::socks::{self, Admits, Auth, Command, Greeting, Outcome, Welcome};
+use super::socks::{self, Admits, Auth, Greeting, ReplyCode, SocksCommand, Welcome};
 
 /// The name and password of a proxy that others on the machine could reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Manner {
         match self {
             Self::Tunnel => Reply::Connected.bytes(),
             Self::Forward { .. } => Vec::new(),
-            Self::Socks => socks::reply(Outcome::Connected).to_vec(),
+            Self::Socks => socks::reply(ReplyCode::Connected).to_vec(),
         }
     }
 
@@ -76,9 +76,9 @@ impl Manner {
     #[must_use]
     pub fn failed(&self, why: Failed<'_>) -> Vec<u8> {
         match (self, why) {
-            (Self::Socks, Failed::Blocked(_)) => socks::reply(Outcome::NotAllowed).to_vec(),
+            (Self::Socks, Failed::Blocked(_)) => socks::reply(ReplyCode::NotAllowed).to_vec(),
             (Self::Socks, Failed::Unreachable(_)) => {
-                socks::reply(Outcome::HostUnreachable).to_vec()
+                socks::reply(ReplyCode::HostUnreachable).to_vec()
             }
             (_, Failed::Blocked(why)) => Reply::Blocked(why).bytes(),
             (_, Failed::Unreachable(why)) => Reply::Unreachable(why).bytes(),
@@ -89,7 +89,7 @@ impl Manner {
 /// What to do about what was heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Heard {
+pub enum Reaction {
     /// The request is not complete.
     NeedMore,
     /// This many bytes are taken; this is the answer, and there is more to come.
@@ -142,7 +142,7 @@ impl Reception {
     }
 
     /// `waiting` is all that was said and not taken yet.
-    pub fn hear(&mut self, waiting: &[u8]) -> Heard {
+    pub fn hear(&mut self, waiting: &[u8]) -> Reaction {
         if let (RequestStage::Start, Some(first)) = (&self.stage, waiting.first()) {
             self.stage = match (first, &self.login) {
                 (4 | 5, _) => RequestStage::SocksGreeting,
@@ -153,7 +153,7 @@ impl Reception {
             };
         }
         match &mut self.stage {
-            RequestStage::Start => Heard::NeedMore,
+            RequestStage::Start => Reaction::NeedMore,
             RequestStage::Http(reader, seen) => {
                 let before = std::mem::replace(seen, waiting.len());
                 http(reader.feed(waiting.get(before..).unwrap_or_default()), before)
@@ -164,73 +164,78 @@ impl Reception {
         }
     }
 
-    fn greeting(&mut self, waiting: &[u8]) -> Heard {
+    fn greeting(&mut self, waiting: &[u8]) -> Reaction {
         let admits = if self.login.is_some() { Admits::Holders } else { Admits::Anybody };
         let (greeting, used) = match socks::read_greeting(waiting, admits) {
-            Parsed::NeedMore => return Heard::NeedMore,
-            Parsed::Broken(why) => return Heard::Refused { words: Vec::new(), why },
+            Parsed::NeedMore => return Reaction::NeedMore,
+            Parsed::Broken(why) => return Reaction::Refused { words: Vec::new(), why },
             Parsed::Done { value, used } => (value, used),
         };
         let words = socks::choice(greeting).to_vec();
         self.stage = match greeting {
             Greeting::Open => RequestStage::SocksRequest,
             Greeting::Password => RequestStage::SocksLogin,
-            Greeting::Unacceptable => return Heard::Refused { words, why: STRANGER },
+            Greeting::Unacceptable => return Reaction::Refused { words, why: STRANGER },
             Greeting::V4 => {
                 let words = socks::V4_REFUSAL.to_vec();
-                return Heard::Refused { words, why: "SOCKS 4 was spoken; it has to be SOCKS 5" };
+                return Reaction::Refused {
+                    words,
+                    why: "SOCKS 4 was spoken; it has to be SOCKS 5",
+                };
             }
         };
-        Heard::Answer { used, words }
+        Reaction::Answer { used, words }
     }
 
-    fn password(&mut self, waiting: &[u8]) -> Heard {
+    fn password(&mut self, waiting: &[u8]) -> Reaction {
         let (shown, used) = match socks::read_credentials(waiting) {
-            Parsed::NeedMore => return Heard::NeedMore,
-            Parsed::Broken(why) => return Heard::Refused { words: Vec::new(), why },
+            Parsed::NeedMore => return Reaction::NeedMore,
+            Parsed::Broken(why) => return Reaction::Refused { words: Vec::new(), why },
             Parsed::Done { value, used } => (value, used),
         };
         let wanted = self.login.as_ref().map(|login| &login.socks);
         if wanted.is_some() && shown.as_ref() != wanted {
             let words = socks::auth_status(Welcome::No).to_vec();
-            return Heard::Refused { words, why: STRANGER };
+            return Reaction::Refused { words, why: STRANGER };
         }
         self.stage = RequestStage::SocksRequest;
-        Heard::Answer { used, words: socks::auth_status(Welcome::Yes).to_vec() }
+        Reaction::Answer { used, words: socks::auth_status(Welcome::Yes).to_vec() }
     }
 }
 
 const STRANGER: &str = "without its name and password the proxy is not to be used";
 
-fn http(heard: connect::Progress<connect::Request>, before: usize) -> Heard {
+fn http(heard: connect::ConnectProgress<connect::ConnectRequest>, before: usize) -> Reaction {
     let (request, used) = match heard {
-        connect::Progress::NeedMore => return Heard::NeedMore,
-        connect::Progress::Broken(why) => {
-            return Heard::Refused { words: Reply::Bad(why).bytes(), why };
+        connect::ConnectProgress::NeedMore => return Reaction::NeedMore,
+        connect::ConnectProgress::Broken(why) => {
+            return Reaction::Refused { words: Reply::Bad(why).bytes(), why };
         }
-        connect::Progress::Done { value, used } => (value, before + used),
+        connect::ConnectProgress::Done { value, used } => (value, before + used),
     };
     match request {
-        connect::Request::Stranger => {
-            Heard::Refused { words: Reply::Stranger.bytes(), why: STRANGER }
+        connect::ConnectRequest::Stranger => {
+            Reaction::Refused { words: Reply::Stranger.bytes(), why: STRANGER }
         }
-        connect::Request::Tunnel(to) => Heard::Wants { used, to, manner: Manner::Tunnel },
-        connect::Request::Forward { endpoint: to, head } => {
-            Heard::Wants { used, to, manner: Manner::Forward { head } }
+        connect::ConnectRequest::Tunnel(to) => Reaction::Wants { used, to, manner: Manner::Tunnel },
+        connect::ConnectRequest::Forward { endpoint: to, head } => {
+            Reaction::Wants { used, to, manner: Manner::Forward { head } }
         }
     }
 }
 
-fn request(waiting: &[u8]) -> Heard {
+fn request(waiting: &[u8]) -> Reaction {
     match socks::read_request(waiting) {
-        Parsed::NeedMore => Heard::NeedMore,
+        Parsed::NeedMore => Reaction::NeedMore,
         Parsed::Broken(why) => {
-            Heard::Refused { words: socks::reply(Outcome::AddressNotSupported).to_vec(), why }
+            Reaction::Refused { words: socks::reply(ReplyCode::AddressNotSupported).to_vec(), why }
         }
         Parsed::Done { value, used } => match value.command {
-            Command::Connect => Heard::Wants { used, to: value.endpoint, manner: Manner::Socks },
-            Command::Other => Heard::Refused {
-                words: socks::reply(Outcome::CommandNotSupported).to_vec(),
+            SocksCommand::Connect => {
+                Reaction::Wants { used, to: value.endpoint, manner: Manner::Socks }
+            }
+            SocksCommand::Other => Reaction::Refused {
+                words: socks::reply(ReplyCode::CommandNotSupported).to_vec(),
                 why: "SOCKS was asked for something else than a connection",
             },
         },

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use mcp_policy::HostName;
 
 use self::cache::Cache;
-use self::family_query::{FamilyQuery, Finding, Step};
+use self::family_query::{FamilyQuery, Finding, QueryStep};
 use self::queue::Queue;
 use super::dns::{Family, Lookup, Transport};
 use super::hosts::Hosts;
@@ -161,7 +161,7 @@ impl Resolver {
         let (v4, v6) = (family_query(Family::V4), family_query(Family::V6));
         self.running.insert(name.clone(), Running { party, v4, v6, enough_at: None });
         for family in [Family::V4, Family::V6] {
-            self.advance(now, &name, family, Step::Ask, acts);
+            self.advance(now, &name, family, QueryStep::Ask, acts);
         }
     }
 
@@ -179,7 +179,7 @@ impl Resolver {
         &mut self,
         now: Instant,
         exchange: Exchange,
-        react: impl FnOnce(&mut FamilyQuery) -> Option<Step>,
+        react: impl FnOnce(&mut FamilyQuery) -> Option<QueryStep>,
     ) -> Vec<Act> {
         let mut acts = Vec::new();
         let Some((name, family)) = self.exchanges.get(&exchange).cloned() else {
@@ -226,7 +226,7 @@ impl Resolver {
         now: Instant,
         name: &HostName,
         family: Family,
-        step: Step,
+        step: QueryStep,
         acts: &mut Vec<Act>,
     ) {
         let Some(running) = self.running.get_mut(name) else { return };
@@ -237,14 +237,14 @@ impl Resolver {
         }
         let servers = self.resolv.servers.len().max(1);
         match step {
-            Step::Found(finding) => {
+            QueryStep::Found(finding) => {
                 self.preferred = family_query.server(servers);
                 family_query.finish(finding);
             }
-            Step::Ask if family_query.tries() >= servers * self.resolv.attempts => {
+            QueryStep::Ask if family_query.tries() >= servers * self.resolv.attempts => {
                 family_query.finish(Finding::Unanswered);
             }
-            Step::Ask => {
+            QueryStep::Ask => {
                 let patience = if family_query.tries() < servers {
                     self.resolv.timeout.min(FIRST_PATIENCE)
                 } else {

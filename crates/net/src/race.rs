@@ -35,7 +35,7 @@ struct Try {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum RaceStep {
     Begin(SocketAddr),
     /// It had its time, and its place is needed.
     GiveUp(SocketAddr),
@@ -67,41 +67,41 @@ impl Race {
     }
 
     /// What to do now; to be asked again until it is to wait or is over.
-    pub fn step(&mut self, now: Instant) -> Step {
+    pub fn step(&mut self, now: Instant) -> RaceStep {
         let Some(&next) = self.waiting.front() else {
             return self.last_step(now);
         };
         let alone_until = self.begun.map(|begun| begun + STAGGER);
         if let Some(at) = alone_until.filter(|at| now < *at) {
-            return Step::Wait(at);
+            return RaceStep::Wait(at);
         }
         if self.running.len() >= MOST_AT_ONCE
             && let Some(oldest) = self.running.first().copied()
         {
             let at = oldest.since + ONE_OF_MANY;
-            return if now < at { Step::Wait(at) } else { self.give_up(oldest) };
+            return if now < at { RaceStep::Wait(at) } else { self.give_up(oldest) };
         }
         self.waiting.pop_front();
         self.running.push(Try { to: next, since: now });
         self.begun = Some(now);
-        Step::Begin(next)
+        RaceStep::Begin(next)
     }
 
     /// All were begun.
-    fn last_step(&mut self, now: Instant) -> Step {
+    fn last_step(&mut self, now: Instant) -> RaceStep {
         let Some(last) = self.running.last().map(|last| last.since + LAST) else {
-            return Step::Over;
+            return RaceStep::Over;
         };
         match self.running.first().copied() {
             Some(oldest) if now >= last => self.give_up(oldest),
-            _ => Step::Wait(last),
+            _ => RaceStep::Wait(last),
         }
     }
 
-    fn give_up(&mut self, one: Try) -> Step {
+    fn give_up(&mut self, one: Try) -> RaceStep {
         self.running.retain(|other| *other != one);
         self.lost.push(Family::of(one.to.ip()));
-        Step::GiveUp(one.to)
+        RaceStep::GiveUp(one.to)
     }
 
     /// One of them did not come about: the next need not wait.
@@ -143,34 +143,34 @@ mod tests {
     fn a_dead_family_costs_one_delay() {
         let (mut race, v6, v4) = both();
         let start = Instant::now();
-        assert_eq!(race.step(start), Step::Begin(v6));
-        assert_eq!(race.step(start), Step::Wait(start + STAGGER));
+        assert_eq!(race.step(start), RaceStep::Begin(v6));
+        assert_eq!(race.step(start), RaceStep::Wait(start + STAGGER));
         assert_eq!(race.won(v6, start + MS), None);
         let later = start + STAGGER;
-        assert_eq!(race.step(later), Step::Begin(v4));
-        assert_eq!(race.step(later), Step::Wait(later + LAST));
+        assert_eq!(race.step(later), RaceStep::Begin(v4));
+        assert_eq!(race.step(later), RaceStep::Wait(later + LAST));
         assert_eq!(race.won(v4, later + MS), Some(Family::V6), "it had its time");
         assert_eq!(race.won(v6, later + MS), None, "the other one had not");
-        assert_eq!(race.step(later + LAST), Step::GiveUp(v6));
-        assert_eq!(race.step(later + LAST), Step::GiveUp(v4));
-        assert_eq!(race.step(later + LAST), Step::Over);
+        assert_eq!(race.step(later + LAST), RaceStep::GiveUp(v6));
+        assert_eq!(race.step(later + LAST), RaceStep::GiveUp(v4));
+        assert_eq!(race.step(later + LAST), RaceStep::Over);
     }
 
     #[test]
     fn a_failure_begins_the_next_at_once() {
         let (mut race, v6, v4) = both();
         let start = Instant::now();
-        assert_eq!(race.step(start), Step::Begin(v6));
+        assert_eq!(race.step(start), RaceStep::Begin(v6));
         race.failed(v6, Failure::Unreachable);
-        assert_eq!(race.step(start), Step::Begin(v4));
+        assert_eq!(race.step(start), RaceStep::Begin(v4));
         assert_eq!(race.won(v4, start), Some(Family::V6));
         race.failed(v4, Failure::Answered);
-        assert_eq!(race.step(start), Step::Over);
+        assert_eq!(race.step(start), RaceStep::Over);
         // A refusal is an answer: its family works.
         let (mut race, v6, v4) = both();
         race.step(start);
         race.failed(v6, Failure::Answered);
-        assert_eq!(race.step(start), Step::Begin(v4));
+        assert_eq!(race.step(start), RaceStep::Begin(v4));
         assert_eq!(race.won(v4, start), None);
     }
 
@@ -182,16 +182,16 @@ mod tests {
         let (mut begun, mut open) = (Vec::new(), 0usize);
         loop {
             match race.step(now) {
-                Step::Begin(to) => {
+                RaceStep::Begin(to) => {
                     begun.push(to);
                     open += 1;
                 }
-                Step::GiveUp(_) => open -= 1,
-                Step::Wait(at) => {
+                RaceStep::GiveUp(_) => open -= 1,
+                RaceStep::Wait(at) => {
                     assert!(at > now);
                     now = at;
                 }
-                Step::Over => break,
+                RaceStep::Over => break,
             }
             assert!(open <= MOST_AT_ONCE);
         }
@@ -212,10 +212,10 @@ mod tests {
             let (mut begun, mut open) = (Vec::new(), Vec::new());
             for _ in 0..1000 {
                 match race.step(now) {
-                    Step::Begin(to) => { begun.push(to); open.push(to); }
-                    Step::GiveUp(to) => open.retain(|one| *one != to),
-                    Step::Over => break,
-                    Step::Wait(at) => match events.next() {
+                    RaceStep::Begin(to) => { begun.push(to); open.push(to); }
+                    RaceStep::GiveUp(to) => open.retain(|one| *one != to),
+                    RaceStep::Over => break,
+                    RaceStep::Wait(at) => match events.next() {
                         Some((wait, which, unreachable)) => {
                             now = at.min(now + wait as u32 * MS);
                             if !open.is_empty() {
@@ -228,7 +228,7 @@ mod tests {
                 }
                 prop_assert!(open.len() <= MOST_AT_ONCE);
             }
-            prop_assert_eq!(race.step(now), Step::Over);
+            prop_assert_eq!(race.step(now), RaceStep::Over);
             prop_assert_eq!(begun, all);
         }
     }

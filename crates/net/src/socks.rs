@@ -12,7 +12,7 @@ pub use client::{
     Auth, Choice, connect_request, greeting, read_auth_status, read_choice, read_reply,
 };
 pub use server::{
-    Admits, Command, Greeting, V4_REFUSAL, Welcome, auth_status, choice, read_credentials,
+    Admits, Greeting, SocksCommand, V4_REFUSAL, Welcome, auth_status, choice, read_credentials,
     read_greeting, read_request, reply,
 };
 
@@ -29,7 +29,7 @@ const IPV6: u8 = 4;
 
 /// The reply codes of RFC 1928.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReplyCode {
     Connected,
     Failed,
     /// By the rules: what the allowlist says no to.
@@ -42,7 +42,7 @@ pub enum Outcome {
     AddressNotSupported,
 }
 
-impl Outcome {
+impl ReplyCode {
     fn code(self) -> u8 {
         match self {
             Self::Connected => 0,

@@ -44,7 +44,7 @@ pub enum Proxy {
         /// The name and password for it.
         auth: Option<Auth>,
         /// Who resolves names.
-        names: Names,
+        resolved_by: ResolvedBy,
     },
 }
 
@@ -61,11 +61,11 @@ impl Proxy {
 /// Who resolves: `socks5h` leaves it to the proxy, `socks5` does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Names {
+pub enum ResolvedBy {
     /// The proxy resolves names.
-    ByProxy,
+    Proxy,
     /// The broker resolves names.
-    ByUs,
+    Broker,
 }
 
 /// What the environment says.
@@ -172,8 +172,9 @@ fn read_proxy(value: &str) -> Result<Proxy, &'static str> {
                         .ok_or("a SOCKS proxy's user name and password have 1 to 255 bytes each")?,
                 ),
             };
-            let names = if scheme == "socks5" { Names::ByUs } else { Names::ByProxy };
-            Ok(Proxy::Socks5 { at: at(1080), auth, names })
+            let resolved_by =
+                if scheme == "socks5" { ResolvedBy::Broker } else { ResolvedBy::Proxy };
+            Ok(Proxy::Socks5 { at: at(1080), auth, resolved_by })
         }
         "https" => Err("proxies that are spoken to over TLS are not supported; \
                         an http:// proxy carries https connections just as well"),
@@ -182,9 +183,9 @@ fn read_proxy(value: &str) -> Result<Proxy, &'static str> {
     }
 }
 
-type Login = (Vec<u8>, Vec<u8>);
+type UserAndPassword = (Vec<u8>, Vec<u8>);
 
-fn read_login(text: &str) -> Result<Login, &'static str> {
+fn read_login(text: &str) -> Result<UserAndPassword, &'static str> {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));
     let decode = |text| percent_decoded(text).ok_or("the proxy's user name cannot be read");
     let (user, password) = (decode(user)?, decode(password)?);

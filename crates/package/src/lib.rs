@@ -8,6 +8,7 @@ mod asks;
 pub mod bundle;
 mod digest;
 mod error;
+pub mod image;
 pub mod install;
 pub mod manifest;
 mod pack;

@@ -1,4 +1,4 @@
-//! What holds when nobody says anything.
+//! The values that hold where no layer sets one.
 
 use crate::policy::{Limits, Sourced};
 use crate::{Bytes, Duration, EnvPattern, Origin, Protect};
@@ -6,9 +6,9 @@ use crate::{Bytes, Duration, EnvPattern, Origin, Protect};
 /// The lowest layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defaults {
-    /// Limits that hold without a word.
+    /// The default limits.
     pub limits: Limits,
-    /// Variables that are passed without a word.
+    /// Variables that are passed by default.
     pub env_allow: Vec<EnvPattern>,
     /// Whether settings that other programs act on are protected.
     pub protect: Protect,

@@ -1,4 +1,4 @@
-//! What is wrong with a policy, where, and what to do.
+//! Errors in a policy: the fault, its place, and the remedy.
 
 use std::fmt;
 

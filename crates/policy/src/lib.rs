@@ -1,4 +1,4 @@
-//! What a run is asked to be: parsed, merged, validated. Data only.
+//! Policies: the files, network, variables and limits of a run, parsed, merged and validated. Data only.
 //!
 //! Nothing in this crate touches the machine: callers read the files and pass the text in,
 //! and paths come out absolute but neither canonical nor checked to exist.

@@ -276,7 +276,7 @@ fn ports(text: &str) -> Result<Ports, ValueError> {
     }
 }
 
-/// Somebody pasted a URL: say the rule that was meant.
+/// The value is a URL: the error says which rule was probably meant.
 fn url_instead_of_rule(value: &str, scheme_end: usize) -> ValueError {
     let scheme = value[..scheme_end].to_ascii_lowercase();
     let rest = &value[scheme_end + 3..];

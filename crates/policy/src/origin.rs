@@ -1,4 +1,4 @@
-//! Where a value of the effective policy came from.
+//! The origin of a value in the effective policy.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
-    /// The value that holds without a word.
+    /// The default value.
     Default,
     /// `place` is `path:line`.
     UserConfig {

@@ -16,7 +16,7 @@ pub(crate) struct PathRoots {
 /// What to make of `~name`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tilde {
-    /// In a file it can only be meant as somebody's home: refused.
+    /// In a file it can only mean the home of the user NAME: refused.
     File,
     /// The shell has expanded what it could, so what is left is a file of that name.
     Shell,

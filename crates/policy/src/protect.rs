@@ -3,7 +3,7 @@
 //! rc files, build tools take programs from their settings. One list, with the reason for each.
 //!
 //! Not on it:
-//! - what somebody runs on purpose (a Makefile, the scripts of a package);
+//! - files that a person runs on purpose (a Makefile, the scripts of a package);
 //! - what is only read, as every other file of a project is: AGENTS.md, CLAUDE.md, GEMINI.md. Agents are asked to keep them
 //!   up to date, and an agent that obeys them would obey a comment in the code as well;
 //! - names of versions (`.tool-versions`, `.nvmrc`) and `.gitattributes`, which choose among programs that the user
@@ -48,7 +48,7 @@ pub enum Spot {
     GitDirectory,
 }
 
-/// Directories that hold the work of others, which nobody opens as a project of its own. Packages bring settings of
+/// Directories that hold the work of others and are not opened as projects of their own. Packages bring settings of
 /// editors and services along by the thousand, and some are checked against a digest.
 const OF_OTHERS: &[&str] = &[
     "__pypackages__",

@@ -1,5 +1,5 @@
-//! Bytes per second: `10M/s`, `1.5 GiB/s`. The unit is asked for, so that nobody takes a rate
-//! for a total.
+//! Bytes per second: `10M/s`, `1.5 GiB/s`. The unit is required, because a rate without
+//! one looks like a total.
 
 use std::fmt;
 use std::str::FromStr;

@@ -128,7 +128,7 @@ impl Page {
         self.0.push_str("]\n");
     }
 
-    /// TOML is UTF-8, file names need not be. Said, so that nobody takes the page for all.
+    /// TOML is UTF-8, file names need not be. A comment says so, because the page would otherwise look complete.
     fn unwritable(&mut self, what: &str) {
         let _ = writeln!(self.0, "# also, but not writable in TOML: {}", comment(what));
     }

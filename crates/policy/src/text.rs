@@ -1,7 +1,7 @@
 //! Words from outside (names of files, hosts and packages, what servers say, errors that quote them) on their way to a
 //! terminal. A terminal obeys control characters, and shows what it has in another order, or not at all, for others.
 
-/// A character that a terminal obeys, that changes the order of what is around it, or that nobody sees.
+/// A control character, one that changes the direction of the text around it, or an invisible one.
 pub fn is_unseen(c: char) -> bool {
     !c.is_ascii_graphic() && c != ' ' && (c.is_control() || is_invisible(c))
 }

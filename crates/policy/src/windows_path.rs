@@ -23,7 +23,7 @@ pub struct WindowsPath {
 pub enum Spelling {
     /// Names that look short (8.3) may stand for another one, and are refused.
     Written,
-    /// Resolved: a name that looks short is one that somebody gave a file.
+    /// Resolved: a name that looks short is the file's own name.
     Resolved,
 }
 

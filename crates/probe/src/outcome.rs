@@ -1,4 +1,4 @@
-//! What an act came to, and its one line of JSON.
+//! The outcome of an act, and its line of JSON.
 
 use std::fmt::Write;
 

@@ -67,7 +67,7 @@ pub enum Delivery<'a, T> {
     /// A request or notification that names no request of ours.
     Loose(Cow<'a, [u8]>),
     /// Of a request that no client waits for, or no more: dropped.
-    Nobody,
+    Dropped,
 }
 
 /// A request that was given up before its answer.
@@ -199,7 +199,7 @@ impl<T: Clone + PartialEq> Exchange<T> {
         match message.kind() {
             Kind::Response { id, error } => {
                 let Some(open) = id.as_ref().and_then(|id| self.close(id)) else {
-                    return Delivery::Nobody;
+                    return Delivery::Dropped;
                 };
                 let text = match (self.ids, message.id_span()) {
                     (Ids::Assigned, Some(span)) => {
@@ -210,7 +210,7 @@ impl<T: Clone + PartialEq> Exchange<T> {
                 Delivery::Answer(open.waiting, text, *error)
             }
             // What names a request that is over must not reach another one.
-            _ if names_a_request(message) => self.related(message).unwrap_or(Delivery::Nobody),
+            _ if names_a_request(message) => self.related(message).unwrap_or(Delivery::Dropped),
             _ => Delivery::Loose(Cow::Borrowed(text)),
         }
     }

@@ -72,6 +72,13 @@ impl Framer {
         self.forget();
     }
 
+    /// Keeps nothing of the line that is not whole: it comes out as [`Frame::TooLong`], with its id.
+    pub fn give_up(&mut self) {
+        if self.skimming.is_none() && !self.partial.is_empty() {
+            self.skim(&[]);
+        }
+    }
+
     /// How many bytes are kept now.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -85,6 +92,10 @@ impl Framer {
         if self.partial.len() + bytes.len() <= self.max {
             return self.partial.extend_from_slice(bytes);
         }
+        self.skim(bytes);
+    }
+
+    fn skim(&mut self, bytes: &[u8]) {
         let mut skimmer = Skimmer::default();
         skimmer.feed(&self.partial);
         skimmer.feed(bytes);

@@ -154,7 +154,7 @@ proptest! {
             prop_assert_eq!(to, who);
             let wanted = format!("{{\"result\":{{\"for\":{who}}},\"jsonrpc\":\"2.0\",\"id\":{}}}", ids[who]);
             prop_assert_eq!(String::from_utf8(text.into_owned()).unwrap(), wanted);
-            prop_assert!(matches!(exchange.deliver(&message), Delivery::Nobody));
+            prop_assert!(matches!(exchange.deliver(&message), Delivery::Dropped));
         }
         prop_assert!(exchange.is_empty());
     }
@@ -228,7 +228,7 @@ fn progress_of_a_call_that_is_over_reaches_nobody() {
         };
         assert_eq!(
             exchange.deliver(&Message::read(progress(1).as_bytes()).unwrap()),
-            Delivery::Nobody
+            Delivery::Dropped
         );
         let other = progress(2);
         assert!(matches!(

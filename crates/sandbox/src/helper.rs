@@ -78,9 +78,9 @@ fn reply(link: &HelperLink, reply: &Reply) {
 }
 
 /// The caller's end of the line. Its stderr is the command's, so nothing is told there: the report has it.
-struct Caller<'a>(&'a HelperLink);
+struct LinkEvents<'a>(&'a HelperLink);
 
-impl Events for Caller<'_> {
+impl Events for LinkEvents<'_> {
     fn starting(&mut self, _: CommandView<'_>) -> Result<(), Error> {
         reply(self.0, &Reply::Accepted);
         Ok(())
@@ -99,7 +99,7 @@ fn launch(received: Received, link: &HelperLink) -> Result<Report, Error> {
     }
     let options = Options { fallback, strict, judged, secrets, ..Options::default() };
     let session = Session::prepare(spec, options)?;
-    match session.run(&mut Caller(link)) {
+    match session.run(&mut LinkEvents(link)) {
         Ok(ended) => Ok(ended.report),
         Err(not_started) => Err(not_started.error),
     }

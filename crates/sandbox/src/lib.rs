@@ -70,9 +70,11 @@
 //!
 //! # What else there is
 //!
-//! [`runs`] lists, measures and kills sandboxes that other programs started. [`session`] is what all of this and `mcp` itself
-//! go through, for a program that is a launcher of its own. [`exit_code`] has the exit codes of `mcp`. What this crate
-//! exports and does not show on this page is for `mcp` alone, and changes without notice.
+//! [`runs`] lists, measures and kills sandboxes that other programs started. [`exit_code`] has the exit codes of `mcp`.
+//!
+//! [`session`] is what all of this and `mcp` itself go through, for a program that is a launcher of its own: a
+//! [`request::RunSpec`] becomes a [`request::Request`], that a [`plan::Plan`], and that a [`Report`]. [`watched`] is what
+//! learning mode saw. Items that these pages do not show are for `mcp` alone, and change without notice.
 
 #![cfg_attr(not(feature = "fuzzing"), deny(missing_docs))]
 
@@ -103,18 +105,24 @@ pub mod windows;
 pub use crate::core::control::Control;
 pub use crate::core::error::{Error, SetupFailure};
 pub use crate::core::exit_code;
+#[doc(hidden)]
 pub use crate::core::file_id::FileId;
+#[doc(hidden)]
 pub use crate::core::host::{Caller, Fact, Ids, Rootless};
 pub use crate::core::notices::Notices;
+#[doc(hidden)]
 pub use crate::core::plan::{Describe, Intent, Intents, Plan, Planned};
 pub use crate::core::report::{
     Answer, Ending, Evidence, Judged, MoreUndone, Report, Status, Undone, Usage,
 };
+#[doc(hidden)]
 pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, LayerWriting, Link, Place, PlaceKind,
     Protected, Request, Secret, Stdio, Unshown, WritableLayer,
 };
+#[doc(hidden)]
 pub use crate::core::run_spec::{Identity, RunSpec};
+#[doc(hidden)]
 pub use crate::core::watched::{MissingPath, UsedGrant, Watched, WatchedAct, Watching};
 pub use agent::prepare_run_command;
 #[cfg(target_os = "linux")]
@@ -131,3 +139,25 @@ pub mod fuzzing {
     pub use crate::protected::git_config;
 }
 pub use sandbox::{Outcome, Output, Running, Sandbox};
+
+/// What a run is: as its caller asks for it ([`RunSpec`]), and with paths, program and secrets found on this host
+/// ([`Request`]).
+pub mod request {
+    pub use crate::core::file_id::FileId;
+    pub use crate::core::host::{Caller, Fact, Ids, Rootless};
+    pub use crate::core::request::{
+        Denied, DeniedKind, Guarded, HOME, HeldBack, Home, LayerWriting, Link, Place, PlaceKind,
+        Protected, Request, Secret, Stdio, Unshown, WritableLayer,
+    };
+    pub use crate::core::run_spec::{Identity, RunSpec};
+}
+
+/// What will be done for a request on this host, step by step, and what is promised for each control.
+pub mod plan {
+    pub use crate::core::plan::{Describe, Intent, Intents, Plan, Planned};
+}
+
+/// Which paths a command looked for and which grants it used, as far as learning mode saw it.
+pub mod watched {
+    pub use crate::core::watched::{MissingPath, UsedGrant, Watched, WatchedAct, Watching};
+}

@@ -1,4 +1,4 @@
-//! What the caller sends to the helper: a spec, and values that must not be in a policy.
+//! The message from the caller to the helper: a spec, and values that must not be in a policy.
 //!
 //! A policy's own JSON is for people to read: durations are fractions there, and names that are
 //! not UTF-8 are shown, not kept. An order holds every value exactly.
@@ -102,7 +102,7 @@ impl Order {
                 cwd: order.cwd.map(PathBuf::from),
                 home: order.home.map(PathBuf::from),
                 programs: order.programs,
-                identity: if order.has_identity { Identity::User } else { Identity::Nobody },
+                identity: if order.has_identity { Identity::User } else { Identity::None },
             },
             secrets: secrets.map(|(name, value)| (name, Secret::new(value))).collect(),
             fallback: order.fallback,

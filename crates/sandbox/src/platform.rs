@@ -71,7 +71,7 @@ mod linux {
         HelperLink, Launcher, caller, ending_signal, is_single_threaded, let_go_of_stdio,
     };
     pub use crate::linux::own_networks::own_networks;
-    pub use crate::linux::phases::Plan as RunPlan;
+    pub use crate::linux::phases::LinuxPlan as RunPlan;
     pub use crate::linux::plan::plan;
     pub use crate::linux::step::Step;
     pub use crate::linux::view::is_visible;
@@ -239,8 +239,12 @@ mod windows {
 
     pub struct Reservation;
 
-    /// Nothing is taken of the host before a run.
-    pub fn reserve(_: &Request, _: &mut Facts) -> Reservation {
+    /// Nothing is taken of the host before a run. What it shows is looked at: an installer may have closed it to
+    /// containers.
+    pub fn reserve(request: &Request, facts: &mut Facts) -> Reservation {
+        if facts.container.usable() {
+            facts.stripped = crate::windows::probe::stripped(request, facts);
+        }
         Reservation
     }
 

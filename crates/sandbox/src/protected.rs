@@ -21,6 +21,8 @@ mod undone;
 pub mod user_settings;
 
 pub const GIT_LINK: &str = "git takes its settings from where it leads";
+/// As the list of names (`mcp_policy::protect`) says it, too.
+pub const GIT_SETTINGS: &str = "git runs programs that it names";
 pub const GIT_PLACE: &str = "git looks for its settings in it";
 pub const TO_SETTINGS: &str = "it leads to settings that other programs act on";
 pub const UNREAD: &str = "it could not be searched";
@@ -63,8 +65,8 @@ impl Undoings {
 
     /// It has another name now.
     pub fn set_aside(&mut self, path: &Path, aside: &Path) {
-        let why = "it was replaced while the command ran, by the command or by somebody else (git checkout \
-                   and some editors do so)";
+        let why = "it was replaced while the command ran, by the command or by another program (git \
+                   checkout and some editors do so)";
         let aside = Some(aside.to_string_lossy().into_owned());
         self.left.push(Undone { aside, ..undone(path, why) });
     }

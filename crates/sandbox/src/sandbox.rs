@@ -133,7 +133,7 @@ impl Sandbox {
             cwd: None,
             home: None,
             programs: Vec::new(),
-            identity: Identity::Nobody,
+            identity: Identity::None,
             policy: None,
             permissions: Layer::command_line(current, home),
             secrets: Vec::new(),

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::core::plan::{Describe, Plan};
 use crate::core::report::{Ending, Judged, Report, Usage};
-use crate::core::request::{Request, Secret, WritableLayer};
+use crate::core::request::{Request, Secret, Stdio, WritableLayer};
 use crate::core::run_spec::RunSpec;
 use crate::core::watched::Watching;
 use crate::platform::{self, Check, Facts, Reservation, RunPlan};
@@ -48,8 +48,10 @@ pub struct Options<'a> {
     pub plain: Vec<PathBuf>,
     /// What the command may change over something that is shown read-only. Linux only; elsewhere it stays read-only.
     pub layer: Option<WritableLayer>,
-    /// Whether the paths that the command looks for are noted in the report. Watching judges nothing. Linux only.
+    /// Whether the paths that the command looks for are noted in the report. Watching judges nothing. Not on Windows.
     pub watching: Watching,
+    /// Whether lines of the standard output that are not JSON go to standard error, where that is no terminal. Not on Windows.
+    pub json_only: bool,
     /// Asked while the sandbox is made; where it says no, the command does not start.
     pub check: Option<Check<'a>>,
 }
@@ -209,6 +211,9 @@ impl<'a> Session<'a> {
         add_secrets(&mut request, std::mem::take(&mut options.secrets));
         request.layer = options.layer.take();
         request.watching = options.watching;
+        if options.json_only && cfg!(unix) && request.stdio[1] != Stdio::Terminal {
+            request.stdio[1] = Stdio::Filtered;
+        }
         Ok(Session { request, options })
     }
 

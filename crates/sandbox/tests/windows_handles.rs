@@ -59,7 +59,7 @@ mod windows {
 
     fn spec(policy: Policy, command: Vec<OsString>) -> RunSpec {
         let (cwd, home) = (None, None);
-        RunSpec { policy, command, cwd, home, programs: Vec::new(), identity: Identity::Nobody }
+        RunSpec { policy, command, cwd, home, programs: Vec::new(), identity: Identity::None }
     }
 
     fn start(policy: Policy, command: Vec<OsString>) -> Result<Report, Error> {

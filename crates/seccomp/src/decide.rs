@@ -1,4 +1,4 @@
-//! What a filter decides about a call, said plainly: the compiled program must decide the same.
+//! The plain reading of a filter: the compiled program must decide the same about every call.
 
 use crate::filter::{Action, FOREIGN, Filter, Rule, Test, Width};
 

@@ -1,4 +1,4 @@
-//! What a filter is: for each system call an action, or a test of its arguments.
+//! A filter: for each system call an action, or a test of its arguments.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is refused, one reason per line. docs/security/syscalls.md shows this table (see `docs.rs`).
+//! The refused system calls, one reason per line. docs/security/syscalls.md shows this table (see `docs.rs`).
 //!
 //! Refusals are errors, not signals, so that programs go on without: EPERM; ENOSYS where C
 //! libraries and runtimes then try an older call; for sockets what a kernel without the

@@ -1,4 +1,4 @@
-//! What a filter is made for.
+//! The settings that a filter is made for.
 
 use serde::Serialize;
 

@@ -59,6 +59,24 @@ fn call(id: &Value, params: &Value, owner: &Mutex<Option<Value>>, cancelled: &Mu
     match params["name"].as_str() {
         Some("complain") => eprintln!("red \u{1b}[31m\u{202e}text"),
         Some("crash") => std::process::exit(3),
+        // Answers that nobody asked for, before its own.
+        Some("guess") => {
+            for other in 0..arguments["guesses"].as_u64().unwrap_or(100) {
+                let number = id.as_u64().unwrap_or(0) + 1 + other;
+                say(&json!({"jsonrpc": "2.0", "id": number, "result": {"guessed": true}}));
+                say(
+                    &json!({"jsonrpc": "2.0", "id": number.to_string(), "result": {"guessed": true}}),
+                );
+            }
+        }
+        Some("flood") => {
+            let text = "x".repeat(64 << 10);
+            for number in 0..arguments["count"].as_u64().unwrap_or(1_000) {
+                say(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"number": number, "data": text}}),
+                );
+            }
+        }
         Some("large") => {
             let text = "x".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap());
             return say(&json!({"result": {"text": text}, "jsonrpc": "2.0", "id": id}));

@@ -35,6 +35,13 @@ impl Auth {
         Ok(Auth::Asked { tokens: tokens.unwrap_or_default(), oauth })
     }
 
+    /// Whether the file of tokens lets this principal use this server.
+    pub fn lists(&self, principal: &str, server: &str) -> bool {
+        let Auth::Asked { tokens, .. } = self else { return false };
+        let mut own = tokens.iter().filter(|token| *token.principal.name == *principal);
+        own.any(|token| token.principal.may.server(server))
+    }
+
     /// Who sent this `Authorization` header, for this server.
     pub async fn principal(&self, header: Option<&str>, server: &str) -> Result<Principal, Denied> {
         let (tokens, oauth) = match self {

@@ -33,6 +33,9 @@ pub struct Config {
     /// A file for one JSON line per request; `-` is standard output.
     #[serde(default)]
     pub access_log: Option<PathBuf>,
+    /// Where spans go; without it there are none.
+    #[serde(default)]
+    pub otlp: Option<Otlp>,
     /// Who may.
     #[serde(default)]
     pub auth: Auth,
@@ -60,6 +63,14 @@ pub struct Tls {
     pub certificate: PathBuf,
     /// The key.
     pub key: PathBuf,
+}
+
+/// A collector of spans.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Otlp {
+    /// The whole URL, as `http://127.0.0.1:4318/v1/traces`.
+    pub endpoint: String,
 }
 
 /// Who may.
@@ -127,11 +138,28 @@ pub struct Limits {
     /// Bytes of one message.
     #[serde(deserialize_with = "bytes")]
     pub max_message: usize,
+    /// Bytes of messages that the gateway holds at once.
+    #[serde(deserialize_with = "bytes")]
+    pub memory: usize,
+    /// Of these, for one principal.
+    #[serde(deserialize_with = "bytes")]
+    pub memory_per_principal: usize,
+    /// No sandbox is started while all servers together use this much.
+    #[serde(deserialize_with = "some_bytes")]
+    pub server_memory: Option<u64>,
+    /// Nor while those of its principal do.
+    #[serde(deserialize_with = "some_bytes")]
+    pub server_memory_per_principal: Option<u64>,
     /// Connections at once.
     pub connections: usize,
+    /// Of these, for one address; not for loopback, nor behind a proxy.
+    pub connections_per_address: usize,
     /// How long the head of a request, and the first one of a connection, is waited for.
     #[serde(deserialize_with = "duration")]
     pub head_time: Duration,
+    /// A client that reads nothing for so long loses its connection.
+    #[serde(deserialize_with = "duration")]
+    pub write_time: Duration,
 }
 
 impl Default for Limits {
@@ -146,8 +174,14 @@ impl Default for Limits {
             idle: Duration::from_secs(600),
             drain: Duration::from_secs(30),
             max_message: mcp_protocol::MAX_MESSAGE,
+            memory: 512 << 20,
+            memory_per_principal: 128 << 20,
+            server_memory: None,
+            server_memory_per_principal: None,
             connections: 16_384,
+            connections_per_address: 256,
             head_time: Duration::from_secs(60),
+            write_time: Duration::from_secs(60),
         }
     }
 }
@@ -167,6 +201,10 @@ fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
     let parsed = mcp_policy::Bytes::from_str(&text);
     let bytes = parsed.map_err(serde::de::Error::custom)?;
     usize::try_from(bytes.0).map_err(serde::de::Error::custom)
+}
+
+fn some_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    bytes(from).map(|bytes| Some(bytes as u64))
 }
 
 impl Config {
@@ -200,6 +238,7 @@ impl Config {
         self.tls.clone_from(&running.tls);
         self.behind_proxy = running.behind_proxy;
         self.access_log.clone_from(&running.access_log);
+        self.otlp.clone_from(&running.otlp);
         self.limits = running.limits.clone();
         self.judge()?;
         Ok(self)
@@ -215,6 +254,7 @@ impl Config {
             hosts: Vec::new(),
             origins: Vec::new(),
             access_log: None,
+            otlp: None,
             auth: Auth::default(),
             limits: Limits::default(),
             servers: BTreeMap::from([("server".to_owned(), Server { run })]),
@@ -238,6 +278,21 @@ impl Config {
             if server.run.is_empty() {
                 return refuse(format!("servers.{name}: run names no package and no command"));
             }
+        }
+        let Limits { memory, memory_per_principal, max_message, .. } = &self.limits;
+        if memory_per_principal.min(memory) < max_message {
+            return refuse(format!(
+                "limits: memory and memory-per-principal must have room for max-message ({max_message} bytes)"
+            ));
+        }
+        if let Some(otlp) = &self.otlp
+            && !otlp.endpoint.starts_with("http://")
+            && !otlp.endpoint.starts_with("https://")
+        {
+            return refuse(format!(
+                "otlp: {} is no URL; write http://127.0.0.1:4318/v1/traces",
+                otlp.endpoint
+            ));
         }
         if !self.listen.ip().is_loopback() {
             if !self.has_auth() {

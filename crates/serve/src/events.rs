@@ -5,7 +5,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use bytes::Bytes;
+use mcp_protocol::{Kind, Message, error};
 use tokio::sync::Notify;
+
+use crate::memory::{Budget, Held};
+use crate::trace::Span;
 
 /// Notifications of one response that no reader has fetched yet. Beyond it the oldest go, answers never.
 const MOST_WAITING: usize = 4 << 20;
@@ -25,6 +30,7 @@ pub struct Stream {
     /// A subscription or a session's own stream has no end of its own.
     pub endless: bool,
     keep: Keep,
+    budget: Arc<Budget>,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -40,31 +46,65 @@ struct State {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    pub text: Arc<[u8]>,
+    /// Counted against the budget until the last copy is gone.
+    pub text: Bytes,
     pub is_answer: bool,
     /// The code of an error answer.
     pub error: Option<i64>,
 }
 
-/// Two names of one stream are one waiter.
+struct Counted {
+    text: Vec<u8>,
+    _held: Held,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// Whoever waits for an answer. Two names of one stream are one waiter.
 #[derive(Debug, Clone)]
-pub struct Waiter(pub Arc<Stream>);
+pub struct Waiter {
+    pub stream: Arc<Stream>,
+    span: Option<Arc<Span>>,
+}
+
+impl Waiter {
+    pub fn new(stream: &Arc<Stream>, span: Option<Span>) -> Waiter {
+        Waiter { stream: Arc::clone(stream), span: span.map(Arc::new) }
+    }
+
+    /// The answer is there; an error has its code.
+    pub fn answer(&self, text: &[u8], error: Option<i64>) {
+        self.stream.push(text, true, error);
+        self.span.iter().for_each(|span| span.end(error));
+    }
+}
 
 impl PartialEq for Waiter {
     fn eq(&self, other: &Waiter) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.stream, &other.stream)
     }
 }
 
 impl Stream {
     /// A response in which `due` answers are to come.
-    pub fn new(number: u64, due: usize, keep: Keep, endless: bool) -> Arc<Stream> {
+    pub fn new(
+        number: u64,
+        due: usize,
+        keep: Keep,
+        endless: bool,
+        budget: &Arc<Budget>,
+    ) -> Arc<Stream> {
         let state = Mutex::new(State { due, ..State::default() });
         Arc::new(Stream {
             number,
             started: Instant::now(),
             endless,
             keep,
+            budget: Arc::clone(budget),
             state,
             changed: Notify::new(),
         })
@@ -74,10 +114,20 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn push(&self, text: &[u8], is_answer: bool, error: Option<i64>) {
+    /// Whether it was taken. An answer always is, if need be as an error.
+    pub fn push(&self, text: &[u8], is_answer: bool, error: Option<i64>) -> bool {
+        let event = match Held::take(&self.budget, text.len()) {
+            Some(held) => {
+                let counted = Counted { text: text.to_vec(), _held: held };
+                Event { text: Bytes::from_owner(counted), is_answer, error }
+            }
+            None if is_answer => self.no_room(text),
+            None => return false,
+        };
         let mut state = self.state();
-        state.bytes += text.len();
-        state.events.push_back(Event { text: text.into(), is_answer, error });
+        let length = event.text.len();
+        state.bytes += length;
+        state.events.push_back(event);
         if is_answer {
             state.due = state.due.saturating_sub(1);
             state.closed |= state.due == 0;
@@ -89,11 +139,31 @@ impl Stream {
             }
         }
         // Behind the first answer of a batch nothing can go, so nothing more is taken.
-        if state.bytes > MOST_WAITING && !is_answer && state.events.pop_back().is_some() {
-            state.bytes -= text.len();
+        let refused = state.bytes > MOST_WAITING && !is_answer && state.events.pop_back().is_some();
+        if refused {
+            state.bytes -= length;
         }
         drop(state);
         self.changed.notify_waiters();
+        !refused
+    }
+
+    /// What is told instead of an answer that there is no room for.
+    fn no_room(&self, text: &[u8]) -> Event {
+        let id = match Message::read(text).as_ref().map(Message::kind) {
+            Ok(Kind::Response { id, .. }) => id.clone(),
+            _ => None,
+        };
+        let why = "the gateway holds as many bytes of messages as it may (limits: memory)";
+        let text = error::answer(id.as_ref(), error::INTERNAL, why).into_bytes();
+        let held = Held::take_anyway(&self.budget, text.len());
+        let text = Bytes::from_owner(Counted { text, _held: held });
+        Event { text, is_answer: true, error: Some(error::INTERNAL) }
+    }
+
+    /// The bytes that are held now.
+    pub fn bytes(&self) -> usize {
+        self.state().bytes
     }
 
     /// Nothing more will come.
@@ -150,9 +220,29 @@ impl Stream {
 mod tests {
     use super::*;
 
+    fn stream(due: usize, keep: Keep) -> Arc<Stream> {
+        Stream::new(1, due, keep, false, &Budget::new(64 << 20, None))
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_room_is_an_error_with_its_id() {
+        let budget = Budget::new(100, None);
+        let stream = Stream::new(1, 1, Keep::Nothing, false, &budget);
+        assert!(stream.push(&[b'x'; 60], false, None));
+        assert!(!stream.push(&[b'x'; 60], false, None), "a notification is dropped");
+        let long = format!(r#"{{"jsonrpc":"2.0","id":"a","result":"{}"}}"#, "x".repeat(200));
+        assert!(stream.push(long.as_bytes(), true, None));
+        let (at, _) = stream.after(0).await.unwrap_or_else(|| panic!("nothing"));
+        let (_, event) = stream.after(at).await.unwrap_or_else(|| panic!("nothing"));
+        let text = String::from_utf8_lossy(&event.text);
+        assert!(text.contains(r#""id":"a","error""#) && event.is_answer, "{text}");
+        drop(event);
+        assert_eq!(budget.used(), 0, "what was sent is given back");
+    }
+
     #[tokio::test]
     async fn what_was_sent_is_there_again_where_it_is_kept() {
-        let stream = Stream::new(1, 1, Keep::Sent, false);
+        let stream = stream(1, Keep::Sent);
         stream.push(b"a", false, None);
         stream.push(b"b", true, None);
         for _ in 0..2 {
@@ -166,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_flood_behind_an_answer_is_bounded() {
-        let stream = Stream::new(1, 2, Keep::Nothing, false);
+        let stream = stream(2, Keep::Nothing);
         stream.push(b"answer", true, None);
         let large = vec![b'x'; 1 << 20];
         for _ in 0..20 {
@@ -179,7 +269,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_is_bounded_and_the_answer_stays() {
-        let stream = Stream::new(1, 1, Keep::Nothing, false);
+        let stream = stream(1, Keep::Nothing);
         let large = vec![b'x'; 1 << 20];
         for _ in 0..20 {
             stream.push(&large, false, None);

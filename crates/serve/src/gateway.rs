@@ -2,20 +2,27 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::access_log::AccessLog;
 use crate::auth::{Auth, random_hex};
-use crate::config::Config;
+use crate::config::{Config, Limits};
 use crate::error::Error;
 use crate::events::{Keep, Stream};
+use crate::memory::{Budget, Budgets};
 use crate::metrics::Metrics;
 use crate::principal::Principal;
 use crate::sandbox::{Sandbox, Start};
 use crate::sandboxes::Pool;
 use crate::session::Sessions;
 use crate::slots::{Busy, Slots};
+use crate::trace::Tracer;
+use crate::usage::Usage;
+
+/// A principal that has as many sandboxes as it may loses one that no client has used for so long.
+const YIELDS: Duration = Duration::from_secs(5);
 
 pub struct Gateway {
     /// What is executed for every sandbox: this program.
@@ -24,6 +31,9 @@ pub struct Gateway {
     pub sessions: Arc<Sessions>,
     pub pool: Pool,
     pub metrics: Arc<Metrics>,
+    pub usage: Arc<Usage>,
+    pub budgets: Budgets,
+    pub tracer: Option<Arc<Tracer>>,
     pub log: AccessLog,
     pub draining: watch::Sender<bool>,
     slots: Slots,
@@ -43,12 +53,18 @@ impl Gateway {
         let auth = Auth::read(&config)?;
         let log = AccessLog::open(config.access_log.as_deref()).await?;
         let slots = Slots::new(&config.limits);
+        let budgets = Budgets::new(&config.limits);
+        let metrics = Arc::default();
+        let tracer = Tracer::start(config.otlp.as_ref(), &metrics);
         Ok(Arc::new(Gateway {
             program,
             current: RwLock::new(Arc::new(Current { config, auth })),
             sessions: Arc::default(),
             pool: Pool::default(),
-            metrics: Arc::default(),
+            metrics,
+            usage: Arc::default(),
+            budgets,
+            tracer,
             log,
             draining: watch::Sender::new(false),
             slots,
@@ -59,14 +75,18 @@ impl Gateway {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes another configuration. Sandboxes of servers that are as they were go on.
+    /// Takes another configuration. Sandboxes of servers that are as they were go on, but for those of principals whose line in the
+    /// file of tokens is gone.
     pub fn reload(&self, config: Config) -> Result<(), Error> {
         let old = self.current();
         let config = config.after(&old.config)?;
         let auth = Auth::read(&config)?;
         let new = Arc::new(Current { config, auth });
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&new);
-        let is_gone = |name: &str| new.config.servers.get(name) != old.config.servers.get(name);
+        let is_gone = |principal: &str, name: &str| {
+            new.config.servers.get(name) != old.config.servers.get(name)
+                || (old.auth.lists(principal, name) && !new.auth.lists(principal, name))
+        };
         self.sessions.end(is_gone);
         self.pool.end(is_gone);
         Ok(())
@@ -74,8 +94,8 @@ impl Gateway {
 
     /// Ends every sandbox.
     pub fn end(&self) {
-        self.sessions.end(|_| true);
-        self.pool.end(|_| true);
+        self.sessions.end(|_, _| true);
+        self.pool.end(|_, _| true);
     }
 
     /// A sandbox for a new session, with the stream for what belongs to no request.
@@ -85,7 +105,8 @@ impl Gateway {
         principal: &Principal,
         server: &str,
     ) -> Result<(Arc<Sandbox>, Arc<Stream>), Busy> {
-        let own = Stream::new(OWN_STREAM, 0, Keep::Sent, true);
+        let budget = self.budgets.of(&principal.name);
+        let own = Stream::new(OWN_STREAM, 0, Keep::Sent, true, &budget);
         let sandbox = self.start(current, principal, server, Some(Arc::clone(&own))).await?;
         Ok((sandbox, own))
     }
@@ -99,7 +120,14 @@ impl Gateway {
     ) -> Result<Arc<Sandbox>, Busy> {
         let key = (Arc::clone(&principal.name), server.to_owned());
         let wait = current.config.limits.wait;
-        self.pool.get(key, wait, async || self.start(current, principal, server, None).await).await
+        let start = async || self.start(current, principal, server, None).await;
+        let sandbox = self.pool.get(key, wait, start).await?;
+        // A reload ends the sandboxes that it finds; one that was being started is seen here.
+        if self.current().config.servers.get(server) != current.config.servers.get(server) {
+            sandbox.end();
+            return Err(Busy);
+        }
+        Ok(sandbox)
     }
 
     async fn start(
@@ -110,14 +138,59 @@ impl Gateway {
         own: Option<Arc<Stream>>,
     ) -> Result<Arc<Sandbox>, Busy> {
         let server = current.config.servers.get(name).ok_or(Busy)?;
-        let slot = self.slots.take(&principal.name).await?;
-        let metrics = Arc::clone(&self.metrics);
         let limits = &current.config.limits;
-        let start = Start { program: &self.program, name, server, limits, metrics, own, slot };
+        self.has_memory(limits, &principal.name).await?;
+        let slot = self.slots.take(&principal.name, || self.make_room(&principal.name)).await?;
+        let start = Start {
+            program: &self.program,
+            name,
+            server,
+            limits,
+            metrics: Arc::clone(&self.metrics),
+            usage: Arc::clone(&self.usage),
+            principal: &principal.name,
+            budget: self.budget(principal),
+            own,
+            slot,
+        };
         Sandbox::start(start).map_err(|why| {
             eprintln!("mcp serve: {name} cannot be started: {why}");
             Busy
         })
+    }
+
+    pub fn budget(&self, principal: &Principal) -> Arc<Budget> {
+        self.budgets.of(&principal.name)
+    }
+
+    /// Whether the servers that run use less memory than they may in all, and those of this principal.
+    async fn has_memory(&self, limits: &Limits, principal: &str) -> Result<(), Busy> {
+        if limits.server_memory.is_none() && limits.server_memory_per_principal.is_none() {
+            return Ok(());
+        }
+        self.usage.look().await;
+        let (total, own) = self.usage.sums(principal);
+        let is_full = |used: u64, most: Option<u64>| most.is_some_and(|most| used >= most);
+        if is_full(total, limits.server_memory) || is_full(own, limits.server_memory_per_principal)
+        {
+            self.metrics.refused("memory");
+            return Err(Busy);
+        }
+        Ok(())
+    }
+
+    /// Ends the sandbox of this principal that was not used for the longest time. Many clients never say that they are done
+    /// with a session, and would shut their own principal out until `idle` is over.
+    fn make_room(&self, principal: &str) -> bool {
+        let own = self.sessions.of(principal).into_iter().chain(self.pool.of(principal));
+        let unused = own.filter_map(|it| Some((it.unused()?, it)));
+        let longest = unused.max_by_key(|(unused, _)| *unused);
+        let Some((_, sandbox)) = longest.filter(|(unused, _)| *unused >= YIELDS) else {
+            return false;
+        };
+        self.metrics.yielded();
+        sandbox.end();
+        true
     }
 
     /// An id that no program can guess.

@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderMap};
+use hyper::header::{AUTHORIZATION, CONNECTION, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 use hyper::{Method, Request, Response, StatusCode};
+use mcp_protocol::Message;
 
 use crate::access_log::{Line, cut};
 use crate::auth::Auth;
 use crate::gateway::{Current, Gateway};
 use crate::principal::{Denied, Principal};
+use crate::trace::{Parent, Span};
 pub use reply::Body;
 
 /// What an answer and its line in the log are made of.
@@ -26,6 +28,16 @@ pub struct Call {
     pub current: Arc<Current>,
     pub principal: Principal,
     pub server: String,
+    /// The span of the caller.
+    pub parent: Option<Parent>,
+}
+
+impl Call {
+    /// The span of a request; none where no collector is configured.
+    pub fn span(&self, message: &Message<'_>) -> Option<Span> {
+        let tracer = self.gateway.tracer.as_ref()?;
+        tracer.begin(message, &self.server, &self.principal.name, self.parent.clone())
+    }
 }
 
 pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -43,7 +55,13 @@ pub async fn handle(
     let origin = header(request.headers(), "origin").map(str::to_owned);
     let mut told = Told::default();
     let current = gateway.current();
+    // RFC 9112, 6.1: hyper drops a Content-Length beside Transfer-Encoding, by which a proxy may have cut. What follows on this
+    // connection could be part of this body for that proxy, so nothing follows.
+    let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let mut response = route(&gateway, &current, request, &mut told).await;
+    if is_chunked {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Some(origin) = origin.filter(|origin| current.config.origins.contains(origin)) {
         guard::allow_origin(&mut response, &origin);
     }
@@ -91,12 +109,7 @@ async fn route(
         return reply::empty(StatusCode::NO_CONTENT);
     }
     if path == "/metrics" {
-        // A proxy in front makes everybody's address its own, so an address says nothing.
-        let header = header(request.headers(), AUTHORIZATION.as_str());
-        return match current.auth.principal(header, "").await {
-            Ok(_) => reply::text(StatusCode::OK, &gateway.metrics.text()),
-            Err(denied) => unauthorized(current, "", denied),
-        };
+        return figures(gateway, current, request.headers()).await;
     }
     if let Some(rest) = path.strip_prefix("/.well-known/oauth-protected-resource") {
         return metadata(current, rest);
@@ -134,13 +147,30 @@ async fn route(
     if *gateway.draining.borrow() {
         return reply::busy();
     }
-    let call =
-        Call { gateway: Arc::clone(gateway), current: Arc::clone(current), principal, server };
+    let call = Call {
+        gateway: Arc::clone(gateway),
+        current: Arc::clone(current),
+        principal,
+        server,
+        parent: header(request.headers(), "traceparent").and_then(Parent::read),
+    };
     match *request.method() {
         Method::POST => post::post(call, request, told).await,
         Method::GET => post::listen(&call, request.headers()),
         Method::DELETE => post::end(&call, request.headers()),
         _ => reply::empty(StatusCode::METHOD_NOT_ALLOWED),
+    }
+}
+
+/// `/metrics`. A proxy in front makes everybody's address its own, so an address says nothing.
+async fn figures(gateway: &Gateway, current: &Current, headers: &HeaderMap) -> Response<Body> {
+    match current.auth.principal(header(headers, AUTHORIZATION.as_str()), "").await {
+        Ok(_) => {
+            gateway.usage.look().await;
+            let (memory, held) = (gateway.usage.by_server(), gateway.budgets.used());
+            reply::text(StatusCode::OK, &gateway.metrics.text(&memory, held))
+        }
+        Err(denied) => unauthorized(current, "", denied),
     }
 }
 

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod access_log;
+mod addresses;
 mod auth;
 mod config;
 mod error;
@@ -17,6 +18,7 @@ mod flag;
 mod gateway;
 mod http;
 mod listener;
+mod memory;
 mod metrics;
 mod oauth;
 mod principal;
@@ -24,6 +26,10 @@ mod sandbox;
 mod sandboxes;
 mod session;
 mod slots;
+mod socket;
+mod trace;
+mod usage;
+mod write_time;
 
 pub use auth::token_line;
 pub use config::{Config, Server};

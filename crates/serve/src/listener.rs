@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -17,14 +17,20 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::addresses::{Addresses, Counted};
 use crate::config::{Config, Tls};
 use crate::error::Error;
 use crate::flag;
 use crate::gateway::Gateway;
-use crate::http;
+use crate::write_time::WriteTime;
+use crate::{http, socket};
 
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 const LARGEST_HEAD: usize = 64 << 10;
+/// Bytes of bodies that HTTP/2 takes before they are asked for, of a connection and of each request.
+const WINDOW: u32 = 256 << 10;
+/// Bytes of an answer that HTTP/2 keeps until the client takes them.
+const UNSENT: usize = 64 << 10;
 
 /// Serves until SIGTERM or SIGINT, then answers what is due. `program` is executed as `program run …` for every sandbox;
 /// `source` is read again on SIGHUP; `ready` is told the address.
@@ -56,8 +62,10 @@ async fn listen(
     let failed = |why: std::io::Error| Error::Listen { address, why: why.to_string() };
     let tls = config.tls.as_ref().map(acceptor).transpose()?;
     let (most, drain) = (config.limits.connections, config.limits.drain);
+    let of_one = (!config.behind_proxy).then_some(config.limits.connections_per_address);
+    let addresses = Addresses::new(of_one);
     let gateway = Gateway::new(program, config).await?;
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let listener = socket::listening(address).await.map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);
     let slots = Arc::new(Semaphore::new(most));
     // The last clone goes with the last connection.
@@ -80,8 +88,16 @@ async fn listen(
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let connection =
-            Connection { gateway: Arc::clone(&gateway), peer, _slot: slot, _open: open.clone() };
+        let Some(counted) = addresses.count(peer.ip()) else {
+            gateway.metrics.refused("address");
+            continue;
+        };
+        let connection = Connection {
+            gateway: Arc::clone(&gateway),
+            peer,
+            _counted: (slot, counted),
+            _open: open.clone(),
+        };
         tokio::spawn(connection.run(stream, tls.clone()));
     }
     drop(listener);
@@ -91,6 +107,9 @@ async fn listen(
     gateway.end();
     // Servers get the end of their input, and a moment to write down what they have.
     let _ = tokio::time::timeout(Duration::from_secs(3), gateway.sessions.empty()).await;
+    if let Some(tracer) = &gateway.tracer {
+        tracer.finish().await;
+    }
     Ok(())
 }
 
@@ -114,13 +133,16 @@ fn reload(gateway: &Gateway, source: Option<&Path>) {
 struct Connection {
     gateway: Arc<Gateway>,
     peer: SocketAddr,
-    _slot: OwnedSemaphorePermit,
+    _counted: (OwnedSemaphorePermit, Counted),
     _open: mpsc::Sender<()>,
 }
 
 impl Connection {
     async fn run(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
         let _ = stream.set_nodelay(true);
+        let write_time = self.gateway.current().config.limits.write_time;
+        detect_gone_peers(&stream, write_time);
+        let stream = WriteTime::new(stream, write_time);
         self.gateway.metrics.connections.fetch_add(1, Ordering::Relaxed);
         match tls {
             None => self.speak(stream).await,
@@ -144,12 +166,15 @@ impl Connection {
             .http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(128)
+            .initial_connection_window_size(WINDOW)
+            .initial_stream_window_size(WINDOW)
+            .max_send_buf_size(UNSENT)
             .max_header_list_size(u32::try_from(LARGEST_HEAD).unwrap_or(u32::MAX))
             .keep_alive_interval(Some(Duration::from_secs(30)));
         let (gateway, peer) = (Arc::clone(&self.gateway), self.peer);
-        let (heard, is_heard) = watch::channel(false);
+        let (heard, last) = watch::channel(None);
         let service = service_fn(move |request| {
-            heard.send_replace(true);
+            heard.send_replace(Some(Instant::now()));
             let gateway = Arc::clone(&gateway);
             async move { Ok::<_, std::convert::Infallible>(http::handle(gateway, peer, request).await) }
         });
@@ -159,21 +184,44 @@ impl Connection {
         tokio::select! {
             _ = connection.as_mut() => return,
             () = flag::is_set(&mut draining) => {}
-            // hyper waits without end for the bytes that say which HTTP this is.
-            () = silence(is_heard, head_time) => return self.gateway.metrics.refused("silence"),
+            // hyper waits without end for the bytes that say which HTTP this is, and for another request of HTTP/2.
+            () = silence(&last, head_time) => {
+                if last.borrow().is_none() {
+                    return self.gateway.metrics.refused("silence");
+                }
+            }
         }
         connection.as_mut().graceful_shutdown();
         let _ = connection.await;
     }
 }
 
-/// Ends when no request was heard for so long; never where one was.
-async fn silence(heard: watch::Receiver<bool>, longest: Duration) {
-    tokio::time::sleep(longest).await;
-    if *heard.borrow() {
-        std::future::pending::<()>().await;
+/// Ends when no request began for so long.
+async fn silence(last: &watch::Receiver<Option<Instant>>, longest: Duration) {
+    let began = Instant::now();
+    loop {
+        let since = last.borrow().unwrap_or(began);
+        let left = longest.saturating_sub(since.elapsed());
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left).await;
     }
 }
+
+/// A peer that vanished without a word: the kernel asks whether it is there, and gives it up after `longest`.
+#[cfg(target_os = "linux")]
+fn detect_gone_peers(stream: &TcpStream, longest: Duration) {
+    use rustix::net::sockopt;
+    let milliseconds = u32::try_from(longest.as_millis()).unwrap_or(u32::MAX);
+    let _ = sockopt::set_socket_keepalive(stream, true);
+    let _ = sockopt::set_tcp_keepidle(stream, longest.max(Duration::from_secs(1)));
+    let _ = sockopt::set_tcp_keepintvl(stream, Duration::from_secs(15));
+    let _ = sockopt::set_tcp_user_timeout(stream, milliseconds);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn detect_gone_peers(_stream: &TcpStream, _longest: Duration) {}
 
 fn acceptor(tls: &Tls) -> Result<TlsAcceptor, Error> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&tls.certificate)

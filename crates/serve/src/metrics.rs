@@ -14,6 +14,8 @@ pub struct Metrics {
     servers: Mutex<BTreeMap<String, Counts>>,
     refusals: Mutex<BTreeMap<&'static str, u64>>,
     pub connections: AtomicU64,
+    yields: AtomicU64,
+    spans_lost: AtomicU64,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -75,8 +77,18 @@ impl Metrics {
         *refusals.entry(why).or_default() += 1;
     }
 
-    /// The text exposition format.
-    pub fn text(&self) -> String {
+    /// A sandbox that its principal no longer used made room for another.
+    pub fn yielded(&self) {
+        self.yields.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Spans that the collector did not get.
+    pub fn spans_lost(&self, count: u64) {
+        self.spans_lost.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The text exposition format, with the memory of each server's processes and the bytes of messages that are held.
+    pub fn text(&self, memory: &[(String, u64)], held: usize) -> String {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut out = String::new();
@@ -113,11 +125,19 @@ impl Metrics {
         for (why, count) in refusals {
             let _ = writeln!(out, "mcp_serve_refusals_total{{why=\"{why}\"}} {count}");
         }
-        let connections = self.connections.load(Ordering::Relaxed);
-        let _ = writeln!(
-            out,
-            "# TYPE mcp_serve_connections gauge\nmcp_serve_connections {connections}"
-        );
+        out.push_str("# TYPE mcp_serve_server_memory_bytes gauge\n");
+        for (server, bytes) in memory {
+            let _ = writeln!(out, "mcp_serve_server_memory_bytes{{server=\"{server}\"}} {bytes}");
+        }
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        for (name, kind, value) in [
+            ("mcp_serve_connections", "gauge", load(&self.connections)),
+            ("mcp_serve_held_bytes", "gauge", held as u64),
+            ("mcp_serve_yielded_sandboxes_total", "counter", load(&self.yields)),
+            ("mcp_serve_lost_spans_total", "counter", load(&self.spans_lost)),
+        ] {
+            let _ = writeln!(out, "# TYPE {name} {kind}\n{name} {value}");
+        }
         out
     }
 }

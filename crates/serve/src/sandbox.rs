@@ -15,8 +15,11 @@ use tokio::sync::{mpsc, watch};
 use crate::config::{Limits, Server};
 use crate::events::{Stream, Waiter};
 use crate::flag;
+use crate::memory::{Budget, Held};
 use crate::metrics::Metrics;
 use crate::slots::Slot;
+use crate::trace::Span;
+use crate::usage::Usage;
 
 /// Messages that wait until the server reads them.
 const UNREAD: usize = 64;
@@ -29,7 +32,8 @@ pub struct Sandbox {
     /// Messages that belong to no request: the stream of a session; none where there are no sessions.
     own: Option<Arc<Stream>>,
     state: Mutex<State>,
-    stdin: mpsc::Sender<Vec<u8>>,
+    stdin: mpsc::Sender<(Vec<u8>, Held)>,
+    budget: Arc<Budget>,
     ending: watch::Sender<bool>,
     ended: watch::Sender<bool>,
     attached: AtomicUsize,
@@ -39,7 +43,7 @@ pub struct Sandbox {
 
 struct State {
     exchange: Exchange<Waiter>,
-    open: Vec<Waiter>,
+    open: Vec<Arc<Stream>>,
     used: Instant,
     ended: bool,
 }
@@ -51,6 +55,9 @@ pub struct Start<'a> {
     pub server: &'a Server,
     pub limits: &'a Limits,
     pub metrics: Arc<Metrics>,
+    pub usage: Arc<Usage>,
+    pub principal: &'a Arc<str>,
+    pub budget: Arc<Budget>,
     pub own: Option<Arc<Stream>>,
     pub slot: Slot,
 }
@@ -59,7 +66,8 @@ impl Sandbox {
     pub fn start(start: Start<'_>) -> io::Result<Arc<Sandbox>> {
         let mut child = Command::new(start.program)
             // Principals share nothing that outlives a sandbox: a HOME that is kept would be one of all of them.
-            .args(["run", "--ephemeral"])
+            // What is no message is counted here, and needs no second reader.
+            .args(["run", "--ephemeral", "--raw"])
             .args(&start.server.run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -82,6 +90,7 @@ impl Sandbox {
                 ended: false,
             }),
             stdin: to_stdin,
+            budget: start.budget,
             ending: watch::Sender::new(false),
             ended: watch::Sender::new(false),
             attached: AtomicUsize::new(0),
@@ -90,7 +99,12 @@ impl Sandbox {
         });
         sandbox.metrics.started(&sandbox.server);
         tokio::spawn(tell(sandbox.server.clone(), stderr));
-        tokio::spawn(Sandbox::live(Arc::clone(&sandbox), child, stdin, stdout, lines, start.slot));
+        let counted = child.id().map(|process| {
+            start.usage.began(process, start.name, start.principal);
+            Counted { usage: start.usage, process }
+        });
+        let pipes = (stdin, stdout, lines);
+        tokio::spawn(Sandbox::live(Arc::clone(&sandbox), child, pipes, (start.slot, counted)));
         Ok(sandbox)
     }
 
@@ -99,21 +113,26 @@ impl Sandbox {
     }
 
     /// Passes a request on; its answer comes to `stream`.
-    pub fn ask(&self, message: &Message<'_>, stream: &Arc<Stream>) -> Result<(), Refusal> {
+    pub fn ask(
+        &self,
+        message: &Message<'_>,
+        stream: &Arc<Stream>,
+        span: Option<Span>,
+    ) -> Result<(), Refusal> {
         let mut state = self.state();
         if state.ended {
             return Err(Refusal::TooMany);
         }
         state.used = Instant::now();
-        let waiter = Waiter(Arc::clone(stream));
+        let waiter = Waiter::new(stream, span);
         let line = state.exchange.request(message, waiter.clone())?.into_owned();
         if self.send(line).is_err() {
             // Nothing was sent, so there is nothing to cancel.
             drop(state.exchange.abandon(&waiter, ""));
             return Err(Refusal::TooMany);
         }
-        if !state.open.contains(&waiter) {
-            state.open.push(waiter);
+        if !state.open.iter().any(|it| Arc::ptr_eq(it, stream)) {
+            state.open.push(Arc::clone(stream));
         }
         Ok(())
     }
@@ -125,31 +144,46 @@ impl Sandbox {
         let (line, cancelled) = state.exchange.pass(message);
         let sent = self.send(line.into_owned());
         if let Some(waiter) = cancelled {
-            state.open.retain(|it| *it != waiter);
-            waiter.0.close();
+            state.open.retain(|it| !Arc::ptr_eq(it, &waiter.stream));
+            waiter.stream.close();
         }
         sent.map_err(|()| Refusal::TooMany)
     }
 
     fn send(&self, mut line: Vec<u8>) -> Result<(), ()> {
         line.push(b'\n');
-        self.stdin.try_send(line).map_err(|_| ())
+        let held = Held::take(&self.budget, line.len()).ok_or(())?;
+        self.stdin.try_send((line, held)).map_err(|_| ())
     }
 
     /// No client waits for `stream` any more: its calls are cancelled.
     pub fn abandon(&self, stream: &Arc<Stream>, why: &str) {
         let mut state = self.state();
-        let waiter = Waiter(Arc::clone(stream));
+        let waiter = Waiter::new(stream, None);
         for abandoned in state.exchange.abandon(&waiter, why) {
             let _ = self.send(abandoned.to_server);
             stream.push(&abandoned.to_client, true, Some(error::INTERNAL));
         }
-        state.open.retain(|it| *it != waiter);
+        state.open.retain(|it| !Arc::ptr_eq(it, stream));
         stream.close();
     }
 
     pub fn is_ended(&self) -> bool {
         self.state().ended
+    }
+
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// For how long no client has used it; none while one does, and when it ends.
+    pub fn unused(&self) -> Option<Duration> {
+        let state = self.state();
+        let is_free = state.exchange.is_empty()
+            && self.attached.load(Ordering::Relaxed) == 0
+            && !state.ended
+            && !*self.ending.borrow();
+        is_free.then(|| state.used.elapsed())
     }
 
     /// Asks the server to end, by the end of its input.
@@ -170,10 +204,8 @@ impl Sandbox {
     async fn live(
         self: Arc<Sandbox>,
         mut child: Child,
-        stdin: ChildStdin,
-        stdout: ChildStdout,
-        lines: mpsc::Receiver<Vec<u8>>,
-        slot: Slot,
+        (stdin, stdout, lines): (ChildStdin, ChildStdout, mpsc::Receiver<(Vec<u8>, Held)>),
+        counted: (Slot, Option<Counted>),
     ) {
         let writing = tokio::spawn(write(stdin, lines, self.ending.subscribe()));
         let mut ending = self.ending.subscribe();
@@ -207,7 +239,7 @@ impl Sandbox {
             |it| format!("the server ended ({it})"),
         ));
         self.metrics.ended(&self.server);
-        drop(slot);
+        drop(counted);
         self.ended.send_replace(true);
     }
 
@@ -215,8 +247,8 @@ impl Sandbox {
         let mut state = self.state();
         state.ended = true;
         for (waiter, answer) in state.exchange.fail(why) {
-            waiter.0.push(&answer, true, Some(error::INTERNAL));
-            waiter.0.close();
+            waiter.answer(&answer, Some(error::INTERNAL));
+            waiter.stream.close();
         }
         state.open.clear();
         self.own.iter().for_each(|own| own.close());
@@ -226,28 +258,30 @@ impl Sandbox {
     fn look_at_the_clock(&self) {
         let late: Vec<Arc<Stream>> = {
             let mut state = self.state();
-            state.open.retain(|waiter| !waiter.0.is_closed());
-            let is_late = |stream: &&Waiter| {
-                !stream.0.endless && stream.0.started.elapsed() > self.limits.call_time
+            state.open.retain(|stream| !stream.is_closed());
+            let is_late = |stream: &&Arc<Stream>| {
+                !stream.endless && stream.started.elapsed() > self.limits.call_time
             };
-            let is_idle = state.exchange.is_empty()
-                && self.attached.load(Ordering::Relaxed) == 0
-                && state.used.elapsed() > self.limits.idle;
-            if is_idle {
-                self.end();
-            }
-            state.open.iter().filter(is_late).map(|waiter| Arc::clone(&waiter.0)).collect()
+            state.open.iter().filter(is_late).map(Arc::clone).collect()
         };
+        if self.unused().is_some_and(|unused| unused > self.limits.idle) {
+            self.end();
+        }
         late.iter().for_each(|stream| self.abandon(stream, "the call took too long"));
     }
 
     async fn read(&self, mut stdout: ChildStdout) {
         let mut framer = Framer::new(self.limits.max_message);
+        let mut held = Held::none(&self.budget);
         let mut buffer = vec![0; 16 << 10];
         loop {
             match stdout.read(&mut buffer).await {
                 Ok(0) | Err(_) => return framer.end(|_| self.metrics.dropped(&self.server)),
                 Ok(count) => framer.feed(&buffer[..count], |frame| self.frame(frame)),
+            }
+            if !held.set(framer.held()) {
+                framer.give_up();
+                held.set(0);
             }
         }
     }
@@ -277,12 +311,19 @@ impl Sandbox {
         let mut state = self.state();
         match state.exchange.deliver(message) {
             Delivery::Answer(waiter, text, error) => {
-                self.metrics.answered(&self.server, waiter.0.started.elapsed(), error.is_some());
-                waiter.0.push(&text, true, error);
+                let took = waiter.stream.started.elapsed();
+                self.metrics.answered(&self.server, took, error.is_some());
+                waiter.answer(&text, error);
             }
-            Delivery::Related(waiter, text) => waiter.0.push(&text, false, None),
+            Delivery::Related(waiter, text) => self.tell(&waiter.stream, &text),
             Delivery::Loose(text) => self.loose(&state, message, &text),
             _ => self.metrics.dropped(&self.server),
+        }
+    }
+
+    fn tell(&self, stream: &Stream, text: &[u8]) {
+        if !stream.push(text, false, None) {
+            self.metrics.dropped(&self.server);
         }
     }
 
@@ -290,8 +331,8 @@ impl Sandbox {
     fn loose(&self, state: &State, message: &Message<'_>, text: &[u8]) {
         match (&self.own, message.kind()) {
             (Some(own), _) => {
-                let to = state.exchange.latest().map_or(own, |waiter| &waiter.0);
-                to.push(text, false, None);
+                let to = state.exchange.latest().map_or(own, |waiter| &waiter.stream);
+                self.tell(to, text);
             }
             // Without sessions a server cannot ask its client (it answers `input_required` instead).
             (None, Kind::Request { id, .. }) => {
@@ -301,7 +342,7 @@ impl Sandbox {
                 );
             }
             (None, _) => match state.exchange.latest().filter(|_| state.exchange.len() == 1) {
-                Some(waiter) => waiter.0.push(text, false, None),
+                Some(waiter) => self.tell(&waiter.stream, text),
                 None => self.metrics.dropped(&self.server),
             },
         }
@@ -309,15 +350,32 @@ impl Sandbox {
 
     fn too_long(&self, bytes: u64, id: Option<Id>, has_method: bool) {
         self.metrics.dropped(&self.server);
-        let why = format!("a message of {bytes} bytes is larger than {}", self.limits.max_message);
+        let most = self.limits.max_message;
+        let why = if bytes > most as u64 {
+            format!("a message of {bytes} bytes is larger than {most}")
+        } else {
+            format!("there is no room for a message of {bytes} bytes (limits: memory)")
+        };
         if has_method {
             let _ =
                 self.send(error::answer(id.as_ref(), error::INVALID_REQUEST, &why).into_bytes());
         } else if let Some(id) = id
             && let Some((waiter, answer)) = self.state().exchange.fail_one(&id, &why)
         {
-            waiter.0.push(&answer, true, Some(error::INTERNAL));
+            waiter.answer(&answer, Some(error::INTERNAL));
         }
+    }
+}
+
+/// A sandbox whose memory is looked at.
+struct Counted {
+    usage: Arc<Usage>,
+    process: u32,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.usage.ended(self.process);
     }
 }
 
@@ -333,7 +391,7 @@ impl Drop for Attached {
 
 async fn write(
     mut stdin: ChildStdin,
-    mut lines: mpsc::Receiver<Vec<u8>>,
+    mut lines: mpsc::Receiver<(Vec<u8>, Held)>,
     mut ending: watch::Receiver<bool>,
 ) {
     loop {
@@ -342,7 +400,7 @@ async fn write(
             line = lines.recv() => line,
             () = flag::is_set(&mut ending) => None,
         };
-        let Some(line) = line else { return };
+        let Some((line, _held)) = line else { return };
         if stdin.write_all(&line).await.is_err() {
             return;
         }

@@ -69,11 +69,21 @@ impl Pool {
         entry.sandbox.as_ref().map(|(sandbox, _)| Arc::clone(sandbox)).filter(|it| !it.is_ended())
     }
 
-    /// Ends those of servers that `is_gone` names.
-    pub fn end(&self, is_gone: impl Fn(&str) -> bool) {
+    /// The sandboxes of a principal.
+    pub fn of(&self, principal: &str) -> Vec<Arc<Sandbox>> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((_, server), entry) in entries.iter() {
-            if is_gone(server)
+        let own = entries.iter().filter(|((name, _), _)| **name == *principal);
+        let live = own.filter_map(|(_, entry)| {
+            entry.try_lock().ok()?.sandbox.as_ref().map(|(sandbox, _)| Arc::clone(sandbox))
+        });
+        live.collect()
+    }
+
+    /// Ends those of principals and servers that `is_gone` names.
+    pub fn end(&self, is_gone: impl Fn(&str, &str) -> bool) {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((principal, server), entry) in entries.iter() {
+            if is_gone(principal, server)
                 && let Ok(entry) = entry.try_lock()
                 && let Some((sandbox, _)) = &entry.sandbox
             {

@@ -9,6 +9,8 @@ use crate::sandbox::Sandbox;
 
 /// Responses that a client may still take up again after their end.
 const MOST_FINISHED: usize = 16;
+/// And the bytes of them, but for the last one.
+const MOST_KEPT: usize = 1 << 20;
 
 pub struct Session {
     pub id: String,
@@ -46,16 +48,30 @@ impl Session {
 
     /// A response with `due` answers.
     pub fn stream(&self, due: usize) -> Arc<Stream> {
-        let stream = Stream::new(self.next.fetch_add(1, Ordering::Relaxed), due, Keep::Sent, false);
+        let stream = Stream::new(
+            self.next.fetch_add(1, Ordering::Relaxed),
+            due,
+            Keep::Sent,
+            false,
+            self.sandbox.budget(),
+        );
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.push_back(Arc::clone(&stream));
-        let finished = streams.iter().filter(|it| it.is_closed()).count();
-        if finished > MOST_FINISHED
-            && let Some(oldest) = streams.iter().position(|it| it.is_closed())
-        {
-            streams.remove(oldest);
+        let mut finished: Vec<(u64, usize)> =
+            streams.iter().filter(|it| it.is_closed()).map(|it| (it.number, it.bytes())).collect();
+        let mut bytes: usize = finished.iter().map(|(_, bytes)| bytes).sum();
+        while finished.len() > MOST_FINISHED || (finished.len() > 1 && bytes > MOST_KEPT) {
+            let (oldest, freed) = finished.remove(0);
+            bytes -= freed;
+            streams.retain(|it| it.number != oldest);
         }
+        streams.push_back(Arc::clone(&stream));
         stream
+    }
+
+    /// A response that was no stream: its client has no event id to come back with.
+    pub fn forget(&self, stream: &Arc<Stream>) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|it| !Arc::ptr_eq(it, stream));
     }
 
     /// Where an event id points to: the stream, and the number of the event.
@@ -112,8 +128,17 @@ impl Sessions {
         }
     }
 
-    /// Ends those of servers that `is_gone` names.
-    pub fn end(&self, is_gone: impl Fn(&str) -> bool) {
-        self.all().values().filter(|it| is_gone(&it.server)).for_each(|it| it.sandbox.end());
+    /// Ends those of principals and servers that `is_gone` names.
+    pub fn end(&self, is_gone: impl Fn(&str, &str) -> bool) {
+        let all = self.all();
+        let gone = all.values().filter(|it| is_gone(&it.principal, &it.server));
+        gone.for_each(|it| it.sandbox.end());
+    }
+
+    /// The sandboxes of a principal.
+    pub fn of(&self, principal: &str) -> Vec<Arc<Sandbox>> {
+        let all = self.all();
+        let own = all.values().filter(|it| *it.principal == *principal);
+        own.map(|it| Arc::clone(&it.sandbox)).collect()
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -10,6 +11,8 @@ use crate::config::Limits;
 
 /// Entries of principals that are gone are looked for beyond this.
 const MANY: usize = 1024;
+/// Who waits looks this often for a sandbox of its own that it no longer uses.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Leave to have a sandbox; given back when it has ended.
 pub struct Slot {
@@ -46,7 +49,12 @@ impl Slots {
         }
     }
 
-    pub async fn take(&self, principal: &Arc<str>) -> Result<Slot, Busy> {
+    /// `make_room` is called while there is none, until it says that it ended a sandbox.
+    pub async fn take(
+        &self,
+        principal: &Arc<str>,
+        make_room: impl Fn() -> bool,
+    ) -> Result<Slot, Busy> {
         let own = {
             let mut all = self.own.lock().unwrap_or_else(PoisonError::into_inner);
             if all.len() > MANY {
@@ -66,6 +74,17 @@ impl Slots {
             let total = Arc::clone(&self.total).acquire_owned().await.ok()?;
             Some(Slot { _total: total, _own: own })
         };
-        tokio::time::timeout(self.limits.wait, both).await.ok().flatten().ok_or(Busy)
+        let room = async {
+            tokio::pin!(both);
+            let mut made = false;
+            loop {
+                tokio::select! {
+                    biased;
+                    slot = &mut both => return slot,
+                    () = tokio::time::sleep(LOOK), if !made => made = make_room(),
+                }
+            }
+        };
+        tokio::time::timeout(self.limits.wait, room).await.ok().flatten().ok_or(Busy)
     }
 }

@@ -171,7 +171,8 @@ fn on_host(file: &Path, expected: &str) -> Result<()> {
     Ok(())
 }
 
-fn make_repository(dir: &Path) -> Result<()> {
+/// With one commit and one file that is not in it.
+pub fn make_repository(dir: &Path) -> Result<()> {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
         // The user's own configuration (hooks, signing, templates) is not under test.

@@ -31,7 +31,7 @@ const NOWHERE: [&str; 10] = [
     "all_proxy",
 ];
 
-const INSTALL_LIMIT: Duration = Duration::from_secs(600);
+pub const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 const INITIALIZE_LIMIT: Duration = Duration::from_secs(30);
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// rmcp kills a server that has not ended three seconds after its input was closed.
@@ -107,8 +107,7 @@ impl Invocation {
                 command
             }
         };
-        // kill_on_drop: a run given up on must not leave a server behind.
-        command.args(&self.arguments).current_dir(&self.directory).kill_on_drop(true);
+        command.args(&self.arguments).current_dir(&self.directory);
         command
     }
 
@@ -152,15 +151,21 @@ pub struct End {
 
 impl Session {
     pub async fn start(setting: &Setting, invocation: &Invocation) -> Result<Self> {
+        let limit = if setting.installs() { INSTALL_LIMIT } else { INITIALIZE_LIMIT };
+        Self::spawn(invocation.command(setting), limit).await
+    }
+
+    /// Starts a command as a server, which has this long to answer `initialize`.
+    pub async fn spawn(mut command: Command, limit: Duration) -> Result<Self> {
         let start = Instant::now();
-        let command = invocation.command(setting);
+        // A run given up on must not leave a server behind.
+        command.kill_on_drop(true);
         let shown = command.as_std().get_program().display().to_string();
         let (transport, stderr) = TokioChildProcess::builder(command)
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("{shown}: {error}"))?;
         let stderr = tokio::spawn(collect(stderr));
-        let limit = if setting.installs() { INSTALL_LIMIT } else { INITIALIZE_LIMIT };
         match timeout(limit, ().serve(transport)).await {
             Ok(Ok(service)) => Ok(Self { service, stderr, initialize: start.elapsed() }),
             Ok(Err(error)) => {

@@ -57,6 +57,20 @@ impl Place {
         guest.or_else(staged).or_else(|| built().map(|(_, built)| Place::Built(*built)))
     }
 
+    /// Where the sources of its tests are.
+    #[cfg(test)]
+    pub fn sources(self) -> String {
+        match self {
+            Place::Staged(name) => format!("crates/cli/tests/{name}"),
+            Place::Guest(_) => "crates/cli/tests/escape".to_owned(),
+            Place::Built(built) => {
+                let crate_name = built.package.trim_start_matches("mcp-");
+                let below = if built.part == "--tests" { "" } else { "/src" };
+                format!("crates/{crate_name}{below}")
+            }
+        }
+    }
+
     /// The word in front of the names of its tests.
     pub fn prefix(self) -> String {
         match self {

@@ -23,9 +23,9 @@ pub enum Job {
     Sequence,
     /// All connections open at one time.
     AtOnce,
-    /// Read for so many seconds.
+    /// Read for this number of seconds.
     Download,
-    /// As `Sequence`, by several threads, for so many seconds.
+    /// As `Sequence`, by several threads, for this number of seconds.
     Load,
 }
 
@@ -140,7 +140,7 @@ impl Goal {
             }
             at.copied()
         });
-        Ok(Self { at: at.ok_or("nobody listens at HTTPS_PROXY")?, connect: Some(request) })
+        Ok(Self { at: at.ok_or("no server listens at HTTPS_PROXY")?, connect: Some(request) })
     }
 
     fn connect(&self) -> Result<TcpStream> {

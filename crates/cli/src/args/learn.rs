@@ -24,7 +24,7 @@ The command runs in the sandbox in every round; nothing is opened to find out wh
 --sensitive: places of credentials, the home directory as a whole, other users' homes, private networks. They are named as
 \"asked for, not proposed\".
 
-Exit codes: 0 the policy was proved: with it nothing is missing; 1 something is; 3 there are proposals that nobody accepted.")]
+Exit codes: 0 the policy was proved: with it nothing is missing; 1 something is; 3 there are proposals that were not accepted.")]
 #[command(mut_arg("yes", |arg| arg.help("Accept every proposal; grant what a package asks for").help_heading("Learning")))]
 pub struct Learn {
     /// Propose from the refusals of ordinary runs whose reference or command has NAME in it
@@ -33,7 +33,7 @@ pub struct Learn {
     /// Sit between a client and the server for one session: standard input and output are the client's
     #[arg(long, conflicts_with_all = ["from_log", "call", "calls", "explore", "plain", "json"], help_heading = "Learning")]
     pub client: bool,
-    /// At most so many rounds
+    /// Stop after N rounds
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=50), help_heading = "Learning")]
     pub rounds: u32,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, Parser};
 use mcp_policy::text;
 
-use super::{Check, Cli, Command, Run, exec, flags, verbs, words};
+use super::{Check, Cli, Command, Run, exec, flags, verbs, wire, words};
 
 pub fn command_line() -> Cli {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -19,6 +19,14 @@ pub fn command_line() -> Cli {
             let plain = words::plain_command(&words, words::Package::None);
             let exec = plain.map(|command| exec::Exec { command, ..exec::Exec::default() });
             exec.or_else(|| alone(&mut words)).map(|exec| Command::Exec(Box::new(exec)))
+        }
+        // The line of a package runner is a command; what follows it is the runner's.
+        Some("add") => {
+            words = words::with_runner_apart(
+                &wire::Add::augment_args(clap::Command::new("mcp")),
+                &words,
+            );
+            None
         }
         Some("learn") => alone(&mut words).map(|learn| Command::Learn(Box::new(learn))),
         Some("check") => {
@@ -65,6 +73,18 @@ pub(super) fn alone<T: Args>(words: &mut Vec<OsString>) -> Option<T> {
         *words = words::with_separator(&verb, words);
     }
     T::from_arg_matches(&verb.try_get_matches_from(&*words).ok()?).ok()
+}
+
+/// The last option of a line without a command, and the word that it took for its value.
+pub fn taken_by_an_option() -> Option<(String, String)> {
+    let mut words = std::env::args_os().rev().map(|word| word.to_string_lossy().into_owned());
+    let (mut word, option) = (words.next()?, words.next()?);
+    // A value may be a secret.
+    if let Some((name, _)) = word.split_once('=') {
+        word = format!("{name}=…");
+    }
+    (option.starts_with('-') && !option.contains('=') && !word.starts_with('-'))
+        .then_some((option, word))
 }
 
 /// What a person typed after `mcp run`: the options, a package among them, and the words of the command.

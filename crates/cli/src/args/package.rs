@@ -87,6 +87,10 @@ pub struct Running {
     // `mcp serve` sets it before the user's own words, where it may stand again.
     #[arg(long, conflicts_with = "home", overrides_with = "ephemeral", help_heading = "Packages")]
     pub ephemeral: bool,
+    /// Pass on lines of its standard output that are not JSON; without this they go to standard error
+    // Set by `mcp serve`, as above.
+    #[arg(long, overrides_with = "raw", help_heading = "Packages")]
+    pub raw: bool,
     /// Start it without what it asks for and was not granted
     #[arg(long, conflicts_with = "yes", help_heading = "Packages")]
     pub without_grants: bool,

@@ -58,10 +58,15 @@ pub fn tell_version() -> ! {
 
 /// `None` for another kind of mistake.
 pub fn instead(error: &clap::Error) -> Option<String> {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if error.kind() == ErrorKind::MissingRequiredArgument && words == ["exec"] {
+        return Some(
+            "nothing to run; give the command as one text: mcp exec 'make && make test'".to_owned(),
+        );
+    }
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // `mcp help VERB`.
     if words.first().is_some_and(|word| word == "help") {
         words.remove(0);

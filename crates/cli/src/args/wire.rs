@@ -110,6 +110,7 @@ pub struct Unwire {
 #[command(after_help = "Examples:
   mcp add npm:@modelcontextprotocol/server-everything --client codex
   mcp add npm:@modelcontextprotocol/server-filesystem --client claude-desktop --write ~/notes -- ~/notes
+  mcp add --client cursor npx -y @modelcontextprotocol/server-memory
   mcp add pypi:mcp-server-time --name clock --client cursor --client vscode
   mcp add --env GITHUB_TOKEN=... -n api.github.com npm:some-server --client gemini-cli
   mcp add --remove npm:@modelcontextprotocol/server-everything --client codex
@@ -117,7 +118,8 @@ pub struct Unwire {
 Exit codes: 0 done; 1 a file could not be read or written, or has the name already; 2 usage; 4 nothing is written, \
 because there is no terminal to ask on (give --client or --yes).")]
 pub struct Add {
-    /// A package (npm:NAME, pypi:NAME, acme/test@1.0.0, ./file.mcpb); with --remove the name of a server will do
+    /// A package (npm:NAME, pypi:NAME, acme/test@1.0.0, ./file.mcpb), or a line such as npx -y NAME; with --remove the name of a
+    /// server will do
     #[arg(value_name = "REF")]
     pub reference: String,
     /// To this client; without it every client that has a file here is offered
@@ -159,4 +161,7 @@ pub struct Add {
     /// Arguments for the server
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<String>,
+    /// The program of the package, where a runner's line names another than its own.
+    #[arg(skip)]
+    pub program: Option<String>,
 }

@@ -61,6 +61,24 @@ pub fn with_words_apart(verb: &clap::Command, words: &[OsString]) -> Vec<OsStrin
     }
 }
 
+/// The words of `mcp add` with `--` behind a package runner: `add npx -y NAME` is `add npx -- -y NAME`.
+pub fn with_runner_apart(verb: &clap::Command, words: &[OsString]) -> Vec<OsString> {
+    const RUNNERS: [&str; 10] =
+        ["npx", "pnpx", "bunx", "uvx", "npm", "bun", "pnpm", "yarn", "uv", "pipx"];
+    let mut at = 1;
+    while let Some(text) = words.get(at).and_then(|word| word.to_str()) {
+        if text.len() < 2 || !text.starts_with('-') {
+            let is_runner = RUNNERS.contains(&text) && words.get(at + 1).is_some_and(|w| w != "--");
+            return if is_runner { separated(words, at + 1) } else { words.to_vec() };
+        }
+        match option_length(verb, text).filter(|_| text != "--") {
+            Some(step) => at += step,
+            None => break,
+        }
+    }
+    words.to_vec()
+}
+
 /// Whether a verb's first word may name a package.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Package {

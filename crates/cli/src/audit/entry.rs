@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 const MOST_BLOCKED: usize = 50;
 /// Of an agent's program: longer names are none.
 const LONGEST_NAME: usize = 40;
+const LONGEST_SCRIPT: usize = 80;
+/// How scripts end.
+const SCRIPTS: [&str; 12] =
+    ["py", "js", "mjs", "cjs", "ts", "mts", "sh", "rb", "pl", "php", "lua", "jar"];
 /// The most rules that an entry names.
 const MOST_RULES: usize = 10;
 /// Shorter ones are in every other name.
@@ -29,6 +33,9 @@ pub struct What {
     /// The program of a command alone: arguments may hold anything.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub program: String,
+    /// The file name of the script that an interpreter was given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub script: String,
     /// `exec` for the command of an agent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub verb: String,
@@ -45,7 +52,7 @@ pub enum Event {
         exit_code: u8,
         /// `exited`, `signaled`, `timeout`, `memory_limit`.
         how: String,
-        usage: Usage,
+        usage: Box<Usage>,
         /// How many controls are enforced, partly enforced, missing; and which are not enforced.
         controls: BTreeMap<String, u64>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,6 +66,9 @@ pub enum Event {
         /// Rules of the guard that spoke, and let it run.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<String>,
+        /// What the hints after a failure were about, each by one of our own words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hints: Vec<String>,
     },
     Refused {
         exit_code: u8,
@@ -91,26 +101,30 @@ pub fn names(entry: &Entry, word: &str) -> bool {
     let what = &entry.what;
     what.reference.as_deref().is_some_and(|reference| reference.contains(word))
         || what.program.contains(word)
+        || what.script.contains(word)
         || what.verb == word
 }
 
 impl What {
     /// Of what a person typed: a package, or else the first word of a command. What is neither may
     /// be anything, a password pasted into the wrong window as well.
-    pub fn new(reference: Option<&OsStr>, program: Option<&OsStr>) -> What {
+    pub fn new(reference: Option<&OsStr>, command: &[OsString]) -> What {
         let short = |text: &str| text.chars().take(300).collect::<String>();
         let known = |text: &OsStr| {
             let text = text.to_str()?;
             text.parse::<Reference>().is_ok().then(|| short(text))
         };
-        let name = |program: &OsStr| {
-            let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
+        let command = if reference.is_none() { command } else { &[] };
+        let name = |program: &OsString| {
+            let name =
+                Path::new(program).file_name().unwrap_or(program.as_os_str()).to_string_lossy();
             short(name.split(['=', ' ', '\t', '\n']).next().unwrap_or_default())
         };
         What {
             reference: reference.and_then(known),
             digest: None,
-            program: program.filter(|_| reference.is_none()).map(name).unwrap_or_default(),
+            program: command.first().map(name).unwrap_or_default(),
+            script: script(command).unwrap_or_default(),
             verb: String::new(),
             policy: None,
         }
@@ -120,13 +134,15 @@ impl What {
     /// name of a program. An assignment, a quoted word or what looks like a credential is not told.
     pub fn exec(command: &[OsString]) -> What {
         let first = command.first().and_then(|text| text.to_str()).unwrap_or_default();
-        let first = first.split_whitespace().next().unwrap_or_default();
+        let ends = |c: char| c.is_whitespace() || ";|&()<>".contains(c);
+        let first = first.split(ends).find(|word| !word.is_empty()).unwrap_or_default();
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
         let name = first.rsplit('/').next().unwrap_or_default();
         let is_secret = || mcp_guard::environment::judge("WORD", name).is_some();
         let is_told = first.chars().all(is_name) && name.len() <= LONGEST_NAME && !is_secret();
         let program = if is_told { name.to_owned() } else { String::new() };
-        What { reference: None, digest: None, program, verb: "exec".to_owned(), policy: None }
+        let verb = "exec".to_owned();
+        What { reference: None, digest: None, program, script: String::new(), verb, policy: None }
     }
 
     pub fn policy(&mut self, policy: &Policy) {
@@ -166,14 +182,35 @@ impl Event {
         Event::End {
             exit_code: report.exit_code,
             how,
-            usage: report.usage.clone(),
+            usage: Box::new(report.usage.clone()),
             controls,
             gaps,
             blocked: blocked(report, hidden),
             blocked_processes: report.blocked_processes,
             rules: rules(report),
+            hints: Vec::new(),
         }
     }
+
+    /// With what the hints were about.
+    pub fn hinted(mut self, about: &[&'static str]) -> Event {
+        if let Event::End { hints, .. } = &mut self {
+            *hints = about.iter().map(|&word| word.to_owned()).collect();
+        }
+        self
+    }
+}
+
+/// The script of an interpreter, by its file name: the first argument that ends as one and is a file here. Anything else
+/// may be a password.
+fn script(command: &[OsString]) -> Option<String> {
+    let is_script = |word: &&OsString| {
+        let path = Path::new(word);
+        let ending = path.extension().and_then(OsStr::to_str);
+        ending.is_some_and(|ending| SCRIPTS.contains(&ending)) && path.is_file()
+    };
+    let name = Path::new(command.iter().skip(1).find(is_script)?).file_name()?.to_str()?;
+    (name.len() <= LONGEST_SCRIPT).then(|| name.to_owned())
 }
 
 /// The names of the guard's rules: none holds anything of the command.
@@ -249,18 +286,22 @@ mod tests {
                 format!("oci://user:{secret}@host.example/a/b"),
                 format!("npm:x --token={secret}"),
             ];
-            let word = OsStr::new(&words[at]);
+            let word = OsString::from(&words[at]);
+            let command = ["python3".into(), word.clone(), format!("{secret}.py").into()];
             let mut layer = Layer::command_line("/", None);
             layer.env_set(name.parse().unwrap(), &secret);
             layer.secret(format!("{name}2").parse().unwrap(), format!("env:{name}").parse().unwrap());
             let policy = Policy::merge(&[layer.build().unwrap()], mcp_policy::Defaults::run()).unwrap();
             let hidden = [secret.clone()];
-            for (reference, program) in [(Some(word), None), (None, Some(word)), (Some(word), Some(word))] {
+            let alone = std::slice::from_ref(&word);
+            for (reference, command) in
+                [(Some(&word), &[][..]), (None, alone), (Some(&word), alone), (None, &command)]
+            {
                 // A first word that is nothing but the secret is the name of a program.
-                if at == 3 && reference.is_none() {
+                if at == 3 && reference.is_none() && command.len() == 1 {
                     continue;
                 }
-                let mut what = What::new(reference, program);
+                let mut what = What::new(reference.map(OsString::as_os_str), command);
                 what.policy(&policy);
                 for event in [
                     Event::Start,
@@ -285,9 +326,14 @@ mod tests {
         };
         assert!(line(&[]).contains(r#""abcdefgh.evil.example:443":2"#), "{}", line(&[]));
         assert!(line(&["ABCDEFGH".to_owned()]).contains(r#""(holds a secret)":2"#));
-        let what = What::new(Some(OsStr::new("acme/test@1.0.0")), None);
+        let what = What::new(Some(OsStr::new("acme/test@1.0.0")), &[]);
         assert_eq!(what.reference.as_deref(), Some("acme/test@1.0.0"));
-        assert_eq!(What::new(None, Some(OsStr::new("/usr/bin/env"))).program, "env");
+        assert_eq!(What::new(None, &["/usr/bin/env".into()]).program, "env");
+        let script =
+            |word: &str| What::new(None, &["node".into(), "--x".into(), word.into()]).script;
+        // Tests run in the directory of their crate.
+        assert_eq!(script("tests/learn/server.py"), "server.py");
+        assert_eq!((script("tests/learn/none.py"), script("Cargo.toml")), Default::default());
     }
 
     #[test]
@@ -296,6 +342,8 @@ mod tests {
             ("git status --short", "git"),
             ("/usr/bin/python3.11 -c 'x'", "python3.11"),
             ("\n  make", "make"),
+            ("ls; echo hunter2", "ls"),
+            ("(cd x && make)", "cd"),
             ("TOKEN=hunter2 make", ""),
             ("TOKEN='a hunter2' make", ""),
             ("'hunter2 x' y", ""),

@@ -17,6 +17,8 @@ pub struct Log {
     pub what: What,
     /// Values that must not be in it.
     pub hidden: Vec<String>,
+    /// What the hints after a failure were about.
+    pub hints: Vec<&'static str>,
 }
 
 impl Log {
@@ -29,7 +31,7 @@ impl Log {
                     .to_owned(),
             )
         })?;
-        let log = Log { path, what, hidden: Vec::new() };
+        let log = Log { path, what, hidden: Vec::new(), hints: Vec::new() };
         log.append().map_err(|e| log.unwritable(&e))?;
         Ok(log)
     }

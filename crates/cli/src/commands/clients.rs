@@ -8,6 +8,6 @@ pub fn run(verb: Clients) -> Result<u8, Failure> {
     match verb {
         Clients::Wire(args) => wire::run(&args),
         Clients::Unwire(args) => unwire::run(&args),
-        Clients::Add(args) => add::run(&args),
+        Clients::Add(args) => add::run(args),
     }
 }

@@ -64,6 +64,7 @@ fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Res
         judged,
         runs: run::hints::Runs::Agent,
         package: None,
+        json_only: false,
     };
     run::launch(spec, how, log, report)
 }

@@ -100,7 +100,7 @@ fn table(rows: &[Row], columns: Option<usize>) -> String {
         traffic("SENT", "RECEIVED"),
         "WHAT"
     );
-    let mut text = paint.strong(&title) + "\n";
+    let mut text = paint.strong(&render::fitted(&title, columns)) + "\n";
     for row in rows {
         let Row { record, stats, .. } = row;
         let unknown = || "-".to_owned();

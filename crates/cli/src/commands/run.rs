@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 
 use mcp_policy::{Defaults, Fallback};
 use mcp_sandbox::session::{Options, Session};
@@ -10,7 +11,7 @@ use mcp_sandbox::{
     windows,
 };
 
-use crate::args::{Platform, Run, Starting};
+use crate::args::{self, Platform, Run, Starting};
 use crate::audit::{Event, Log, What, rules};
 use crate::failure::Failure;
 use crate::render;
@@ -36,6 +37,7 @@ mod warnings;
 use hints::{Hints, Runs};
 use report_file::ReportFile;
 use terminal::Terminal;
+pub use typed::as_package;
 
 pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
     if args.starting.json && !args.starting.explain {
@@ -47,10 +49,12 @@ pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
     }
     // Nothing is what the options have taken for themselves: no file is made for it.
     if args.reference.is_none() && args.command.is_empty() {
-        let taken = match &args.starting.report {
-            Some(file) => {
-                format!(" (--report takes the word after it, {}, for its file)", render::path(file))
-            }
+        let taken = match args::taken_by_an_option() {
+            Some((option, word)) => format!(
+                " ({} takes the word after it, {})",
+                render::plain(&option),
+                render::plain(&word)
+            ),
             None => String::new(),
         };
         return Err(Failure::Usage(format!(
@@ -59,7 +63,7 @@ pub fn run(mut args: Box<Run>) -> Result<u8, Failure> {
     }
     // A mistake is a run that did not start: it is in the log and in the report, too.
     let understood = typed::understand(&mut args);
-    let what = What::new(args.reference.as_deref(), first(&args.command));
+    let what = What::new(args.reference.as_deref(), &args.command);
     recorded(&args.starting, what, &args.command, |log, report| {
         understood?;
         start(&args, log, report)
@@ -86,7 +90,9 @@ pub fn recorded(
     let outcome = start(&mut log, &mut report);
     if let Some(log) = &log {
         match &outcome {
-            Ok(_) => report.iter().for_each(|report| log.end(Event::end(report, &log.hidden))),
+            Ok(_) => report.iter().for_each(|report| {
+                log.end(Event::end(report, &log.hidden).hinted(&log.hints));
+            }),
             Err(failure) => log.end(Event::Refused {
                 exit_code: failure.exit_code(),
                 why: failure.word().into(),
@@ -106,10 +112,6 @@ pub fn recorded(
         }
     }
     outcome
-}
-
-pub fn first(command: &[OsString]) -> Option<&std::ffi::OsStr> {
-    command.first().map(|word| word.as_os_str())
 }
 
 /// Leaves a report, once there is a plan.
@@ -148,7 +150,7 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         cwd: args.cwd.clone(),
         home,
         programs: Vec::new(),
-        identity: Identity::Nobody,
+        identity: Identity::None,
     };
     let how = How {
         starting: &args.starting,
@@ -156,6 +158,7 @@ fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Resu
         judged: None,
         runs: if package.is_some() { Runs::Package } else { Runs::Command },
         package: package.as_ref(),
+        json_only: package.is_some() && !args.package.raw,
     };
     launch(spec, how, log, report)
 }
@@ -168,6 +171,8 @@ pub struct How<'a> {
     pub judged: Option<Judged>,
     pub runs: Runs,
     pub package: Option<&'a package::Prepared>,
+    /// Whether what is no JSON goes to standard error: clients of a server cannot read it.
+    pub json_only: bool,
 }
 
 /// From a spec to the end of the run. Leaves a report, once there is a plan.
@@ -177,7 +182,7 @@ pub fn launch(
     log: &mut Option<Log>,
     report: &mut Option<Report>,
 ) -> Result<u8, Failure> {
-    let How { starting, fallback, judged, runs, package } = how;
+    let How { starting, fallback, judged, runs, package, json_only } = how;
     // What was compared with its bundle holds what an archive can hold.
     let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
     let telling = |error: mcp_sandbox::Error| match package {
@@ -210,13 +215,12 @@ pub fn launch(
     options.fallback = fallback;
     options.strict = starting.strict;
     options.notices = if starting.quiet { Notices::Silent } else { Notices::Stderr };
-    if starting.watch_paths {
-        options.watching = Watching::Paths;
-    }
+    options.watching = watching(starting);
     options.judged = judged;
     options.check = if plain.is_empty() { None } else { Some(&look) };
     options.plain = plain;
     options.layer = layer(package);
+    options.json_only = json_only;
     let session = Session::prepare(spec, options).map_err(telling)?;
     if let Some(package) = package {
         runtime::check(&package.needs, &session.request().program)?;
@@ -232,6 +236,9 @@ pub fn launch(
                 ending::tell(&ended.report, &ended.view().request.policy.limits);
             }
             terminal.hints.after(&ended.report);
+            if let Some(log) = terminal.log.as_mut() {
+                log.hints = terminal.hints.about();
+            }
             if let Some(package) = package.filter(|_| !starting.quiet) {
                 package.tell_kept(&ended.report);
             }
@@ -291,6 +298,17 @@ pub fn kept_home(name: &str, only_explain: bool) -> Result<std::path::PathBuf, F
     }
     mcp_package::store::make_private(&home).map_err(|e| Failure::file(&home, &e))?;
     paths::real(&home).map_err(|e| Failure::file(&home, &e))
+}
+
+/// A person at a terminal is told what was refused where the system keeps a log of that; a program that reads our
+/// output does not wait for it.
+fn watching(starting: &Starting) -> Watching {
+    let is_told = !starting.quiet && std::io::stderr().is_terminal();
+    match starting.watch_paths {
+        true => Watching::Paths,
+        false if cfg!(target_os = "macos") && is_told => Watching::Failure,
+        false => Watching::Off,
+    }
 }
 
 /// As a shell would take it.

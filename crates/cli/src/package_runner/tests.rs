@@ -207,6 +207,27 @@ fn what_is_not_understood_is_told_where_it_matters() {
     }
 }
 
+/// A text of plain words for a shell is the words; one that needs the shell is not guessed at.
+#[test]
+fn a_runner_in_a_text_for_a_shell() {
+    let words = |shell: &str, text: &str| [shell.into(), "-c".into(), text.into()];
+    for text in ["npx -y some-server /srv/notes", "exec npx -y some-server  /srv/notes"] {
+        let Meaning::Package(line) = understand(&words("sh", text)) else {
+            panic!("{text}");
+        };
+        assert_eq!((line.reference.as_str(), line.arguments.len()), ("npm:some-server", 1));
+    }
+    for text in ["cd /srv && npx -y some-server", "TOKEN=$TOKEN uvx x"] {
+        let Meaning::AsIs { note: Some(note) } = understand(&words("bash", text)) else {
+            panic!("{text}");
+        };
+        assert!(note.contains("cannot install anything"), "{note}");
+    }
+    for text in ["echo hello", "node server.js | tee x", "npm start"] {
+        assert_eq!(understand(&words("sh", text)), Meaning::as_is(), "{text}");
+    }
+}
+
 /// No reference begins with a dash or holds a blank, whatever the line says.
 #[test]
 fn no_line_makes_an_option_of_a_package() {

@@ -1,6 +1,8 @@
 //! A reference → a package in the store, from wherever it is.
 
+use std::io::IsTerminal;
 use std::net::{IpAddr, UdpSocket};
+use std::time::{Duration, Instant};
 
 use mcp_net::address;
 use mcp_package::manifest::{Origin, ServerJson};
@@ -12,12 +14,27 @@ use super::install;
 use crate::args::package::Fetching;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{paths, render};
+use crate::{paths, progress, render};
 
 const LARGEST_BUNDLE: u64 = 2 << 30;
 pub const LARGEST_SIGNATURE: u64 = 64 << 10;
+/// A wait whose end is worth a line.
+const LONG: Duration = Duration::from_secs(3);
 
 pub fn fetch(store: &Store, reference: &Reference, how: &Fetching) -> Result<Digest, Failure> {
+    let begun = Instant::now();
+    let digest = get(store, reference, how)?;
+    // Where there is no terminal, this is all that is seen of a long wait.
+    if begun.elapsed() >= LONG && !std::io::stderr().is_terminal() {
+        let seconds = begun.elapsed().as_secs();
+        progress::note(&format!(
+            "{reference} is installed, after {seconds} s; the next start needs no network"
+        ));
+    }
+    Ok(digest)
+}
+
+fn get(store: &Store, reference: &Reference, how: &Fetching) -> Result<Digest, Failure> {
     match reference {
         Reference::Path(path) => {
             Err(Failure::Usage(format!("{}: is not to be fetched", render::path(path))))

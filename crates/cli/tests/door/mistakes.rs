@@ -20,8 +20,10 @@ const MISTAKES: &[(&str, i32, &str)] = &[
     // Nothing, or something that is no program.
     ("mcp run", 2, "mcp run npx -y NAME"),
     ("mcp run --", 2, "mcp run npx -y NAME"),
-    ("mcp run --report true", 2, "--report takes the word after it, true, for its file"),
-    ("mcp exec", 2, "mcp exec"),
+    ("mcp run --report true", 2, "--report takes the word after it, true"),
+    ("mcp run --allow-net true", 2, "--allow-net takes the word after it, true"),
+    ("mcp run -e TOKEN=hunter2", 2, "-e takes the word after it, TOKEN=…)"),
+    ("mcp exec", 2, "give the command as one text: mcp exec 'make && make test'"),
     ("mcp run some-server-that-is-not-here", 127, "mcp run npm:some-server-that-is-not-here"),
     ("mcp run @scope/server", 2, "npm:@scope/server"),
     ("mcp run server.py", 2, "type: mcp run -r . python3 server.py"),

@@ -118,7 +118,7 @@ fn shown(person: &Person, line: &str, columns: u16, variables: &[(&str, &str)]) 
         run = run.env(name, value);
     }
     pty.on(run).run();
-    pty.screen()
+    pty.whole_screen()
 }
 
 #[test]

@@ -72,7 +72,8 @@ fn a_hog_is_killed_at_its_memory_limit() {
     let (finished, report) =
         reported(limited(&["--max-memory", "64M"]).probe(&["alloc", "209715200", "30000"]));
     finished.code_is(137);
-    let line = "mcp: killed: memory limit 64 MiB reached (peak 64 MiB) — raise with --max-memory";
+    let line =
+        "mcp: killed: memory limit 64 MiB reached (peak 64 MiB) — raise with --max-memory 256MiB";
     assert_eq!(finished.stderr.trim_end(), line, "{finished}");
     held_by_cgroup(&report, "memory", "memory.max 67108864");
     assert_eq!(report["ending"], "memory_limit");

@@ -119,8 +119,11 @@ fn nothing_stays_behind() {
         live.signal(libc::SIGKILL);
         live.wait();
         let gone = eventually(soon(), || alive(&family).is_empty() && marked(&marker).is_empty());
-        let left = (alive(&family), marked(&marker));
-        assert!(gone, "round {round}, killed after {delay:?}: processes remain: {left:?}");
+        assert!(
+            gone,
+            "round {round}, killed after {delay:?}: processes remain: {:?}",
+            (alive(&family), marked(&marker))
+        );
     }
     assert!(caught_inside > 0, "no round caught a sandbox alive: the test proves nothing");
     let new: Vec<_> = mounts().into_iter().filter(|line| !table.contains(line)).collect();

@@ -327,6 +327,13 @@ fn settings_that_git_does_not_understand_stop_the_run() {
     let at = piped.path().canonicalize().unwrap();
     user(&at, &format!("{MADE} fill; rm .git/config; mkfifo .git/config")).code_is(0);
     hostile(&at, &["--protect"], "echo started").code_is(125);
+    user(&at, "cd project; rm .git/config; git init -q; mkfifo ../more; printf '[include]path=../../more' >> .git/config")
+        .code_is(0);
+    let stopped = hostile(&at, &["--protect"], "echo started");
+    stopped.code_is(125);
+    let told =
+        "git reads settings from it, and it is no regular file; take it out of your git settings";
+    assert!(stopped.stderr.contains(told), "{stopped}");
     // Who may change the settings anyway is not stopped by them.
     user(&home, "echo = > project/.git/config").code_is(0);
     let config = home.join("project/.git/config");

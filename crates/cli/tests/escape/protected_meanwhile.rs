@@ -122,6 +122,35 @@ fn a_replaced_file_is_closed_again() {
     assert!(finished.text().contains("written"), "{finished}");
 }
 
+/// The command can write to settings that the user's git puts there until they are closed, and to `config.lock` before. Who wrote
+/// what is not known then: settings that name other programs than at the start do not stay.
+#[test]
+fn replaced_settings_do_not_stay_with_a_program_that_they_did_not_name() {
+    require!("userns");
+    let before = format!("{CONFIG}[alias]\n\tst = status\n");
+    let (_scratch, project) = project();
+    let config = project.join(".git/config");
+    fs::write(&config, &before).unwrap();
+    let live = waiting(&project, "--protect", "true");
+    let closed = mounted(&project, &live);
+    let evil = format!("{before}[core]\n\tfsmonitor = evil\n");
+    replace(&config, &evil);
+    let finished = go_when_closed(&project, live, &closed);
+    assert_eq!(text(&config), before, "{finished}");
+    assert_eq!(text(project.join(".git/config.mcp-aside")), evil, "{finished}");
+    assert!(finished.stderr.contains(".git/config.mcp-aside"), "{finished}");
+    assert!(!project.join(".git/config.mcp-aside-1").exists(), "{finished}");
+    // What the user sets otherwise stays.
+    fs::remove_file(project.join("go")).unwrap();
+    let live = waiting(&project, "--protect", "true");
+    let closed = mounted(&project, &live);
+    let named = format!("{before}[user]\n\tname = me\n");
+    replace(&config, &named);
+    let finished = go_when_closed(&project, live, &closed);
+    assert_eq!(text(&config), named, "{finished}");
+    assert!(finished.stderr.contains(".git/config was replaced"), "{finished}");
+}
+
 #[test]
 fn a_replaced_directory_is_closed_again() {
     require!("userns");

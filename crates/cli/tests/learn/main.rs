@@ -6,6 +6,7 @@
 mod support;
 
 mod from_log;
+mod questions;
 mod rounds;
 mod user;
 mod watch;

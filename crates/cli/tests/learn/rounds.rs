@@ -192,6 +192,26 @@ fn what_it_looks_for_in_its_home_is_found_in_the_callers() {
     assert!(said.err.contains("proved: "), "{}", said.err);
 }
 
+/// Without the variable every answer is the same, and the data is elsewhere: it is no superfluous line.
+#[test]
+fn a_variable_that_says_where_data_goes_is_kept() {
+    require!("userns");
+    let mut user = User::new();
+    let notes = user.scratch.open_dir("notes");
+    user.set("NOTES_DIRECTORY", notes.to_str().unwrap());
+    let script =
+        user.scratch.file("app/keep.sh", "echo kept > \"${NOTES_DIRECTORY:-$HOME}/entry\"\n");
+    let script = script.to_str().unwrap();
+    let words = ["learn", "--plain", "--yes", "-o", "learned.toml", "--", "sh", script];
+    let said = user.mcp(&words).ok();
+    let policy = fs::read_to_string(user.path("learned.toml")).unwrap();
+    assert!(policy.contains("NOTES_DIRECTORY") && policy.contains("/notes\", # "), "{policy}");
+    assert!(said.err.contains("proved: "), "{}", said.err);
+    fs::remove_file(notes.join("entry")).unwrap();
+    user.mcp(&["run", "-q", "--policy", "learned.toml", "--", "sh", script]).ok();
+    assert_eq!(fs::read_to_string(notes.join("entry")).unwrap(), "kept\n");
+}
+
 #[test]
 fn credentials_in_a_granted_directory_stay_closed() {
     require!("userns");

@@ -115,7 +115,7 @@ fn answered(user: &User, words: &[&str], answer: &str, then: &str) -> (i32, Stri
     pty.type_in(answer);
     let code = child.wait().unwrap().code().unwrap_or(-1);
     pty.expect(then);
-    (code, pty.screen())
+    (code, pty.whole_screen())
 }
 
 #[test]

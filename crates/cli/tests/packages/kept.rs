@@ -29,7 +29,7 @@ fn stored_version(user: &User, name: &str, version: &str) {
 }
 
 fn run(user: &User, script: &str) -> Said {
-    user.mcp(&["run", "acme/one", "--", script])
+    user.mcp(&["run", "--raw", "acme/one", "--", script])
 }
 
 fn user() -> User {
@@ -56,7 +56,8 @@ fn what_one_run_writes_is_there_in_the_next() {
     user.mcp(&["verify"]).ok().says("acme/one@1.0.0");
     // Another package sees none of it.
     stored(&user, "two");
-    let other = user.mcp(&["run", "acme/two", "--", "ls lib ~; ls lib/memory.json ~/note"]);
+    let other =
+        user.mcp(&["run", "--raw", "acme/two", "--", "ls lib ~; ls lib/memory.json ~/note"]);
     assert!(other.code != 0 && other.out == "/home/mcp:\n\nlib:\ncode.txt\n", "{}", other.out);
 
     // Another version has its HOME, and starts without what it did not write; that is said once.
@@ -66,13 +67,13 @@ fn what_one_run_writes_is_there_in_the_next() {
         let next = next.ok().says("note\nnone");
         assert_eq!(next.err.contains("another version of acme/one"), is_news, "{}", next.err);
     }
-    user.mcp(&["run", "acme/one@1.0.0", "--", "cat lib/memory.json"]).ok().says("more");
+    user.mcp(&["run", "--raw", "acme/one@1.0.0", "--", "cat lib/memory.json"]).ok().says("more");
 
     user.mcp(&["data"]).ok().says("acme/one");
     user.mcp(&["data", "show", "acme/one"]).ok().says("new lib/memory.json");
     user.mcp(&["data", "--json"]).ok().says("\"files\": 1");
     user.mcp(&["data", "remove", "acme/one"]).ok().says("removed what acme/one kept");
-    assert_ne!(user.mcp(&["run", "acme/one@1.0.0", "--", "cat lib/memory.json"]).code, 0);
+    assert_ne!(user.mcp(&["run", "--raw", "acme/one@1.0.0", "--", "cat lib/memory.json"]).code, 0);
     user.mcp(&["data", "remove", "acme/none"]).fails(1, "nothing is kept for acme/none");
 }
 
@@ -82,7 +83,14 @@ fn nothing_is_kept_where_nothing_should_be() {
     let user = user();
     run(&user, "echo fact > lib/memory.json; echo x > ~/note").ok();
     for flag in ["--ephemeral", "--strict"] {
-        let words = ["run", flag, "acme/one", "--", "cat lib/memory.json ~/note; echo x > lib/new"];
+        let words = [
+            "run",
+            "--raw",
+            flag,
+            "acme/one",
+            "--",
+            "cat lib/memory.json ~/note; echo x > lib/new",
+        ];
         let said = user.mcp(&words);
         // --strict may find that this host lacks a limit.
         assert_ne!(said.code, 0, "{flag}\n{}\n{}", said.out, said.err);
@@ -131,7 +139,8 @@ fn a_layer_leads_nowhere_else() {
     assert!(!said.out.contains("canary") && !theirs.join("planted").exists(), "{}", said.out);
     assert!(!said.out.contains(".mcp-layer"), "{}", said.out);
     // Where it is granted, the same links work.
-    let words = ["run", "--write", at, "acme/one", "--", "cat lib/file; echo x > lib/out/planted"];
+    let words =
+        ["run", "--raw", "--write", at, "acme/one", "--", "cat lib/file; echo x > lib/out/planted"];
     user.mcp(&words).ok().says("canary");
     assert!(theirs.join("planted").exists());
 
@@ -184,7 +193,8 @@ struct Held(Child);
 
 impl Held {
     fn start(user: &User) -> Held {
-        let mut command = user.command(&["run", "acme/one", "--", "echo ready; read line"]);
+        let mut command =
+            user.command(&["run", "--raw", "acme/one", "--", "echo ready; read line"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -204,7 +214,7 @@ fn a_lesser_host_keeps_home_only() {
     require!("userns", "plain", "ordinary-user");
     let user = user();
     let run = |script: &str| {
-        user.mcp_without("user", &["run", "--fallback", "warn", "acme/one", "--", script])
+        user.mcp_without("user", &["run", "--raw", "--fallback", "warn", "acme/one", "--", script])
     };
     run("echo note > ~/note").ok();
     run("cat ~/note").ok().says("note");

@@ -170,6 +170,27 @@ fn a_torn_line_swallows_nothing() {
     assert!(!said.err.contains("not whole"), "{}", said.err);
 }
 
+/// Which script ran, why a run did not start, and what the hints were about; no argument.
+#[test]
+fn the_script_and_the_reason_are_told() {
+    require!("userns");
+    let user = User::new();
+    let script = user.scratch.file("serve.sh", "cat \"$1\"\n");
+    let hidden = user.scratch.file("hunter2.txt", "x");
+    let script = text(&script);
+    user.mcp(&["run", "--read", script, "--", "sh", script, text(&hidden)]);
+    user.mcp(&["run", "--read", "/none/hunter2", "--", "true"]);
+    user.mcp(&["run", "--", "no-such-program"]);
+    let said = user.mcp(&["log"]).ok().out;
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].contains("  sh serve.sh  exited 1"), "{said}");
+    assert!(lines[0].contains(", hints: arguments"), "{said}");
+    assert!(lines[1].contains("  true  not started (a granted path cannot be given, "), "{said}");
+    assert!(lines[2].contains("  not started (there is no such program, 127)"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+    assert_eq!(user.mcp(&["log", "serve.sh"]).ok().out.lines().count(), 1);
+}
+
 /// The guard's rule, the first word and blocked hosts are told; arguments never are.
 #[test]
 fn commands_of_agents_are_told() {
@@ -185,7 +206,9 @@ fn commands_of_agents_are_told() {
     let lines: Vec<&str> = said.out.lines().collect();
     assert_eq!(lines.len(), 3, "{}", said.out);
     assert!(
-        lines[0].contains("  exec rm  refused (guard, 126), rule: delete-everything"),
+        lines[0].contains(
+            "  exec rm  not started (refused by the guard, 126), rule: delete-everything"
+        ),
         "{}",
         said.out
     );

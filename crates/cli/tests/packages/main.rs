@@ -8,9 +8,11 @@
 mod support;
 
 mod grants;
+mod image;
 mod index;
 mod install;
 mod interrupt;
+mod json_only;
 mod kept;
 mod log;
 mod pipes;

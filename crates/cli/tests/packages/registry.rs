@@ -261,7 +261,7 @@ fn signatures_bind_name_version_and_digest() {
         .fails(125, "says that it is version 1.0.0");
 }
 
-const PUBLIC_KEY: &str = "RWQ0dT/bBfpqqGhoEnFH5mu/ZkNe5rZ20B22C95fFK41y2P5SfwirwpC";
+pub const PUBLIC_KEY: &str = "RWQ0dT/bBfpqqGhoEnFH5mu/ZkNe5rZ20B22C95fFK41y2P5SfwirwpC";
 /// Of no use but here.
-const SECRET_KEY: &str = "untrusted comment: minisign encrypted secret key\n\
+pub const SECRET_KEY: &str = "untrusted comment: minisign encrypted secret key\n\
     RWQAAEIyAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAANHU/2wX6aqjQKUn/AMEkHMwYfZxRB5soDNaPuajNhL+njVgeadHnXmhoEnFH5mu/ZkNe5rZ20B22C95fFK41y2P5SfwirwpCAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";

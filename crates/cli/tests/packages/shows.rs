@@ -60,7 +60,8 @@ fn the_limits_of_a_package_from_a_registry_are_there() {
     let report = other.path("report.json");
     let run = |flags: &[&str], size: &str| {
         let words =
-            [&["run", "acme/test@1.0.0"], flags, &["--report", text(&report), "--", size]].concat();
+            [&["run", "--raw", "acme/test@1.0.0"], flags, &["--report", text(&report), "--", size]]
+                .concat();
         let said = mcp(&other, &words);
         println!("{}{}", said.out, said.err);
         (said, fs::read_to_string(&report).unwrap())

@@ -206,7 +206,7 @@ fn no_bundle_can_be_called_what_was_made_from_another() {
     for _ in 0..2 {
         plain(&format!("uv/{}", &hex[..32])).ok();
         plain(&format!("uv/{hex}")).ok();
-        user.mcp(&["run", "acme/uv"]).ok().says("honest");
+        user.mcp(&["run", "--raw", "acme/uv"]).ok().says("honest");
         user.mcp(&["verify"]).ok();
     }
     assert_eq!(user.mcp(&["list"]).ok().out.matches("honest").count(), 0);

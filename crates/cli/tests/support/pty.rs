@@ -63,6 +63,14 @@ impl Pty {
         String::from_utf8_lossy(&self.screen.lock().unwrap()).into_owned()
     }
 
+    /// All that was written to the terminal until now: what is still on its way is waited for.
+    pub fn whole_screen(&self) -> String {
+        const END: &str = "\u{1}the screen ends here\u{1}";
+        File::from(self.file()).write_all(END.as_bytes()).unwrap();
+        self.expect(END);
+        self.screen().replace(END, "")
+    }
+
     /// Waits until the screen holds the text.
     #[track_caller]
     pub fn expect(&self, text: &str) {

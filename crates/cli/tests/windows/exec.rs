@@ -81,7 +81,7 @@ fn a_name_to_commit_with_comes_along_and_nothing_else() {
     assert_eq!(finished.stdout.replace('\r', ""), told, "{finished:#?}");
     // It is the command's to change, and gone with it.
     let change = r#"(echo [alias])>> "%HOME%\.gitconfig" & type "%HOME%\.gitconfig""#;
-    let finished = exec_as(&home, &project, &[], change);
+    let finished = exec_as(&home, &project, &["--yes"], change);
     assert!(finished.stdout.contains("[alias]"), "{finished:#?}");
     assert_eq!(std::fs::read_to_string(home.join(r"USERPROFILE\.gitconfig")).unwrap(), text);
     // Who has no name has no file, and a home that is kept is left as it is.

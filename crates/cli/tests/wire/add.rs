@@ -151,6 +151,30 @@ fn beside_others_and_out_by_structure() {
     );
 }
 
+/// The line of a README, behind our own options.
+#[test]
+fn the_line_of_a_package_runner() {
+    let home = Home::new();
+    let words = ["add", "--client", "cursor", "npx", "-y", "@scope/my-server", "notes", "-x"];
+    home.mcp(&words).good();
+    let status = home.json(&["wire", "--status", "--json", "--client", "cursor"]);
+    let server = &status["files"][0]["servers"][0];
+    let words: Vec<&str> =
+        server["before"].as_array().unwrap().iter().skip(1).map(|w| w.as_str().unwrap()).collect();
+    assert_eq!(words, ["run", "npm:@scope/my-server", "--", "notes", "-x"], "{status}");
+    let ran = home.mcp(&["add", "--client", "cursor", "uvx", "--from", "pkg", "tool"]).good();
+    assert!(ran.err.contains("pkg is in"), "{}", ran.err);
+    let text = fs::read_to_string(home.at(".cursor/mcp.json")).unwrap();
+    assert!(text.contains("--bin") && text.contains("tool"), "{text}");
+    // What people write at the end is refused with where it goes, and nothing is written.
+    let ran = home.mcp(&["add", "npx", "-y", "other", "--client", "cursor"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("write it before npx: mcp add --client"), "{}", ran.err);
+    let ran = home.mcp(&["add", "--client", "cursor", "npx", "--registry", "https://x", "other"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert_eq!(fs::read_to_string(home.at(".cursor/mcp.json")).unwrap(), text);
+}
+
 #[test]
 fn without_a_client_or_a_terminal() {
     let home = Home::new();

@@ -9,7 +9,8 @@ mod tables;
 
 use self::literals::{Use, commands};
 use self::tables::{
-    DECODES, DELETES, FETCHES, HOMES, INTERPRETERS, KEYS, LOGIN, OF_CMD, WINDOWS_ROOTS, WRITES,
+    DECODES, DELETES, ENVIRONMENTS, FETCHES, HOMES, INTERPRETERS, KEYS, LOGIN, OF_CMD,
+    WINDOWS_ROOTS, WRITES,
 };
 use super::Evaluator;
 use super::call::Call;
@@ -93,26 +94,22 @@ impl Evaluator<'_> {
         let fetches = any(FETCHES);
         let decodes = any(DECODES);
         let connects = any(&["socket", "fsockopen", "TCPSocket", "net.connect"]);
-        let spawns = any(&["dup2(", "pty.spawn", "/bin/sh", "/bin/bash", "exec(\"sh", "exec('sh"]);
+        let spawns = any(&[
+            "dup2(",
+            "pty.spawn",
+            "/bin/sh",
+            "/bin/bash",
+            "exec(\"sh",
+            "exec('sh",
+            "popen(",
+            "Popen(",
+        ]);
         let runs = any(&["'bash'", "\"bash\"", "'sh'", "\"sh\"", "os.system(", "child_process"]);
         let forks = any(&["fork(", "fork while", "fork;", "fork }"]);
         let repeats = any(&["while", "for ", "iter(", "loop"]);
         let all_rows =
             any(&[".delete_all", ".destroy_all", "objects.all().delete()", "::truncate("]);
-        let everything = any(&[
-            "dict(os.environ",
-            "str(os.environ",
-            "json=os.environ",
-            "data=os.environ",
-            "JSON.stringify(process.env)",
-            "ENV.to_h",
-            "ENV.to_a",
-            "ENV.inspect",
-            "%ENV",
-            "print_r($_ENV",
-            "json_encode(getenv",
-            "json_encode($_ENV",
-        ]);
+        let everything = any(ENVIRONMENTS);
         let sends = fetches
             && any(&[".post(", "POST", "data=", "?'+", "?\"+", "/'+", "/\"+", "?\".", "?'."]);
         let one_key = sends

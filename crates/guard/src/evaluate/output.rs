@@ -1,4 +1,4 @@
-//! What well-known programs print, as far as the text tells.
+//! The output of well-known programs, as far as the text determines it.
 
 use super::Evaluator;
 use super::provenance;

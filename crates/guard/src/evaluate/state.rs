@@ -1,4 +1,4 @@
-//! What a shell knows at a point of the text.
+//! The state of a shell at one point of the text: variables, functions, aliases, directory.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -76,14 +76,16 @@ fn read_so_far(rules: &Rules) -> usize {
     }
 }
 
-/// Each line of each corpus in its shell, as it stands and without the words before the command.
+/// Each line of each corpus in its shell, as it stands and without the words before the command. Without optimization every third
+/// line, which takes seconds instead of a quarter of a minute; `nightly.yml` has the whole.
 #[test]
 fn packed_rules_give_the_same_verdicts_on_every_corpus() {
     let contexts = [sources(), built_in()]
         .map(|rules| Context { rules: Arc::new(rules), ..Context::default() });
     let (mut lines, mut found) = (0, 0);
     let mut section = Shell::Bash;
-    for line in CORPORA.lines() {
+    let every = if cfg!(debug_assertions) { 3 } else { 1 };
+    for (number, line) in CORPORA.lines().enumerate() {
         let before = line.split([' ', ':']).next().unwrap_or_default();
         let shell = match before {
             "powershell" => Shell::PowerShell,
@@ -96,6 +98,9 @@ fn packed_rules_give_the_same_verdicts_on_every_corpus() {
             "[cmd]" => section = Shell::Cmd,
             _ => {}
         }
+        if number % every != 0 {
+            continue;
+        }
         let command = line.splitn(3, ' ').last().unwrap_or(line);
         for text in [line, command].map(|text| text.replace('⏎', "\n").replace('⇥', "\t")) {
             let [source, packed] = contexts.each_ref().map(|context| judge(&text, shell, context));
@@ -104,7 +109,7 @@ fn packed_rules_give_the_same_verdicts_on_every_corpus() {
         }
         lines += 1;
     }
-    assert!(lines > 6_000 && found > 2_000, "{lines} lines, {found} findings");
+    assert!(lines > 6_000 / every && found > 2_000 / every, "{lines} lines, {found} findings");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What begins with `$` or a backtick.
+//! Expansions: the words that begin with `$` or a backtick.
 
 use super::ast::{Operator, Part, Quoting, Variable, Word};
 use super::cursor::{Cursor, Read, read_part};

@@ -29,10 +29,11 @@ impl Evaluator<'_> {
                     return;
                 }
                 let input = if line.piped { fed.clone() } else { None };
-                if let Some(over) = over.take() {
-                    evaluator.cmd_loop(&over, &line.words);
+                if let Some(over) = &over {
+                    evaluator.cmd_loop(over, &line.words);
                 }
-                over = Loop::of(&line.words);
+                // A loop's commands may be several lines, in brackets.
+                over = Loop::of(&line.words).or(over);
                 let output = evaluator.cmd_line(&line.words, &line.writes, input.as_ref());
                 line.writes.iter().for_each(|file| evaluator.keeps(file, output.clone()));
                 fed = Some(output);
@@ -139,25 +140,37 @@ impl Evaluator<'_> {
         }
         // Itself, twice; a loop whose steps are zero wide, and which starts programs.
         let endless = lower.contains("for /l") && lower.contains(",0,") && lower.contains("start");
-        if lower.replace(' ', "").contains("%0|%0") || endless {
+        if super::bomb::starts_itself(&lower) || endless {
             self.raise("fork-bomb", span.clone());
         }
     }
 
     /// `for /r C:\ %f in (*) do del %f`: everything of a place, one by one, is the place.
     fn cmd_loop(&mut self, over: &Loop, body: &[Field]) {
-        let word = |at: usize| body.get(at).and_then(|f| f.known()).map(|w| w.to_lowercase());
-        if word(0).as_deref() != Some("do") {
-            return;
-        }
-        let deletes = matches!(word(1).as_deref(), Some("del" | "erase" | "rd" | "rmdir"));
+        let name = |field: &Field| {
+            field
+                .known()
+                .map(|word| word.trim_start_matches('@').to_lowercase())
+                .unwrap_or_default()
+        };
+        let is_of_loop = |field: &Field| field.value.starts_with('%');
+        let begins = body.first().is_some_and(|first| name(first) == "do");
+        let before = |field: &&Field| matches!(name(field).as_str(), "do" | "call" | "cmd" | "/c");
+        let at = body.iter().take_while(before).count();
+        let (program, given) = match body.get(at..) {
+            Some([first, given @ ..]) => (name(first), given),
+            _ => return,
+        };
+        let deletes = matches!(program.as_str(), "del" | "erase" | "rd" | "rmdir");
         match over {
-            Loop::Place(place) if deletes => {
+            Loop::Place(place) if deletes && (begins || given.iter().any(is_of_loop)) => {
                 let field = |text: &str| Field::new(Value::text(text), place.span.clone());
                 self.cmd_line(&[field("rd"), field("/s"), place.clone()], &[], None);
             }
             Loop::Fetched(span)
-                if word(1).is_some_and(|name| name.starts_with('%') || name == "call") =>
+                if begins
+                    && (body.get(at).is_some_and(is_variable)
+                        || body.get(1).is_some_and(|second| name(second) == "call")) =>
             {
                 self.raise("download-to-shell", span.clone());
             }
@@ -209,11 +222,10 @@ impl Evaluator<'_> {
                     self.cmd_line(&arguments[at..], &[], input);
                 }
             }
-            "forfiles" => {
-                let at = (0..arguments.len()).find(|at| word(*at).as_deref() == Some("/c"));
-                if let Some(at) = at {
-                    self.joined_cmd(arguments.get(at + 1..).unwrap_or_default(), span);
-                }
+            "forfiles" => self.for_files(arguments, span),
+            // Of PowerShell's, but meant: it runs what comes in.
+            "iex" | "invoke-expression" if input.is_some() => {
+                self.raise("download-to-shell", span);
             }
             "cmd" => {
                 let at = (0..arguments.len())
@@ -225,14 +237,7 @@ impl Evaluator<'_> {
                 }
             }
             "powershell" | "pwsh" => self.powershell_call(arguments, input, span),
-            "bash" | "sh" | "wsl" => {
-                let words: Vec<String> = arguments
-                    .iter()
-                    .map(|field| crate::evaluate::quote(&field.value.without_unknown()))
-                    .collect();
-                let program = if name == "wsl" { "" } else { name };
-                self.bash_within(format!("{program} {}", words.join(" ")).trim_start(), span);
-            }
+            "bash" | "sh" | "wsl" => self.posix_shell(name, arguments, span),
             "echo" => {
                 let mut text = Value::default();
                 for field in arguments {
@@ -303,11 +308,22 @@ impl Loop {
                 let last = words.last()?;
                 match program.as_str() {
                     "curl" | "powershell" | "certutil" => Some(Loop::Fetched(last.span.clone())),
+                    "where" => {
+                        let at = (inside..words.len()).find(|at| is_switch(&words[*at], "/r"))?;
+                        words.get(at + 1).map(|place| Loop::Place(place.clone()))
+                    }
                     "dir" => {
                         let text = last.value.without_unknown();
                         let text = text.trim_end_matches(['\'', '"', '`']);
+                        let recursive = words.iter().any(|f| is_switch(f, "/s"));
+                        // Some files of every directory below are taken for the directory.
+                        let text = match text.rsplit_once('\\') {
+                            Some((above, name)) if recursive && name.contains('*') => above,
+                            _ => text,
+                        };
                         let place = !text.starts_with('/') && !text.starts_with('\'');
                         match &last.value.pieces[..] {
+                            [Piece::Home, ..] if recursive => of(Value::of(Piece::Home)),
                             [Piece::Home, ..] => of(last.value.clone()),
                             _ if place => of(Value::text(text)),
                             _ => of(Value::text(".")),
@@ -325,6 +341,10 @@ impl Loop {
 /// `%i`, whose value only the loop knows.
 fn is_variable(field: &Field) -> bool {
     field.value.starts_with('%') || matches!(field.value.pieces.first(), Some(Piece::Unknown))
+}
+
+fn is_switch(field: &Field, switch: &str) -> bool {
+    field.known().is_some_and(|text| text.eq_ignore_ascii_case(switch))
 }
 
 fn is_here(field: &Field) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::aliases::canonical;
 use crate::shell::Origin;
 use crate::value::{Field, Piece, Value};
 use crate::windows_place as known;
@@ -12,6 +13,20 @@ pub struct Line {
     pub writes: Vec<Field>,
     /// Fed by the command before it.
     pub piped: bool,
+    /// Once PowerShell is named: how many brackets of its text are open.
+    open_brackets: Option<usize>,
+}
+
+impl Line {
+    /// `powershell -c iex(…)`: a bracket of PowerShell's; one that closes has its own that opens.
+    fn keeps_bracket(&mut self, c: char) -> bool {
+        match (c, &mut self.open_brackets) {
+            ('(', Some(open)) => *open += 1,
+            (')', Some(open)) if *open > 0 => *open -= 1,
+            _ => return false,
+        }
+        true
+    }
 }
 
 /// Reads a text of cmd.exe, command by command.
@@ -33,6 +48,12 @@ impl Reader<'_> {
             let from = self.at;
             self.at += c.len_utf8();
             let next = self.text[self.at..].chars().next();
+            if !quoted && line.keeps_bracket(c) {
+                word.get_or_insert((Value::default(), from))
+                    .0
+                    .push_text(c.encode_utf8(&mut [0; 4]));
+                continue;
+            }
             let ends = !quoted
                 && matches!(c, ' ' | '\t' | '\r' | '\n' | '&' | '|' | '(' | ')' | '<' | '>');
             if ends {
@@ -83,8 +104,7 @@ impl Reader<'_> {
         let end = self.at;
         self.finish(&mut word, end, &mut line, &mut redirected);
         lines.push(line);
-        lines.retain(|line| !line.words.is_empty());
-        lines
+        joined(lines)
     }
 
     fn finish(
@@ -98,6 +118,11 @@ impl Reader<'_> {
             return;
         };
         let field = Field::new(value.bounded(), self.origin.span(from, end));
+        let is_powershell =
+            |name: std::borrow::Cow<'_, str>| matches!(&*canonical(&name), "powershell" | "pwsh");
+        if line.open_brackets.is_none() && field.known().is_some_and(is_powershell) {
+            line.open_brackets = Some(0);
+        }
         if std::mem::take(redirected) { line.writes.push(field) } else { line.words.push(field) }
     }
 
@@ -130,6 +155,19 @@ impl Reader<'_> {
             Some(part) => slice(&value, part).unwrap_or_else(|| Value::of(Piece::Unknown)),
         }
     }
+}
+
+/// Without empty lines. What is written to behind a group (`(…) > file`) belongs to its last command.
+fn joined(lines: Vec<Line>) -> Vec<Line> {
+    let mut kept: Vec<Line> = Vec::new();
+    for line in lines {
+        match (line.words.is_empty(), kept.last_mut()) {
+            (false, _) => kept.push(line),
+            (true, Some(last)) => last.writes.extend(line.writes),
+            (true, None) => {}
+        }
+    }
+    kept
 }
 
 /// `~1,3` of a known value.

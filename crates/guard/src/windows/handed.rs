@@ -52,6 +52,17 @@ impl Evaluator<'_> {
                 self.posix_shell(name, arguments, span);
                 Output::unknown(name)
             }
+            "forfiles" => {
+                self.for_files(arguments, span);
+                Output::unknown(name)
+            }
+            "join-path" => path_of(name, arguments),
+            // Where the history is; of its other settings nothing is read.
+            "get-psreadlineoption" => Output::known(crate::windows_place::history(), name),
+            "start-process" => {
+                self.started(arguments, input, span, shell);
+                Output::unknown(name)
+            }
             "set-alias" | "new-alias" => {
                 let words: Vec<String> = arguments
                     .iter()
@@ -81,8 +92,64 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `Start-Process cmd -ArgumentList '/c', '…'`: the program with its arguments, as if it stood there.
+    fn started(
+        &mut self,
+        arguments: &[Field],
+        input: Option<&Output>,
+        span: Range<usize>,
+        shell: &mut PowerShell,
+    ) {
+        let mut words: Vec<&Field> = Vec::new();
+        let mut skipped = false;
+        for field in arguments {
+            let text = field.known().map(|text| text.to_lowercase()).unwrap_or_default();
+            let is = |option: &str| text.len() > 1 && option.starts_with(&text);
+            match std::mem::take(&mut skipped) {
+                true => {}
+                // Options of `Start-Process` itself; what begins with a dash among the arguments of a program does too.
+                false if is("-filepath") || is("-argumentlist") || text == "-args" => {}
+                false if OWN_SWITCHES.iter().any(|own| is(own)) && text.len() > 2 => {}
+                false if OWN_OPTIONS.iter().any(|own| is(own)) && text.len() > 2 => skipped = true,
+                false => words.push(field),
+            }
+        }
+        let Some((program, rest)) = words.split_first() else {
+            return;
+        };
+        let Some(name) = program.known().map(|name| canonical(&name)) else {
+            return;
+        };
+        // One text for several arguments is split by the program.
+        let mut given = Vec::new();
+        for field in rest {
+            match field.known() {
+                Some(text) if text.contains(' ') && rest.len() == 1 => {
+                    let words = text.split(' ').filter(|word| !word.is_empty());
+                    let field = |word| Field::new(Value::text(word), field.span.clone());
+                    given.extend(words.map(field));
+                }
+                _ => given.push((*field).clone()),
+            }
+        }
+        if matches!(name.as_str(), "cmd" | "powershell" | "pwsh" | "wsl" | "bash" | "sh") {
+            self.runs(&name, &given, input, span, shell);
+        }
+    }
+
+    /// `forfiles /c "cmd /c …"`.
+    pub(super) fn for_files(&mut self, arguments: &[Field], span: Range<usize>) {
+        let is = |field: &Field| {
+            field.known().is_some_and(|text| matches!(text.as_ref(), "/c" | "/C" | "-c" | "-C"))
+        };
+        if let Some(at) = arguments.iter().position(is) {
+            self.joined_cmd(&arguments[at + 1..], span);
+        }
+    }
+
     /// A shell of another kind reads what it is given.
-    fn posix_shell(&mut self, name: &str, arguments: &[Field], span: Range<usize>) {
+    pub(super) fn posix_shell(&mut self, name: &str, arguments: &[Field], span: Range<usize>) {
+        let arguments = if name == "wsl" { behind_options_of_wsl(arguments) } else { arguments };
         let text: Vec<String> = arguments
             .iter()
             .map(|field| field.known().map(|t| crate::evaluate::quote(&t)))
@@ -191,6 +258,31 @@ impl Evaluator<'_> {
     }
 }
 
+/// Switches of `Start-Process`, and options with a value.
+const OWN_SWITCHES: &[&str] = &["-wait", "-nonewwindow", "-passthru", "-usenewenvironment"];
+const OWN_OPTIONS: &[&str] = &[
+    "-verb",
+    "-windowstyle",
+    "-workingdirectory",
+    "-redirectstandardoutput",
+    "-redirectstandarderror",
+    "-redirectstandardinput",
+    "-credential",
+];
+
+/// The command that wsl is to run.
+fn behind_options_of_wsl(arguments: &[Field]) -> &[Field] {
+    let mut at = 0;
+    while let Some(text) = arguments.get(at).and_then(|field| field.known()) {
+        at += match text.as_ref() {
+            "-d" | "--distribution" | "-u" | "--user" | "--cd" | "--shell-type" => 2,
+            "-e" | "--exec" | "--" => return arguments.get(at + 1..).unwrap_or_default(),
+            _ => break,
+        };
+    }
+    arguments.get(at..).unwrap_or_default()
+}
+
 /// What a listing hands on: the environment, or the directory that it lists whole.
 fn listing(name: &str, arguments: &[Field]) -> Output {
     let env =
@@ -198,31 +290,106 @@ fn listing(name: &str, arguments: &[Field]) -> Output {
     if arguments.iter().any(env) {
         return Output::unknown(super::portable::ENVIRONMENT);
     }
-    let filters = |field: &Field| {
-        field.known().is_some_and(|text| {
-            let text = text.to_lowercase();
-            ["-filter", "-include", "-exclude"]
-                .iter()
-                .any(|f| text.len() > 2 && f.starts_with(&text))
-        })
+    let listing = Listing::of(arguments);
+    let here = Value::text(".");
+    let place = match &listing.places[..] {
+        [] => &here,
+        [place] => place,
+        // Of several the one that is most.
+        places => match places.iter().find(|place| is_rooted(place)) {
+            Some(place) => place,
+            None => return Output::unknown(name),
+        },
     };
-    let (mut places, mut filtered, mut value) = (Vec::new(), false, false);
-    for field in arguments {
-        if filters(field) {
-            (filtered, value) = (true, true);
-        } else if field.value.starts_with('-') {
-            value = false;
-        } else if !value {
-            places.push(field);
+    match &listing.chosen {
+        Chosen::All => Output::known(place.clone(), name),
+        // Of a home or a drive the files of a kind are too much still, but a repository is a repository.
+        Chosen::ByName(chosen) if is_here(place) || chosen.known().as_deref() == Some(".git") => {
+            let mut path = place.clone();
+            path.push_text("\\");
+            path.extend(chosen);
+            Output::known(path.bounded(), name)
         }
+        _ => narrowed(name, Some(&Output::known(place.clone(), name))),
     }
-    match &places[..] {
-        [] if filtered => Output::unknown(name),
-        [] => Output::known(Value::text("."), name),
-        [place] if filtered => narrowed(name, Some(&Output::known(place.value.clone(), name))),
-        [place] => Output::known(place.value.clone(), name),
-        _ => Output::unknown(name),
+}
+
+/// Which of the entries a listing gives.
+enum Chosen {
+    All,
+    ByName(Value),
+    ButSome,
+}
+
+struct Listing {
+    places: Vec<Value>,
+    chosen: Chosen,
+}
+
+impl Listing {
+    fn of(arguments: &[Field]) -> Listing {
+        let mut listing = Listing { places: Vec::new(), chosen: Chosen::All };
+        let mut option = String::new();
+        for field in arguments {
+            if field.value.starts_with('-') {
+                option = field.value.without_unknown().to_lowercase();
+                continue;
+            }
+            let is = |full: &str| option.len() > 2 && full.starts_with(&option);
+            let all = matches!(field.known().as_deref(), Some("*" | "*.*"));
+            match listing.chosen {
+                Chosen::All if is("-exclude") => listing.chosen = Chosen::ButSome,
+                _ if is("-exclude") || all && (is("-filter") || is("-include")) => {}
+                _ if is("-filter") || is("-include") => {
+                    listing.chosen = Chosen::ByName(field.value.clone());
+                }
+                _ if VALUED.iter().any(|valued| is(valued)) => option.clear(),
+                _ => listing.places.push(field.value.clone()),
+            }
+        }
+        listing
     }
+}
+
+/// Options of a listing whose value is no place.
+const VALUED: &[&str] = &[
+    "-erroraction",
+    "-ea",
+    "-errorvariable",
+    "-ev",
+    "-outvariable",
+    "-ov",
+    "-outbuffer",
+    "-ob",
+    "-warningaction",
+    "-wa",
+    "-informationaction",
+    "-progressaction",
+    "-depth",
+    "-attributes",
+];
+
+/// `Join-Path $_ .git`.
+fn path_of(name: &str, arguments: &[Field]) -> Output {
+    let mut path = Value::default();
+    for field in arguments.iter().filter(|field| !field.value.starts_with('-')) {
+        match field.known() {
+            // What stands behind `$_` is its member.
+            Some(member) if member.eq_ignore_ascii_case(".fullname") => continue,
+            _ if path.pieces.is_empty() => {}
+            _ => path.push_text("\\"),
+        }
+        path.extend(&field.value);
+    }
+    Output::known(path.bounded(), name)
+}
+
+/// A home or a place of a drive.
+fn is_rooted(place: &Value) -> bool {
+    let text = place.without_unknown();
+    matches!(place.pieces.first(), Some(Piece::Home))
+        || text.starts_with('~')
+        || text.get(1..2) == Some(":")
 }
 
 /// A word that names a process or a few, and not all.
@@ -233,11 +400,12 @@ fn names_one(field: &Field) -> bool {
 
 /// Some of what comes in: of the current directory that may be anything, of a home or a drive it is too much still.
 fn narrowed(name: &str, input: Option<&Output>) -> Output {
-    let is_here = |text: &Value| {
-        text.known().is_some_and(|text| text.chars().all(|c| matches!(c, '.' | '\\' | '/')))
-    };
     match input.and_then(|input| input.text.clone()).filter(|text| !is_here(text)) {
         Some(text) => Output::known(text, name),
         None => Output::unknown(name),
     }
+}
+
+fn is_here(place: &Value) -> bool {
+    place.known().is_some_and(|text| text.chars().all(|c| matches!(c, '.' | '\\' | '/')))
 }

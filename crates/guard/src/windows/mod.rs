@@ -2,6 +2,7 @@
 //! commands and texts handed on. What is no plain command is unknown.
 
 mod aliases;
+mod bomb;
 mod cmd;
 mod cmd_lines;
 mod handed;

@@ -68,6 +68,11 @@ const PORTABLE: &[&str] = &[
     "gpg",
     "psql",
     "dropdb",
+    "sqlcmd",
+    "mariadb",
+    "sqlplus",
+    "cqlsh",
+    "duckdb",
     "pg_dump",
     "mysql",
     "mysqladmin",
@@ -113,6 +118,10 @@ const PORTABLE: &[&str] = &[
     "unzip",
 ];
 
+/// Cmdlets that are given statements for a database, as a program is elsewhere.
+const SQL_CMDLETS: &[&str] =
+    &["invoke-sqlcmd", "invoke-dbaquery", "invoke-mysqlquery", "invoke-sqlquery"];
+
 /// Stands among the programs of an output that holds the environment.
 pub const ENVIRONMENT: &str = "env";
 
@@ -130,10 +139,14 @@ impl Evaluator<'_> {
         input: Option<&Output>,
         span: Range<usize>,
     ) -> Option<Output> {
-        if !PORTABLE.contains(&name) {
+        if !PORTABLE.contains(&name) && !SQL_CMDLETS.contains(&name) {
             return None;
         }
-        let name = if name == "py" { "python" } else { name };
+        let name = match name {
+            "py" => "python",
+            name if SQL_CMDLETS.contains(&name) => "sqlcmd",
+            name => name,
+        };
         let mut words = vec![Field::new(Value::text(name), span.clone())];
         words.extend(arguments.iter().map(posix));
         let writes: Vec<Field> = writes.iter().map(posix).collect();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::aliases::canonical;
 use super::passed_on::{is_secret_variable, listed};
 use super::portable::holds_secret;
-use super::tokens::{Reader, Token, environment, fill};
+use super::tokens::{Reader, Token, environment, fill, is_own_path};
 use super::types::is_harmless;
 use crate::evaluate::Evaluator;
 use crate::language::Shell;
@@ -36,6 +36,9 @@ pub struct PowerShell {
 impl Evaluator<'_> {
     pub fn powershell(&mut self, text: &str, origin: Origin) {
         let mut shell = PowerShell::default();
+        if super::bomb::starts_itself(text) {
+            self.raise("fork-bomb", origin.span(0, text.len()));
+        }
         self.powershell_text(text, origin, &mut shell);
     }
 
@@ -81,6 +84,9 @@ impl Evaluator<'_> {
     ) -> Output {
         match tokens {
             [] => Output::nothing(),
+            tokens if tokens.iter().any(is_inside_string) => {
+                self.stage_with_strings(tokens, input, shell)
+            }
             [Token::Variable(name, _), Token::Sign('=', _), rest @ ..]
             | [Token::Type(..), Token::Variable(name, _), Token::Sign('=', _), rest @ ..] => {
                 let output = self.stage(rest, None, shell);
@@ -121,6 +127,24 @@ impl Evaluator<'_> {
             }
             tokens => self.expression(tokens, shell),
         }
+    }
+
+    /// What strings run (`"…$(…)…"`) is run before the command that they are given to, which is handed what that gives.
+    fn stage_with_strings(
+        &mut self,
+        tokens: &[Token],
+        input: Option<&Output>,
+        shell: &mut PowerShell,
+    ) -> Output {
+        let (inside, own): (Vec<Token>, Vec<Token>) =
+            tokens.iter().cloned().partition(is_inside_string);
+        let outer = self.windows.secret;
+        inside.iter().for_each(|block| drop(self.value(block, shell)));
+        let output = self.stage(&own, input, shell);
+        if let Some(Token::Word(..)) = own.first() {
+            self.windows.secret = outer;
+        }
+        output
     }
 
     /// After `&` or `.`: a name that may be computed.
@@ -196,6 +220,7 @@ impl Evaluator<'_> {
             }
         }
         self.members(tokens, shell);
+        let from = environment_of(tokens);
         let values: Vec<Value> = tokens
             .iter()
             .map(|token| match token {
@@ -203,7 +228,6 @@ impl Evaluator<'_> {
                 token => self.value(token, shell),
             })
             .collect();
-        let from = Vec::new();
         let plus = |token: &Token| matches!(token, Token::Sign('+', _));
         let operand = |token: &Token| {
             matches!(token, Token::Text(..) | Token::Variable(..) | Token::Block('(', ..))
@@ -216,6 +240,11 @@ impl Evaluator<'_> {
             let mut text = Value::default();
             values.iter().for_each(|value| text.extend(value));
             return Output { text: Some(text.bounded()), from };
+        }
+        if let [Token::Variable(..) | Token::Block('(', ..), Token::Word(member, _)] = tokens
+            && is_own_path(member)
+        {
+            return Output { text: values.into_iter().next(), from };
         }
         let word = |token: &Token| match token {
             Token::Word(value, _) => value.known().map(|text| text.to_lowercase()),
@@ -283,6 +312,13 @@ impl Evaluator<'_> {
             span: span.start.min(end)..end,
         });
         self.fetches(&name, &arguments);
+        let compiles = matches!(name.as_str(), "add-type" | "import-module" | "new-module");
+        if compiles && arguments.iter().any(|field| field.value.pieces.contains(&Piece::Fetched)) {
+            self.raise("download-to-shell", span.clone());
+        }
+        if name == "stop-process" && arguments.iter().any(is_all) {
+            self.raise("end-listed-processes", span.clone());
+        }
         self.moves_away(&name, &arguments);
         if matches!(name.as_str(), "start-process" | "invoke-item") {
             arguments.iter().for_each(|field| self.starts_file(field));
@@ -331,11 +367,44 @@ impl PowerShell {
     }
 }
 
+fn is_inside_string(token: &Token) -> bool {
+    matches!(token, Token::Block('"', ..))
+}
+
+/// `*`, which is every name.
+fn is_all(field: &Field) -> bool {
+    field.known().is_some_and(|text| !text.is_empty() && text.chars().all(|c| c == '*'))
+}
+
 /// The runs between signs of a kind.
 fn split(tokens: &[Token], sign: char) -> impl Iterator<Item = &[Token]> {
     tokens
         .split(move |token| matches!(token, Token::Sign(own, _) if *own == sign))
         .filter(|part| !part.is_empty())
+}
+
+/// `[Environment]::GetEnvironmentVariables()`, or one of them that is a key.
+fn environment_of(tokens: &[Token]) -> Vec<String> {
+    let [Token::Type(name, _), Token::Word(member, _), rest @ ..] = tokens else {
+        return Vec::new();
+    };
+    let member = member.without_unknown().to_lowercase();
+    let is_secret = |token: &Token| match token {
+        Token::Block(_, inner, _) => inner.iter().any(|token| {
+            matches!(token, Token::Text(value, _)
+                if crate::evaluate::names_secret(&value.without_unknown().to_uppercase()))
+        }),
+        _ => false,
+    };
+    match name.to_lowercase().trim_start_matches("system.") == "environment" {
+        true if member.starts_with("::getenvironmentvariables") => {
+            vec![super::portable::ENVIRONMENT.to_owned()]
+        }
+        true if member.starts_with("::getenvironmentvariable") && rest.iter().any(is_secret) => {
+            vec![crate::evaluate::SECRETS.to_owned()]
+        }
+        _ => Vec::new(),
+    }
 }
 
 pub(super) fn span_of(tokens: &[Token]) -> Range<usize> {

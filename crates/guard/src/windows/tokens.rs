@@ -9,7 +9,7 @@ use crate::windows_place as known;
 /// Nested blocks; beyond it a text is not read.
 const DEEPEST: usize = 32;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Token {
     /// A bare word, backticks removed.
     Word(Value, Range<usize>),
@@ -17,7 +17,7 @@ pub enum Token {
     Text(Value, Range<usize>),
     /// `$name`
     Variable(String, Range<usize>),
-    /// `( … )`, `{ … }`, `$( … )`, `@( … )`, by the opening character.
+    /// `( … )`, `{ … }`, `$( … )`, `@( … )`, by the opening character; `"` for one inside of the string before it.
     Block(char, Vec<Token>, Range<usize>),
     /// `[type]`
     Type(String, Range<usize>),
@@ -36,6 +36,35 @@ impl Token {
             | Token::Sign(_, span) => span.clone(),
         }
     }
+
+    fn inside_string(self) -> Token {
+        match self {
+            Token::Block(_, inner, span) => Token::Block('"', inner, span),
+            token => token,
+        }
+    }
+
+    /// `$($env:X)` is `$env:X`, and `$($_.FullName)` is where `$_` is.
+    fn plain_variable(&self) -> Option<&str> {
+        let Token::Block(_, inner, _) = self else {
+            return None;
+        };
+        match &inner[..] {
+            [Token::Variable(name, _)] => Some(name),
+            [Token::Variable(name, _), Token::Word(member, _)] if is_own_path(member) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// The member by which a file says where it is.
+pub fn is_own_path(member: &Value) -> bool {
+    let path = |text: &str| {
+        [".fullname", ".pspath", ".historysavepath"]
+            .iter()
+            .any(|own| text.eq_ignore_ascii_case(own))
+    };
+    member.known().is_some_and(|text| path(&text))
 }
 
 pub struct Unreadable(pub Range<usize>);
@@ -57,13 +86,9 @@ impl<'a> Reader<'a> {
     }
 
     pub fn all(mut self) -> Result<Vec<Token>, Unreadable> {
-        let mut tokens = self.tokens(None)?;
+        let tokens = self.tokens(None)?;
         if self.at < self.text.len() {
             return Err(self.here());
-        }
-        for block in self.inside {
-            tokens.push(Token::Sign(';', block.span()));
-            tokens.push(block);
         }
         Ok(tokens)
     }
@@ -96,6 +121,7 @@ impl<'a> Reader<'a> {
     fn tokens(&mut self, close: Option<char>) -> Result<Vec<Token>, Unreadable> {
         let mut tokens = Vec::new();
         loop {
+            tokens.append(&mut self.inside);
             let from = self.at;
             let Some(c) = self.peek() else {
                 return if close.is_none() { Ok(tokens) } else { Err(self.here()) };
@@ -121,6 +147,14 @@ impl<'a> Reader<'a> {
                 '\n' | ';' => {
                     self.next();
                     tokens.push(Token::Sign(';', self.span(from)));
+                }
+                '+' if self.plus_begins_word(&tokens) => {
+                    self.next();
+                    let mut value = Value::text("+");
+                    if let Token::Word(rest, _) = self.word()? {
+                        value.extend(&rest);
+                    }
+                    tokens.push(Token::Word(value, self.span(from)));
                 }
                 '|' | '&' | '=' | ',' | '+' | '>' => {
                     self.next();
@@ -160,6 +194,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// `git push origin +main`: among the arguments of a command a plus before a name is a part of it.
+    fn plus_begins_word(&self, tokens: &[Token]) -> bool {
+        let ends = |token: &Token| matches!(token, Token::Sign(';' | '|' | '&' | '=', _));
+        let near = &tokens[tokens.len().saturating_sub(64)..];
+        let first = near.rsplit(ends).next().and_then(|statement| statement.first());
+        let named = |c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '\'' | '"');
+        matches!(first, Some(Token::Word(..))) && self.text[self.at + 1..].starts_with(named)
+    }
+
     fn block(&mut self, open: char) -> Result<Token, Unreadable> {
         let from = self.at;
         if self.depth >= DEEPEST {
@@ -167,7 +210,10 @@ impl<'a> Reader<'a> {
         }
         self.next();
         self.depth += 1;
+        // What waits belongs to the string around this block.
+        let outside = std::mem::take(&mut self.inside);
         let inner = self.tokens(Some(if open == '{' { '}' } else { ')' }))?;
+        self.inside = outside;
         self.depth -= 1;
         Ok(Token::Block(open, inner, self.span(from)))
     }
@@ -180,7 +226,17 @@ impl<'a> Reader<'a> {
         let text = self.text[self.at + body..self.at + body + stop].trim_start_matches('\n');
         let expands = end.contains('"') && text.contains('$');
         let value = if expands { Value::of(Piece::Unknown) } else { Value::text(text) };
-        self.at += body + stop + end.len();
+        let stop = self.at + body + stop;
+        // What is run inside of it; its own text is unknown then.
+        while let Some(next) = self.text[self.at..stop].find("$(").filter(|_| expands) {
+            self.at += next + 1;
+            let block = self.block('(')?;
+            self.inside.push(block.inside_string());
+            if self.at > stop {
+                return Err(self.here());
+            }
+        }
+        self.at = stop + end.len();
         Ok(Token::Text(value, self.span(from)))
     }
 
@@ -246,8 +302,13 @@ impl<'a> Reader<'a> {
                 '$' if !single && self.starts("(") => {
                     // Run inside a string: read it, its value is unknown.
                     let block = self.block('(')?;
-                    self.inside.push(block);
-                    value.push(Piece::Unknown);
+                    match block.plain_variable() {
+                        Some(name) => value.push(Piece::Text(format!("\u{1}{name}\u{2}"))),
+                        None => {
+                            self.inside.push(block.inside_string());
+                            value.push(Piece::Unknown);
+                        }
+                    }
                 }
                 '$' if !single => {
                     let name = self.name();

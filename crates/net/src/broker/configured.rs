@@ -1,4 +1,4 @@
-//! What the host itself knows of names: whom it asks, and what its hosts file says.
+//! The host's own configuration of names: its resolvers, and its hosts file.
 
 use std::path::PathBuf;
 use std::time::SystemTime;

@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use mio::net::TcpStream;
 
-use super::dial::{Caller, Phase};
+use super::dial::{Phase, Waiter};
 use super::slots::SocketSide;
 use super::{Broker, socket};
 use crate::destination::{Candidate, Families, Family};
 use crate::endpoint::Endpoint;
-use crate::race::{Failure, Race, Step};
+use crate::race::{Failure, Race, RaceStep};
 use crate::upstream::Proxy;
 
 /// Addresses whose way is remembered.
@@ -114,18 +114,18 @@ impl Broker {
         self.routes.families.order(candidates, Instant::now())
     }
 
-    pub(super) fn connect(&mut self, slot: usize, caller: Caller, connecting: Connecting) {
+    pub(super) fn connect(&mut self, slot: usize, caller: Waiter, connecting: Connecting) {
         self.connecting(slot, caller, Box::new(connecting));
     }
 
     /// One of them may be there, or another one be due.
-    pub(super) fn connecting(&mut self, slot: usize, caller: Caller, mut it: Box<Connecting>) {
+    pub(super) fn connecting(&mut self, slot: usize, caller: Waiter, mut it: Box<Connecting>) {
         if let Some((to, stream)) = it.winner() {
             return self.won(slot, caller, *it, to, stream);
         }
         loop {
             match it.race.step(Instant::now()) {
-                Step::Begin(to) => match self.begin(slot, it.from, to) {
+                RaceStep::Begin(to) => match self.begin(slot, it.from, to) {
                     Ok((true, stream)) => {
                         self.busy_poll.stay();
                         return self.won(slot, caller, *it, to, stream);
@@ -133,14 +133,14 @@ impl Broker {
                     Ok((false, stream)) => it.streams.push((to, stream)),
                     Err(why) => it.failed(to, why),
                 },
-                Step::GiveUp(to) => {
+                RaceStep::GiveUp(to) => {
                     it.streams.retain(|(other, _)| *other != to);
                     it.why = Some(io::ErrorKind::TimedOut.into());
                 }
-                Step::Wait(until) => {
+                RaceStep::Wait(until) => {
                     return self.wait(slot, caller, Phase::Connecting(it), until);
                 }
-                Step::Over => break,
+                RaceStep::Over => break,
             }
         }
         if let (Some(why), From::Host) = (it.why, it.from) {
@@ -156,7 +156,7 @@ impl Broker {
     fn won(
         &mut self,
         slot: usize,
-        caller: Caller,
+        caller: Waiter,
         it: Connecting,
         to: SocketAddr,
         stream: TcpStream,

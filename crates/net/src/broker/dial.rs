@@ -20,20 +20,20 @@ use crate::endpoint::{Endpoint, Target};
 use crate::proxy::{Failed, Manner};
 use crate::query::Outcome;
 use crate::shares::Party;
-use crate::upstream::{Names, Proxy, Route};
+use crate::upstream::{Proxy, ResolvedBy, Route};
 
 /// How long a name server, or a proxy, may take.
 const LAST: Duration = Duration::from_secs(30);
 
 pub struct Dialing {
-    caller: Caller,
+    caller: Waiter,
     phase: Phase,
     /// When to go on without an answer.
     until: Instant,
 }
 
 /// Who waits, and for what.
-pub(super) struct Caller {
+pub(super) struct Waiter {
     client: TcpStream,
     pub(super) service: Arc<Service>,
     /// How it asked, where it did and waits for an answer.
@@ -130,7 +130,7 @@ impl Broker {
             hold.set(held);
             hold
         });
-        let caller = Caller { client, service, manner, presence, _hold: hold };
+        let caller = Waiter { client, service, manner, presence, _hold: hold };
         if self.upstream.is_direct() {
             return self.name(slot, caller, Naming::Target);
         }
@@ -141,7 +141,7 @@ impl Broker {
             Route::Proxy(proxy) => {
                 let proxy = Arc::new(proxy.clone());
                 match &*proxy {
-                    Proxy::Socks5 { names: Names::ByUs, .. } => {
+                    Proxy::Socks5 { resolved_by: ResolvedBy::Broker, .. } => {
                         self.name(slot, caller, Naming::TargetForProxy(proxy));
                     }
                     // An address may have become one of the host's own networks since its listener was made.
@@ -166,12 +166,12 @@ impl Broker {
         addresses: VecDeque<SocketAddr>,
     ) {
         let presence = Presence::There;
-        let caller = Caller { client, service, manner: None, presence, _hold: None };
+        let caller = Waiter { client, service, manner: None, presence, _hold: None };
         self.connect(slot, caller, Connecting::new(addresses, From::Sandbox));
     }
 
     /// Finds the addresses of whom to connect to.
-    fn name(&mut self, slot: usize, caller: Caller, naming: Naming) {
+    fn name(&mut self, slot: usize, caller: Waiter, naming: Naming) {
         let target = naming.target(&caller.service).clone();
         let known = match &target {
             Target::Ip(ip) => Some(Outcome::Addresses(vec![*ip])),
@@ -186,7 +186,7 @@ impl Broker {
         }
     }
 
-    pub(super) fn wait(&mut self, slot: usize, caller: Caller, phase: Phase, until: Instant) {
+    pub(super) fn wait(&mut self, slot: usize, caller: Waiter, phase: Phase, until: Instant) {
         self.timers.set(until, slot);
         self.slots.put(slot, Entry::Dialing(Box::new(Dialing { caller, phase, until })));
     }
@@ -223,7 +223,7 @@ impl Broker {
         }
     }
 
-    fn named(&mut self, slot: usize, caller: Caller, naming: Naming, found: &Outcome) {
+    fn named(&mut self, slot: usize, caller: Waiter, naming: Naming, found: &Outcome) {
         match naming {
             Naming::Target => {
                 let addresses = self.judged_for(&caller.service, found);
@@ -323,7 +323,7 @@ impl Broker {
     pub(super) fn connected(
         &mut self,
         slot: usize,
-        caller: Caller,
+        caller: Waiter,
         stream: TcpStream,
         proxy: Option<(Arc<Proxy>, Endpoint)>,
     ) {
@@ -339,7 +339,7 @@ impl Broker {
     fn handshake(
         &mut self,
         slot: usize,
-        caller: Caller,
+        caller: Waiter,
         stream: TcpStream,
         mut handshake: UpstreamHandshake,
         until: Instant,
@@ -356,8 +356,8 @@ impl Broker {
         self.fail(slot, caller);
     }
 
-    fn join(&mut self, slot: usize, caller: Caller, stream: TcpStream) {
-        let Caller { client, service, manner, .. } = caller;
+    fn join(&mut self, slot: usize, caller: Waiter, stream: TcpStream) {
+        let Waiter { client, service, manner, .. } = caller;
         self.journal.traffic(&service.shown).connections += 1;
         let mut joined = Joined::new(client, stream, service.check, &self.budget.heads);
         if let Some(manner) = manner {
@@ -367,8 +367,8 @@ impl Broker {
     }
 
     /// Whoever connected sees a reset: it is too late for a refusal. Whoever asked is told.
-    pub(super) fn fail(&mut self, slot: usize, caller: Caller) {
-        let Caller { client, service, manner, .. } = caller;
+    pub(super) fn fail(&mut self, slot: usize, caller: Waiter) {
+        let Waiter { client, service, manner, .. } = caller;
         self.journal.traffic(&service.shown).failed += 1;
         let Some(manner) = manner else {
             socket::reset(client);

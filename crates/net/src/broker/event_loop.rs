@@ -13,8 +13,8 @@ use super::dial::Dialing;
 use super::flow::{Flow, Port};
 use super::handle::{Command, Inbox};
 use super::listeners::Listener;
-use super::names::Question;
-use super::proxy_frontend::{Asking, Leaving, ProxyFrontend};
+use super::names::PendingQuery;
+use super::proxy_frontend::{Leaving, ProxyClient, ProxyFrontend};
 use super::slots::{Cause, SocketSide, slot};
 use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
 use crate::endpoint::Target;
@@ -29,15 +29,15 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub enum Entry {
     Resolver(mio::net::UdpSocket),
     ResolverListener(mio::net::TcpListener),
-    ResolverStream(Box<stub::Stream>),
+    ResolverStream(Box<stub::ResolverStream>),
     Listener(Listener),
     HostPort(mio::net::TcpListener, u16),
     ProxyFrontend(ProxyFrontend),
-    Asking(Box<Asking>),
+    Asking(Box<ProxyClient>),
     Leaving(Box<Leaving>),
     Dialing(Box<Dialing>),
     Joined(Box<Joined>, Arc<Service>),
-    Question(Box<Question>),
+    Question(Box<PendingQuery>),
     Port(Port),
     Flow(Box<Flow>),
     Watcher(Box<dyn Watcher>),

@@ -20,7 +20,7 @@ const ROUNDS: usize = 16;
 const FEW: usize = 16 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
+enum Transfer {
     Flowing,
     /// The sender has ended; what it sent is still on its way.
     Ending,
@@ -46,7 +46,7 @@ enum Pace {
 
 #[derive(Debug)]
 pub struct HalfPipe {
-    flow: Flow,
+    flow: Transfer,
     pace: Pace,
     /// Only while there is something in it: idle connections hold two descriptors, not six.
     buffer: Option<Buffer>,
@@ -102,7 +102,7 @@ impl HalfPipe {
     /// These words go first, and are not counted.
     pub fn after(ahead: Vec<u8>) -> HalfPipe {
         HalfPipe {
-            flow: Flow::Flowing,
+            flow: Transfer::Flowing,
             pace: Pace::Few,
             buffer: None,
             ahead,
@@ -119,7 +119,7 @@ impl HalfPipe {
     }
 
     pub fn is_ended(&self) -> bool {
-        self.flow == Flow::Ended
+        self.flow == Transfer::Ended
     }
 
     /// Whether something waits until it can be sent.
@@ -140,7 +140,7 @@ impl HalfPipe {
         store: &mut Store,
         scratch: &mut [u8],
     ) -> io::Result<Turn> {
-        if self.flow == Flow::Ended {
+        if self.flow == Transfer::Ended {
             return Ok(Turn::Waits);
         }
         let turn = self.move_on((from, to), how, store, &mut scratch[..FEW]);
@@ -201,7 +201,7 @@ impl HalfPipe {
         scratch: &mut [u8],
     ) -> io::Result<Turn> {
         for _ in 0..ROUNDS {
-            if self.flow != Flow::Flowing {
+            if self.flow != Transfer::Flowing {
                 return Ok(Turn::Waits);
             }
             let Some(count) = would_block(from.peek(scratch))? else {
@@ -209,7 +209,7 @@ impl HalfPipe {
                 return Ok(Turn::Waits);
             };
             if count == 0 {
-                self.flow = Flow::Ending;
+                self.flow = Transfer::Ending;
                 return Ok(Turn::Waits);
             }
             let sent = would_block(to.write(&scratch[..count]))?.unwrap_or(0);
@@ -233,7 +233,7 @@ impl HalfPipe {
         scratch: &mut [u8],
     ) -> io::Result<Turn> {
         for _ in 0..ROUNDS {
-            if self.flow != Flow::Flowing {
+            if self.flow != Transfer::Flowing {
                 return Ok(Turn::Waits);
             }
             let Some(count) = would_block(from.read(scratch))? else {
@@ -241,7 +241,7 @@ impl HalfPipe {
                 return Ok(Turn::Waits);
             };
             if count == 0 {
-                self.flow = Flow::Ending;
+                self.flow = Transfer::Ending;
                 return Ok(Turn::Waits);
             }
             self.bytes += count as u64;
@@ -276,7 +276,7 @@ impl HalfPipe {
             // What is in the buffer is counted when the turn is over.
             let most = gauge.free().saturating_sub(buffer.held());
             let may_fill = buffer.is_empty() || most >= FEW;
-            if self.flow == Flow::Flowing && given == Given::Something && may_fill {
+            if self.flow == Transfer::Flowing && given == Given::Something && may_fill {
                 match would_block(buffer.fill(from, most.max(FEW)))? {
                     Some(0) => given = Given::Nothing,
                     Some(count) => {
@@ -302,8 +302,8 @@ impl HalfPipe {
 
     /// Passes the end on, once it was reached and all before it was sent.
     fn end(&mut self, to: &TcpStream, end: End) {
-        if self.flow == Flow::Ending && self.ahead.is_empty() {
-            self.flow = Flow::Ended;
+        if self.flow == Transfer::Ending && self.ahead.is_empty() {
+            self.flow = Transfer::Ended;
             if end == End::Half {
                 // A receiver that is gone already has no use for it.
                 let _ = to.shutdown(Shutdown::Write);

@@ -18,7 +18,7 @@ use super::event_loop::Entry;
 use super::host_names::HostNames;
 use super::slots::SocketSide;
 use crate::allowlist::Change;
-use crate::dns::{Frames, Transport, framed};
+use crate::dns::{DnsFrames, Transport, framed};
 use crate::endpoint::Endpoint;
 use crate::query::{Act, Exchange, Outcome, Resolver};
 use crate::resolv::Server;
@@ -58,7 +58,7 @@ pub struct Waiting {
 }
 
 /// A question on its way to a server.
-pub struct Question {
+pub struct PendingQuery {
     exchange: Exchange,
     socket: Socket,
 }
@@ -66,7 +66,7 @@ pub struct Question {
 /// One question and its answer.
 pub(crate) enum Socket {
     Udp(UdpSocket),
-    Tcp { stream: TcpStream, unsent: Vec<u8>, frames: Frames },
+    Tcp { stream: TcpStream, unsent: Vec<u8>, frames: DnsFrames },
 }
 
 impl Names {
@@ -278,11 +278,11 @@ impl Broker {
             return Err(e);
         }
         self.names.questions.insert(exchange, slot);
-        self.slots.put(slot, Entry::Question(Box::new(Question { exchange, socket })));
+        self.slots.put(slot, Entry::Question(Box::new(PendingQuery { exchange, socket })));
         Ok(())
     }
 
-    pub(super) fn question(&mut self, slot: usize, mut question: Box<Question>) {
+    pub(super) fn question(&mut self, slot: usize, mut question: Box<PendingQuery>) {
         let now = Instant::now();
         let exchange = question.exchange;
         let acts = match question.socket.hear() {
@@ -303,7 +303,7 @@ impl Broker {
     }
 }
 
-impl Question {
+impl PendingQuery {
     pub fn waits_to_write(&self) -> bool {
         matches!(&self.socket, Socket::Tcp { unsent, .. } if !unsent.is_empty())
     }
@@ -331,7 +331,7 @@ impl Socket {
             Transport::Tcp => {
                 let unsent = framed(message).ok_or(io::ErrorKind::InvalidInput)?;
                 let stream = TcpStream::connect(to)?;
-                Ok(Socket::Tcp { stream, unsent, frames: Frames::new(LARGEST_ANSWER) })
+                Ok(Socket::Tcp { stream, unsent, frames: DnsFrames::new(LARGEST_ANSWER) })
             }
         }
     }
@@ -366,7 +366,7 @@ impl Socket {
 fn hear_stream(
     stream: &mut TcpStream,
     unsent: &mut Vec<u8>,
-    frames: &mut Frames,
+    frames: &mut DnsFrames,
 ) -> io::Result<Vec<Vec<u8>>> {
     let waits =
         |e: &io::Error| matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected);

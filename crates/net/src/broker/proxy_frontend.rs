@@ -21,7 +21,7 @@ use super::event_loop::Entry;
 use super::slots::{Cause, SocketSide};
 use super::{Broker, socket};
 use crate::endpoint::{Endpoint, Target};
-use crate::proxy::{Failed, Heard, Login, Manner, Reception};
+use crate::proxy::{Failed, Login, Manner, Reaction, Reception};
 use crate::shares::{ASKING, Party};
 
 /// How long a program may take to say where it wants to go.
@@ -59,7 +59,7 @@ pub struct ProxyFrontend {
 }
 
 /// A program that has not said all yet.
-pub struct Asking {
+pub struct ProxyClient {
     client: TcpStream,
     reception: Reception,
     unsent: Vec<u8>,
@@ -147,7 +147,7 @@ impl Broker {
         socket::tune_inner(&client);
         let until = Instant::now() + PATIENCE;
         self.timers.set(until, slot);
-        let asking = Box::new(Asking {
+        let asking = Box::new(ProxyClient {
             client,
             reception,
             unsent: Vec::new(),
@@ -162,7 +162,7 @@ impl Broker {
         }
     }
 
-    pub(super) fn asking(&mut self, slot: usize, cause: Cause, mut asking: Box<Asking>) {
+    pub(super) fn asking(&mut self, slot: usize, cause: Cause, mut asking: Box<ProxyClient>) {
         if matches!(cause, Cause::End(_)) {
             asking.presence = Presence::Ended;
         }
@@ -183,13 +183,13 @@ impl Broker {
         }
     }
 
-    fn send_away(&mut self, slot: usize, asking: Box<Asking>, words: Vec<u8>) {
+    fn send_away(&mut self, slot: usize, asking: Box<ProxyClient>, words: Vec<u8>) {
         self.timers.clear(asking.until, slot);
         self.turn_away(slot, asking.client, ASKING, words);
     }
 
     /// The judge is the one of every other way out.
-    fn proxy(&mut self, slot: usize, asking: Box<Asking>, to: Endpoint, manner: Manner) {
+    fn proxy(&mut self, slot: usize, asking: Box<ProxyClient>, to: Endpoint, manner: Manner) {
         if let Err(refusal) = self.allow.check(Protocol::Tcp, &to) {
             self.journal.refused(&refusal);
             let words = manner.failed(Failed::Blocked(&format!("blocked {refusal}")));
@@ -210,7 +210,7 @@ impl Broker {
     fn admit(
         &mut self,
         slot: usize,
-        mut asking: Box<Asking>,
+        mut asking: Box<ProxyClient>,
         service: Arc<Service>,
         manner: Option<Manner>,
     ) {
@@ -223,7 +223,7 @@ impl Broker {
         }
         self.connections.give_back(ASKING, 1);
         self.connections.take(service.party, 1);
-        let Asking { client, presence, until, .. } = *asking;
+        let ProxyClient { client, presence, until, .. } = *asking;
         self.timers.clear(until, slot);
         self.dial_for(slot, client, service, (manner, presence));
     }
@@ -251,7 +251,7 @@ impl Broker {
         }
     }
 
-    pub(super) fn asking_too_long(&mut self, slot: usize, asking: Box<Asking>, now: Instant) {
+    pub(super) fn asking_too_long(&mut self, slot: usize, asking: Box<ProxyClient>, now: Instant) {
         if now < asking.until {
             return self.slots.put(slot, Entry::Asking(asking));
         }
@@ -266,14 +266,14 @@ impl Broker {
     }
 
     /// One that leads nowhere: there is room for another.
-    pub(super) fn dismiss(&mut self, slot: usize, asking: Box<Asking>) -> TcpStream {
+    pub(super) fn dismiss(&mut self, slot: usize, asking: Box<ProxyClient>) -> TcpStream {
         self.timers.clear(asking.until, slot);
         self.make_room(slot, ASKING);
         asking.client
     }
 }
 
-impl Asking {
+impl ProxyClient {
     pub fn since(&self) -> Instant {
         // All are given the same time.
         self.until
@@ -302,19 +302,19 @@ impl Asking {
                 Err(e) => return Err(e),
             };
             match self.reception.hear(&scratch[..count]) {
-                Heard::NeedMore => {
+                Reaction::NeedMore => {
                     self.hold.set(copied(count));
                     return Ok(ClientRequest::Waits);
                 }
-                Heard::Answer { used, words } => {
+                Reaction::Answer { used, words } => {
                     stream.read_exact(&mut scratch[..used])?;
                     self.unsent = words;
                 }
-                Heard::Wants { used, to, manner } => {
+                Reaction::Wants { used, to, manner } => {
                     stream.read_exact(&mut scratch[..used])?;
                     return Ok(ClientRequest::Wants(to, manner));
                 }
-                Heard::Refused { words, why } => return Ok(ClientRequest::Refused(words, why)),
+                Reaction::Refused { words, why } => return Ok(ClientRequest::Refused(words, why)),
             }
         }
     }

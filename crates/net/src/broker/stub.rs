@@ -14,7 +14,7 @@ use super::event_loop::Entry;
 use super::slots::SocketSide;
 use super::{Broker, socket};
 use crate::allowlist::{Grants, PortSet};
-use crate::dns::{Answer, Frames, RecordType, Request, Transport, framed};
+use crate::dns::{DnsAnswer, DnsFrames, DnsRequest, RecordType, Transport, framed};
 use crate::endpoint::Target;
 use crate::pool::{Assigned, Full};
 use crate::shares::NOBODY;
@@ -35,9 +35,9 @@ pub struct Published {
 }
 
 /// A connection to the resolver.
-pub struct Stream {
+pub struct ResolverStream {
     socket: TcpStream,
-    frames: Frames,
+    frames: DnsFrames,
     answers: Vec<u8>,
     pub until: Instant,
 }
@@ -79,14 +79,14 @@ impl Broker {
             self.streams += 1;
             let until = Instant::now() + STREAM_IDLE;
             self.timers.set(until, stream);
-            let frames = Frames::new(LARGEST_QUESTION);
-            let entry = Stream { socket, frames, answers: Vec::new(), until };
+            let frames = DnsFrames::new(LARGEST_QUESTION);
+            let entry = ResolverStream { socket, frames, answers: Vec::new(), until };
             self.resolver_stream(stream, Box::new(entry));
         }
         self.slots.put(slot, Entry::ResolverListener(listener));
     }
 
-    pub(super) fn resolver_stream(&mut self, slot: usize, mut stream: Box<Stream>) {
+    pub(super) fn resolver_stream(&mut self, slot: usize, mut stream: Box<ResolverStream>) {
         match self.serve_stream(&mut stream) {
             Some(served) => {
                 if served == Served::Some {
@@ -98,14 +98,14 @@ impl Broker {
         }
     }
 
-    pub(super) fn close_stream(&mut self, slot: usize, stream: &Stream) {
+    pub(super) fn close_stream(&mut self, slot: usize, stream: &ResolverStream) {
         self.timers.clear(stream.until, slot);
         self.streams -= 1;
         self.slots.release(slot);
     }
 
     /// Answers what was read at once. `None` when it is to be closed.
-    fn serve_stream(&mut self, stream: &mut Stream) -> Option<Served> {
+    fn serve_stream(&mut self, stream: &mut ResolverStream) -> Option<Served> {
         let mut bytes = [0; LARGEST_QUESTION as usize];
         if !socket::say(&stream.socket, &mut stream.answers).ok()? {
             return Some(Served::All);
@@ -126,31 +126,31 @@ impl Broker {
 
     /// `None` for what is no question.
     fn answer(&mut self, message: &[u8], transport: Transport) -> Option<Vec<u8>> {
-        let query = match Request::read(message)? {
-            Request::Query(query) => query,
-            Request::Unsupported(reply) => return Some(reply),
+        let query = match DnsRequest::read(message)? {
+            DnsRequest::Query(query) => query,
+            DnsRequest::Unsupported(reply) => return Some(reply),
         };
         let Some(name) = query.host() else {
-            return Some(query.reply(&Answer::NoSuchName, transport));
+            return Some(query.reply(&DnsAnswer::NoSuchName, transport));
         };
         if is_local(name) {
             let addresses = [IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])];
             return Some(
-                query.reply(&Answer::Addresses { addresses: &addresses, ttl: TTL }, transport),
+                query.reply(&DnsAnswer::Addresses { addresses: &addresses, ttl: TTL }, transport),
             );
         }
         let Some(grants) = self.allow.name(name) else {
             self.refuse_name(name);
-            return Some(query.reply(&Answer::NoSuchName, transport));
+            return Some(query.reply(&DnsAnswer::NoSuchName, transport));
         };
         if !matches!(query.kind(), RecordType::A | RecordType::Aaaa) {
-            return Some(query.reply(&Answer::Empty, transport));
+            return Some(query.reply(&DnsAnswer::Empty, transport));
         }
         Some(match self.publish(name, &grants) {
             Some(addresses) => {
-                query.reply(&Answer::Addresses { addresses: &addresses, ttl: TTL }, transport)
+                query.reply(&DnsAnswer::Addresses { addresses: &addresses, ttl: TTL }, transport)
             }
-            None => query.reply(&Answer::Failed, transport),
+            None => query.reply(&DnsAnswer::Failed, transport),
         })
     }
 

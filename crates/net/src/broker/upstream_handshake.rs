@@ -7,10 +7,10 @@ use std::sync::Arc;
 use mio::net::TcpStream;
 
 use super::socket;
-use crate::connect::{self, Answer, ResponseReader};
+use crate::connect::{self, ConnectAnswer, ResponseReader};
 use crate::endpoint::Endpoint;
 use crate::parsed::Parsed;
-use crate::socks::{self, Choice, Outcome};
+use crate::socks::{self, Choice, ReplyCode};
 use crate::upstream::Proxy;
 
 pub struct UpstreamHandshake {
@@ -92,17 +92,18 @@ impl UpstreamHandshake {
                 let before = *seen;
                 *seen = heard.len();
                 match reader.feed(heard.get(before..).unwrap_or_default()) {
-                    connect::Progress::NeedMore => Next::Waits,
-                    connect::Progress::Broken(why) => Next::Refused(why.to_owned()),
-                    connect::Progress::Done { value: Answer::Connected, used } => {
+                    connect::ConnectProgress::NeedMore => Next::Waits,
+                    connect::ConnectProgress::Broken(why) => Next::Refused(why.to_owned()),
+                    connect::ConnectProgress::Done { value: ConnectAnswer::Connected, used } => {
                         Next::Opened(before + used)
                     }
-                    connect::Progress::Done { value: Answer::NeedsLogin, .. } => {
+                    connect::ConnectProgress::Done { value: ConnectAnswer::NeedsLogin, .. } => {
                         Next::Refused("the proxy wants a name and password".to_owned())
                     }
-                    connect::Progress::Done { value: Answer::Refused { status }, .. } => {
-                        Next::Refused(format!("the proxy answered {status}"))
-                    }
+                    connect::ConnectProgress::Done {
+                        value: ConnectAnswer::Refused { status },
+                        ..
+                    } => Next::Refused(format!("the proxy answered {status}")),
                 }
             }
             HandshakeStage::SocksChoice => {
@@ -115,7 +116,7 @@ impl UpstreamHandshake {
             HandshakeStage::SocksReply => match socks::read_reply(heard) {
                 Parsed::NeedMore => Next::Waits,
                 Parsed::Broken(why) => Next::Refused(why.to_owned()),
-                Parsed::Done { value: Outcome::Connected, used } => Next::Opened(used),
+                Parsed::Done { value: ReplyCode::Connected, used } => Next::Opened(used),
                 Parsed::Done { value, .. } => Next::Refused(format!("the proxy says: {value:?}")),
             },
         }

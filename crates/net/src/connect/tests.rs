@@ -2,11 +2,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn request(head: &str) -> Progress<Request> {
+fn request(head: &str) -> ConnectProgress<ConnectRequest> {
     RequestReader::default().feed(head.as_bytes())
 }
 
-fn answer(head: &str) -> Progress<Answer> {
+fn answer(head: &str) -> ConnectProgress<ConnectAnswer> {
     ResponseReader::default().feed(head.as_bytes())
 }
 
@@ -17,8 +17,8 @@ fn endpoint(text: &str) -> Endpoint {
 #[test]
 fn tunnels() {
     let head = "CONNECT A.example:443 HTTP/1.1\r\nHost: whatever\r\n\r\n";
-    let value = Request::Tunnel(endpoint("a.example:443"));
-    assert_eq!(request(&format!("{head}hello")), Progress::Done { value, used: head.len() });
+    let value = ConnectRequest::Tunnel(endpoint("a.example:443"));
+    assert_eq!(request(&format!("{head}hello")), ConnectProgress::Done { value, used: head.len() });
     for target in [
         "a.example",
         "a.example:0",
@@ -28,7 +28,7 @@ fn tunnels() {
         "a.example:443/",
     ] {
         let progress = request(&format!("CONNECT {target} HTTP/1.1\r\n\r\n"));
-        assert!(matches!(progress, Progress::Broken(_)), "{target:?}: {progress:?}");
+        assert!(matches!(progress, ConnectProgress::Broken(_)), "{target:?}: {progress:?}");
     }
 }
 
@@ -36,7 +36,8 @@ fn tunnels() {
 fn plain_requests_are_rewritten() {
     let head = "GET http://a.example:8080/x?y HTTP/1.1\r\nHost: a.example:8080\r\nAccept: */*\r\n\
                 Proxy-Authorization: Basic x\r\nProxy-Connection: keep-alive\r\n\r\n";
-    let Progress::Done { value: Request::Forward { endpoint: place, head }, .. } = request(head)
+    let ConnectProgress::Done { value: ConnectRequest::Forward { endpoint: place, head }, .. } =
+        request(head)
     else {
         panic!("not forwarded");
     };
@@ -45,7 +46,7 @@ fn plain_requests_are_rewritten() {
         "GET /x?y HTTP/1.1\r\nHost: a.example:8080\r\nConnection: close\r\nAccept: */*\r\n\r\n";
     assert_eq!(String::from_utf8(head).unwrap(), expected);
 
-    let Progress::Done { value: Request::Forward { endpoint: place, head }, .. } =
+    let ConnectProgress::Done { value: ConnectRequest::Forward { endpoint: place, head }, .. } =
         request("GET http://a.example?q HTTP/1.0\r\n\r\n")
     else {
         panic!("not forwarded");
@@ -67,7 +68,11 @@ fn what_is_no_proxy_request_is_broken() {
         "G]ET http://a.example/ HTTP/1.1\r\n\r\n",
         " http://a.example/ HTTP/1.1\r\n\r\n",
     ] {
-        assert!(matches!(request(head), Progress::Broken(_)), "{head:?}: {:?}", request(head));
+        assert!(
+            matches!(request(head), ConnectProgress::Broken(_)),
+            "{head:?}: {:?}",
+            request(head)
+        );
     }
 }
 
@@ -76,15 +81,19 @@ fn answers() {
     let connected = "HTTP/1.1 200 Connection established\r\nX: y\r\n\r\n";
     assert_eq!(
         answer(&format!("{connected}ssh")),
-        Progress::Done { value: Answer::Connected, used: connected.len() }
+        ConnectProgress::Done { value: ConnectAnswer::Connected, used: connected.len() }
     );
     for (head, expected) in [
-        ("HTTP/1.0 200 OK\r\n\r\n", Answer::Connected),
-        ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", Answer::NeedsLogin),
-        ("HTTP/1.1 503\r\n\r\n", Answer::Refused { status: 503 }),
-        ("HTTP/1.1 302 Found\r\n\r\n", Answer::Refused { status: 302 }),
+        ("HTTP/1.0 200 OK\r\n\r\n", ConnectAnswer::Connected),
+        ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", ConnectAnswer::NeedsLogin),
+        ("HTTP/1.1 503\r\n\r\n", ConnectAnswer::Refused { status: 503 }),
+        ("HTTP/1.1 302 Found\r\n\r\n", ConnectAnswer::Refused { status: 302 }),
     ] {
-        assert_eq!(answer(head), Progress::Done { value: expected, used: head.len() }, "{head:?}");
+        assert_eq!(
+            answer(head),
+            ConnectProgress::Done { value: expected, used: head.len() },
+            "{head:?}"
+        );
     }
     for head in [
         "HTTP/2 200\r\n\r\n",
@@ -93,9 +102,9 @@ fn answers() {
         "SSH-2.0\r\n\r\n",
         "HTTP/1.1 100 x\r\n\r\n",
     ] {
-        assert!(matches!(answer(head), Progress::Broken(_)), "{head:?}");
+        assert!(matches!(answer(head), ConnectProgress::Broken(_)), "{head:?}");
     }
-    assert_eq!(answer("HTTP/1.1 200 OK\r\n"), Progress::NeedMore);
+    assert_eq!(answer("HTTP/1.1 200 OK\r\n"), ConnectProgress::NeedMore);
 }
 
 #[test]
@@ -104,8 +113,11 @@ fn what_we_ask_reads_back() {
     let asked = connect_request(&endpoint("[2001:db8::1]:443"), Some(&credentials));
     let text = String::from_utf8(asked.clone()).unwrap();
     assert!(text.contains("Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"), "{text}");
-    let value = Request::Tunnel(endpoint("[2001:db8::1]:443"));
-    assert_eq!(RequestReader::default().feed(&asked), Progress::Done { value, used: asked.len() });
+    let value = ConnectRequest::Tunnel(endpoint("[2001:db8::1]:443"));
+    assert_eq!(
+        RequestReader::default().feed(&asked),
+        ConnectProgress::Done { value, used: asked.len() }
+    );
     assert!(!format!("{credentials:?}").contains("QWxh"));
 }
 
@@ -116,7 +128,7 @@ fn replies_are_whole_responses() {
     assert!(text.ends_with("\r\n\r\nmcp: blocked a.example:443\n"));
     assert_eq!(
         ResponseReader::default().feed(&Reply::Connected.bytes()),
-        Progress::Done { value: Answer::Connected, used: 39 }
+        ConnectProgress::Done { value: ConnectAnswer::Connected, used: 39 }
     );
 }
 
@@ -133,7 +145,7 @@ proptest! {
         path in "[ -~]{0,20}", name in "[a-zA-Z-]{1,12}", value in "[ -~]{0,20}",
     ) {
         let head = format!("GET http://a.example/{path} HTTP/1.1\r\n{name}: {value}\r\n\r\n");
-        if let Progress::Done { value: Request::Forward { endpoint: place, head }, .. } = request(&head) {
+        if let ConnectProgress::Done { value: ConnectRequest::Forward { endpoint: place, head }, .. } = request(&head) {
             prop_assert_eq!(place, endpoint("a.example:80"));
             let mut collector = Collector::default();
             prop_assert_eq!(collector.feed(&head), Collected::Whole { used: head.len() });

@@ -2,7 +2,7 @@
 
 /// Puts a stream's bytes back together into messages; keeps at most one message.
 #[derive(Debug)]
-pub struct Frames {
+pub struct DnsFrames {
     partial: Vec<u8>,
     limit: usize,
 }
@@ -11,7 +11,7 @@ pub struct Frames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
-impl Frames {
+impl DnsFrames {
     /// Messages of at most `limit` bytes.
     pub fn new(limit: u16) -> Self {
         Self { partial: Vec::new(), limit: usize::from(limit) }

@@ -7,25 +7,13 @@ use mcp_policy::HostName;
 use super::name::WireName;
 use super::{CLASS_IN, OUR_PAYLOAD, TYPE_A, TYPE_AAAA, TYPE_CNAME, TYPE_OPT, TYPE_SOA};
 use crate::cursor::Cursor;
+use crate::destination::Family;
 
 /// Records looked at in one answer, and aliases followed: more is an attack or a mistake.
 const MAX_RECORDS: usize = 256;
 const MAX_ALIASES: usize = 16;
 /// Addresses kept of one answer.
 const MAX_ADDRESSES: usize = 32;
-
-/// The family of addresses asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Family {
-    V4,
-    V6,
-}
-
-impl Family {
-    pub fn has(self, ip: IpAddr) -> bool {
-        ip.is_ipv4() == (self == Self::V4)
-    }
-}
 
 /// Old servers answer FORMERR to EDNS and are then asked without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ const RA: u16 = 0x0080;
 const CD: u16 = 0x0010;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer<'a> {
+pub enum DnsAnswer<'a> {
     /// Those of the family that was asked for are given; none of them: as `Empty`.
     Addresses {
         addresses: &'a [IpAddr],
@@ -133,12 +133,12 @@ impl Header {
 
 impl Query {
     /// The whole reply. On UDP, records that do not fit are left out and TC says so.
-    pub fn reply(&self, answer: &Answer<'_>, transport: Transport) -> Vec<u8> {
+    pub fn reply(&self, answer: &DnsAnswer<'_>, transport: Transport) -> Vec<u8> {
         let (rcode, addresses, ttl) = match *answer {
-            Answer::Addresses { addresses, ttl } => (Rcode::Good, addresses, ttl),
-            Answer::Empty => (Rcode::Good, &[][..], 0),
-            Answer::NoSuchName => (Rcode::NoSuchName, &[][..], 0),
-            Answer::Failed => (Rcode::Failed, &[][..], 0),
+            DnsAnswer::Addresses { addresses, ttl } => (Rcode::Good, addresses, ttl),
+            DnsAnswer::Empty => (Rcode::Good, &[][..], 0),
+            DnsAnswer::NoSuchName => (Rcode::NoSuchName, &[][..], 0),
+            DnsAnswer::Failed => (Rcode::Failed, &[][..], 0),
         };
         let records: Vec<Vec<u8>> =
             addresses.iter().filter_map(|ip| self.address_record(*ip, ttl)).collect();

@@ -12,7 +12,7 @@ const MAX_EXTRA: u16 = 4;
 const TYPES_ABOUT_ZONES: std::ops::RangeInclusive<u16> = 249..=252;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum DnsRequest {
     Query(Query),
     /// Well formed, but not a question that we take; here is the whole reply.
     Unsupported(Vec<u8>),
@@ -41,7 +41,7 @@ pub enum RecordType {
     Other(u16),
 }
 
-impl Request {
+impl DnsRequest {
     /// `None` for what is malformed or an answer: to be ignored.
     pub fn read(message: &[u8]) -> Option<Self> {
         let mut cursor = Cursor::new(message);

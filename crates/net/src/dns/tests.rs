@@ -12,8 +12,8 @@ fn host(name: &str) -> HostName {
 /// A query as a program would send it; the reader of the resolver's side checks the reply.
 fn asked(name: &str, family: Family, edns: Edns) -> (Lookup, Query) {
     let lookup = Lookup::new(0xbeef, &host(name), family);
-    match Request::read(&lookup.message(edns)) {
-        Some(Request::Query(query)) => (lookup, query),
+    match DnsRequest::read(&lookup.message(edns)) {
+        Some(DnsRequest::Query(query)) => (lookup, query),
         other => panic!("{name}: {other:?}"),
     }
 }
@@ -36,15 +36,15 @@ fn raw(flags: u16, counts: [u16; 4], kind: u16, class: u16, extra: &[u8]) -> Vec
 }
 
 fn query(message: &[u8]) -> Query {
-    match Request::read(message) {
-        Some(Request::Query(query)) => query,
+    match DnsRequest::read(message) {
+        Some(DnsRequest::Query(query)) => query,
         other => panic!("{other:?}"),
     }
 }
 
 fn rcode_of_refusal(message: &[u8]) -> u16 {
-    match Request::read(message) {
-        Some(Request::Unsupported(reply)) => u16::from(reply[3] & 0xf),
+    match DnsRequest::read(message) {
+        Some(DnsRequest::Unsupported(reply)) => u16::from(reply[3] & 0xf),
         other => panic!("{other:?}"),
     }
 }
@@ -54,7 +54,7 @@ const OPT: &[u8] = &[0, 0, 41, 0x10, 0, 0, 0, 0x80, 0, 0, 0];
 #[test]
 fn a_question_and_its_addresses() {
     let given = ips(&["198.18.0.1", "fd00::1", "198.18.0.2"]);
-    let answer = Answer::Addresses { addresses: &given, ttl: 30 };
+    let answer = DnsAnswer::Addresses { addresses: &given, ttl: 30 };
     for edns in [Edns::With, Edns::Without] {
         for (family, expected) in
             [(Family::V4, &["198.18.0.1", "198.18.0.2"][..]), (Family::V6, &["fd00::1"])]
@@ -73,15 +73,15 @@ fn a_question_and_its_addresses() {
 fn nothing_is_said_so_that_it_can_be_remembered() {
     let (lookup, query) = asked("a.example", Family::V4, Edns::With);
     let said = |answer| lookup.read(&query.reply(&answer, Transport::Udp));
-    assert_eq!(said(Answer::Empty), Some(ServerAnswer::Addresses { addresses: vec![], ttl: 5 }));
-    assert_eq!(said(Answer::NoSuchName), Some(ServerAnswer::NoSuchName { ttl: 5 }));
-    assert_eq!(said(Answer::Failed), Some(ServerAnswer::Failed));
+    assert_eq!(said(DnsAnswer::Empty), Some(ServerAnswer::Addresses { addresses: vec![], ttl: 5 }));
+    assert_eq!(said(DnsAnswer::NoSuchName), Some(ServerAnswer::NoSuchName { ttl: 5 }));
+    assert_eq!(said(DnsAnswer::Failed), Some(ServerAnswer::Failed));
     // REFUSED (5), which a name server may say and we do not.
-    let mut refused = query.reply(&Answer::Failed, Transport::Udp);
+    let mut refused = query.reply(&DnsAnswer::Failed, Transport::Udp);
     refused[3] = refused[3] & 0xf0 | 5;
     assert_eq!(lookup.read(&refused), Some(ServerAnswer::Failed));
     let v6 = ips(&["::1"]);
-    let other_family = Answer::Addresses { addresses: &v6, ttl: 9 };
+    let other_family = DnsAnswer::Addresses { addresses: &v6, ttl: 9 };
     assert_eq!(said(other_family), Some(ServerAnswer::Addresses { addresses: vec![], ttl: 5 }));
 }
 
@@ -89,7 +89,7 @@ fn nothing_is_said_so_that_it_can_be_remembered() {
 fn https_records_are_not_there_but_the_name_is() {
     let query = query(&raw(0x0100, [1, 0, 0, 0], 65, 1, &[]));
     assert_eq!(query.kind(), RecordType::Other(65));
-    let reply = query.reply(&Answer::Empty, Transport::Udp);
+    let reply = query.reply(&DnsAnswer::Empty, Transport::Udp);
     assert_eq!(reply[..12], [0x12, 0x34, 0x81, 0x80, 0, 1, 0, 0, 0, 1, 0, 0]);
 }
 
@@ -100,16 +100,16 @@ fn the_case_of_the_question_is_kept() {
     message[16] = b'X';
     let query = query(&message);
     assert_eq!(query.host(), Some(&host("a.example")));
-    let reply = query.reply(&Answer::NoSuchName, Transport::Udp);
+    let reply = query.reply(&DnsAnswer::NoSuchName, Transport::Udp);
     assert_eq!(reply[12..message.len()], message[12..]);
 }
 
 #[test]
 fn what_is_malformed_is_ignored() {
     let good = raw(0x0100, [1, 0, 0, 0], 1, 1, &[]);
-    assert!(Request::read(&good).is_some());
+    assert!(DnsRequest::read(&good).is_some());
     for end in 0..good.len() {
-        assert_eq!(Request::read(&good[..end]), None, "cut at {end}");
+        assert_eq!(DnsRequest::read(&good[..end]), None, "cut at {end}");
     }
     for (why, message) in [
         ("an answer", raw(0x8180, [1, 0, 0, 0], 1, 1, &[])),
@@ -122,11 +122,11 @@ fn what_is_malformed_is_ignored() {
         ("an OPT with a name", raw(0x0100, [1, 0, 0, 1], 1, 1, &[b"\x01a", OPT].concat())),
         ("a crowd", raw(0x0100, [1, 0, 0, 9], 1, 1, OPT)),
     ] {
-        assert_eq!(Request::read(&message), None, "{why}");
+        assert_eq!(DnsRequest::read(&message), None, "{why}");
     }
     let mut pointer = good.clone();
     pointer[12..14].copy_from_slice(&[0xc0, 12]);
-    assert_eq!(Request::read(&pointer), None, "a pointer in the question");
+    assert_eq!(DnsRequest::read(&pointer), None, "a pointer in the question");
 }
 
 #[test]
@@ -135,7 +135,8 @@ fn odd_requests_get_the_right_refusal() {
     assert_eq!(rcode_of_refusal(&raw(0x0100, [1, 0, 0, 0], 1, 3, &[])), 5, "CHAOS");
     assert_eq!(rcode_of_refusal(&raw(0x0100, [1, 0, 0, 0], 252, 1, &[])), 5, "AXFR");
     let version = [0, 0, 41, 0x10, 0, 0, 1, 0, 0, 0, 0];
-    let Some(Request::Unsupported(reply)) = Request::read(&raw(0, [1, 0, 0, 1], 1, 1, &version))
+    let Some(DnsRequest::Unsupported(reply)) =
+        DnsRequest::read(&raw(0, [1, 0, 0, 1], 1, 1, &version))
     else {
         panic!("EDNS version 1 is not refused");
     };
@@ -161,7 +162,7 @@ fn no_host_has_such_a_name() {
 #[test]
 fn what_does_not_fit_is_cut() {
     let many: Vec<IpAddr> = (0..40).map(|n| IpAddr::from([198, 18, 0, n])).collect();
-    let answer = Answer::Addresses { addresses: &many, ttl: 1 };
+    let answer = DnsAnswer::Addresses { addresses: &many, ttl: 1 };
     let (lookup, query) = asked("a.example", Family::V4, Edns::Without);
     assert_eq!(lookup.read(&query.reply(&answer, Transport::Udp)), Some(ServerAnswer::Cut));
     let Some(ServerAnswer::Addresses { addresses, .. }) =
@@ -237,7 +238,7 @@ fn only_the_answer_to_the_question_counts() {
 fn frames_come_in_any_pieces() {
     let stream = [framed(b"one").unwrap(), vec![0, 0], framed(b"three").unwrap()].concat();
     for size in 1..=stream.len() {
-        let mut frames = Frames::new(512);
+        let mut frames = DnsFrames::new(512);
         let mut seen = Vec::new();
         for piece in stream.chunks(size) {
             seen.extend(frames.feed(piece).unwrap());
@@ -245,15 +246,15 @@ fn frames_come_in_any_pieces() {
         assert_eq!(seen, [b"one".to_vec(), b"three".to_vec()], "{size}");
         assert!(frames.is_between_messages());
     }
-    assert_eq!(Frames::new(512).feed(&[2, 1]), Err(TooLong));
+    assert_eq!(DnsFrames::new(512).feed(&[2, 1]), Err(TooLong));
     assert_eq!(framed(&vec![0; 65_536]), None);
 }
 
 proptest! {
     #[test]
     fn no_request_panics(message in prop::collection::vec(any::<u8>(), 0..300)) {
-        if let Some(Request::Query(query)) = Request::read(&message) {
-            for answer in [Answer::Empty, Answer::NoSuchName] {
+        if let Some(DnsRequest::Query(query)) = DnsRequest::read(&message) {
+            for answer in [DnsAnswer::Empty, DnsAnswer::NoSuchName] {
                 prop_assert!(query.reply(&answer, Transport::Udp).len() <= 512);
             }
         }
@@ -277,7 +278,7 @@ proptest! {
     #[test]
     fn frames_keep_the_bytes(messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..50), 0..8), size in 1usize..20) {
         let stream: Vec<u8> = messages.iter().flat_map(|message| framed(message).unwrap()).collect();
-        let mut frames = Frames::new(50);
+        let mut frames = DnsFrames::new(50);
         let mut seen = Vec::new();
         for piece in stream.chunks(size) {
             seen.extend(frames.feed(piece).unwrap());

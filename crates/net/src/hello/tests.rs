@@ -43,15 +43,15 @@ fn records(message: &[u8], size: usize) -> Vec<u8> {
         .collect()
 }
 
-fn read(stream: &[u8]) -> Progress {
-    Reader::default().feed(stream)
+fn read(stream: &[u8]) -> HelloProgress {
+    HelloReader::default().feed(stream)
 }
 
-fn seen(name: Option<&str>, ech: Ech) -> Progress {
-    Progress::Hello(Hello { server_name: name.map(|name| name.parse().unwrap()), ech })
+fn seen(name: Option<&str>, ech: Ech) -> HelloProgress {
+    HelloProgress::Hello(Hello { server_name: name.map(|name| name.parse().unwrap()), ech })
 }
 
-fn with_extensions(extensions: &[Vec<u8>]) -> Progress {
+fn with_extensions(extensions: &[Vec<u8>]) -> HelloProgress {
     read(&records(&hello(&extensions.concat()), MAX_RECORD))
 }
 
@@ -73,11 +73,11 @@ fn records_and_reads_may_cut_it_anywhere() {
     let message = hello(&server_name(b"a.example"));
     for record in [1, 3, 4, 5, 40, 1000] {
         for piece in [1, 2, 7, 1000] {
-            let mut reader = Reader::default();
+            let mut reader = HelloReader::default();
             let stream = records(&message, record);
-            let mut last = Progress::NeedMore;
+            let mut last = HelloProgress::NeedMore;
             for bytes in stream.chunks(piece) {
-                assert_eq!(last, Progress::NeedMore, "{record} {piece}");
+                assert_eq!(last, HelloProgress::NeedMore, "{record} {piece}");
                 last = reader.feed(bytes);
             }
             assert_eq!(last, seen(Some("a.example"), Ech::Absent), "{record} {piece}");
@@ -102,10 +102,10 @@ fn other_languages_are_not_tls() {
         &[4, 0, 0, 0, 1],
         b"\0",
     ] {
-        assert_eq!(read(stream), Progress::NotTls, "{stream:?}");
+        assert_eq!(read(stream), HelloProgress::NotTls, "{stream:?}");
     }
     for stream in [&[][..], &[HANDSHAKE], &[HANDSHAKE, 3, 1, 0], &[0x80], &[0x80, 46]] {
-        assert_eq!(read(stream), Progress::NeedMore, "{stream:?}");
+        assert_eq!(read(stream), HelloProgress::NeedMore, "{stream:?}");
     }
 }
 
@@ -137,7 +137,7 @@ fn what_cannot_be_judged_is_broken() {
         ("a ServerHello", records(&server, 4096)),
         ("one byte of a ServerHello", records(&server[..1], 1)),
     ] {
-        assert!(matches!(read(&stream), Progress::Broken(_)), "{why}: {:?}", read(&stream));
+        assert!(matches!(read(&stream), HelloProgress::Broken(_)), "{why}: {:?}", read(&stream));
     }
 }
 
@@ -147,15 +147,15 @@ fn a_record_of_any_other_version_is_broken() {
     let message = hello(&server_name(b"a.example"));
     let good = records(&message, 40);
     let second = 5 + 40;
-    assert!(matches!(read(&good), Progress::Hello(_)));
+    assert!(matches!(read(&good), HelloProgress::Hello(_)));
     for version in (0..=255).filter(|version| *version != 3) {
         for at in [0, second] {
             let mut stream = good.clone();
             stream[at + 1] = version;
             let whole = read(&stream);
-            assert!(matches!(whole, Progress::Broken(_)), "{version} at {at}: {whole:?}");
+            assert!(matches!(whole, HelloProgress::Broken(_)), "{version} at {at}: {whole:?}");
         }
-        assert!(matches!(read(&[HANDSHAKE, version]), Progress::Broken(_)), "{version}");
+        assert!(matches!(read(&[HANDSHAKE, version]), HelloProgress::Broken(_)), "{version}");
     }
 }
 
@@ -195,7 +195,7 @@ fn odd_names_are_broken() {
         ("twice", vec![server_name(b"a.example"), server_name(b"b.example")]),
         ("a cut extension", vec![vec![0, 0, 0]]),
     ] {
-        assert!(matches!(with_extensions(&extensions), Progress::Broken(_)), "{why}");
+        assert!(matches!(with_extensions(&extensions), HelloProgress::Broken(_)), "{why}");
     }
 }
 
@@ -215,8 +215,8 @@ proptest! {
         let good = records(&hello(&server_name(b"a.example")), 50);
         let stream = [&good[..good.len() * start / 4], &tail].concat();
         let whole = read(&stream);
-        let mut reader = Reader::default();
-        let mut last = Progress::NeedMore;
+        let mut reader = HelloReader::default();
+        let mut last = HelloProgress::NeedMore;
         for bytes in stream.chunks(piece) {
             last = reader.feed(bytes);
         }
@@ -240,16 +240,16 @@ proptest! {
         }
         let names = lenient::names(&stream);
         match read(&stream) {
-            Progress::NotTls => prop_assert_eq!(&names, &[] as &[String]),
-            Progress::Hello(Hello { server_name: Some(name), .. }) => {
+            HelloProgress::NotTls => prop_assert_eq!(&names, &[] as &[String]),
+            HelloProgress::Hello(Hello { server_name: Some(name), .. }) => {
                 let others = names.iter().any(|other| other.parse().as_ref() != Ok(&name));
                 prop_assert!(!others, "{} here, {:?} there", name, names);
             }
-            Progress::Hello(Hello { server_name: None, .. }) => {
+            HelloProgress::Hello(Hello { server_name: None, .. }) => {
                 prop_assert_eq!(&names, &[] as &[String]);
             }
             // Nothing of it is passed on.
-            Progress::NeedMore | Progress::Broken(_) => {}
+            HelloProgress::NeedMore | HelloProgress::Broken(_) => {}
         }
     }
 }

@@ -2,13 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(stream: &[u8]) -> Progress {
-    Reader::default().feed(stream)
+fn read(stream: &[u8]) -> HttpProgress {
+    HttpReader::default().feed(stream)
 }
 
 fn host(stream: &str) -> Option<String> {
     match read(stream.as_bytes()) {
-        Progress::Head(head) => head.host.map(|host| host.to_string()),
+        HttpProgress::Head(head) => head.host.map(|host| host.to_string()),
         other => panic!("{stream:?}: {other:?}"),
     }
 }
@@ -32,7 +32,7 @@ fn the_host_is_found() {
     ] {
         assert_eq!(host(stream).as_deref(), expected, "{stream:?}");
     }
-    let Progress::Head(head) = read(b"POST /a HTTP/1.1\r\nHost: a.example:81\r\n\r\n") else {
+    let HttpProgress::Head(head) = read(b"POST /a HTTP/1.1\r\nHost: a.example:81\r\n\r\n") else {
         panic!("not read");
     };
     assert_eq!((head.method.as_str(), head.target.as_str(), head.port), ("POST", "/a", Some(81)));
@@ -51,12 +51,12 @@ fn other_languages_are_not_http() {
         b"HTTP/1.1\r\n",
         b"A-VERY-LONG-WORD-THAT-IS-NOT-A-METHOD-AT-ALL",
     ] {
-        let mut reader = Reader::default();
-        assert_eq!(reader.feed(stream), Progress::NotHttp, "{stream:?}");
-        assert_eq!(reader.feed(b"GET / HTTP/1.1\r\n\r\n"), Progress::NotHttp, "it stays");
+        let mut reader = HttpReader::default();
+        assert_eq!(reader.feed(stream), HttpProgress::NotHttp, "{stream:?}");
+        assert_eq!(reader.feed(b"GET / HTTP/1.1\r\n\r\n"), HttpProgress::NotHttp, "it stays");
     }
     for stream in [&b""[..], b"\r\n", b"G", b"GET", b"GET / HTTP/1.1\r\nHost: a.example\r\n"] {
-        assert_eq!(read(stream), Progress::NeedMore, "{stream:?}");
+        assert_eq!(read(stream), HttpProgress::NeedMore, "{stream:?}");
     }
 }
 
@@ -83,26 +83,26 @@ fn what_two_servers_would_read_differently_is_broken() {
         "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n",
     ] {
         assert!(
-            matches!(read(stream.as_bytes()), Progress::Broken(_)),
+            matches!(read(stream.as_bytes()), HttpProgress::Broken(_)),
             "{stream:?}: {:?}",
             read(stream.as_bytes())
         );
     }
     let not_utf8 = b"GET / HTTP/1.1\r\nHost: \xff.example\r\n\r\n";
-    assert!(matches!(read(not_utf8), Progress::Broken(_)));
+    assert!(matches!(read(not_utf8), HttpProgress::Broken(_)));
     let other_field = b"GET / HTTP/1.1\r\nX: \xff\r\nHost: a.example\r\n\r\n";
-    assert!(matches!(read(other_field), Progress::Head(_)));
+    assert!(matches!(read(other_field), HttpProgress::Head(_)));
 }
 
 #[test]
 fn a_head_has_an_end() {
-    let mut reader = Reader::default();
-    assert_eq!(reader.feed(b"GET / HTTP/1.1\r\n"), Progress::NeedMore);
+    let mut reader = HttpReader::default();
+    assert_eq!(reader.feed(b"GET / HTTP/1.1\r\n"), HttpProgress::NeedMore);
     let line = [b"X: ", &[b'x'; 4080][..], b"\r\n"].concat();
     for _ in 0..16 {
-        assert_eq!(reader.feed(&line), Progress::NeedMore);
+        assert_eq!(reader.feed(&line), HttpProgress::NeedMore);
     }
-    assert!(matches!(reader.feed(&line), Progress::Broken(_)));
+    assert!(matches!(reader.feed(&line), HttpProgress::Broken(_)));
 }
 
 proptest! {
@@ -112,8 +112,8 @@ proptest! {
     ) {
         let good = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n";
         let stream = format!("{}{tail}", &good[..good.len() * start / 4]);
-        let mut reader = Reader::default();
-        let mut last = Progress::NeedMore;
+        let mut reader = HttpReader::default();
+        let mut last = HttpProgress::NeedMore;
         for bytes in stream.as_bytes().chunks(piece) {
             last = reader.feed(bytes);
         }
@@ -151,7 +151,7 @@ proptest! {
     ) {
         let lines = fields.iter().map(|field| format!("{field}{end}")).collect::<String>();
         let stream = format!("{method} {target} {version}{end}{lines}{end}");
-        if let Progress::Head(head) = read(stream.as_bytes()) {
+        if let HttpProgress::Head(head) = read(stream.as_bytes()) {
             let Some((method, target, hosts)) = by_httparse(stream.as_bytes()) else {
                 return Err(TestCaseError::fail(format!("httparse refuses {stream:?}")));
             };

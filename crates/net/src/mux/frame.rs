@@ -94,13 +94,13 @@ impl Frame {
 
 /// Bytes as they come, cut into messages.
 #[derive(Debug, Default)]
-pub struct Frames {
+pub struct FrameReader {
     bytes: Vec<u8>,
     /// How many of them were given out.
     start: usize,
 }
 
-impl Frames {
+impl FrameReader {
     /// Takes bytes from the pipe, in pieces of any size.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);

@@ -3,13 +3,13 @@ use proptest::prelude::*;
 use super::frame::LARGEST;
 use super::*;
 
-fn heard(mux: &mut Mux, frames: &[Frame]) -> Result<Vec<Heard>, Violation> {
+fn heard(mux: &mut Mux, frames: &[Frame]) -> Result<Vec<MuxEvent>, Violation> {
     frames.iter().cloned().map(|frame| mux.hear(frame)).collect()
 }
 
 /// What a side has said since it was last asked.
 fn said(mux: &mut Mux) -> Vec<Frame> {
-    let mut frames = Frames::default();
+    let mut frames = FrameReader::default();
     frames.feed(&std::mem::take(&mut mux.outbox));
     let mut all = Vec::new();
     while let Some(frame) = frames.next_frame().unwrap() {
@@ -32,7 +32,7 @@ fn every_message_reads_back() {
     ];
     let mut bytes = Vec::new();
     all.iter().for_each(|frame| frame.write(&mut bytes));
-    let mut frames = Frames::default();
+    let mut frames = FrameReader::default();
     let mut seen = Vec::new();
     for byte in bytes {
         frames.feed(&[byte]);
@@ -62,7 +62,7 @@ fn what_no_honest_side_says_is_a_violation() {
         (head(0, 0, 0, 1), false),
         (head(9, 0, 0, 1), false),
     ] {
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         frames.feed(&bytes);
         assert_eq!(frames.next_frame().is_ok(), is_fine, "{:?}", &bytes[..8]);
     }
@@ -90,22 +90,22 @@ fn what_no_honest_side_says_is_a_violation() {
         assert!(heard(&mut Mux::new(MuxRole::Answers), &bad).is_err(), "{bad:?}");
     }
     assert!(Mux::new(MuxRole::Opens).hear(Frame::Open(1)).is_err());
-    assert_eq!(Mux::new(MuxRole::Opens).hear(Frame::Bye), Ok(Heard::Bye));
+    assert_eq!(Mux::new(MuxRole::Opens).hear(Frame::Bye), Ok(MuxEvent::Bye));
 }
 
 #[test]
 fn too_many_are_turned_away_and_leave_nothing() {
     let mut mux = Mux::new(MuxRole::Answers);
     for id in 1..=MOST as u32 {
-        assert_eq!(mux.hear(Frame::Open(id)), Ok(Heard::Opened(id)));
+        assert_eq!(mux.hear(Frame::Open(id)), Ok(MuxEvent::Opened(id)));
     }
     let over = MOST as u32 + 1;
-    assert_eq!(mux.hear(Frame::Open(over)), Ok(Heard::Nothing));
+    assert_eq!(mux.hear(Frame::Open(over)), Ok(MuxEvent::Nothing));
     assert_eq!(said(&mut mux), [Frame::Reset(over)]);
     // What it says of one that was turned away is not heard.
-    assert_eq!(mux.hear(Frame::Data(over, vec![1])), Ok(Heard::Nothing));
-    assert_eq!(mux.hear(Frame::Reset(1)), Ok(Heard::Reset(1)));
-    assert_eq!(mux.hear(Frame::Open(over + 1)), Ok(Heard::Opened(over + 1)));
+    assert_eq!(mux.hear(Frame::Data(over, vec![1])), Ok(MuxEvent::Nothing));
+    assert_eq!(mux.hear(Frame::Reset(1)), Ok(MuxEvent::Reset(1)));
+    assert_eq!(mux.hear(Frame::Open(over + 1)), Ok(MuxEvent::Opened(over + 1)));
     assert_eq!(mux.held(), 0);
 }
 
@@ -184,7 +184,7 @@ proptest! {
     fn honest_sides_understand_each_other(deeds in prop::collection::vec(deed(), 0..120)) {
         let mut muxes = [Mux::new(MuxRole::Answers), Mux::new(MuxRole::Opens)];
         let mut wires: [Vec<u8>; 2] = Default::default();
-        let mut frames: [Frames; 2] = Default::default();
+        let mut frames: [FrameReader; 2] = Default::default();
         let mut sent: HashMap<(usize, Id), Vec<u8>> = HashMap::new();
         let mut taken: HashMap<(usize, Id), Vec<u8>> = HashMap::new();
         let mut next = 0u8;
@@ -244,7 +244,7 @@ proptest! {
         for _ in 0..3 {
             mux.open();
         }
-        let mut reader = Frames::default();
+        let mut reader = FrameReader::default();
         for chunk in chunks {
             reader.feed(&chunk);
             while let Ok(Some(frame)) = reader.next_frame() {
@@ -258,7 +258,7 @@ proptest! {
             bytes.extend(id.to_le_bytes());
             bytes.extend(vec![1; usize::from(length)]);
         }
-        let mut reader = Frames::default();
+        let mut reader = FrameReader::default();
         reader.feed(&bytes);
         while let Ok(Some(frame)) = reader.next_frame() {
             if mux.hear(frame).is_err() {

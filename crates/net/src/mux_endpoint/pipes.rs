@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use mio::Waker;
 
 const CHUNK: usize = 64 << 10;
-/// Chunks that were read and nobody has taken: more are not read.
+/// The reader thread waits while this number of chunks has not been taken.
 const AHEAD: usize = 2;
 
 /// What comes in.
@@ -57,7 +57,7 @@ impl PipeReader {
 }
 
 #[derive(Default)]
-struct Queue {
+struct WriteQueue {
     bytes: Vec<u8>,
     /// Being written this moment.
     written: usize,
@@ -66,12 +66,12 @@ struct Queue {
 
 #[derive(Default)]
 struct Shared {
-    queue: Mutex<Queue>,
+    queue: Mutex<WriteQueue>,
     changed: Condvar,
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -86,7 +86,7 @@ impl Liar {
 
     /// Until it has heard a message.
     fn hear(&mut self) -> Frame {
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         let mut byte = [0];
         loop {
             self.hear.read_exact(&mut byte).unwrap();

@@ -11,12 +11,12 @@ fn login() -> Login {
 }
 
 /// All answers, until it wants something or refuses.
-fn converse(login: Option<Login>, said: &[u8]) -> (Vec<u8>, Heard) {
+fn converse(login: Option<Login>, said: &[u8]) -> (Vec<u8>, Reaction) {
     let mut reception = Reception::new(login);
     let (mut taken, mut answers) = (0, Vec::new());
     loop {
         match reception.hear(&said[taken..]) {
-            Heard::Answer { used, words } => {
+            Reaction::Answer { used, words } => {
                 taken += used;
                 answers.extend(words);
             }
@@ -34,16 +34,17 @@ fn socks_to(name: &[u8]) -> Vec<u8> {
 fn each_language_says_where_it_wants_to_go() {
     let connect = b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\nrest";
     let used = connect.len() - 4;
-    let wants = Heard::Wants { used, to: to("a.example:443"), manner: Manner::Tunnel };
+    let wants = Reaction::Wants { used, to: to("a.example:443"), manner: Manner::Tunnel };
     assert_eq!(converse(None, connect), (vec![], wants));
 
     let said = socks_to(b"a.example");
-    let wants = Heard::Wants { used: 16, to: to("a.example:443"), manner: Manner::Socks };
+    let wants = Reaction::Wants { used: 16, to: to("a.example:443"), manner: Manner::Socks };
     assert_eq!(converse(None, &said), (vec![5, 0], wants));
 
     let get =
         b"GET http://a.example/x HTTP/1.1\r\nHost: a.example\r\nConnection: keep-alive\r\n\r\n";
-    let (_, Heard::Wants { to: there, manner: Manner::Forward { head }, .. }) = converse(None, get)
+    let (_, Reaction::Wants { to: there, manner: Manner::Forward { head }, .. }) =
+        converse(None, get)
     else {
         panic!("not understood")
     };
@@ -56,12 +57,12 @@ fn each_language_says_where_it_wants_to_go() {
 fn names_that_are_none_are_refused() {
     for name in [&b"evil\0.allowed.com"[..], b"evil .allowed.com", b"evil\n.allowed.com", b""] {
         let (_, heard) = converse(None, &socks_to(name));
-        let Heard::Refused { words, .. } = heard else { panic!("{name:?}: {heard:?}") };
+        let Reaction::Refused { words, .. } = heard else { panic!("{name:?}: {heard:?}") };
         assert_eq!(words[..2], [5, 8]);
     }
     for target in ["evil\0.allowed.com:443", "allowed.com", "127.1:443", "allowed.com:0", "/"] {
         let (_, heard) = converse(None, format!("CONNECT {target} HTTP/1.1\r\n\r\n").as_bytes());
-        let Heard::Refused { words, .. } = heard else { panic!("{target:?}: {heard:?}") };
+        let Reaction::Refused { words, .. } = heard else { panic!("{target:?}: {heard:?}") };
         assert!(words.starts_with(b"HTTP/1.1 400 "));
     }
 }
@@ -81,7 +82,7 @@ fn other_uses_are_refused() {
         b"\x05\x01\x00\x05\x03\x00\x01\x7f\0\0\x01\x01\xbb",
     ] {
         let (_, heard) = converse(None, said);
-        assert!(matches!(heard, Heard::Refused { .. }), "{said:?}: {heard:?}");
+        assert!(matches!(heard, Reaction::Refused { .. }), "{said:?}: {heard:?}");
     }
 }
 
@@ -91,10 +92,10 @@ fn strangers_are_sent_away_where_there_is_a_login() {
     // mcp:word, mcp:wrong.
     let good = connect("Proxy-Authorization: Basic bWNwOndvcmQ=\r\n");
     let bad = connect("Proxy-Authorization: Basic bWNwOndyb25n\r\n");
-    assert!(matches!(converse(Some(login()), good.as_bytes()).1, Heard::Wants { .. }));
+    assert!(matches!(converse(Some(login()), good.as_bytes()).1, Reaction::Wants { .. }));
     for said in [bad, connect("")] {
         let (_, heard) = converse(Some(login()), said.as_bytes());
-        let Heard::Refused { words, .. } = heard else { panic!("{said}: {heard:?}") };
+        let Reaction::Refused { words, .. } = heard else { panic!("{said}: {heard:?}") };
         assert!(words.starts_with(b"HTTP/1.1 407 "));
     }
     let request = [&[5, 1, 0, 3, 9][..], b"a.example", &[1, 187]].concat();
@@ -103,10 +104,10 @@ fn strangers_are_sent_away_where_there_is_a_login() {
         let said = [&[5, 2, 0, 2, 1, 3][..], b"mcp", &[length], password, &request].concat();
         converse(Some(login()), &said)
     };
-    assert!(matches!(with(b"word"), (answers, Heard::Wants { .. }) if answers == [5, 2, 1, 0]));
-    assert!(matches!(with(b"wrong").1, Heard::Refused { words, .. } if words == [1, 1]));
-    assert!(matches!(with(b"").1, Heard::Refused { .. }));
-    assert!(matches!(converse(Some(login()), &[5, 1, 0]).1, Heard::Refused { .. }));
+    assert!(matches!(with(b"word"), (answers, Reaction::Wants { .. }) if answers == [5, 2, 1, 0]));
+    assert!(matches!(with(b"wrong").1, Reaction::Refused { words, .. } if words == [1, 1]));
+    assert!(matches!(with(b"").1, Reaction::Refused { .. }));
+    assert!(matches!(converse(Some(login()), &[5, 1, 0]).1, Reaction::Refused { .. }));
 }
 
 #[test]
@@ -122,16 +123,16 @@ proptest! {
         while end < said.len() {
             end = (end + cut).min(said.len());
             match reception.hear(&said[taken..end]) {
-                Heard::NeedMore => {}
-                Heard::Answer { used, .. } => {
+                Reaction::NeedMore => {}
+                Reaction::Answer { used, .. } => {
                     prop_assert!(used <= end - taken);
                     taken += used;
                 }
-                Heard::Wants { used, .. } => {
+                Reaction::Wants { used, .. } => {
                     prop_assert!(used <= end - taken);
                     break;
                 }
-                Heard::Refused { .. } => break,
+                Reaction::Refused { .. } => break,
             }
         }
     }

@@ -45,7 +45,7 @@ impl Finding {
     }
 }
 
-pub(super) enum Step {
+pub(super) enum QueryStep {
     /// Ask, as the query now requires.
     Ask,
     Found(Finding),
@@ -83,19 +83,19 @@ impl FamilyQuery {
     }
 
     /// `None` when the message is no answer to the question.
-    pub fn received(&mut self, message: &[u8]) -> Option<Step> {
+    pub fn received(&mut self, message: &[u8]) -> Option<QueryStep> {
         Some(match self.lookup.read(message)? {
             ServerAnswer::Addresses { addresses, ttl } => {
-                Step::Found(Finding::Addresses { addresses, ttl })
+                QueryStep::Found(Finding::Addresses { addresses, ttl })
             }
-            ServerAnswer::NoSuchName { ttl } => Step::Found(Finding::NoSuchName { ttl }),
+            ServerAnswer::NoSuchName { ttl } => QueryStep::Found(Finding::NoSuchName { ttl }),
             ServerAnswer::Cut if self.transport == Transport::Udp => {
                 self.transport = Transport::Tcp;
-                Step::Ask
+                QueryStep::Ask
             }
             ServerAnswer::NotUnderstood if self.edns == Edns::With => {
                 self.edns = Edns::Without;
-                Step::Ask
+                QueryStep::Ask
             }
             ServerAnswer::Cut | ServerAnswer::NotUnderstood | ServerAnswer::Failed => {
                 self.next_server()
@@ -104,11 +104,11 @@ impl FamilyQuery {
     }
 
     /// This server is given up; the next one gets the question as the first did.
-    pub fn next_server(&mut self) -> Step {
+    pub fn next_server(&mut self) -> QueryStep {
         self.tries += 1;
         self.transport = self.start;
         self.edns = Edns::With;
-        Step::Ask
+        QueryStep::Ask
     }
 
     pub fn finish(&mut self, finding: Finding) {

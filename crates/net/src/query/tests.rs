@@ -3,7 +3,7 @@ use std::net::Ipv4Addr;
 use proptest::prelude::*;
 
 use super::*;
-use crate::dns::{Answer, RecordType, Request};
+use crate::dns::{DnsAnswer, DnsRequest, RecordType};
 use crate::resolv::{Server, Start};
 
 fn host(name: &str) -> HostName {
@@ -52,9 +52,9 @@ fn answer(acts: &[Act]) -> Option<Outcome> {
     })
 }
 
-fn reply(asked: &Asked, answer: &Answer<'_>) -> Vec<u8> {
-    match Request::read(&asked.message) {
-        Some(Request::Query(query)) => query.reply(answer, asked.transport),
+fn reply(asked: &Asked, answer: &DnsAnswer<'_>) -> Vec<u8> {
+    match DnsRequest::read(&asked.message) {
+        Some(DnsRequest::Query(query)) => query.reply(answer, asked.transport),
         other => panic!("{other:?}"),
     }
 }
@@ -80,7 +80,7 @@ fn answered(
     let acts = resolver.resolve(now, &host(name));
     let mut outcome = answer(&acts);
     for one in asked(&acts) {
-        let message = reply(&one, &Answer::Addresses { addresses: given, ttl });
+        let message = reply(&one, &DnsAnswer::Addresses { addresses: given, ttl });
         outcome = answer(&resolver.received(now, one.exchange, &message));
     }
     outcome.unwrap()
@@ -140,10 +140,10 @@ fn a_silent_server_is_followed_by_the_next() {
     assert!(second.iter().all(|one| one.server == 1));
     let given = ips(&["192.0.2.1", "::2"]);
     // The late answer of the first is no longer wanted.
-    let late = reply(&first[0], &Answer::Addresses { addresses: &given, ttl: 1 });
+    let late = reply(&first[0], &DnsAnswer::Addresses { addresses: &given, ttl: 1 });
     assert_eq!(resolver.received(now, first[0].exchange, &late), []);
     for one in &second {
-        let message = reply(one, &Answer::Addresses { addresses: &given, ttl: 1 });
+        let message = reply(one, &DnsAnswer::Addresses { addresses: &given, ttl: 1 });
         resolver.received(now, one.exchange, &message);
     }
     nothing_left(&resolver);
@@ -171,7 +171,7 @@ fn nobody_answers() {
 #[test]
 fn what_is_not_there_is_remembered() {
     for (said, outcome) in
-        [(Answer::NoSuchName, Outcome::NoSuchName), (Answer::Empty, Outcome::NoAddress)]
+        [(DnsAnswer::NoSuchName, Outcome::NoSuchName), (DnsAnswer::Empty, Outcome::NoAddress)]
     {
         let mut resolver = resolver(1);
         let now = Instant::now();
@@ -190,13 +190,13 @@ fn a_cut_answer_is_asked_for_again_over_tcp() {
     let now = Instant::now();
     let first = asked(&resolver.resolve(now, &host("a.example")));
     let many: Vec<IpAddr> = (0..200).map(|n| IpAddr::from([192, 0, 2, n])).collect();
-    let said = Answer::Addresses { addresses: &many, ttl: 1 };
+    let said = DnsAnswer::Addresses { addresses: &many, ttl: 1 };
     let acts = resolver.received(now, first[0].exchange, &reply(&first[0], &said));
     let again = asked(&acts);
     assert_eq!((again[0].transport, again[0].server), (Transport::Tcp, 0));
     let acts = resolver.received(now, again[0].exchange, &reply(&again[0], &said));
     assert_eq!(answer(&acts), None, "the other family may still come");
-    let acts = resolver.received(now, first[1].exchange, &reply(&first[1], &Answer::Empty));
+    let acts = resolver.received(now, first[1].exchange, &reply(&first[1], &DnsAnswer::Empty));
     let Some(Outcome::Addresses(addresses)) = answer(&acts) else { panic!("{acts:?}") };
     assert_eq!(addresses.len(), MAX_ADDRESSES);
 }
@@ -218,7 +218,7 @@ fn the_late_family_is_not_waited_for() {
     let now = Instant::now();
     let first = asked(&resolver.resolve(now, &host("a.example")));
     let given = ips(&["192.0.2.1"]);
-    let message = reply(&first[0], &Answer::Addresses { addresses: &given, ttl: 1 });
+    let message = reply(&first[0], &DnsAnswer::Addresses { addresses: &given, ttl: 1 });
     assert_eq!(answer(&resolver.received(now, first[0].exchange, &message)), None);
     assert_eq!(resolver.deadline(), Some(now + SECOND_FAMILY));
     let acts = resolver.tick(now + SECOND_FAMILY);
@@ -234,7 +234,7 @@ fn late_ipv4_is_waited_for_longer_and_asked_for_again_soon() {
     let now = Instant::now();
     let first = asked(&resolver.resolve(now, &host("a.example")));
     let given = ips(&["2606:4700::1"]);
-    let message = reply(&first[1], &Answer::Addresses { addresses: &given, ttl: 300 });
+    let message = reply(&first[1], &DnsAnswer::Addresses { addresses: &given, ttl: 300 });
     assert_eq!(answer(&resolver.received(now, first[1].exchange, &message)), None);
     assert_eq!(resolver.deadline(), Some(now + LATE_V4));
     let then = now + LATE_V4;
@@ -290,7 +290,7 @@ fn names_beyond_the_limit_wait() {
     let gone = host(names.last().unwrap());
     resolver.forget(&gone);
     let addresses = ips(&["192.0.2.1", "::2"]);
-    let found = Answer::Addresses { addresses: &addresses, ttl: 9 };
+    let found = DnsAnswer::Addresses { addresses: &addresses, ttl: 9 };
     let mut answers = 0;
     while let Some(one) = asks.pop() {
         let acts = resolver.received(now, one.exchange, &reply(&one, &found));
@@ -351,10 +351,10 @@ proptest! {
                     let one = which.get(&open);
                     let given = ips(&["192.0.2.1", "::1"]);
                     let said = match what {
-                        0 => Answer::Addresses { addresses: &given, ttl: 1 },
-                        1 => Answer::Empty,
-                        2 => Answer::NoSuchName,
-                        _ => Answer::Failed,
+                        0 => DnsAnswer::Addresses { addresses: &given, ttl: 1 },
+                        1 => DnsAnswer::Empty,
+                        2 => DnsAnswer::NoSuchName,
+                        _ => DnsAnswer::Failed,
                     };
                     match what {
                         5 => resolver.failed(now, one.exchange),
@@ -376,8 +376,8 @@ fn questions_are_for_both_families() {
     let mut resolver = resolver(1);
     let kinds: Vec<RecordType> = asked(&resolver.resolve(Instant::now(), &host("a.example")))
         .iter()
-        .map(|one| match Request::read(&one.message) {
-            Some(Request::Query(query)) => query.kind(),
+        .map(|one| match DnsRequest::read(&one.message) {
+            Some(DnsRequest::Query(query)) => query.kind(),
             other => panic!("{other:?}"),
         })
         .collect();

@@ -4,7 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::{
-    AUTH_VERSION, IPV4, IPV6, NAME, NO_AUTH, NOTHING_ACCEPTABLE, Outcome, PASSWORD, VERSION, parse,
+    AUTH_VERSION, IPV4, IPV6, NAME, NO_AUTH, NOTHING_ACCEPTABLE, PASSWORD, ReplyCode, VERSION,
+    parse,
 };
 use crate::endpoint::{Endpoint, Target};
 use crate::parsed::Parsed;
@@ -105,12 +106,12 @@ pub fn connect_request(endpoint: &Endpoint) -> Vec<u8> {
 }
 
 /// Reads the answer to a request, with the address that the proxy connected from.
-pub fn read_reply(buffer: &[u8]) -> Parsed<Outcome> {
+pub fn read_reply(buffer: &[u8]) -> Parsed<ReplyCode> {
     parse(buffer, |cursor| {
         if cursor.u8()? != VERSION {
             return Some(Err("the proxy does not speak SOCKS 5"));
         }
-        let outcome = Outcome::from_code(cursor.u8()?);
+        let outcome = ReplyCode::from_code(cursor.u8()?);
         cursor.u8()?;
         // Proxies put odd things here, an empty name for one; only the length matters.
         match cursor.u8()? {

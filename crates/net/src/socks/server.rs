@@ -1,8 +1,8 @@
 //! The proxy's side: what a program asks of it.
 
 use super::{
-    AUTH_VERSION, Auth, IPV4, IPV6, NAME, NO_AUTH, NOTHING_ACCEPTABLE, Outcome, PASSWORD, VERSION,
-    parse,
+    AUTH_VERSION, Auth, IPV4, IPV6, NAME, NO_AUTH, NOTHING_ACCEPTABLE, PASSWORD, ReplyCode,
+    VERSION, parse,
 };
 use crate::cursor::Cursor;
 use crate::endpoint::{Endpoint, Target};
@@ -26,15 +26,15 @@ pub enum Greeting {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
+pub enum SocksCommand {
     Connect,
-    /// BIND, UDP ASSOCIATE and unknown ones: reply [`Outcome::CommandNotSupported`].
+    /// BIND, UDP ASSOCIATE and unknown ones: reply [`ReplyCode::CommandNotSupported`].
     Other,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    pub command: Command,
+pub struct SocksRequest {
+    pub command: SocksCommand,
     pub endpoint: Endpoint,
 }
 
@@ -100,14 +100,14 @@ pub fn auth_status(welcome: Welcome) -> [u8; 2] {
     [AUTH_VERSION, (welcome == Welcome::No).into()]
 }
 
-pub fn read_request(buffer: &[u8]) -> Parsed<Request> {
+pub fn read_request(buffer: &[u8]) -> Parsed<SocksRequest> {
     parse(buffer, |cursor| {
         if cursor.u8()? != VERSION {
             return Some(Err("not a SOCKS 5 request"));
         }
         let command = match cursor.u8()? {
-            1 => Command::Connect,
-            _ => Command::Other,
+            1 => SocksCommand::Connect,
+            _ => SocksCommand::Other,
         };
         cursor.u8()?;
         let target = match read_target(cursor)? {
@@ -116,10 +116,10 @@ pub fn read_request(buffer: &[u8]) -> Parsed<Request> {
         };
         let port = cursor.u16()?;
         // BIND and UDP ASSOCIATE may say 0; no process can connect to it.
-        if port == 0 && command == Command::Connect {
+        if port == 0 && command == SocksCommand::Connect {
             return Some(Err("a SOCKS request for port 0"));
         }
-        Some(Ok(Request { command, endpoint: Endpoint { target, port } }))
+        Some(Ok(SocksRequest { command, endpoint: Endpoint { target, port } }))
     })
 }
 
@@ -142,6 +142,6 @@ fn read_target(cursor: &mut Cursor<'_>) -> Option<Result<Target, &'static str>> 
 }
 
 /// The answer to a request. Programs inside do not learn where the connection comes from.
-pub fn reply(outcome: Outcome) -> [u8; 10] {
+pub fn reply(outcome: ReplyCode) -> [u8; 10] {
     [VERSION, outcome.code(), 0, IPV4, 0, 0, 0, 0, 0, 0]
 }

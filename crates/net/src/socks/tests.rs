@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::server::Request;
+use super::server::SocksRequest;
 use super::*;
 use crate::endpoint::Endpoint;
 
@@ -41,7 +41,7 @@ fn what_a_client_writes_the_proxy_reads() {
     for text in ["a.example:443", "192.0.2.1:80", "[2001:db8::1]:22"] {
         let bytes = request(text);
         let endpoint = Endpoint::parse(text).unwrap();
-        let expected = done(Request { command: Command::Connect, endpoint }, bytes.len());
+        let expected = done(SocksRequest { command: SocksCommand::Connect, endpoint }, bytes.len());
         assert_eq!(read_request(&bytes), expected, "{text}");
         for end in 0..bytes.len() {
             assert_eq!(read_request(&bytes[..end]), Parsed::NeedMore, "{text} cut at {end}");
@@ -52,7 +52,7 @@ fn what_a_client_writes_the_proxy_reads() {
     assert_eq!(read_auth_status(&auth_status(Welcome::Yes)), done((), 2));
     assert_eq!(read_choice(&choice(Greeting::Password)), done(Choice::Password, 2));
     assert_eq!(read_greeting(&greeting(Some(&auth)), Admits::Anybody), done(Greeting::Open, 4));
-    for outcome in [Outcome::Connected, Outcome::NotAllowed, Outcome::ConnectionRefused] {
+    for outcome in [ReplyCode::Connected, ReplyCode::NotAllowed, ReplyCode::ConnectionRefused] {
         assert_eq!(read_reply(&reply(outcome)), done(outcome, 10));
     }
 }
@@ -63,7 +63,7 @@ fn addresses_in_other_clothes_are_seen_through() {
     let expected = Endpoint::parse("127.0.0.1:80").unwrap();
     assert_eq!(
         read_request(&mapped),
-        done(Request { command: Command::Connect, endpoint: expected.clone() }, 22)
+        done(SocksRequest { command: SocksCommand::Connect, endpoint: expected.clone() }, 22)
     );
     let spelled = name_request(b"127.0.0.1");
     let Parsed::Done { value, .. } = read_request(&spelled) else { panic!("not read") };
@@ -94,7 +94,7 @@ fn other_commands_are_told_apart() {
         let mut bytes = request("a.example:443");
         bytes[1] = command;
         let Parsed::Done { value, .. } = read_request(&bytes) else { panic!("not read") };
-        assert_eq!(value.command, Command::Other);
+        assert_eq!(value.command, SocksCommand::Other);
     }
     let mut port = request("a.example:1");
     *port.last_mut().unwrap() = 0;
@@ -117,7 +117,7 @@ fn proxies_that_are_none() {
     assert!(matches!(read_auth_status(&[1, 1]), Parsed::Broken(_)));
     assert!(matches!(read_reply(b"HTTP"), Parsed::Broken(_)));
     assert!(matches!(read_reply(&[5, 0, 0, 9]), Parsed::Broken(_)));
-    assert_eq!(read_reply(&[5, 0, 0, 3, 0, 0, 0]), done(Outcome::Connected, 7));
+    assert_eq!(read_reply(&[5, 0, 0, 3, 0, 0, 0]), done(ReplyCode::Connected, 7));
 }
 
 proptest! {

@@ -90,12 +90,12 @@ fn proxies() {
         Some(Proxy::Socks5 {
             at: at("[::1]:1080"),
             auth: Auth::new(b"u", b"p"),
-            names: Names::ByUs
+            resolved_by: ResolvedBy::Broker
         })
     );
     assert_eq!(
         one("SOCKS5H://p.example:9").unwrap(),
-        Some(Proxy::Socks5 { at: at("p.example:9"), auth: None, names: Names::ByProxy })
+        Some(Proxy::Socks5 { at: at("p.example:9"), auth: None, resolved_by: ResolvedBy::Proxy })
     );
     for (value, said) in [
         ("https://p.example", "over TLS are not supported"),

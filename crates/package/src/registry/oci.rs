@@ -5,6 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::auth::{self, Challenge, encoded};
 use super::credentials::Kept;
@@ -13,6 +14,7 @@ use super::http::{
 };
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
+use crate::image::{ACCEPTED, INDEX};
 use crate::store::{Descriptor, MANIFEST};
 
 /// How much was done, of how much.
@@ -148,8 +150,17 @@ impl<'a> Oci<'a> {
 
     /// A manifest by tag or digest: its bytes, and what they hash to.
     pub fn manifest(&mut self, which: &str) -> Result<(Vec<u8>, Digest)> {
+        self.manifest_of(which, MANIFEST)
+    }
+
+    /// The manifest of a container image, or the list of those for several platforms.
+    pub fn image_manifest(&mut self, which: &str) -> Result<(Vec<u8>, Digest)> {
+        self.manifest_of(which, ACCEPTED)
+    }
+
+    fn manifest_of(&mut self, which: &str, accepted: &str) -> Result<(Vec<u8>, Digest)> {
         let mut request = Request::get(self.url(&format!("manifests/{which}")));
-        request.headers.push(("accept", MANIFEST.to_owned()));
+        request.headers.push(("accept", accepted.to_owned()));
         let response = self.send(request)?;
         match response.status {
             200 => {}
@@ -306,16 +317,44 @@ impl<'a> Oci<'a> {
 
     /// Puts a manifest under a tag.
     pub fn push_manifest(&mut self, tag: &str, bytes: &[u8]) -> Result<()> {
+        self.put_manifest(tag, MANIFEST, bytes).map(|_| ())
+    }
+
+    /// Puts a manifest that refers to another one. A registry that does not list such manifests by itself gets the list
+    /// under a tag, as the specification of OCI has it.
+    pub fn push_referrer(&mut self, bytes: &[u8], kind: &str, subject: &Digest) -> Result<()> {
+        let digest = Digest::of(bytes);
+        let response = self.put_manifest(&digest.to_string(), MANIFEST, bytes)?;
+        if response.header("oci-subject").is_some() {
+            return Ok(());
+        }
+        let tag = format!("sha256-{}", subject.hex());
+        let known = match self.manifest_of(&tag, INDEX) {
+            Ok((bytes, _)) => serde_json::from_slice(&bytes).unwrap_or_else(|_| json!({})),
+            Err(error) if error.kind() == Kind::NotFound => json!({}),
+            Err(error) => return Err(error),
+        };
+        let listed = known.get("manifests").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut manifests: Vec<Value> =
+            listed.into_iter().filter(|it| it["digest"] != json!(digest)).collect();
+        manifests.push(json!({
+            "mediaType": MANIFEST, "digest": digest, "size": bytes.len(), "artifactType": kind,
+        }));
+        let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests});
+        self.put_manifest(&tag, INDEX, index.to_string().as_bytes()).map(|_| ())
+    }
+
+    fn put_manifest(&mut self, which: &str, media_type: &str, bytes: &[u8]) -> Result<Response> {
         let response = self.send(Request {
             method: Method::Put,
-            url: self.url(&format!("manifests/{tag}")),
-            headers: vec![("content-type", MANIFEST.to_owned())],
+            url: self.url(&format!("manifests/{which}")),
+            headers: vec![("content-type", media_type.to_owned())],
             authorization: None,
             payload: Payload::Bytes(bytes.into()),
             redirects: Redirects::SameOrigin,
         })?;
         if response.status == 201 {
-            Ok(())
+            Ok(response)
         } else {
             Err(self.unexpected("push the manifest", response))
         }

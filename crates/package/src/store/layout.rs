@@ -74,6 +74,9 @@ pub struct ImageManifest {
     pub config: Descriptor,
     /// The layers.
     pub layers: Vec<Descriptor>,
+    /// What this is about, where it refers to another manifest: an image's signature or list of parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Descriptor>,
     /// Annotations, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
@@ -89,9 +92,24 @@ impl ImageManifest {
             artifact_type: Some(PACKAGE.to_owned()),
             config: Descriptor::of(EMPTY, b"{}"),
             layers,
+            subject: None,
             annotations: [(TITLE, name), (VERSION, version)]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),
+        }
+    }
+
+    /// Of one blob that is about another manifest: OCI calls it a referrer.
+    #[must_use]
+    pub fn referrer(kind: &str, blob: Descriptor, subject: Descriptor) -> ImageManifest {
+        ImageManifest {
+            schema_version: 2,
+            media_type: Some(MANIFEST.to_owned()),
+            artifact_type: Some(kind.to_owned()),
+            config: Descriptor::of(EMPTY, b"{}"),
+            layers: vec![blob],
+            subject: Some(subject),
+            annotations: BTreeMap::new(),
         }
     }
 

@@ -108,6 +108,10 @@ impl Store {
                 }
                 continue;
             }
+            // Its maker may have the lock's file and not yet the lock.
+            if is_being_made(&entry) && !is_old(&entry) {
+                continue;
+            }
             // Held until it is removed: who makes it anew under our hands waits for that, and sees it.
             let held = match File::open(path.join("lock")) {
                 Ok(lock) if lock.try_lock().is_ok() => Some(lock),
@@ -136,8 +140,12 @@ fn remove_dead(path: &Path, held: Option<File>) {
 
 /// A directory without a lock is being made, under a hidden name, or was being removed by a process that was killed.
 fn is_dead_without_lock(entry: &fs::DirEntry) -> bool {
-    let may_be_made = cfg!(windows) || entry.file_name().as_encoded_bytes().starts_with(b".");
-    !may_be_made || is_old(entry)
+    !(cfg!(windows) || is_being_made(entry)) || is_old(entry)
+}
+
+/// It has the hidden name of a directory whose maker does not hold its lock yet.
+fn is_being_made(entry: &fs::DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(b".")
 }
 
 fn is_old(entry: &fs::DirEntry) -> bool {

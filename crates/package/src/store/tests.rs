@@ -284,6 +284,23 @@ fn a_broken_bundle_leaves_nothing() {
     assert!(fs::read_dir(scratch.join("store/unpacked")).unwrap().next().is_none());
 }
 
+/// A maker that was stopped between making the lock's file and locking it loses nothing to a sweep.
+#[test]
+fn a_directory_that_is_being_made_is_not_swept() {
+    let scratch = Scratch::new();
+    let store = Store::at(scratch.join("store"));
+    let staging = store.staging().unwrap();
+    let within = staging.path().parent().unwrap().to_owned();
+    let (hidden, dead) = (within.join(".1-1-1"), within.join("1-1-2"));
+    for path in [&hidden, &dead] {
+        fs::create_dir(path).unwrap();
+        fs::write(path.join("lock"), "").unwrap();
+    }
+    drop(store.staging().unwrap());
+    assert!(hidden.exists(), "a directory that is being made was swept");
+    assert!(!dead.exists(), "a directory whose lock is free was kept");
+}
+
 #[test]
 fn many_processes_at_once_are_one_after_the_other() {
     let scratch = Scratch::new();

@@ -60,7 +60,7 @@ pub(crate) fn listen(args: Args<'_>) -> Said {
     Ok(address.to_string())
 }
 
-/// A server on a port of the loopback that says back what so many callers say, each to its end.
+/// A server on a loopback port. It echoes what N clients send, one after the other, each until its end.
 pub(crate) fn serve(args: Args<'_>) -> Said {
     let port =
         u16::try_from(args.number(0)?).map_err(|_| Failure::usage("a port is below 65536"))?;

@@ -54,7 +54,7 @@ pub(crate) fn talk(args: Args<'_>) -> Said {
     hear(stream)
 }
 
-/// Sends so many bytes to a place that echoes them, and counts what comes back.
+/// Sends N bytes to a place that echoes them, and counts what comes back.
 pub(crate) fn echo(args: Args<'_>) -> Said {
     let mut stream = tunnel(&args.text(0))?;
     let count = args.number(1)?;
@@ -82,7 +82,7 @@ pub(crate) fn kill(args: Args<'_>) -> Said {
     let mut stream = tunnel(&args.text(0))?;
     let siblings = crate::sys::siblings()?;
     if siblings.is_empty() {
-        return Err(Failure::usage("nobody else was started by our parent"));
+        return Err(Failure::usage("our parent started no other process"));
     }
     for process in siblings {
         crate::sys::terminate(process, true)?;
@@ -90,7 +90,7 @@ pub(crate) fn kill(args: Args<'_>) -> Said {
     match stream.read(&mut [0]) {
         Ok(0) => Ok("closed".into()),
         Err(e) if e.kind() == io::ErrorKind::ConnectionReset => Ok("closed".into()),
-        Ok(_) => Err(Failure::usage("somebody spoke")),
+        Ok(_) => Err(Failure::usage("bytes came")),
         Err(e) => Err(e.into()),
     }
 }

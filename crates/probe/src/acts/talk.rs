@@ -90,7 +90,7 @@ pub(crate) fn listen_to(args: Args<'_>) -> Said {
     }
 }
 
-/// Sends so many bytes, closes its half, and counts what comes back.
+/// Sends N bytes, closes its half, and counts what comes back.
 pub(crate) fn echo(args: Args<'_>) -> Said {
     let mut stream = connect(&args.text(0))?;
     let count = args.number(1)?;
@@ -106,7 +106,7 @@ pub(crate) fn echo(args: Args<'_>) -> Said {
 }
 
 /// Begins TLS by asking for a name (`-`: without one), and hears what comes of it. With a third
-/// argument the hello is sent in pieces of so many bytes.
+/// argument N the hello is sent in pieces of N bytes.
 pub(crate) fn talk_tls(args: Args<'_>) -> Said {
     let mut stream = connect(&args.text(0))?;
     stream.set_nodelay(true)?;
@@ -173,7 +173,7 @@ pub(crate) fn udp_talk(args: Args<'_>) -> Said {
     Ok(String::from_utf8_lossy(&answer[..count]).into_owned())
 }
 
-/// Opens so many connections at once, then exchanges words on each. Tells how many worked.
+/// Opens N connections at once, then exchanges words on each. Tells how many worked.
 pub(crate) fn talk_at_once(args: Args<'_>) -> Said {
     let addresses = look_up(&args.text(0))?;
     let address = addresses.first().ok_or_else(|| Failure::usage("no address"))?;

@@ -99,7 +99,7 @@ pub(crate) fn read_handle(args: Args<'_>) -> Said {
     Ok(sys::read_handle(args.count(0)?)?)
 }
 
-/// Has pipes of this name for so many seconds.
+/// Serves pipes of this name for N seconds.
 pub(crate) fn pipe_serve(args: Args<'_>) -> Said {
     let pipes = sys::named_pipes(&args.text(0))?;
     std::thread::sleep(args.seconds(1)?);

@@ -1,4 +1,4 @@
-//! What will be done for a request on this host, before anything is done.
+//! The plan of a run: the steps and promises for a request on this host, made before anything is changed.
 //!
 //! A plan is data, made by a pure function of the request and the host facts. It compiles
 //! and is tested on every system; `mcp run --explain` prints it and the launcher executes it.

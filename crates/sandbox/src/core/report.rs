@@ -1,4 +1,4 @@
-//! What was enforced, as the kernel answered it. Never filled from intent.
+//! The report of a run: what the kernel answered for each control. Never filled from intent.
 
 use std::collections::BTreeMap;
 
@@ -82,6 +82,9 @@ pub struct Usage {
     /// Largest sum over the tree: the kernel's, or what was seen where it keeps none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tree_memory_bytes: Option<u64>,
+    /// Most data of a single process that was seen, touched or not, where its limit is `RLIMIT_DATA`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_process_data_bytes: Option<u64>,
     /// Most processes and threads at once, where a cgroup counted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_processes: Option<u64>,

@@ -203,6 +203,8 @@ pub enum Stdio {
     Terminal,
     /// Copied by the launcher: what it is must not get inside.
     Relayed,
+    /// Copied by the launcher, but for lines that are not JSON: these go to standard error.
+    Filtered,
 }
 
 /// A value that is never printed.
@@ -351,6 +353,7 @@ impl Stdio {
             Stdio::ReadOnlyFile(_) => "read-only file",
             Stdio::Terminal => "terminal",
             Stdio::Relayed => "relayed",
+            Stdio::Filtered => "relayed, JSON only",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is written down about a run, and what is told of one that runs.
+//! The record of a run on disk, and the figures of one that is running.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};

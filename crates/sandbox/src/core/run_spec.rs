@@ -1,4 +1,4 @@
-//! What a caller asks for, before anything was looked up on the host.
+//! The caller's request, before anything was looked up on the host.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub struct RunSpec {
 pub enum Identity {
     /// In none: git asks for one.
     #[default]
-    Nobody,
+    None,
     /// Name and address of the user's own git settings are told, and nothing else of them.
     User,
 }

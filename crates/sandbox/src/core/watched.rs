@@ -5,12 +5,16 @@ use serde::{Deserialize, Serialize};
 /// Whether a run notes the paths that the command looks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Watching {
     /// It does not: nothing but `mcp learn` needs it, and it costs time for each file.
     #[default]
     Off,
-    /// It does, where the host can (Linux, by seccomp notification).
+    /// It does, where the host can: Linux by seccomp notification, macOS by its log of refusals.
     Paths,
+    /// It looks back when the command has failed, where the host keeps a log of refusals (macOS). That takes about a
+    /// second, and nothing before.
+    Failure,
 }
 
 /// What was looked for, as far as it was not there inside.

@@ -1,4 +1,4 @@
-//! What Windows says of a file that the standard library does not pass on.
+//! Attributes of files on Windows that the standard library does not pass on.
 #![allow(unsafe_code)]
 
 use std::fs::OpenOptions;

@@ -20,7 +20,7 @@ use crate::linux::channel::{Channel, Failed, LONGEST_TEXT, PACKET, Seen, ToInit,
 use crate::linux::failure::StepFailure;
 use crate::linux::mounts::{Root, Trees};
 use crate::linux::open_files::Before;
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::sandbox_sockets::SocketFactory;
 use crate::linux::step::Listed;
 use crate::linux::{run_directory, sys};
@@ -44,8 +44,8 @@ pub struct Prepared {
 }
 
 /// Everything init and target need, owned by the process that uses it.
-pub struct Sandbox<'a> {
-    pub plan: &'a Plan,
+pub struct InitContext<'a> {
+    pub plan: &'a LinuxPlan,
     pub request: &'a Request,
     pub channel: Channel,
     pub signals: sys::Signals,
@@ -65,13 +65,13 @@ pub struct Sandbox<'a> {
 /// The life of init. Never returns: the memory of this process is a copy of the launcher's, and
 /// nothing of the launcher must run in it.
 pub fn init(
-    plan: &Plan,
+    plan: &LinuxPlan,
     request: &Request,
     channel: Channel,
     signals: sys::Signals,
     prepared: Prepared,
 ) -> ! {
-    let mut sandbox = Sandbox {
+    let mut sandbox = InitContext {
         plan,
         request,
         channel,
@@ -98,7 +98,7 @@ pub fn init(
     }
 }
 
-impl Sandbox<'_> {
+impl InitContext<'_> {
     fn init(&mut self) {
         for Listed { number, step, .. } in self.plan.init.steps() {
             match self.init_step(step) {

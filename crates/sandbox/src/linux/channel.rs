@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::report::{Answer, Evidence};
 use crate::linux::leftovers::Leftovers;
-use crate::linux::sys::Change;
+use crate::linux::sys::{Change, ProcessUsage};
 
 /// A step that failed, by its place in the plan.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,8 +40,21 @@ pub enum ToLauncher {
     /// Answers as well, and the command is executed next. Carries the sandbox's /proc.
     Executing(Vec<(usize, Seen)>),
     Stopped,
-    /// The last process is dead; what it left where nothing stays.
-    Left(Leftovers),
+    Over(LastWords),
+}
+
+/// What init says when every other process is dead.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LastWords {
+    pub ended: CommandEnd,
+    /// What the command left where nothing stays.
+    pub left: Leftovers,
+    /// By all processes together.
+    pub used: ProcessUsage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommandEnd {
     Exited(i32),
     Signaled(i32),
 }
@@ -77,11 +90,11 @@ impl Seen {
     }
 }
 
-impl ToLauncher {
-    pub fn ending(change: Change) -> Option<ToLauncher> {
+impl CommandEnd {
+    pub fn of(change: Change) -> Option<CommandEnd> {
         match change {
-            Change::Exited(code) => Some(ToLauncher::Exited(code)),
-            Change::Signaled(signal) => Some(ToLauncher::Signaled(signal)),
+            Change::Exited(code) => Some(CommandEnd::Exited(code)),
+            Change::Signaled(signal) => Some(CommandEnd::Signaled(signal)),
             Change::Stopped(_) | Change::Continued => None,
         }
     }
@@ -181,10 +194,14 @@ mod tests {
     fn last_words_arrive_though_the_peer_read_nothing() {
         let (launcher, init) = Channel::pair().unwrap();
         launcher.send(&ToInit::SignalAll(libc::SIGCONT)).unwrap();
-        init.send(&ToLauncher::Exited(6)).unwrap();
+        let ended = CommandEnd::Exited(6);
+        let last = LastWords { ended, left: Leftovers::default(), used: ProcessUsage::so_far() };
+        init.send(&ToLauncher::Over(last)).unwrap();
         drop(init);
-        let heard = launcher.receive::<ToLauncher>().unwrap();
-        assert!(matches!(heard, Some((ToLauncher::Exited(6), None))), "{heard:?}");
+        match launcher.receive::<ToLauncher>().unwrap() {
+            Some((ToLauncher::Over(last), None)) => assert_eq!(last.ended, ended),
+            heard => panic!("{heard:?}"),
+        }
         assert!(launcher.receive::<ToLauncher>().unwrap().is_none());
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::linux::mounts::{Again, Root};
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::sys;
 
 /// How long a replacement may take.
@@ -41,17 +41,17 @@ impl Reclosed {
 }
 
 /// The protected places of a plan, as paths inside.
-pub fn places(plan: &Plan) -> impl Iterator<Item = &PathBuf> {
+pub fn places(plan: &LinuxPlan) -> impl Iterator<Item = &PathBuf> {
     plan.protected().into_iter().flat_map(|protected| &protected.closed.step.places)
 }
 
-fn held(plan: &Plan) -> impl Iterator<Item = &PathBuf> {
+fn held(plan: &LinuxPlan) -> impl Iterator<Item = &PathBuf> {
     let hold = plan.protected().and_then(|protected| protected.hold.as_ref());
     hold.into_iter().flat_map(|hold| &hold.step.places)
 }
 
 /// Closes what is open. The calling process is in the sandbox afterwards.
-pub fn close(plan: &Plan, mounts: &OwnedFd) -> Reclosed {
+pub fn close(plan: &LinuxPlan, mounts: &OwnedFd) -> Reclosed {
     let entered = sys::enter_mounts(mounts.as_fd()).and_then(|()| Root::of_this_process());
     let mut root = match entered {
         Ok(root) => root,

@@ -1,4 +1,4 @@
-//! What this machine can do. The plan is made from these facts and the request alone.
+//! Facts about this machine. The plan is made from these facts and the request alone.
 
 use std::path::PathBuf;
 

@@ -15,24 +15,24 @@ use crate::core::error::{Error, SetupFailure};
 use crate::core::exit_code;
 use crate::core::notices::Notices;
 use crate::core::report::{Answer, Ending, Evidence, Report, Usage};
-use crate::core::request::Request;
+use crate::core::request::{Home, Request};
 use crate::core::rlimit::Resource;
 use crate::core::run_record::RunId;
 use crate::linux::apply::{self, Prepared};
 use crate::linux::cgroup::bounds;
-use crate::linux::cgroup::held::Held;
+use crate::linux::cgroup::held::RunCgroup;
 use crate::linux::channel::{Channel, ToInit};
 use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
 use crate::linux::path_watch::PathWatch;
-use crate::linux::phases::{Plan, Target, Watches};
+use crate::linux::phases::{LinuxPlan, TargetPhase, Watches};
 use crate::linux::protected_inotify::ProtectedInotify;
 use crate::linux::replaced::Watch;
 use crate::linux::reservation::Reservation;
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::step::{Filter, Limit, Namespaces, NetworkNamespace, Numbered};
-use crate::linux::supervise::{self, Ended, Init, Limits, Supervisor};
+use crate::linux::supervise::{self, Dying, Ended, Init, Limits, Mounted, Supervisor};
 use crate::linux::sweeper::Sweeper;
 use crate::linux::syscall_proxy::{ProxySettings, SyscallProxy};
 use crate::linux::terminal::UserTerminal;
@@ -40,6 +40,7 @@ use crate::linux::watch::Tree;
 use crate::linux::{open_files, runs, sandbox_sockets, sys};
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{ReplacedPlaces, undo};
+use crate::unix::run_records::Listed;
 use crate::unix::supervision::SIGNALS;
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
@@ -51,7 +52,7 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
 
 /// Runs the command to its end. The calling process must have a single thread.
 pub fn run(
-    plan: &Plan,
+    plan: &LinuxPlan,
     request: &Request,
     reservation: Reservation,
     notices: Notices,
@@ -68,17 +69,19 @@ pub fn run(
         Err(LaunchFailure::Io(_) | LaunchFailure::Lost(_)) => {
             undo(request, &ReplacedPlaces::default())
         }
-        Ok((_, seen)) => undo(request, seen),
+        Ok(over) => undo(request, &over.seen),
     };
     sweeper.into_iter().for_each(Sweeper::dismiss);
     let outcome = match outcome {
-        Err(LaunchFailure::Lost(error)) => {
-            Ok((lost(plan, request, &error), ReplacedPlaces::default()))
+        Err(LaunchFailure::Lost(error)) => Ok(lost(plan, request, &error)),
+        Err(other) => Err(other),
+        Ok(Over { report, dying, .. }) => {
+            dying.into_iter().for_each(|dying| dying.collect(mounted(request)));
+            Ok(report)
         }
-        other => other,
     };
     match outcome {
-        Ok((report, _)) => {
+        Ok(report) => {
             let mut report = report.with_undone(undone);
             report.kept = inotify.seen();
             Ok(report)
@@ -99,6 +102,25 @@ pub fn run(
     }
 }
 
+/// A run whose last process is dead.
+struct Over {
+    report: Report,
+    /// What happened to protected places.
+    seen: ReplacedPlaces,
+    /// Where init is not collected yet.
+    dying: Option<Dying>,
+}
+
+/// Whether init holds more than pieces of the system until it is gone.
+fn mounted(request: &Request) -> Mounted {
+    let Request { shown, read, write, unix, layer, home, .. } = request;
+    let nothing = [shown, read, write, unix].iter().all(|places| places.is_empty());
+    match nothing && layer.is_none() && *home == Home::Ephemeral {
+        true => Mounted::SystemAlone,
+        false => Mounted::Something,
+    }
+}
+
 /// What outlives the sandbox, for protected places.
 struct Beside<'a> {
     sweeper: &'a mut Option<Sweeper>,
@@ -106,13 +128,13 @@ struct Beside<'a> {
 }
 
 fn try_run(
-    plan: &Plan,
+    plan: &LinuxPlan,
     request: &Request,
     reservation: Reservation,
     outside: Outside,
     check: Option<Check<'_>>,
     Beside { sweeper, inotify }: Beside<'_>,
-) -> Result<(Report, ReplacedPlaces), LaunchFailure> {
+) -> Result<Over, LaunchFailure> {
     let Reservation { id, cgroup } = reservation;
     let carried = outside.evidence();
     let signals = sys::Signals::take(&SIGNALS)?;
@@ -139,7 +161,7 @@ fn try_run(
     let (pid, pidfd) = match sys::clone_into(namespaces, bounds::target(plan, cgroup.as_ref())) {
         Ok(sys::Cloned::Child) => {
             // A copy of the other end would keep a pipe open that the launcher has closed.
-            drop((ours, relays, map, orders, outside, cgroup.map(Held::disown)));
+            drop((ours, relays, map, orders, outside, cgroup.map(RunCgroup::disown)));
             syscall_proxy.into_iter().for_each(SyscallProxy::disown);
             apply::init(plan, request, theirs, signals, prepared)
         }
@@ -169,9 +191,10 @@ fn try_run(
     let init = checked(init, check)?;
 
     let limits = limits(plan, request);
-    let meter = listed.as_ref().and_then(runs::Listed::meter);
+    let meter = listed.as_ref().and_then(Listed::meter);
     let network = Network::new(plan, request, outside, orders, meter);
-    let held = supervise::Held { cgroup, network, watch, paths: PathWatch::of(plan, request) };
+    let held =
+        supervise::HostResources { cgroup, network, watch, paths: PathWatch::of(plan, request) };
     let user = match UserTerminal::open(&request.stdio) {
         Err(error) => return Err(unheard(init, error)),
         Ok(user) => user,
@@ -181,7 +204,7 @@ fn try_run(
     drop(listed);
     let own = own_evidence(plan, &ended.usage, &carried);
     let evidence = set.into_iter().chain(entered).chain(became).chain(own).collect();
-    reported(plan, request, ended, evidence, command)
+    Ok(reported(plan, request, ended, evidence, command))
 }
 
 /// Makes this run's record for `mcp ps`, and removes what killed launchers left.
@@ -189,17 +212,22 @@ fn list_run(
     id: &RunId,
     pid: i32,
     command: &[String],
-    cgroup: Option<&Held>,
-) -> Option<runs::Listed> {
+    cgroup: Option<&RunCgroup>,
+) -> Option<Listed> {
     let directory = cgroup.map(|held| held.run().path.to_string_lossy().into_owned());
     let listed = runs::list_run(id, pid, command.to_vec(), directory);
-    listed.iter().for_each(runs::Listed::sweep);
+    listed.iter().for_each(Listed::sweep);
     cgroup.iter().for_each(|held| held.sweep());
     listed
 }
 
 /// As root the launcher writes init's id map: a map to another id than one's own is refused to init.
-fn write_ids(plan: &Plan, map: &OwnerMap, init: &Init, index: usize) -> Result<(), LaunchFailure> {
+fn write_ids(
+    plan: &LinuxPlan,
+    map: &OwnerMap,
+    init: &Init,
+    index: usize,
+) -> Result<(), LaunchFailure> {
     let ids = plan.ids().map_or(index, |ids| ids.number);
     map.write_for(init.pid).map_err(|e| at_step(ids, &e))?;
     init.channel.send(&ToInit::Mapped)?;
@@ -219,14 +247,14 @@ fn checked(init: Init, check: Option<Check<'_>>) -> Result<Init, LaunchFailure> 
     Ok(init)
 }
 
-/// The report of a run that ended, from what init, the target and the launcher saw. Init is collected when it is made.
+/// The report of a run that ended, from what init, the target and the launcher saw.
 fn reported(
-    plan: &Plan,
+    plan: &LinuxPlan,
     request: &Request,
     ended: Ended,
     of_launcher: Vec<Evidence>,
     command: Vec<String>,
-) -> Result<(Report, ReplacedPlaces), LaunchFailure> {
+) -> Over {
     let mut evidence = ended.evidence;
     evidence.extend(of_launcher);
     let code = exit_code::of(&ended.ending);
@@ -238,10 +266,7 @@ fn reported(
     report.stopped = ended.stopped;
     report.lost = ended.lost;
     report.unlayered = unlayered(plan, request, &evidence);
-    if let Some(dying) = ended.dying {
-        dying.collect(&mut report.usage).map_err(LaunchFailure::Lost)?;
-    }
-    Ok((report, ended.seen))
+    Over { report, seen: ended.seen, dying: ended.dying }
 }
 
 /// A failure of the launcher's while the launcher has not listened to init yet, which may have started the command.
@@ -253,14 +278,14 @@ fn unheard(init: Init, error: io::Error) -> LaunchFailure {
 }
 
 /// Of a run that was started and could not be supervised.
-fn lost(plan: &Plan, request: &Request, error: &io::Error) -> Report {
+fn lost(plan: &LinuxPlan, request: &Request, error: &io::Error) -> Report {
     let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let ending = Ending::SandboxFailed(error.to_string());
     let code = exit_code::of(&ending);
     Report::new(&plan.outline(), &[], command, ending, code, Usage::default())
 }
 
-fn namespaces(plan: &Plan) -> (u64, usize) {
+fn namespaces(plan: &LinuxPlan) -> (u64, usize) {
     let Some(Numbered { number, step: Namespaces { network }, .. }) = &plan.namespaces else {
         return (0, 0);
     };
@@ -273,20 +298,22 @@ fn namespaces(plan: &Plan) -> (u64, usize) {
 
 /// The launcher answers for files in the command's place. Where the command keeps the caller's id, as below root of
 /// a rootless container, it must not do so with capabilities that the command has not.
-fn drop_own_privileges(plan: &Plan) -> io::Result<()> {
+fn drop_own_privileges(plan: &LinuxPlan) -> io::Result<()> {
     if plan.user().is_some() {
         return Ok(());
     }
     sys::drop_all_capabilities().map(drop)
 }
 
-fn private_directories(plan: &Plan) -> Option<RunDirectory> {
+fn private_directories(plan: &LinuxPlan) -> Option<RunDirectory> {
     plan.private_directories().map(|directories| RunDirectory(directories.at.clone()))
 }
 
 /// Answers the calls that a filter without namespaces leaves to the launcher. With it comes what it has become.
-fn start_syscall_proxy(plan: &Plan) -> Result<Option<(SyscallProxy, Evidence)>, LaunchFailure> {
-    let Target { landlock, limits, filter, .. } = &plan.target;
+fn start_syscall_proxy(
+    plan: &LinuxPlan,
+) -> Result<Option<(SyscallProxy, Evidence)>, LaunchFailure> {
+    let TargetPhase { landlock, limits, filter, .. } = &plan.target;
     let (Some(planned), Some(filter)) = (&plan.syscall_proxy, filter) else {
         return Ok(None);
     };
@@ -302,7 +329,7 @@ fn start_syscall_proxy(plan: &Plan) -> Result<Option<(SyscallProxy, Evidence)>, 
     Ok(Some((syscall_proxy, evidence)))
 }
 
-fn filter(plan: &Plan) -> Vec<mcp_seccomp::Instruction> {
+fn filter(plan: &LinuxPlan) -> Vec<mcp_seccomp::Instruction> {
     let Some(filter) = &plan.target.filter else {
         return Vec::new();
     };
@@ -310,7 +337,7 @@ fn filter(plan: &Plan) -> Vec<mcp_seccomp::Instruction> {
     mcp_seccomp::program(arch, processes, connects, sockets, ground, watching)
 }
 
-fn limits(plan: &Plan, request: &Request) -> Limits {
+fn limits(plan: &LinuxPlan, request: &Request) -> Limits {
     // Signals of the launcher have it, too, so it is not the timeout's alone.
     let grace = request.policy.limits.grace.value.as_std();
     let Watches { timeout, memory } = &plan.watches;

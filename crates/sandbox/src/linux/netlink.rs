@@ -75,12 +75,13 @@ pub fn connections_are_refused() -> io::Result<()> {
     // to, so there TCP alone must look, and all else find the loopback's own network. Both rules are there before the one
     // that they replace goes.
     let rules = [
-        rule(&Rule { of: v4, only: Only::Own, table: TABLE_LOCAL, priority: 3 }, 1),
-        rule(&Rule { of: v4, only: Only::Tcp, table: TABLE_LOCAL, priority: 5 }, 2),
+        rule(&RoutingRule { of: v4, only: Only::Own, table: TABLE_LOCAL, priority: 3 }, 1),
+        rule(&RoutingRule { of: v4, only: Only::Tcp, table: TABLE_LOCAL, priority: 5 }, 2),
     ];
     ask(&socket, &rules.concat(), 2)?;
     ask(&socket, &[without_first_rule(v4, 1), route(v4, TABLE_LOCAL, 2)].concat(), 2)?;
-    let late = Rule { of: v6, only: Only::Tcp, table: TABLE_REFUSING, priority: AFTER_DEFAULT };
+    let late =
+        RoutingRule { of: v6, only: Only::Tcp, table: TABLE_REFUSING, priority: AFTER_DEFAULT };
     let _ = ask(&socket, &[route(v6, TABLE_REFUSING, 1), rule(&late, 2)].concat(), 2);
     Ok(())
 }
@@ -101,7 +102,7 @@ fn ask(socket: &OwnedFd, messages: &[u8], count: usize) -> io::Result<()> {
 }
 
 /// Who looks into a table, and when.
-struct Rule {
+struct RoutingRule {
     of: IpAddr,
     only: Only,
     table: u8,
@@ -115,7 +116,7 @@ enum Only {
     Tcp,
 }
 
-fn rule(rule: &Rule, sequence: u32) -> Vec<u8> {
+fn rule(rule: &RoutingRule, sequence: u32) -> Vec<u8> {
     let (family, _) = parts(rule.of);
     let width = if matches!(rule.only, Only::Own) { 8 } else { 0 };
     let mut body = rule_head(family, width, rule.table, rule.priority);

@@ -16,7 +16,7 @@ use crate::core::notices::Notices;
 use crate::core::report::Answer;
 use crate::core::request::Request;
 use crate::linux::connect_proxy::ConnectProxy;
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::plan::network;
 use crate::linux::refusals::Refusals;
 use crate::linux::sandbox_socket::{Refused, SandboxSocket};
@@ -63,7 +63,7 @@ enum BrokerState {
 impl Network {
     /// `None` where the command has the host's network.
     pub fn new(
-        plan: &Plan,
+        plan: &LinuxPlan,
         request: &Request,
         outside: Outside,
         orders: Orders,
@@ -201,7 +201,7 @@ impl Network {
 
 impl Path {
     /// `None` where nothing is carried.
-    fn of(plan: &Plan, request: &Request, orders: Orders) -> Option<Path> {
+    fn of(plan: &LinuxPlan, request: &Request, orders: Orders) -> Option<Path> {
         if let Some(network) = &plan.init.network {
             let sandbox_sockets = network.sockets.step.sandbox_sockets.clone();
             let connects = network::connects(request);
@@ -214,7 +214,7 @@ impl Path {
     }
 }
 
-/// What of the host's network a run uses, made before anything else is: what cannot be had is
+/// What of the host's network a run uses, made before anything else is: a port that is taken is
 /// said before anything runs.
 pub struct Outside {
     /// The user's own way out, where connections take it.

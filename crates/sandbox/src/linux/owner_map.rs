@@ -15,7 +15,7 @@ use rustix::fs::{Gid, Uid};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::core::host::Ids;
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::step::MapIds;
 use crate::linux::sys;
 use crate::linux::well_known::ROOT_BECOMES_OUTSIDE;
@@ -33,7 +33,7 @@ pub struct OwnerMap {
 
 impl OwnerMap {
     /// `None` for an ordinary user, and for root of a rootless container: they need no stand-in.
-    pub fn for_plan(plan: &Plan) -> Option<OwnerMap> {
+    pub fn for_plan(plan: &LinuxPlan) -> Option<OwnerMap> {
         let MapIds { uid, gid, outside_uid, outside_gid, invoker } = plan.ids()?.step;
         if outside_uid != ROOT_BECOMES_OUTSIDE {
             return None;

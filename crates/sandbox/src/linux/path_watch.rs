@@ -4,7 +4,7 @@
 //! reads it, so what is read here decides nothing but a proposal. A path is only looked up, never opened for reading, and only
 //! inside the command's own root; what the host has at a path is looked up after the run, by whoever makes proposals.
 //!
-//! Bounded: so many different places and so many bytes; a command that names more is let on without a look, and the report says so.
+//! The number of places and of bytes is bounded. A command that names more goes on unwatched, and the report says so.
 //! Needs Linux 5.5 (continue) and a listener of our own.
 
 mod lookup;
@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::core::request::Request;
 use crate::core::watched::Watched;
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::step::Filter;
 use crate::linux::sys::{self, Notification};
 use lookup::Inside;
 use mcp_seccomp::{Arch, Watching, watch};
-use record::Record;
+use record::PathRecord;
 
 /// Shared between whoever answers the filter and the supervisor, who takes the record in the end.
 #[derive(Clone)]
@@ -32,12 +32,12 @@ struct State {
     /// Calls that are announced for this alone, sorted.
     only: Vec<u32>,
     inside: Inside,
-    record: Record,
+    record: PathRecord,
 }
 
 impl PathWatch {
     /// `None` where the plan announces no paths.
-    pub fn of(plan: &Plan, request: &Request) -> Option<PathWatch> {
+    pub fn of(plan: &LinuxPlan, request: &Request) -> Option<PathWatch> {
         let filter = plan.target.filter.as_ref()?;
         let Filter { arch, processes, connects, sockets, ground, watching } = filter.step;
         if watching == Watching::Off {
@@ -45,7 +45,7 @@ impl PathWatch {
         }
         let only = mcp_seccomp::watched_numbers(arch, processes, connects, sockets, ground);
         let inside = Inside::of(plan);
-        let record = Record::new(request);
+        let record = PathRecord::new(request);
         Some(PathWatch(Arc::new(Mutex::new(State { arch, only, inside, record }))))
     }
 

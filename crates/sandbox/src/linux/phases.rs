@@ -15,21 +15,21 @@ use crate::linux::step::{
 pub type Bare = Numbered<()>;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct LinuxPlan {
     /// What is intended for each control.
     pub controls: Intents,
-    pub cgroup: Option<Cgroup>,
+    pub cgroup: Option<CgroupPhase>,
     pub namespaces: Option<Numbered<Namespaces>>,
     pub watches: Watches,
     pub connection_relay: Option<Numbered<ConnectionRelay>>,
     pub syscall_proxy: Option<Numbered<SyscallProxy>>,
-    pub init: Init,
-    pub target: Target,
+    pub init: InitPhase,
+    pub target: TargetPhase,
 }
 
 /// What the launcher writes to the run's cgroup, before it starts init in there.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cgroup {
+pub struct CgroupPhase {
     pub settings: Vec<Numbered<CgroupSetting>>,
     pub enter: Numbered<EnterCgroup>,
 }
@@ -43,7 +43,7 @@ pub struct Watches {
 
 /// Pid 1 of the sandbox, before the command exists.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Init {
+pub struct InitPhase {
     pub cgroup_root: Option<Bare>,
     pub isolation: Isolation,
     pub hide_memory: Bare,
@@ -51,9 +51,9 @@ pub struct Init {
     pub new_keyring: Bare,
     pub forbid_namespaces: Option<Bare>,
     pub hostname: Option<Numbered<Hostname>>,
-    pub network: Option<Network>,
+    pub network: Option<NetworkPhase>,
     pub reopened: Vec<Numbered<Reopen>>,
-    pub root: Option<Root>,
+    pub root: Option<RootPhase>,
     pub terminal: Option<Bare>,
     pub drop_privileges: Bare,
 }
@@ -74,7 +74,7 @@ pub enum Isolation {
 
 /// The sandbox's own network.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Network {
+pub struct NetworkPhase {
     pub loopback: Bare,
     pub routes: Option<Numbered<Routes>>,
     pub sockets: Numbered<SandboxSockets>,
@@ -82,7 +82,7 @@ pub struct Network {
 
 /// The sandbox's own root.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Root {
+pub struct RootPhase {
     pub new: Numbered<NewRoot>,
     pub placed: Vec<Numbered<Placed>>,
     pub protected: Option<ClosedStep<Protect>>,
@@ -101,7 +101,7 @@ pub struct ClosedStep<T> {
 
 /// The process that becomes the command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Target {
+pub struct TargetPhase {
     pub landlock: Option<Numbered<Landlock>>,
     pub limits: Vec<Numbered<Limit>>,
     pub descriptors: Numbered<Descriptors>,
@@ -123,7 +123,7 @@ impl Numbers {
     }
 }
 
-impl Plan {
+impl LinuxPlan {
     /// How many steps there are.
     pub fn count(&self) -> usize {
         self.target.execute.number + 1
@@ -192,7 +192,7 @@ impl Plan {
     }
 }
 
-impl Init {
+impl InitPhase {
     /// The steps of init, in order.
     pub fn steps(&self) -> Vec<Listed<'_>> {
         let mut list = List::default();
@@ -218,7 +218,7 @@ impl Init {
         list.add([&self.new_keyring], |()| Step::NewKeyring);
         list.add(&self.forbid_namespaces, |()| Step::ForbidNamespaces);
         list.add(&self.hostname, Step::Hostname);
-        if let Some(Network { loopback, routes, sockets }) = &self.network {
+        if let Some(NetworkPhase { loopback, routes, sockets }) = &self.network {
             list.add([loopback], |()| Step::Loopback);
             list.add(routes, Step::Routes);
             list.add([sockets], Step::SandboxSockets);
@@ -232,7 +232,7 @@ impl Init {
     }
 }
 
-impl Root {
+impl RootPhase {
     fn list<'a>(&'a self, list: &mut List<'a>) {
         list.add([&self.new], Step::NewRoot);
         list.add(&self.placed, Step::Placed);
@@ -248,7 +248,7 @@ impl Root {
     }
 }
 
-impl Target {
+impl TargetPhase {
     fn list<'a>(&'a self, list: &mut List<'a>) {
         list.add(&self.landlock, Step::Landlock);
         list.add(&self.limits, Step::Limit);

@@ -20,7 +20,8 @@ use crate::core::watched;
 use crate::linux::deny::Closing;
 use crate::linux::facts::LinuxFacts;
 use crate::linux::phases::{
-    Bare, ClosedStep, Init, Isolation, Network, Numbers, Plan, Root, Target,
+    Bare, ClosedStep, InitPhase, Isolation, LinuxPlan, NetworkPhase, Numbers, RootPhase,
+    TargetPhase,
 };
 #[cfg(target_os = "linux")]
 use crate::linux::step::Step;
@@ -35,8 +36,8 @@ use mcp_seccomp::{Arch, Connects, Ground, NewProcesses, Sockets, Watching};
 /// Whether two plans differ in nothing that matters, so that the second would fail as well: in the cgroup, whose
 /// name is new each time.
 #[cfg(target_os = "linux")]
-pub fn same_walls(plan: &Plan, other: &Plan) -> bool {
-    fn walls(plan: &Plan) -> Vec<Step<'_>> {
+pub fn same_walls(plan: &LinuxPlan, other: &LinuxPlan) -> bool {
+    fn walls(plan: &LinuxPlan) -> Vec<Step<'_>> {
         let steps = plan.steps().into_iter().map(|listed| listed.step);
         let of_cgroup = |step: &Step<'_>| {
             matches!(step, Step::SetCgroup(_) | Step::EnterCgroup(_) | Step::CgroupRoot)
@@ -46,7 +47,7 @@ pub fn same_walls(plan: &Plan, other: &Plan) -> bool {
     walls(plan) == walls(other)
 }
 
-pub fn plan(request: &Request, facts: &LinuxFacts) -> Plan {
+pub fn plan(request: &Request, facts: &LinuxFacts) -> LinuxPlan {
     let controls = controls(request, facts);
     match plain::reason(facts) {
         Some(_) => plain::plan(request, facts, controls),
@@ -54,7 +55,7 @@ pub fn plan(request: &Request, facts: &LinuxFacts) -> Plan {
     }
 }
 
-fn namespaced(request: &Request, facts: &LinuxFacts, controls: Intents) -> Plan {
+fn namespaced(request: &Request, facts: &LinuxFacts, controls: Intents) -> LinuxPlan {
     let numbers = &mut Numbers::default();
     let network = match request.policy.network.mode.value {
         NetworkMode::Isolated if facts.network_namespace.usable() => NetworkNamespace::Own,
@@ -75,7 +76,7 @@ fn namespaced(request: &Request, facts: &LinuxFacts, controls: Intents) -> Plan 
     let placed = init.root.as_ref().map_or(&[][..], |root| &root.placed);
     let target = target(request, facts, network, placed, numbers);
     let namespaces = Some(namespaces);
-    Plan {
+    LinuxPlan {
         controls,
         cgroup,
         namespaces,
@@ -111,13 +112,13 @@ fn init(
     network: NetworkNamespace,
     cgroup_root: Option<Bare>,
     numbers: &mut Numbers,
-) -> Init {
+) -> InitPhase {
     let ids = mapped_ids(facts);
     let isolation = Isolation::Namespaces {
         ids: numbers.step(ids, &[Control::Privileges]),
         die_with_launcher: numbers.step((), &[Control::TreeKill]),
     };
-    Init {
+    InitPhase {
         cgroup_root,
         isolation,
         hide_memory: numbers.step((), &[Control::ProcessIsolation, Control::Environment]),
@@ -148,11 +149,11 @@ fn mapped_ids(facts: &LinuxFacts) -> MapIds {
     MapIds { uid, gid, outside_uid, outside_gid, invoker }
 }
 
-fn own_network(request: &Request, numbers: &mut Numbers) -> Network {
+fn own_network(request: &Request, numbers: &mut Numbers) -> NetworkPhase {
     let loopback = numbers.step((), &[Control::Network]);
     let (routes, sockets) = network::inside(request);
     let routes = routes.map(|routes| numbers.step(routes, &[Control::Network]));
-    Network { loopback, routes, sockets: numbers.step(sockets, &[Control::Network]) }
+    NetworkPhase { loopback, routes, sockets: numbers.step(sockets, &[Control::Network]) }
 }
 
 fn reopened(request: &Request, numbers: &mut Numbers) -> Vec<Numbered<Reopen>> {
@@ -163,7 +164,7 @@ fn reopened(request: &Request, numbers: &mut Numbers) -> Vec<Numbered<Reopen>> {
     files.map(|file| numbers.step(file, &[Control::Descriptors])).collect()
 }
 
-fn root(request: &Request, facts: &LinuxFacts, ids: MapIds, numbers: &mut Numbers) -> Root {
+fn root(request: &Request, facts: &LinuxFacts, ids: MapIds, numbers: &mut Numbers) -> RootPhase {
     let scratch = request.policy.limits.tmp_size.value;
     let new = numbers.step(NewRoot { scratch }, &[Control::Filesystem, Control::TmpSize]);
     let placed = view::steps(request, facts, ids.uid, ids.gid);
@@ -181,7 +182,7 @@ fn root(request: &Request, facts: &LinuxFacts, ids: MapIds, numbers: &mut Number
         };
         numbers.step(step, rests)
     });
-    Root {
+    RootPhase {
         new,
         placed: placed.collect(),
         protected: protected.map(|closing| closed(closing, Control::Protect, numbers)),
@@ -207,7 +208,7 @@ fn target(
     network: NetworkNamespace,
     placed: &[Numbered<Placed>],
     numbers: &mut Numbers,
-) -> Target {
+) -> TargetPhase {
     let sockets = match (request.policy.network.mode.value, network) {
         (NetworkMode::Isolated, NetworkNamespace::Host) => proxied::sockets(request, facts),
         _ => Sockets::All,
@@ -225,7 +226,7 @@ fn target(
     let (late, limits) = limits::rlimits(request, facts, Counted::Inside)
         .into_iter()
         .partition(|(limit, _)| is_late(limit));
-    Target {
+    TargetPhase {
         landlock,
         limits: numbered(limits, numbers),
         descriptors: numbers.step(descriptors, &[Control::Descriptors]),

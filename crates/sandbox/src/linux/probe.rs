@@ -1,4 +1,4 @@
-//! What this machine can do, found by trying it in a throw-away child.
+//! Finds the facts about this machine by trying each in a throw-away child.
 
 use std::fs;
 use std::io;

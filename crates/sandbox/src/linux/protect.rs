@@ -43,7 +43,7 @@ pub fn intent(request: &Request) -> Intent {
         return Intent::NotRequested;
     }
     let by = "read-only mounts over what was there at the start; what is new is removed when the command has \
-         ended; not covered: the time until then, and the moment until something that somebody else replaces is \
+         ended; not covered: the time until then, and the moment until a file that another program replaces is \
          closed again";
     match request.told_other_names() {
         None => Intent::enforce(by),

@@ -25,9 +25,10 @@ use crate::core::request::{Guarded, Protected, Request};
 use crate::host_files::id::{self as file_id, FileId};
 use crate::linux::closer::{self, Reclosed};
 use crate::linux::deny::{VisibleMount, seen_at};
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::protected_inotify::ProtectedInotify;
 use crate::linux::sweeper::Sweeper;
+use crate::protected::{GIT_SETTINGS, git};
 use crate::unix::protect::undo::ReplacedPlaces;
 
 /// How often is looked where nothing tells.
@@ -70,7 +71,7 @@ pub enum Sighting {
 
 impl<'a> Watch<'a> {
     pub fn new(
-        plan: &Plan,
+        plan: &LinuxPlan,
         request: &'a Request,
         sweeper: &'a Sweeper,
         inotify: &'a ProtectedInotify,
@@ -87,7 +88,14 @@ impl<'a> Watch<'a> {
         }
         let places = closer::places(plan).map(|place| at.get(place).cloned()).collect();
         let moves = Moves::watch(&protected, request, inotify);
-        let (seen, look_at) = (ReplacedPlaces::default(), None);
+        let is_settings =
+            |place: &&&Protected| place.guarded == Guarded::ReadOnly && place.why == GIT_SETTINGS;
+        let settings = protected.iter().filter(is_settings);
+        let git_settings = settings
+            .filter_map(|place| Some((place.path.clone(), git::settings_text(&place.path)?)))
+            .collect();
+        let seen = ReplacedPlaces { git_settings, ..ReplacedPlaces::default() };
+        let look_at = None;
         let (mounts, has_news) = (None, Cell::new(false));
         let (looks, times) = (0, 0);
         Watch {

@@ -7,7 +7,7 @@ use rustix::process::getuid;
 
 use crate::core::request::Request;
 use crate::core::run_record::RunId;
-use crate::linux::cgroup::held::Held;
+use crate::linux::cgroup::held::RunCgroup;
 use crate::linux::cgroup::{disks, limits, place};
 use crate::linux::facts::{CgroupFacts, HeldCgroup, LinuxFacts};
 use crate::linux::sys;
@@ -15,7 +15,7 @@ use crate::linux::sys;
 /// Given back when it is dropped, or by the run that it was made for.
 pub struct Reservation {
     pub(super) id: RunId,
-    pub(super) cgroup: Option<Held>,
+    pub(super) cgroup: Option<RunCgroup>,
 }
 
 /// Takes what the request needs, and writes down in the facts what was to be had.
@@ -36,7 +36,7 @@ pub fn reserve(request: &Request, facts: &mut LinuxFacts) -> Reservation {
     Reservation { id, cgroup }
 }
 
-fn take(wanted: &[&str], id: &RunId) -> (CgroupFacts, Option<Held>) {
+fn take(wanted: &[&str], id: &RunId) -> (CgroupFacts, Option<RunCgroup>) {
     let place::OwnCgroup { mount, held } = place::reserve(wanted, id, getuid().is_root());
     let mut facts = CgroupFacts { mount, ..CgroupFacts::default() };
     match held {

@@ -73,7 +73,7 @@ impl SeccompNotify {
         SeccompNotify { paths: Some(paths), ..self }
     }
 
-    /// Answers until nobody is left who could ask.
+    /// Answers until no process is left that has the filter.
     pub fn serve_in_thread(mut self) -> io::Result<()> {
         // Older kernels wake the caller a little later.
         let _ = sys::answer_on_the_same_processor(self.listener.as_fd());
@@ -103,8 +103,8 @@ impl SeccompNotify {
     pub fn serve(&mut self) -> io::Result<Askers> {
         for _ in 0..MOST_AT_ONCE {
             match self.waiting()? {
-                Waiting::Somebody => self.answer_one(None)?,
-                Waiting::Nobody => break,
+                Waiting::Call => self.answer_one(None)?,
+                Waiting::None => break,
                 Waiting::Gone => return Ok(Askers::Gone),
             }
         }
@@ -131,7 +131,7 @@ impl SeccompNotify {
         if let Some(syscall_proxy) = &mut self.syscall_proxy {
             match syscall_proxy.state() {
                 ProxyState::Ready => {}
-                ProxyState::Busy => return Ok(Waiting::Nobody),
+                ProxyState::Busy => return Ok(Waiting::None),
                 ProxyState::Gone => syscall_proxy.refuse_the_rest(self.listener.as_fd())?,
             }
         }
@@ -142,11 +142,11 @@ impl SeccompNotify {
         }
         let events = fds[0].revents();
         Ok(if events.contains(PollFlags::IN) {
-            Waiting::Somebody
+            Waiting::Call
         } else if events.contains(PollFlags::HUP) {
             Waiting::Gone
         } else {
-            Waiting::Nobody
+            Waiting::None
         })
     }
 
@@ -203,8 +203,8 @@ impl SeccompNotify {
 }
 
 enum Waiting {
-    Somebody,
-    Nobody,
+    Call,
+    None,
     Gone,
 }
 
@@ -224,8 +224,8 @@ impl Watcher for SeccompNotify {
     fn ready(&mut self, broker: &mut Watched<'_>) -> Keep {
         for _ in 0..MOST_AT_ONCE {
             match self.waiting() {
-                Ok(Waiting::Somebody) => {}
-                Ok(Waiting::Nobody) => return Keep::Listening,
+                Ok(Waiting::Call) => {}
+                Ok(Waiting::None) => return Keep::Listening,
                 Ok(Waiting::Gone) | Err(_) => return Keep::Closed,
             }
             if self.answer_one(Some(broker)).is_err() {

@@ -14,7 +14,7 @@ use crate::core::report::{Ending, Evidence, Usage};
 use crate::core::request::Stdio;
 use crate::core::termination::Termination;
 use crate::core::watched::Watched;
-use crate::linux::cgroup::held::Held as HeldCgroup;
+use crate::linux::cgroup::held::RunCgroup;
 use crate::linux::channel::{Failed, ToLauncher};
 use crate::linux::failure::LaunchFailure;
 use crate::linux::leftovers::Leftovers;
@@ -36,15 +36,15 @@ mod init;
 mod messages;
 mod orders;
 
-pub use self::init::{Dying, Init};
+pub use self::init::{Dying, Init, Mounted};
 
 /// Without a pid namespace the death of init does not end the tree: it is given this long, and then its work
 /// is done here.
 const LAST_RESORT_PLAIN: Duration = Duration::from_secs(10);
 
 /// What a run holds of the host while it lasts.
-pub struct Held<'a> {
-    pub cgroup: Option<HeldCgroup>,
+pub struct HostResources<'a> {
+    pub cgroup: Option<RunCgroup>,
     pub network: Option<Network>,
     pub watch: Option<Watch<'a>>,
     /// Notes what the command looks for, in learning mode.
@@ -97,7 +97,7 @@ pub struct Supervisor<'a> {
     stdio: [Stdio; 3],
     watch: Option<MemoryWatch>,
     /// Holds the sandbox; goes with the supervisor.
-    cgroup: Option<HeldCgroup>,
+    cgroup: Option<RunCgroup>,
     /// Largest memory that was seen, where the kernel does not keep it.
     seen_memory: Option<u64>,
     notify: Option<SeccompNotify>,
@@ -113,6 +113,7 @@ pub struct Supervisor<'a> {
     killed: Option<Instant>,
     stopping: bool,
     left: Leftovers,
+    used: Option<sys::ProcessUsage>,
     /// Init has said that the last process is dead, and how the command ended.
     is_over: bool,
     ending: Option<Ending>,
@@ -125,7 +126,7 @@ impl<'a> Supervisor<'a> {
         limits: Limits,
         (stdio, user): ([Stdio; 3], Option<UserTerminal>),
         (inputs, outputs): (Vec<Relay>, Vec<Relay>),
-        Held { cgroup, network, watch: protected, paths }: Held<'a>,
+        HostResources { cgroup, network, watch: protected, paths }: HostResources<'a>,
     ) -> Supervisor<'a> {
         Supervisor {
             init,
@@ -156,6 +157,7 @@ impl<'a> Supervisor<'a> {
             killed: None,
             stopping: false,
             left: Leftovers::default(),
+            used: None,
             is_over: false,
             ending: None,
         }
@@ -210,11 +212,17 @@ impl<'a> Supervisor<'a> {
             temporary_bytes: self.left.temporary,
             max_tree_memory_bytes: self.watch.as_ref().filter(|w| w.looks > 0).map(|w| w.peak),
             seen_processes: self.watch.as_ref().filter(|w| w.looks > 0).map(|w| w.most_tasks),
+            seen_process_data_bytes: self
+                .watch
+                .as_ref()
+                .map(|w| w.most_data)
+                .filter(|data| *data > 0),
             ..Usage::default()
         };
         let change = waited.as_ref().map(|waited| waited.change);
-        if let Some(waited) = waited {
-            waited.add_to(&mut usage);
+        // The kernel's last count, where there is one, has init's own end as well.
+        if let Some(used) = waited.map(|waited| waited.used).or(self.used) {
+            used.add_to(&mut usage);
         }
         let mut ending = match (self.ending.take(), change) {
             (Some(ending), _) => ending,

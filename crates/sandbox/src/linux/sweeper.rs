@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::request::Request;
 use crate::linux::channel::Channel;
 use crate::linux::closer::{self, Reclosed};
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::sys::{self, Change};
 use crate::unix::protect::undo::{ReplacedPlaces, undo};
 
@@ -46,7 +46,7 @@ impl Sweeper {
     /// `None` where there is nothing to undo. `init` is the process whose end is that of the whole sandbox. The
     /// calling process must have a single thread.
     pub fn start(
-        plan: &Plan,
+        plan: &LinuxPlan,
         request: &Request,
         init: BorrowedFd<'_>,
     ) -> io::Result<Option<Sweeper>> {
@@ -89,7 +89,7 @@ impl Sweeper {
 }
 
 /// Whether the launcher was killed; everything of the run is dead then.
-fn wait(plan: &Plan, hears: &Channel, init: BorrowedFd<'_>) -> io::Result<bool> {
+fn wait(plan: &LinuxPlan, hears: &Channel, init: BorrowedFd<'_>) -> io::Result<bool> {
     rustix::process::setsid()?;
     // Out of the way first: either may stand where the other goes.
     let (high_line, high_init) = (fcntl_dupfd_cloexec(hears, 16)?, fcntl_dupfd_cloexec(init, 16)?);
@@ -118,7 +118,7 @@ fn wait(plan: &Plan, hears: &Channel, init: BorrowedFd<'_>) -> io::Result<bool> 
 }
 
 /// Who has entered the sandbox cannot get out again, and cannot undo anything on the host.
-fn close_in_a_copy(plan: &Plan, line: &Channel, mounts: Option<&OwnedFd>) -> io::Result<()> {
+fn close_in_a_copy(plan: &LinuxPlan, line: &Channel, mounts: Option<&OwnedFd>) -> io::Result<()> {
     let Some(mounts) = mounts else {
         return line.send(&Reclosed::failed(Path::new(""), &Errno::BADF.into()));
     };

@@ -44,6 +44,8 @@ pub struct MemoryWatch {
     pub peak: u64,
     /// Most processes and threads in one count.
     pub most_tasks: u64,
+    /// Most data of one process, touched or not: what `RLIMIT_DATA` counts.
+    pub most_data: u64,
     /// How often it has looked.
     pub looks: u64,
     round: Round,
@@ -61,6 +63,14 @@ struct Round {
     is_precise: bool,
 }
 
+/// One process.
+#[derive(Default)]
+struct Counted {
+    bytes: u64,
+    tasks: u64,
+    data: u64,
+}
+
 /// What a look at the tree found.
 pub enum TreeMemory {
     Within { look_again: Duration },
@@ -70,7 +80,16 @@ pub enum TreeMemory {
 impl MemoryWatch {
     /// `proc` is a /proc that shows the processes of the tree.
     pub fn new(proc: OwnedFd, tree: Tree, limit: u64) -> MemoryWatch {
-        MemoryWatch { proc, tree, limit, peak: 0, most_tasks: 0, looks: 0, round: Round::default() }
+        MemoryWatch {
+            proc,
+            tree,
+            limit,
+            peak: 0,
+            most_tasks: 0,
+            most_data: 0,
+            looks: 0,
+            round: Round::default(),
+        }
     }
 
     /// Nothing can have passed the limit before this.
@@ -86,12 +105,13 @@ impl MemoryWatch {
             round.pending = self.processes();
         }
         while let Some(pid) = round.pending.pop() {
-            let (bytes, tasks) = match round.is_precise {
-                true => (self.share(&pid), 0),
+            let counted = match round.is_precise {
+                true => Counted { bytes: self.share(&pid), ..Counted::default() },
                 false => self.resident(&pid),
             };
-            round.bytes += bytes;
-            round.tasks += tasks;
+            round.bytes += counted.bytes;
+            round.tasks += counted.tasks;
+            self.most_data = self.most_data.max(counted.data);
             round.counted.push(pid);
             if round.is_precise && round.bytes > self.limit {
                 break;
@@ -146,12 +166,15 @@ impl MemoryWatch {
 
     /// An upper bound of a process's own memory. A process that has just ended has none; one
     /// whose first thread has ended shows its memory through the others. And its threads.
-    fn resident(&self, pid: &str) -> (u64, u64) {
+    fn resident(&self, pid: &str) -> Counted {
         let Some(status) = self.status(pid) else {
-            return (0, 0);
+            return Counted::default();
         };
-        let bytes = sum(&status, &PAGES).saturating_add(beside(&status));
-        (bytes, number(&status, "Threads:"))
+        Counted {
+            bytes: sum(&status, &PAGES).saturating_add(beside(&status)),
+            tasks: number(&status, "Threads:"),
+            data: kibibytes(&status, "VmData:"),
+        }
     }
 
     /// Its memory with shared pages divided among those who share them.
@@ -162,7 +185,7 @@ impl MemoryWatch {
                 sum(&rollup, &SHARE_OF_PAGES).saturating_add(beside(&status))
             }
             // Unreadable (not dumpable) or an older kernel: the bound must do.
-            _ => self.resident(pid).0,
+            _ => self.resident(pid).bytes,
         }
     }
 

@@ -1,6 +1,7 @@
 //! From a plan to a running command: private directories, a guardian, `sandbox-exec` with the
 //! profile and our helper, and nothing of it left in the end.
 
+mod refusals;
 mod streams;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 
+use self::refusals::Refusals;
 use self::streams::Streams;
 use crate::core::error::{Error, SetupFailure};
 use crate::core::exit_code;
@@ -24,6 +26,7 @@ use crate::macos::helper_main::MARK;
 use crate::macos::profile::{Profile, TERMINAL};
 use crate::macos::proxy_host::{ProxyHost, ProxyPort};
 use crate::macos::run_directory::RunDirectory;
+use crate::macos::runs;
 use crate::macos::step::Step;
 use crate::macos::supervise::{Ended, Limits, Supervisor};
 use crate::macos::sys::{self, Membership, Signals};
@@ -32,6 +35,7 @@ use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{ReplacedPlaces, undo};
+use crate::unix::run_records::Listed;
 use crate::unix::supervision::SIGNALS;
 use mcp_net::broker::{Handle, NetworkUse};
 
@@ -58,7 +62,8 @@ pub fn run(
     notices: Notices,
 ) -> Result<Report, Error> {
     let proxy_host = ProxyHost::prepare(request, reservation, notices)?;
-    let outcome = try_run(plan, request, proxy_host);
+    let refusals = Refusals::watch(plan, request);
+    let outcome = try_run(plan, request, proxy_host).map(|report| refusals.tell(report));
     // However it ended, unless the command was never started.
     let undone = match &outcome {
         Err(RunError::Step(_)) => Undoings::default(),
@@ -95,7 +100,7 @@ fn try_run(
     drop(scratch);
     let (mut evidence, ended, network) = outcome?;
     evidence.extend(own_evidence(plan, &ended, carried.as_ref()));
-    let command = request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let command = words(request);
     let code = exit_code::of(&ended.ending);
     let mut report = Report::new(plan, &evidence, command, ended.ending, code, ended.usage);
     report.network = Some(network).filter(|network| !network.is_empty());
@@ -136,7 +141,9 @@ fn start_and_watch(
             return Err(trouble);
         }
     };
-    let broker = proxy_host.map(ProxyHost::start).transpose()?;
+    let listed = runs::list_run(root, words(request));
+    let meter = listed.as_ref().and_then(Listed::meter);
+    let broker = proxy_host.map(|host| host.start(meter)).transpose()?;
     if let Some(failed) = begin(&mut ours)? {
         give_up(&mut child);
         return Err(RunError::Step(failed));
@@ -153,7 +160,12 @@ fn start_and_watch(
         relays,
     )?;
     let ended = supervisor.run()?;
+    drop(listed);
     Ok((evidence, ended, broker.map(Handle::finish).unwrap_or_default()))
+}
+
+fn words(request: &Request) -> Vec<String> {
+    request.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Its helper has said what went wrong, or will never say anything.

@@ -1,7 +1,9 @@
 //! macOS: a Seatbelt profile for `/usr/bin/sandbox-exec`, limits set by a helper inside it, a
-//! watch over the process tree. `deny`, `explain_offline`, `facts`, `network`, `pattern`, `plan`, `profile` and
+//! watch over the process tree. `denial_log`, `deny`, `explain_offline`, `facts`, `network`, `pattern`, `plan`, `profile` and
 //! `step` are pure and compile everywhere; the rest talks to the system.
 
+#[cfg(any(target_os = "macos", test))]
+mod denial_log;
 pub(crate) mod deny;
 pub(crate) mod explain_offline;
 pub(crate) mod facts;
@@ -22,6 +24,8 @@ pub(crate) mod helper_link;
 mod helper_main;
 #[cfg(target_os = "macos")]
 pub(crate) mod launch;
+#[cfg(target_os = "macos")]
+mod log_reader;
 #[cfg(target_os = "macos")]
 pub(crate) mod on_disk_case;
 #[cfg(target_os = "macos")]

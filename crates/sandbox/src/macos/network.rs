@@ -31,6 +31,12 @@ impl Proxy {
     }
 }
 
+/// Others measured that a profile cannot tell who connects, and that `localhost` covers a server on every address.
+const LISTENS: &str = "a server that listens on every address can be reached from other machines as well: have it \
+                       listen on 127.0.0.1";
+const TRUSTS: &str =
+    "the system's certificate service was opened, and connects to hosts of its own choice";
+
 pub fn intent(request: &Request, proxy: &Proxy) -> Intent {
     const OVERRIDE: &str =
         "--fallback warn starts with no network at all, --network host with all of it";
@@ -44,8 +50,11 @@ pub fn intent(request: &Request, proxy: &Proxy) -> Intent {
          do not get out",
         request.allowed_in_words()
     );
-    if network.allow.is_empty() {
+    if network.allow.is_empty() && network.listen.is_empty() {
         return Intent::enforce(by);
+    }
+    if network.allow.is_empty() {
+        return Intent::agreed(by, LISTENS);
     }
     if wants_proxy(request) && proxy.ports.is_empty() {
         return Intent::unavailable("the proxy could not listen on a port of 127.0.0.1", OVERRIDE);
@@ -54,11 +63,10 @@ pub fn intent(request: &Request, proxy: &Proxy) -> Intent {
         let missing = format!("udp cannot be proxied ({OVERRIDE})");
         return Intent::partial(proxied, missing);
     }
-    match network.trust.value {
-        Trust::Closed => Intent::enforce(proxied),
-        Trust::System => Intent::agreed(
-            proxied,
-            "the system's certificate service was opened, and connects to hosts of its own choice",
-        ),
+    match (network.trust.value, network.listen.is_empty()) {
+        (Trust::Closed, true) => Intent::enforce(proxied),
+        (Trust::Closed, false) => Intent::agreed(proxied, LISTENS),
+        (Trust::System, true) => Intent::agreed(proxied, TRUSTS),
+        (Trust::System, false) => Intent::agreed(proxied, format!("{TRUSTS}; {LISTENS}")),
     }
 }

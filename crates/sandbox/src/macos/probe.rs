@@ -189,7 +189,7 @@ fn accounting() -> Fact {
         Ok(all) if !all.iter().any(|process| process.pid == own) => {
             Fact::Fails { why: "this process is not in the list of all".to_owned() }
         }
-        Ok(_) => match sys::footprint(own) {
+        Ok(_) => match sys::used(own).map(|used| used.footprint) {
             Some(1..) => Fact::Works,
             _ => Fact::Fails { why: "this process is said to use no memory".to_owned() },
         },

@@ -37,6 +37,8 @@ pub const TERMINAL: &str = "TERMINAL";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Profile {
+    /// What the log's lines about this run end with.
+    pub mark: String,
     pub text: String,
     pub parameters: Vec<Parameter>,
 }
@@ -61,7 +63,8 @@ impl fmt::Display for Profile {
 /// The profile that a request needs on this machine, with this much of a network.
 pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
     let home = home(request, facts);
-    let mut rules = Rules::new(BASE);
+    let mark = service(&facts.nonce);
+    let mut rules = Rules::new(&marked_base(&mark));
     programs(&mut rules, request, facts);
     granted(&mut rules, request, facts, &home);
     ways(&mut rules, request, facts, &home);
@@ -79,7 +82,7 @@ pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
         terminal(&mut rules);
     }
     network::network(&mut rules, request, facts, &home, proxy);
-    let run = rules.parameter("RUN", &service(&facts.nonce));
+    let run = rules.parameter("RUN", &mark);
     rules.allow(
         "No process offers this service: its name tells the processes of this run from all others.",
         "mach-lookup",
@@ -96,7 +99,14 @@ pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
         EVERYTHING,
         &tried,
     );
-    Profile { text: rules.text, parameters: rules.parameters }
+    Profile { mark, text: rules.text, parameters: rules.parameters }
+}
+
+/// The base rules, with the name of the run in what the log says of each refusal by `deny default`. What a rule of the
+/// user's refuses has no name: nobody needs to be told how to get around it.
+fn marked_base(mark: &str) -> String {
+    let marked = format!("(deny default (with message \"{mark}\"))");
+    BASE.replacen("(deny default)", &marked, 1)
 }
 
 /// The name under which a run's processes are known.

@@ -20,7 +20,7 @@ use crate::macos::facts::MacFacts;
 use crate::macos::network::wants_proxy;
 use crate::macos::sys;
 use mcp_net::allowlist::Allowlist;
-use mcp_net::broker::{Broker, Callers, Handle, Journal, NameServers, NoInside, Setup};
+use mcp_net::broker::{Broker, Callers, Handle, Journal, Meter, NameServers, NoInside, Setup};
 use mcp_net::proxy::Login;
 use mcp_net::upstream::Upstream;
 use mcp_net::variables::variables;
@@ -106,8 +106,10 @@ impl ProxyHost {
     }
 
     /// In a thread of its own: nothing may be forked after this.
-    pub fn start(self) -> io::Result<Handle> {
-        let mut broker = Broker::new(self.setup, Box::new(NoInside), descriptors())?;
+    pub fn start(self, meter: Option<Meter>) -> io::Result<Handle> {
+        let journal = self.setup.journal.metered(meter);
+        let setup = Setup { journal, ..self.setup };
+        let mut broker = Broker::new(setup, Box::new(NoInside), descriptors())?;
         broker.add_frontend(self.listener, Callers::Holders(self.login))?;
         broker.start()
     }

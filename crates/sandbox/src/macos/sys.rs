@@ -17,8 +17,8 @@ mod signals;
 pub use interfaces::own_networks;
 pub use membership::{Membership, is_sandboxed};
 pub use processes::{
-    Change, Events, Forked, Process, Waited, footprint, fork, is_told_about, process, processes,
-    send_signal, wait_now,
+    Change, Events, Forked, Process, Waited, fork, is_told_about, process, processes, send_signal,
+    used, wait_now,
 };
 pub use signals::Signals;
 

@@ -38,7 +38,11 @@ impl Watch {
                 let _ = sys::send_signal(process.pid, libc::SIGKILL);
             }
         }
-        let bytes: u64 = members.iter().filter_map(|process| sys::footprint(process.pid)).sum();
+        let bytes: u64 = members
+            .iter()
+            .filter_map(|process| sys::used(process.pid))
+            .map(|used| used.footprint)
+            .sum();
         self.peak_memory = self.peak_memory.max(bytes);
         match self.memory {
             Some(limit) if bytes > limit => MemoryUse::OverMemory,

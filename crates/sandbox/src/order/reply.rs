@@ -1,4 +1,4 @@
-//! What the helper answers.
+//! The helper's reply.
 
 use serde::{Deserialize, Serialize};
 

@@ -125,15 +125,42 @@ fn is_harmless_text(text: &[u8]) -> bool {
     parsed.bad_line.is_none()
         && parsed.settings.len() == settings.len()
         && settings.iter().zip(&parsed.settings).all(is_same)
-        && settings.iter().all(|(key, value)| match key.as_str() {
-            // A word before `::` is a program; so is much of what is no plain address.
-            key if fits(b"remote.*.url", key.as_bytes())
-                || fits(b"branch.*.remote", key.as_bytes()) =>
-            {
-                is_plain_address(value)
-            }
-            key => HARMLESS.iter().any(|harmless| fits(harmless.as_bytes(), key.as_bytes())),
-        })
+        && parsed.settings.iter().all(is_harmless_setting)
+}
+
+fn is_harmless_setting(setting: &Setting) -> bool {
+    let is = |key: &[u8]| fits(key, &setting.key);
+    // A word before `::` is a program; so is much of what is no plain address.
+    match is(b"remote.*.url") || is(b"branch.*.remote") {
+        true => {
+            let value = setting.value.as_deref().unwrap_or(b"true");
+            std::str::from_utf8(value).is_ok_and(is_plain_address)
+        }
+        false => HARMLESS.iter().any(|harmless| is(harmless.as_bytes())),
+    }
+}
+
+/// The text of settings, to be compared with what takes their place.
+#[cfg(target_os = "linux")]
+pub fn settings_text(file: &Path) -> Option<Vec<u8>> {
+    text(file)
+}
+
+/// Whether settings that took the place of others run the same as those: all but the harmless ones are alike, and in the
+/// same order, for the last one counts.
+#[cfg(unix)]
+pub fn runs_the_same(before: &[u8], file: &Path) -> bool {
+    text(file).is_some_and(|now| runs_the_same_text(before, &now))
+}
+
+#[cfg(unix)]
+fn runs_the_same_text(before: &[u8], now: &[u8]) -> bool {
+    let [before, now] = [before, now].map(grammar::parse);
+    let telling = |parsed: &grammar::Parsed| -> Vec<Setting> {
+        let telling = parsed.settings.iter().filter(|setting| !is_harmless_setting(setting));
+        telling.cloned().collect()
+    };
+    now.bad_line.is_none() && telling(&before) == telling(&now)
 }
 
 fn is_plain_address(address: &str) -> bool {
@@ -234,6 +261,25 @@ mod tests {
     fn keys(text: &str) -> Option<Vec<String>> {
         settings(text)
             .map(|all| all.into_iter().map(|(key, value)| format!("{key}={value}")).collect())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn settings_run_the_same_if_only_harmless_ones_differ() {
+        let before = b"[core]\n\tbare = false\n[alias]\n\tst = status\n\tci = commit\n";
+        let same = |now: &str| runs_the_same_text(before, now.as_bytes());
+        assert!(same("[user]\nname = me\n[alias]\n st = status\n[ALIAS]\n\tCI = commit # x"));
+        for other in [
+            "[alias]\nst = status\nci = commit\n[core]\nfsmonitor = evil",
+            "[alias]\nst = status\nci = !evil",
+            "[alias]\nci = commit\nst = status",
+            "[alias]\nst = status\nci = commit\n[include]\npath = x",
+            "[alias]\nst = status\nci = commit\n[remote \"o\"]\nurl = ext::evil",
+            "[alias]\nst = status\nci = commit\n[core",
+            "[alias]\nst = status",
+        ] {
+            assert!(!same(other), "{other}");
+        }
     }
 
     #[test]

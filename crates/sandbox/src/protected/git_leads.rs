@@ -16,10 +16,9 @@ use super::git_config::programs::{self, HOOKS, Names};
 use super::git_config::source::Settings;
 use super::link_chain::link_chain;
 use super::user_settings::UserSettings;
-use super::{GIT_LINK, inner_links, is_named_git};
+use super::{GIT_LINK, GIT_SETTINGS, inner_links, is_named_git};
 
 const RUNS: &str = "git runs what it holds";
-const READS: &str = "git runs programs that it names";
 const COPIES: &str = "git copies hooks from it into new repositories";
 /// A link that leads to something protected: it is closed itself, not all that it leads to.
 pub const ON_THE_WAY: &str = "it leads to something that is protected";
@@ -273,10 +272,10 @@ impl Follower<'_> {
     /// What settings name.
     fn named(&mut self, settings: &Settings, bases: &[&Path], all_tops: &BTreeSet<PathBuf>) {
         for file in &settings.files {
-            self.lead(file, Role::File, READS);
+            self.lead(file, Role::File, GIT_SETTINGS);
         }
         for name in &settings.elsewhere {
-            self.all(name, bases, Role::File, READS);
+            self.all(name, bases, Role::File, GIT_SETTINGS);
         }
         let homes = &self.user.homes;
         for (_, setting) in &settings.settings {

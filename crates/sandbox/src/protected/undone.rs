@@ -1,4 +1,4 @@
-//! What was undone, in the report.
+//! Undone changes, as the report lists them.
 
 use super::Undoings;
 use crate::core::report::Report;

@@ -1,4 +1,4 @@
-//! How much the command may use. `None` is no limit.
+//! The limits of the command. `None` is no limit.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the command is given: files, network, environment.
+//! The grants of the command: files, network, environment.
 
 use std::ffi::OsStr;
 use std::path::Path;

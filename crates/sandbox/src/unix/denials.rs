@@ -1,4 +1,4 @@
-//! What denied paths mean for the rest of a request: deny wins over read and write.
+//! Applies denied paths to the rest of a request: deny wins over read and write.
 
 use std::path::{Path, PathBuf};
 

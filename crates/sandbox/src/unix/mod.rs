@@ -1,4 +1,4 @@
-//! What Linux and macOS share: finding the program and resolving a policy against the host.
+//! Code that Linux and macOS share: finding the program and resolving a policy against the host.
 
 pub(crate) use mcp_policy::glob;
 
@@ -15,6 +15,7 @@ pub mod peek;
 pub mod protect;
 pub mod relay;
 pub mod resolve;
+pub mod run_records;
 pub mod shim;
 pub mod sockets;
 pub mod supervision;

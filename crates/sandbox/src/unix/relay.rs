@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use mcp_protocol::{Destination, OutputFilter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 use rustix::io::Errno;
@@ -11,12 +12,64 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 const CHUNK: usize = 64 * 1024;
 
+/// A line up to this length is kept until it is whole and known to be JSON; a longer one is judged by its beginning.
+const JUDGED: usize = 64 * 1024;
+
+const NOTICE: &[u8] = b"mcp: lines of the server's standard output that are not JSON are shown here, because they break clients (--raw passes them on)\n";
+
 /// One direction. `from` and `to` are non-blocking, or known not to block.
 pub struct Relay {
     from: Option<OwnedFd>,
     to: Option<OwnedFd>,
     buffer: Vec<u8>,
     kind: Kind,
+    sorter: Option<Sorter>,
+}
+
+/// Parts what is no JSON from what is.
+struct Sorter {
+    filter: OutputFilter,
+    /// What goes to standard error.
+    aside: Vec<u8>,
+    told: bool,
+}
+
+impl Sorter {
+    fn place<'a>(
+        to: &'a mut Vec<u8>,
+        aside: &'a mut Vec<u8>,
+        told: &'a mut bool,
+    ) -> impl FnMut(Destination, &[u8]) + use<'a> {
+        move |destination, bytes| match destination {
+            Destination::Client => to.extend_from_slice(bytes),
+            Destination::Stderr => {
+                if !std::mem::replace(told, true) {
+                    aside.extend_from_slice(NOTICE);
+                }
+                aside.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut to = Vec::with_capacity(bytes.len());
+        self.filter.feed(bytes, Sorter::place(&mut to, &mut self.aside, &mut self.told));
+        to
+    }
+
+    fn end(&mut self) -> Vec<u8> {
+        let mut to = Vec::new();
+        self.filter.end(Sorter::place(&mut to, &mut self.aside, &mut self.told));
+        to
+    }
+
+    fn write(&mut self) {
+        match write_now(rustix::stdio::stderr(), &self.aside) {
+            Ok(count) => drop(self.aside.drain(..count)),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.aside.clear(),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -29,7 +82,8 @@ enum Kind {
 
 impl Relay {
     pub fn new(from: OwnedFd, to: OwnedFd) -> Relay {
-        Relay { from: Some(from), to: Some(to), buffer: Vec::new(), kind: Kind::Stream }
+        let (from, to) = (Some(from), Some(to));
+        Relay { from, to, buffer: Vec::new(), kind: Kind::Stream, sorter: None }
     }
 
     /// To what a user has given for the command's output: a file grows to `most` bytes and no further.
@@ -40,10 +94,22 @@ impl Relay {
         Relay { kind, ..Relay::new(from, to) }
     }
 
+    /// As [`Relay::output`], but for lines that are not JSON, which go to standard error.
+    pub fn filtered(from: OwnedFd, to: OwnedFd, most: Option<u64>) -> Relay {
+        let filter = OutputFilter::new(JUDGED);
+        let sorter = Sorter { filter, aside: Vec::new(), told: false };
+        Relay { sorter: Some(sorter), ..Relay::output(from, to, most) }
+    }
+
+    fn is_aside(&self) -> bool {
+        self.sorter.as_ref().is_some_and(|sorter| !sorter.aside.is_empty())
+    }
+
     /// The descriptor to wait for now and what for; none when the relay has ended.
     pub fn wants(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         match (&self.from, &self.to) {
             (_, Some(to)) if !self.buffer.is_empty() => Some((to.as_fd(), PollFlags::OUT)),
+            _ if self.is_aside() => Some((rustix::stdio::stderr(), PollFlags::OUT)),
             (Some(from), Some(_)) => Some((from.as_fd(), PollFlags::IN)),
             _ => None,
         }
@@ -51,11 +117,12 @@ impl Relay {
 
     /// Moves what can be moved now.
     pub fn advance(&mut self) {
-        if self.buffer.is_empty() {
+        if self.buffer.is_empty() && !self.is_aside() {
             self.read();
         }
         self.write();
-        if self.from.is_none() && self.buffer.is_empty() {
+        self.sorter.iter_mut().filter(|it| !it.aside.is_empty()).for_each(Sorter::write);
+        if self.from.is_none() && self.buffer.is_empty() && !self.is_aside() {
             self.to = None;
         }
     }
@@ -63,12 +130,12 @@ impl Relay {
     /// Whether something is left to be moved, now that no process inside can write any more.
     pub fn drain(&mut self) -> bool {
         self.advance();
-        self.to.is_some() && !(self.buffer.is_empty() && self.is_dry())
+        self.to.is_some() && (self.is_aside() || !(self.buffer.is_empty() && self.is_dry()))
     }
 
     fn is_dry(&mut self) -> bool {
         self.read();
-        self.buffer.is_empty()
+        self.buffer.is_empty() && !self.is_aside()
     }
 
     fn read(&mut self) {
@@ -76,15 +143,21 @@ impl Relay {
         self.buffer.resize(CHUNK, 0);
         match read_now(from, &mut self.buffer) {
             Ok(0) => self.end(),
-            Ok(count) => self.buffer.truncate(count),
+            Ok(count) => {
+                self.buffer.truncate(count);
+                if let Some(sorter) = &mut self.sorter {
+                    self.buffer = sorter.feed(&self.buffer);
+                }
+            }
             Err(Errno::AGAIN | Errno::INTR) => self.buffer.clear(),
             // A terminal whose last user has closed it reads as EIO.
             Err(_) => self.end(),
         }
     }
 
+    /// Nothing more comes: what stands there without a line end is judged as it is.
     fn end(&mut self) {
-        self.buffer = Vec::new();
+        self.buffer = self.sorter.as_mut().map(Sorter::end).unwrap_or_default();
         self.from = None;
     }
 
@@ -104,7 +177,8 @@ impl Relay {
             Err(Errno::AGAIN | Errno::INTR) => {}
             // The reader is gone: so is the reason to copy.
             Err(_) => {
-                self.end();
+                self.buffer = Vec::new();
+                self.from = None;
                 self.to = None;
             }
         }
@@ -128,7 +202,8 @@ const NOW: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 #[cfg(not(target_os = "linux"))]
 const NOW: SendFlags = SendFlags::DONTWAIT;
 
-fn write_now(to: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+fn write_now(to: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
+    let to = to.as_fd();
     match send(to, bytes, NOW) {
         Err(Errno::NOTSOCK) => {
             is_ready(to, PollFlags::OUT)?;
@@ -153,12 +228,12 @@ fn append(to: &OwnedFd, bytes: &[u8], most: Option<u64>) -> Result<usize, Errno>
     }
 }
 
-/// What a terminal that says it is ready takes without waiting.
+/// What a terminal or a pipe that says it is ready takes without waiting.
 const TAKEN_AT_ONCE: usize = 256;
 
 /// A terminal of another user cannot be opened anew, and its description may block.
-fn is_ready(fd: &OwnedFd, flags: PollFlags) -> Result<(), Errno> {
-    let mut fds = [PollFd::new(fd, flags)];
+fn is_ready(fd: impl AsFd, flags: PollFlags) -> Result<(), Errno> {
+    let mut fds = [PollFd::new(&fd, flags)];
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
     if fds[0].revents().is_empty() { Err(Errno::AGAIN) } else { Ok(()) }
 }
@@ -173,6 +248,19 @@ impl Pipe {
     pub fn new() -> io::Result<Pipe> {
         let (read, write) = io::pipe()?;
         Ok(Pipe { read: read.into(), write: write.into() })
+    }
+}
+
+/// A pipe of the user's, opened once more, so that it does not block here and stays as it is for whoever shares it.
+#[cfg(target_os = "linux")]
+pub fn own_nonblocking(user: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    use std::os::fd::AsRawFd;
+    let is_pipe = fstat(user).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Fifo);
+    let path = format!("/proc/self/fd/{}", user.as_raw_fd());
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match is_pipe.then(|| rustix::fs::open(path, flags, rustix::fs::Mode::empty())) {
+        Some(Ok(opened)) => Ok(opened),
+        _ => user.try_clone_to_owned(),
     }
 }
 

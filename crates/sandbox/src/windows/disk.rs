@@ -6,7 +6,7 @@ use std::path::Path;
 use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
 
-use crate::windows::access::Access;
+use crate::windows::access::DRIVE_ROOT;
 use crate::windows::acl_apply::{ObjectInfo, Objects};
 use crate::windows::dacl::{self, Dacl, SecurityDescriptor};
 use crate::windows::sys::acl::{Object, Rights};
@@ -79,7 +79,7 @@ pub fn granted_access(path: &WindowsPath, sid: &[u8]) -> io::Result<u32> {
     Ok(dacl_of(&descriptor(&object)?)?.granted_access(sid))
 }
 
-/// Whether containers can list the root of a path's drive: cmd.exe opens it, and Node asks for its attributes. A system
+/// Whether containers can ask about the root of a path's drive: cmd.exe opens it, and Node asks for its attributes. A system
 /// without containers has nothing to refuse it by.
 pub fn is_root_readable(path: &WindowsPath) -> bool {
     if container::is_known().is_err() {
@@ -87,8 +87,7 @@ pub fn is_root_readable(path: &WindowsPath) -> bool {
     }
     let Some(root) = path.ancestors().last() else { return false };
     let Some(sid) = dacl::sid(ALL_CONTAINERS) else { return false };
-    let wanted = Access::Read.mask();
-    granted_access(&root, &sid).is_ok_and(|mask| mask & wanted == wanted)
+    granted_access(&root, &sid).is_ok_and(|mask| mask & DRIVE_ROOT == DRIVE_ROOT)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use mcp_policy::windows_path::Spelling;
 use serde::Serialize;
 
 use crate::core::host::Fact;
+use crate::windows::access::Access;
 
 /// What the names of all profiles of runs begin with.
 pub const PROFILE: &str = "mcp.run.";
@@ -26,6 +27,8 @@ pub struct WindowsFacts {
     pub token: Fact,
     /// AppContainers: a profile can be made, and closes files, network and processes.
     pub container: Fact,
+    /// Containers can ask about the root of the system's drive, as cmd.exe and Node do.
+    pub drive_root: Fact,
     /// Two processes of a container can connect to each other on its loopback, and our relay is one.
     pub relay: Fact,
     /// The command's own directories are made in here, and removed with it.
@@ -35,8 +38,10 @@ pub struct WindowsFacts {
     /// What looks around inside before the command: this very program.
     pub helper: WindowsPath,
     pub system_root: WindowsPath,
-    /// Directories that every container can read.
+    /// Directories that every container can read, as Windows sets them up.
     pub readable: Vec<WindowsPath>,
+    /// Places below them that lost the entry: installers of Node have set a DACL of their own (nodejs/node 63590).
+    pub stripped: Vec<WindowsPath>,
 }
 
 impl WindowsFacts {
@@ -53,6 +58,7 @@ impl WindowsFacts {
             ui: Fact::Assumed,
             token: Fact::Assumed,
             container: Fact::Assumed,
+            drive_root: Fact::Assumed,
             relay: Fact::Assumed,
             scratch: path(r"C:\Users\you\AppData\Local\Temp\mcp-run")?,
             nonce: "run".to_owned(),
@@ -63,6 +69,7 @@ impl WindowsFacts {
                 path(r"C:\Program Files")?,
                 path(r"C:\Program Files (x86)")?,
             ],
+            stripped: Vec::new(),
         })
     }
 
@@ -81,6 +88,24 @@ impl WindowsFacts {
 
     pub fn own(&self, name: &str) -> WindowsPath {
         self.scratch.join(name).unwrap_or_else(|_| self.scratch.clone())
+    }
+
+    /// Whether every container can read a path without an entry of its own.
+    pub fn is_readable(&self, path: &WindowsPath) -> bool {
+        let is_below = |places: &[WindowsPath]| places.iter().any(|place| path.is_within(place));
+        is_below(&self.readable) && !is_below(&self.stripped)
+    }
+
+    /// Those of the places that are no longer what Windows made them. `ask` tells what a path allows every container;
+    /// what cannot be asked is taken for what it was.
+    pub fn stripped_among(
+        &self,
+        places: Vec<WindowsPath>,
+        ask: impl Fn(&WindowsPath) -> Option<u32>,
+    ) -> Vec<WindowsPath> {
+        let wanted = Access::Read.mask();
+        let is_closed = |path: &WindowsPath| ask(path).is_some_and(|mask| mask & wanted != wanted);
+        places.into_iter().filter(|path| self.is_readable(path) && is_closed(path)).collect()
     }
 
     /// The name of the run's container profile.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::core::error::Error;
 use crate::windows::disk;
-use crate::windows::program_files::{is_batch, is_needed, never_starts, npm_shim};
+use crate::windows::program_files::{self, Batch, DriveRoot, is_batch, is_needed, never_starts};
 
 pub struct Located {
     pub program: PathBuf,
@@ -57,24 +57,34 @@ pub fn locate(command: &OsStr, cwd: &Path) -> Result<Located, Error> {
 fn batch(program: &Path, cwd: &Path) -> Result<Located, Error> {
     let directory = program.parent().unwrap_or(program);
     let text = std::fs::read_to_string(program).unwrap_or_default();
-    if let Some(script) = npm_shim(&text, directory).and_then(|script| plain(&script).ok()) {
-        let beside = directory.join("node.exe");
-        let node = if beside.is_file() { beside.into_os_string() } else { "node".into() };
-        let mut located = locate(&node, cwd)?;
-        // Of the shim's directory only the packages, not what else lies there.
-        located.shown.push(directory.join("node_modules"));
-        located.script = Some(script);
-        return Ok(located);
-    }
     let is_readable =
         super::probe::resolved(program).is_ok_and(|path| disk::is_root_readable(&path));
-    if !is_readable {
-        let why = "is a batch file, and cmd.exe cannot start it here: a container cannot open the root of the drive; \
-                   start the program behind it, or run once, as administrator: icacls C:\\ /grant *S-1-15-2-1:(RX)";
-        return Err(Error::NotExecutable { path: program.to_owned(), why: why.to_owned() });
+    let root = if is_readable { DriveRoot::Readable } else { DriveRoot::Closed };
+    match program_files::batch(&text, directory, root) {
+        Batch::Node(script) if plain(&script).is_ok() => {
+            let beside = directory.join("node.exe");
+            let node = if beside.is_file() { beside.into_os_string() } else { "node".into() };
+            let mut located = locate(&node, cwd)?;
+            // Of the shim's directory only the packages, not what else lies there.
+            located.shown.push(directory.join("node_modules"));
+            located.script = plain(&script).ok();
+            Ok(located)
+        }
+        Batch::Cmd => {
+            let shown = surroundings(program);
+            Ok(Located { program: program.to_owned(), shown, script: None })
+        }
+        Batch::Node(script) => {
+            let why = format!("is a shim of npm for {}, which is not there", script.display());
+            Err(Error::NotExecutable { path: program.to_owned(), why })
+        }
+        Batch::Never => {
+            let why = "is a batch file, and cmd.exe cannot start it here: a container cannot open the root of the \
+                       drive; start the program behind it, or run once, as administrator: icacls C:\\ /grant \
+                       *S-1-15-2-1:(RA,REA,RC,S)";
+            Err(Error::NotExecutable { path: program.to_owned(), why: why.to_owned() })
+        }
     }
-    let shown = surroundings(program);
-    Ok(Located { program: program.to_owned(), shown, script: None })
 }
 
 fn names(directory: &Path) -> Vec<String> {

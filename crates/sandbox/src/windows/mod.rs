@@ -8,6 +8,8 @@ pub(crate) mod access;
 pub(crate) mod acl_apply;
 #[cfg(any(windows, test))]
 pub(crate) mod command_line;
+#[cfg(test)]
+mod container_world;
 #[cfg(any(windows, test))]
 pub(crate) mod dacl;
 #[cfg(any(windows, test))]

@@ -128,7 +128,7 @@ fn container(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
     for (exclusion, control) in exclusion_plan::exclusions(request).0 {
         steps.push(Step::Exclusion { exclusion }, &[control]);
     }
-    for grant in needed(grants(request, facts).0, &facts.readable) {
+    for grant in needed(grants(request, facts).0, |path| facts.is_readable(path)) {
         steps.push(Step::Grant { grant }, &[Control::Filesystem]);
     }
     if request.policy.process.subprocess.value == Subprocess::Refused {
@@ -346,8 +346,8 @@ pub fn is_visible(path: &Path, request: &Request, facts: &WindowsFacts) -> bool 
         return true;
     }
     let Ok(path) = parsed(path) else { return false };
-    let readable = facts.readable.iter().any(|root| path.is_within(root));
-    readable || grants(request, facts).0.iter().any(|grant| path.is_within(&grant.path))
+    let is_granted = |grant: &Grant| path.is_within(&grant.path);
+    facts.is_readable(&path) || grants(request, facts).0.iter().any(is_granted)
 }
 
 /// For a request made elsewhere.
@@ -365,4 +365,4 @@ pub fn local(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

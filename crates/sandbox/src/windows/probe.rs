@@ -25,9 +25,11 @@ use crate::windows::proxy_host::ProxyHost;
 use crate::windows::self_test;
 use crate::windows::step::Step;
 use crate::windows::sys::job::{Job, is_in_job};
+use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::{self, Token};
 use crate::windows::sys::{container, version};
 use crate::windows::tree_kill::{dies_with_its_job, start_in};
+use crate::windows::{dacl, disk};
 
 /// The facts a run starts from.
 pub fn assume() -> Result<WindowsFacts, Error> {
@@ -56,13 +58,28 @@ pub fn assume() -> Result<WindowsFacts, Error> {
         ui: fact(restrict()),
         token: fact(diminish()),
         container: fact(container::is_known().map_err(|e| e.to_string())),
+        drive_root: drive_root(&system_root),
         relay: Fact::Assumed,
         scratch,
         nonce,
         helper: helper.map_err(doing("find this program"))?,
         readable: readable(&system_root),
+        stripped: Vec::new(),
         system_root,
     })
+}
+
+/// As its DACL says; where there are no containers, nothing was asked.
+fn drive_root(system_root: &WindowsPath) -> Fact {
+    match (container::is_known(), disk::is_root_readable(system_root)) {
+        (Err(_), _) => Fact::Assumed,
+        (Ok(()), true) => Fact::Works,
+        (Ok(()), false) => Fact::Fails {
+            why: "cmd.exe starts no program by its full path, and Node may end at its start; an administrator can run \
+                  once: icacls C:\\ /grant *S-1-15-2-1:(RA,REA,RC,S)"
+                .to_owned(),
+        },
+    }
 }
 
 /// Nothing found to be wrong is not yet something that holds.
@@ -88,6 +105,19 @@ fn readable(system_root: &WindowsPath) -> Vec<WindowsPath> {
         readable.extend(path.filter(|path| !path.is_root()));
     }
     readable
+}
+
+/// Which of the places that a request shows lost the entry that Windows gives every container there.
+pub fn stripped(request: &Request, facts: &WindowsFacts) -> Vec<WindowsPath> {
+    let everyone = dacl::sid(ALL_CONTAINERS).unwrap_or_default();
+    let ask = |path: &WindowsPath| disk::granted_access(path, &everyone).ok();
+    facts.stripped_among(shown(request), ask)
+}
+
+/// The places that a request shows, without links.
+fn shown(request: &Request) -> Vec<WindowsPath> {
+    let places = request.shown.iter().chain(&request.read);
+    places.filter_map(|place| resolved(&place.path).ok()).collect()
 }
 
 fn words(error: &io::Error) -> String {

@@ -60,6 +60,33 @@ pub fn npm_shim(text: &str, directory: &Path) -> Option<PathBuf> {
         .then(|| names.into_iter().fold(directory.to_owned(), |at, name| at.join(name)))
 }
 
+/// Whether containers can open the root of a drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriveRoot {
+    Readable,
+    Closed,
+}
+
+/// How a batch file is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Batch {
+    /// By Node with this script; cmd.exe has no part in it.
+    Node(PathBuf),
+    /// By cmd.exe, which opens the root of the drive before it starts a program by its full path.
+    Cmd,
+    /// Not at all.
+    Never,
+}
+
+/// How a batch file with this text is run from a drive with this root.
+pub fn batch(text: &str, directory: &Path, root: DriveRoot) -> Batch {
+    match (npm_shim(text, directory), root) {
+        (Some(script), _) => Batch::Node(script),
+        (None, DriveRoot::Readable) => Batch::Cmd,
+        (None, DriveRoot::Closed) => Batch::Never,
+    }
+}
+
 /// Why a program cannot start in an AppContainer, and what to use instead. `neighbours` are the names beside it.
 pub fn never_starts(program: &str, neighbours: &[String]) -> Option<&'static str> {
     let path = program.replace('/', r"\").to_ascii_lowercase();

@@ -9,7 +9,7 @@ use crate::windows::confinement::Confinement;
 use crate::windows::own_program::{OwnProgram, Pipes};
 use crate::windows::sys::job::Job;
 use crate::windows::sys::process::Children;
-use mcp_net::mux::{Frame, Frames};
+use mcp_net::mux::{Frame, FrameReader};
 use mcp_net::mux_endpoint::{Door, Ended, Farewell, MuxEndpoint, Over};
 
 /// A relay that sends nothing for this long hangs.
@@ -98,7 +98,7 @@ impl Process {
 fn greeting(mut from: PipeReader) -> io::Result<Receiver<(u16, PipeReader)>> {
     let (tell, told) = channel();
     let hear = move || {
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         let mut byte = [0];
         while let Ok(()) = from.read_exact(&mut byte) {
             frames.feed(&byte);

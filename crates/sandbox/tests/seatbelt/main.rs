@@ -17,5 +17,6 @@ mod precedence;
 mod processes;
 mod properties;
 mod protected;
+mod replay;
 mod seed_test_plan;
 mod threats;

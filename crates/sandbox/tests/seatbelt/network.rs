@@ -30,7 +30,7 @@ fn sockets_in_the_commands_own_directories_work() {
 }
 
 #[test]
-fn a_port_to_listen_on_takes_connections_from_this_machine_only() {
+fn a_port_to_listen_on_and_no_other() {
     let mac = Mac::with(|f| f.listen(8080));
     // Servers bind to every address unless they are told otherwise.
     for at in [End::ip("127.0.0.1", 8080), End::ip("0.0.0.0", 8080), End::ip("::", 8080)] {
@@ -43,6 +43,19 @@ fn a_port_to_listen_on_takes_connections_from_this_machine_only() {
         assert!(!mac.asks(Question::inbound(at.clone())), "{at:?}");
     }
     assert!(!reaches(&mac, "127.0.0.1", 8080) && !reaches(&mac, "203.0.113.5", 443));
+}
+
+/// No profile can keep other machines from a server on every address, so it is told, and stops nothing.
+#[test]
+fn what_listening_opens_is_told() {
+    let mac = Mac::with(|f| f.listen(8080));
+    assert!(mac.asks(Question::inbound(End::ip("0.0.0.0", 8080))));
+    let plan = plan(&request(policy(|f| f.listen(8080))));
+    let told: Vec<_> = plan.controls.told_gaps().map(|(control, _)| control).collect();
+    assert!(told.contains(&Control::Network), "{told:?}");
+    assert!(plan.controls.boundary_gaps().all(|(control, _)| control != Control::Network));
+    let without = crate::support::plan(&request(policy(|f| f)));
+    assert!(without.controls.told_gaps().all(|(control, _)| control != Control::Network));
 }
 
 #[test]

@@ -192,11 +192,11 @@ fn a_plan_can_be_made_without_a_mac() {
         cwd: None,
         home: None,
         programs: Vec::new(),
-        identity: mcp_sandbox::Identity::Nobody,
+        identity: mcp_sandbox::Identity::None,
     };
     let plan = macos::explain(spec).unwrap();
     let mac = crate::support::Mac::under(profile(&plan));
     assert!(mac.reads("/private/tmp/x/y") && !mac.reads("/private/tmp/x/.env"));
     let json = serde_json::to_string(&plan).unwrap();
-    assert!(json.contains("\"do\":\"seatbelt\"") && json.contains("(deny default)"));
+    assert!(json.contains("\"do\":\"seatbelt\"") && json.contains("(deny default "));
 }

@@ -8,6 +8,7 @@ use crate::config::Config;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
+    Twice,
     Host,
     Origin,
 }
@@ -15,6 +16,7 @@ pub enum Refused {
 impl Refused {
     pub fn word(self) -> &'static str {
         match self {
+            Refused::Twice => "twice",
             Refused::Host => "host",
             Refused::Origin => "origin",
         }
@@ -22,6 +24,12 @@ impl Refused {
 
     pub fn response(self) -> Response<Body> {
         let text = match self {
+            Refused::Twice => {
+                return reply::text(
+                    StatusCode::BAD_REQUEST,
+                    "a header that may be there once is there twice, or two name different hosts\n",
+                );
+            }
             Refused::Host => {
                 "this Host is not served here (hosts = [\"NAME\"] in the configuration)\n"
             }
@@ -33,11 +41,37 @@ impl Refused {
     }
 }
 
+/// A proxy in front may have judged by one of two, so two are refused.
+const ONCE: [&str; 12] = [
+    "host",
+    "origin",
+    "authorization",
+    "content-type",
+    "content-encoding",
+    "content-length",
+    "transfer-encoding",
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
+    "last-event-id",
+];
+
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 pub fn check(config: &Config, headers: &HeaderMap, uri: &Uri) -> Result<(), Refused> {
-    // HTTP/2 has it in the request line.
-    let named = super::header(headers, "host").or_else(|| uri.authority().map(|it| it.as_str()));
+    if ONCE.iter().any(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+        return Err(Refused::Twice);
+    }
+    // HTTP/2 has it in the request line, as has a request in absolute form.
+    let authority = uri.authority().map(|it| it.as_str());
+    let header = super::header(headers, "host");
+    if let (Some(authority), Some(header)) = (authority, header)
+        && !authority.eq_ignore_ascii_case(header)
+    {
+        return Err(Refused::Twice);
+    }
+    let named = header.or(authority);
     let host = named.ok_or(Refused::Host)?;
     let name = without_port(host);
     let is_ours = config.hosts.iter().any(|it| it.eq_ignore_ascii_case(name))
@@ -46,10 +80,9 @@ pub fn check(config: &Config, headers: &HeaderMap, uri: &Uri) -> Result<(), Refu
     if !is_ours {
         return Err(Refused::Host);
     }
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    match (origins.next(), origins.next()) {
-        (None, _) => Ok(()),
-        (Some(origin), None) => {
+    match headers.get(header::ORIGIN) {
+        None => Ok(()),
+        Some(origin) => {
             let origin = origin.to_str().map_err(|_| Refused::Origin)?;
             let is_own = ["http://", "https://"].iter().any(|scheme| {
                 origin.strip_prefix(scheme).is_some_and(|rest| rest.eq_ignore_ascii_case(host))
@@ -60,7 +93,6 @@ pub fn check(config: &Config, headers: &HeaderMap, uri: &Uri) -> Result<(), Refu
                 Err(Refused::Origin)
             }
         }
-        _ => Err(Refused::Origin),
     }
 }
 
@@ -118,6 +150,20 @@ mod tests {
             assert_eq!(judged(&[], host, None), Ok(()), "{host}");
         }
         assert_eq!(judged(&["mcp.example"], "mcp.example", None), Ok(()));
+    }
+
+    #[test]
+    fn two_names_of_the_host_are_refused() {
+        let config = Config::single(vec!["x".to_owned()]);
+        let mut headers = HeaderMap::new();
+        let there = Uri::from_static("http://localhost:8808/mcp");
+        assert_eq!(check(&config, &headers, &there), Ok(()), "as HTTP/2 says it");
+        headers.insert("host", HeaderValue::from_static("localhost:8808"));
+        assert_eq!(check(&config, &headers, &there), Ok(()));
+        let other = Uri::from_static("http://127.0.0.1:8808/mcp");
+        assert_eq!(check(&config, &headers, &other), Err(Refused::Twice));
+        headers.append("host", HeaderValue::from_static("localhost:8808"));
+        assert_eq!(check(&config, &headers, &there), Err(Refused::Twice));
     }
 
     #[test]

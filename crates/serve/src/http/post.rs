@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use mcp_protocol::{Kind, Malformed, Message, Refusal, SESSIONS, STATELESS, error, json};
 
 use super::reply::{self, Body, First, Resume, Waiting};
 use super::{Call, Told, header, judge, stateless};
+use crate::events::{Keep, Stream};
+use crate::memory::Held;
 use crate::sandbox::Sandbox;
 use crate::session::Session;
 
@@ -26,9 +28,13 @@ pub async fn post(call: Call, request: Request<Incoming>, told: &mut Told) -> Re
     if let Some(refused) = wrong_types(&headers) {
         return refused;
     }
-    let body = match body(request, call.current.config.limits.max_message).await {
+    let mut held = Held::none(&call.gateway.budget(&call.principal));
+    let body = match body(request, call.current.config.limits.max_message, &mut held).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(refused) => {
+            call.gateway.metrics.refused("body");
+            return refused;
+        }
     };
     let message = match Message::read(&body) {
         Ok(message) => message,
@@ -85,6 +91,13 @@ fn wrong_types(headers: &HeaderMap) -> Option<Response<Body>> {
             "Content-Type is to be application/json\n",
         ));
     }
+    // Nothing is unpacked, so nothing small becomes large here.
+    if header(headers, CONTENT_ENCODING.as_str()).is_some_and(|it| it != "identity") {
+        return Some(reply::text(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Content-Encoding is not understood: send the message as it is\n",
+        ));
+    }
     let accepts = |wanted: &str| {
         let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let mut kinds = values
@@ -103,17 +116,37 @@ fn wrong_types(headers: &HeaderMap) -> Option<Response<Body>> {
     ))
 }
 
-async fn body(request: Request<Incoming>, most: usize) -> Result<Bytes, Response<Body>> {
+/// The body, whose bytes are held as they come.
+async fn body(
+    request: Request<Incoming>,
+    most: usize,
+    held: &mut Held,
+) -> Result<Bytes, Response<Body>> {
     let too_large = || {
         let message = format!("a message may have {most} bytes");
         reply::failed(StatusCode::PAYLOAD_TOO_LARGE, None, error::INVALID_REQUEST, &message)
     };
-    let collected =
-        tokio::time::timeout(BODY_TIME, Limited::new(request.into_body(), most).collect()).await;
-    match collected {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(why)) if why.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(reply::empty(StatusCode::BAD_REQUEST)),
+    let mut body = request.into_body();
+    if hyper::body::Body::size_hint(&body).lower() > most as u64 {
+        return Err(too_large());
+    }
+    let collect = async {
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| reply::empty(StatusCode::BAD_REQUEST))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if bytes.len() + data.len() > most {
+                return Err(too_large());
+            }
+            if !held.add(data.len()) {
+                return Err(reply::busy());
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok(bytes.into())
+    };
+    match tokio::time::timeout(BODY_TIME, collect).await {
+        Ok(collected) => collected,
         Err(_) => Err(reply::empty(StatusCode::REQUEST_TIMEOUT)),
     }
 }
@@ -128,9 +161,9 @@ async fn initialize(call: &Call, message: &Message<'_>) -> Response<Body> {
         return reply::busy();
     };
     let mut begun = Begun(Some(Arc::clone(&sandbox)));
-    let stream = crate::events::Stream::new(u64::MAX, 1, crate::events::Keep::Nothing, false);
+    let stream = Stream::new(u64::MAX, 1, Keep::Nothing, false, sandbox.budget());
     let waiting = Waiting::new(&sandbox, &stream);
-    if let Err(refusal) = sandbox.ask(message, &stream) {
+    if let Err(refusal) = sandbox.ask(message, &stream, call.span(message)) {
         return refused(message, &refusal);
     }
     // What the server says before is not part of a session yet.
@@ -147,7 +180,7 @@ async fn initialize(call: &Call, message: &Message<'_>) -> Response<Body> {
         return reply::busy();
     };
     let version = chosen_version(&answer.text);
-    let mut response = reply::json(StatusCode::OK, answer.text.to_vec());
+    let mut response = reply::json(StatusCode::OK, answer.text);
     let (Some(version), Ok(value)) = (version, HeaderValue::from_str(&id)) else {
         // An error: there is no session, and nothing to keep.
         return response;
@@ -202,7 +235,7 @@ async fn in_session(call: &Call, session: &Arc<Session>, message: &Message<'_>) 
     let waiting = Waiting::new(&session.sandbox, &stream);
     for part in &parts {
         let sent = match part.kind() {
-            Kind::Request { .. } => session.sandbox.ask(part, &stream),
+            Kind::Request { .. } => session.sandbox.ask(part, &stream, call.span(part)),
             _ => session.sandbox.pass(part),
         };
         if let Err(refusal) = sent {
@@ -210,10 +243,14 @@ async fn in_session(call: &Call, session: &Arc<Session>, message: &Message<'_>) 
         }
     }
     if due == 0 {
+        session.forget(&stream);
         return reply::empty(StatusCode::ACCEPTED);
     }
     match reply::first(waiting, due).await {
-        First::Answer(event) => reply::json(StatusCode::OK, event.text.to_vec()),
+        First::Answer(event) => {
+            session.forget(&stream);
+            reply::json(StatusCode::OK, event.text)
+        }
         First::More(waiting) => {
             let resume = Resume::ById { primed: &*session.version >= PRIMED };
             reply::events(waiting, 0, resume, None, call.gateway.draining.subscribe())

@@ -68,7 +68,7 @@ pub fn text(status: StatusCode, text: &str) -> Response<Body> {
     whole(status, "text/plain; charset=utf-8", Bytes::copy_from_slice(text.as_bytes()))
 }
 
-pub fn json(status: StatusCode, text: Vec<u8>) -> Response<Body> {
+pub fn json(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
     whole(status, "application/json", text.into())
 }
 
@@ -161,7 +161,7 @@ pub fn events(
     attached: Option<Attached>,
     draining: watch::Receiver<bool>,
 ) -> Response<Body> {
-    let (sender, incoming) = mpsc::channel(16);
+    let (sender, incoming) = mpsc::channel(4);
     waiting.armed = resume == Resume::Never;
     tokio::spawn(pump(waiting, at, resume, sender, attached, draining));
     let mut response = Response::new(Body::Coming(incoming));
@@ -202,21 +202,26 @@ async fn pump(
         };
         let Some((number, event)) = next else { return };
         at = number;
-        if sender.send(sent_event(stream.number, at, &event.text, resume)).await.is_err() {
-            return;
+        for piece in sent_event(stream.number, at, event.text, resume) {
+            if sender.send(piece).await.is_err() {
+                return;
+            }
         }
     }
 }
 
-/// A message has no line ends of its own but in white space, and each line of an event needs its field name.
-fn sent_event(stream: u64, number: u64, text: &[u8], resume: Resume) -> Bytes {
-    let mut out = Vec::with_capacity(text.len() + 48);
-    out.extend_from_slice(b"event: message\n");
-    if resume != Resume::Never {
-        out.extend_from_slice(format!("id: {stream}-{number}\n").as_bytes());
-    }
-    out.extend_from_slice(b"data: ");
-    out.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
-    out.extend_from_slice(b"\n\n");
-    out.into()
+/// The pieces of an event. A message has no line ends of its own but in white space, and each line of an event needs its
+/// field name.
+fn sent_event(stream: u64, number: u64, text: Bytes, resume: Resume) -> [Bytes; 3] {
+    let id = match resume {
+        Resume::Never => String::new(),
+        Resume::ById { .. } => format!("id: {stream}-{number}\n"),
+    };
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    let line = if text.iter().any(is_end) {
+        text.iter().map(|byte| if is_end(byte) { b' ' } else { *byte }).collect()
+    } else {
+        text
+    };
+    [format!("event: message\n{id}data: ").into(), line, Bytes::from_static(b"\n\n")]
 }

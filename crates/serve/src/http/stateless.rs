@@ -58,13 +58,13 @@ pub async fn post(
         call.gateway.metrics.refused("busy");
         return reply::busy();
     };
-    let stream = Stream::new(0, 1, Keep::Nothing, method == LISTEN);
+    let stream = Stream::new(0, 1, Keep::Nothing, method == LISTEN, sandbox.budget());
     let waiting = Waiting::new(&sandbox, &stream);
-    if let Err(refusal) = sandbox.ask(message, &stream) {
+    if let Err(refusal) = sandbox.ask(message, &stream, call.span(message)) {
         return refused(message, &refusal);
     }
     match reply::first(waiting, 1).await {
-        First::Answer(event) => reply::json(status(event.error), event.text.to_vec()),
+        First::Answer(event) => reply::json(status(event.error), event.text),
         First::More(waiting) => {
             let attached = (method == LISTEN).then(|| sandbox.attach());
             reply::events(waiting, 0, Resume::Never, attached, call.gateway.draining.subscribe())

@@ -92,6 +92,45 @@ async fn another_key_or_a_shared_secret_proves_nothing() {
 }
 
 #[tokio::test]
+async fn a_token_that_names_its_own_key_or_none_is_refused() {
+    let (ours, theirs) = (issuer("k1"), issuer("k1"));
+    let check = check("tricks", &ours.jwk);
+    let good = token(&ours, "k1", |_| {});
+    assert!(check.principal(&good, "notes").await.is_ok());
+    let claims = good.split('.').nth(1).unwrap();
+    let signature = good.split('.').nth(2).unwrap();
+    let with = |head: Value| {
+        let signed = format!("{}.{claims}", URL_SAFE_NO_PAD.encode(head.to_string()));
+        let theirs = jsonwebtoken::crypto::sign(signed.as_bytes(), &theirs.key, Algorithm::EdDSA);
+        [
+            format!("{signed}."),
+            format!("{signed}.{signature}"),
+            format!("{signed}.{}", theirs.unwrap()),
+        ]
+    };
+    let heads = [
+        json!({"alg": "none"}),
+        json!({"alg": "None", "kid": "k1"}),
+        json!({"alg": "EdDSA", "jwk": theirs.jwk}),
+        json!({"alg": "EdDSA", "kid": "k1", "jwk": theirs.jwk}),
+        json!({"alg": "EdDSA", "kid": "k1", "jku": "http://127.0.0.1:1/jwks", "x5u": "http://127.0.0.1:1/x"}),
+        json!({"alg": "EdDSA", "kid": "../../../../dev/null"}),
+        json!({"alg": "EdDSA", "kid": "k1' OR '1'='1"}),
+        json!({"alg": "EdDSA", "kid": "k".repeat(1 << 20)}),
+        json!({"alg": "RS256", "kid": "k1"}),
+    ];
+    for head in heads {
+        for forged in with(head.clone()) {
+            let denied = check.principal(&forged, "notes").await.err();
+            assert_eq!(denied, Some(Denied::Invalid), "{:.200}", head.to_string());
+        }
+    }
+    for broken in ["", ".", "..", "a.b.c", &good[..good.len() - 2], &format!("{good}.{good}")] {
+        assert!(check.principal(broken, "notes").await.is_err(), "{broken:.50}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_token_calls_critical_must_be_understood() {
     let issuer = issuer("k1");
     let check = check("critical", &issuer.jwk);

@@ -2,10 +2,13 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod attacks;
+mod bounds;
 mod isolation;
 mod reviewed;
 mod support;
 mod tools;
+mod traces;
 
 use std::io::Read;
 use std::time::Duration;

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::support::{Gateway, call, read};
+use super::support::{Gateway, call, eventually, read};
 
 #[test]
 fn no_sandbox_keeps_a_home_that_another_principal_gets() {
     let gateway = Gateway::start("ephemeral", &["alice"], "");
     let client = gateway.client(0).initialize("2025-06-18");
     let answer = client.post(&call(1, "echo", &json!({}))).last();
-    assert_eq!(answer["result"]["arguments"], json!(["run", "--ephemeral", "x"]));
+    assert_eq!(answer["result"]["arguments"], json!(["run", "--ephemeral", "--raw", "x"]));
     let (client, body) = gateway.client(0).stateless("echo", &json!(1), &json!({}));
     let answer = client.send("POST", &body).last();
-    assert_eq!(answer["result"]["arguments"], json!(["run", "--ephemeral", "x"]));
+    assert_eq!(answer["result"]["arguments"], json!(["run", "--ephemeral", "--raw", "x"]));
 }
 
 #[test]
@@ -119,14 +119,4 @@ fn a_terminal_obeys_no_server() {
     assert!(eventually(|| told().contains("[one] red ")));
     assert!(eventually(|| told().contains("text")));
     assert!(!told().contains(['\u{1b}', '\u{202e}']), "{}", told());
-}
-
-fn eventually(done: impl Fn() -> bool) -> bool {
-    for _ in 0..100 {
-        if done() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    false
 }

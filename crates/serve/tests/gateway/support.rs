@@ -86,6 +86,15 @@ impl Gateway {
         self
     }
 
+    /// A figure of `/metrics`, by the beginning of its line.
+    pub fn metric(&self, name: &str) -> Option<u64> {
+        let mut client = self.client(0);
+        client.path = "/metrics";
+        let text = client.send("GET", "").body;
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.rsplit(' ').next()?.parse().ok()
+    }
+
     pub fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
@@ -269,4 +278,14 @@ fn unchunked(mut rest: &str) -> String {
         rest = after[size..].strip_prefix("\r\n").unwrap_or("");
     }
     out
+}
+
+pub fn eventually(done: impl Fn() -> bool) -> bool {
+    for _ in 0..400 {
+        if done() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    false
 }

@@ -1,4 +1,4 @@
-//! What is tried in one guest, and what came of it.
+//! The suites that one guest runs, and their results.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the test harness says of the suites that run in a guest.
+//! Reads the output of the test harness in a guest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,5 +1,7 @@
 //! `mcp add`: a new server in clients' files, behind `mcp run` from the start; `mcp add --remove`: out again.
 
+mod line;
+
 use std::path::Path;
 
 use mcp_clients::journal::Replacement;
@@ -16,7 +18,8 @@ use crate::failure::Failure;
 use crate::render::to_json;
 use crate::render::{self, Paint};
 
-pub fn run(args: &Add) -> Result<u8, Failure> {
+pub fn run(args: Add) -> Result<u8, Failure> {
+    let args = &line::understood(args)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => name_of(&args.reference),
@@ -191,6 +194,9 @@ fn server(args: &Add, name: String) -> Result<NewServer, Failure> {
     }
     for rule in &args.allow_net {
         words.extend(["--allow-net".to_owned(), rule.to_string()]);
+    }
+    if let Some(program) = &args.program {
+        words.extend(["--bin".to_owned(), program.clone()]);
     }
     words.push(text);
     if !args.args.is_empty() {

@@ -1,4 +1,4 @@
-//! What was found out about a Linux host.
+//! The lines of `doctor` about a Linux host.
 
 use mcp_sandbox::{Fact, LinuxFacts};
 

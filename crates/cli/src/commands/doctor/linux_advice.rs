@@ -1,4 +1,4 @@
-//! What to do about what `doctor` found.
+//! Advice for each finding of `doctor`.
 
 use std::fs;
 

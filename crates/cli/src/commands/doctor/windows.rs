@@ -45,6 +45,12 @@ impl Findings for WindowsFacts {
                 Mark::Fails,
                 "from inside, a file, a new file, a port and the launcher were out of reach; its own directory not",
             ),
+            Line::tried(
+                "drive root",
+                &self.drive_root,
+                Mark::Less,
+                "every container may ask for the attributes of the system's drive",
+            ),
             relay(self),
             less("disk rate", "Windows has none since version 1607: --max-io has no mechanism"),
             less("open files, sizes", "Windows bounds neither handles nor the size of files"),

@@ -7,8 +7,8 @@ use mcp_learn::{Grant, Proposal, path_reason};
 
 use crate::render;
 
-/// Whether there is somebody to ask.
-pub fn somebody() -> bool {
+/// Whether there is a terminal to ask on.
+pub fn is_possible() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 

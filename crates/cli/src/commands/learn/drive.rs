@@ -82,7 +82,7 @@ impl Driver {
         Driver { input: Some(input), lines, next: 1, era, patience, phases, answers: Vec::new() }
     }
 
-    /// All of it; false where nobody spoke MCP.
+    /// All of it; false where the command did not speak MCP.
     pub fn session(&mut self, calls: &[Call], explore: Option<usize>) -> bool {
         if !self.greet() {
             return false;

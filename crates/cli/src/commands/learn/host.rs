@@ -61,6 +61,18 @@ fn in_home(path: &str, home: Option<&Path>) -> Option<String> {
     there.to_str().map(str::to_owned)
 }
 
+/// What it would make in the caller's home itself. Once it is there, it can be granted without the rest.
+pub fn made_in_home<'a>(
+    missing: &'a [MissingPath],
+    home: Option<&'a Path>,
+) -> impl Iterator<Item = PathBuf> + 'a {
+    let makes = |missing: &&MissingPath| missing.act == WatchedAct::Create;
+    missing.iter().filter(makes).filter_map(move |missing| {
+        let path = Path::new(&missing.path);
+        (path.parent() == Some(home?) && find(path).is_none()).then(|| path.to_owned())
+    })
+}
+
 /// Files and directories of the host that the command names: a script with what lies beside it, a directory to work on.
 pub fn named_by(command: &[std::ffi::OsString], home: Option<&Path>) -> Vec<PathSeen> {
     let here = std::env::current_dir().unwrap_or_default();
@@ -218,5 +230,27 @@ mod walk {
             _ => None,
         };
         path.components().filter_map(part).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_would_make_in_the_home_is_told() {
+        let missing = |path: &str, act: &str| -> MissingPath {
+            let value = serde_json::json!({ "path": path, "act": act, "times": 1, "first": 0.0 });
+            serde_json::from_value(value).unwrap()
+        };
+        let seen = [
+            missing("/none/ada/data", "create"),
+            missing("/none/ada/deep/er", "create"),
+            missing("/none/ada/read", "read"),
+            missing("/none/data", "create"),
+        ];
+        let made = |home| made_in_home(&seen, home).collect::<Vec<_>>();
+        assert_eq!(made(Some(Path::new("/none/ada"))), [Path::new("/none/ada/data")]);
+        assert_eq!(made(None), Vec::<PathBuf>::new());
     }
 }

@@ -17,10 +17,11 @@ pub mod from_log;
 mod host;
 mod observe;
 pub mod outcome;
+mod package;
 pub mod round;
 mod trim;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 
 use mcp_learn::{Draft, Grant, Peaks, Proposal, Proposals, Withheld};
@@ -33,7 +34,7 @@ use crate::args::learn::Learn;
 use crate::failure::Failure;
 use crate::{layers, paths, render};
 
-/// Proposals that nobody accepted.
+/// There are proposals that were not accepted.
 const UNDECIDED: u8 = 3;
 /// With the policy something is still missing.
 const NOT_PROVED: u8 = 1;
@@ -86,8 +87,8 @@ struct Learner<'a> {
 enum Decided {
     Some,
     Nothing,
-    /// There is nobody to ask.
-    Nobody,
+    /// There is no terminal to ask on.
+    CannotAsk,
 }
 
 impl Learner<'_> {
@@ -96,7 +97,7 @@ impl Learner<'_> {
             return self.with_client(rounds);
         }
         let named = self.named_by_the_command();
-        if self.args.subject.package.yes || ask::somebody() {
+        if self.args.subject.package.yes || ask::is_possible() {
             self.decide(&named);
         }
         let mut last = None;
@@ -108,7 +109,7 @@ impl Learner<'_> {
             match self.decide(&proposals) {
                 Decided::Some => {}
                 Decided::Nothing => break,
-                Decided::Nobody => {
+                Decided::CannotAsk => {
                     proposals.proposed.extend(named.proposed);
                     return self.undecided(proposals);
                 }
@@ -118,7 +119,7 @@ impl Learner<'_> {
             && let Some(second) = trim::limited(rounds, &mut self.draft, &self.peaks, &answers)?
             && self.args.subject.package.yes
         {
-            self.trim(&trim::Trimmer::new(rounds, &answers, second));
+            self.trim(&trim::Trimmer::new(rounds, &answers, &second));
         }
         self.prove(rounds)
     }
@@ -200,8 +201,8 @@ impl Learner<'_> {
         if proposals.proposed.is_empty() {
             return Decided::Nothing;
         }
-        if !self.args.subject.package.yes && !ask::somebody() {
-            return Decided::Nobody;
+        if !self.args.subject.package.yes && !ask::is_possible() {
+            return Decided::CannotAsk;
         }
         let mut changed = false;
         for proposal in &proposals.proposed {
@@ -240,24 +241,25 @@ impl Learner<'_> {
         }
     }
 
-    /// Takes out what no answer depends on, one line at a time.
+    /// Takes out what nothing depends on, one line at a time. A line may have been needed only by one that is gone since, so
+    /// those that were tried before a removal are tried again.
     fn trim(&mut self, trimmer: &trim::Trimmer<'_>) {
-        let learned: Vec<Grant> = self
-            .draft
-            .grants()
-            .filter(|grant| !self.given.contains(grant) && !self.accepted.contains(grant))
-            .cloned()
-            .collect();
-        for grant in learned {
+        let is_ours =
+            |grant: &&Grant| !self.given.contains(grant) && !self.accepted.contains(grant);
+        let mut pending: VecDeque<Grant> = self.draft.grants().filter(is_ours).cloned().collect();
+        let mut needed = Vec::new();
+        while let Some(grant) = pending.pop_front() {
             if trimmer.is_needed(&self.draft, &grant) {
+                needed.push(grant);
                 continue;
             }
             render::say(&format!(
-                "not needed: {} (every answer is the same without it)",
+                "not needed: {} (everything is the same without it)",
                 render::plain(&grant.to_string())
             ));
             self.draft.remove(&grant);
             self.never.insert(grant);
+            pending.extend(needed.drain(..));
         }
     }
 
@@ -268,7 +270,11 @@ impl Learner<'_> {
         let failed: Vec<&Answer> =
             outcome.answers.iter().filter(|answer| answer.status != Status::Answered).collect();
         for answer in failed.iter().take(MOST_TOLD) {
-            let said: String = answer.text.chars().take(200).collect();
+            // A server that ends without an answer has told its reason elsewhere, in its last line.
+            let last = || outcome.said.lines().rev().find(|line| !line.trim().is_empty());
+            let text =
+                if answer.text.is_empty() { last().unwrap_or_default() } else { &answer.text };
+            let said: String = text.chars().take(200).collect();
             render::say(&format!(
                 "{} fails with this policy: {}",
                 render::plain(&answer.name),
@@ -296,7 +302,7 @@ impl Learner<'_> {
         Ok(NOT_PROVED)
     }
 
-    /// Nobody to ask: the proposals are written, and nothing is granted.
+    /// Without a terminal the proposals are written, and nothing is granted.
     fn undecided(mut self, proposals: Proposals) -> Result<u8, Failure> {
         for proposal in &proposals.proposed {
             self.draft.learn(proposal.grant.clone(), &proposal.evidence);
@@ -304,7 +310,7 @@ impl Learner<'_> {
         let is_empty = proposals.proposed.is_empty();
         if !is_empty {
             self.notes.insert(
-                "these are proposals after one round, and nobody accepted them: --yes accepts them and goes on, a terminal asks"
+                "these are proposals after one round, and they were not accepted: --yes accepts them and goes on, a terminal asks"
                     .to_owned(),
             );
         }

@@ -35,8 +35,14 @@ pub fn observations(
         variables: variables(report),
         ..Observations::default()
     };
-    let home = home.filter(|_| own == OwnHome::Apart);
-    Seen { observations, notes: notes(report, home) }
+    let mut notes = notes(report, home.filter(|_| own == OwnHome::Apart));
+    notes.extend(host::made_in_home(missing, home).take(MOST).map(|path| {
+        format!(
+            "it makes {0} in your home, which is not proposed as a whole; make it first (mkdir or touch {0}), and learn again",
+            render::path(&path)
+        )
+    }));
+    Seen { observations, notes }
 }
 
 fn hosts(report: &Report) -> Vec<HostSeen> {
@@ -90,8 +96,8 @@ fn unwatched() -> &'static str {
         "files were not watched: another sandbox around this one listens already, or the kernel is too old; what is proposed \
          rests on the network, the limits and the exit"
     } else if cfg!(target_os = "macos") {
-        "files are not watched on macOS: its log of denials needs an administrator (log stream --predicate 'sender == \
-         \"Sandbox\"'); what is proposed rests on the network, the limits and the exit"
+        "files were not watched: /usr/bin/log could not be started, or there is no Seatbelt for this run; what is proposed \
+         rests on the network, the limits and the exit"
     } else {
         "files are not watched on this system; what is proposed rests on the network, the limits and the exit"
     }

@@ -11,8 +11,8 @@ use mcp_policy::Fallback;
 use mcp_sandbox::Report;
 
 use super::calls::Call;
-use super::client;
 use super::drive::{Answer, Driver, Phases, Status};
+use super::{client, package};
 use crate::args::learn::Subject;
 use crate::commands::run::report_file::ReportFile;
 use crate::failure::Failure;
@@ -47,13 +47,18 @@ pub struct Outcome {
     pub report: Report,
     pub phases: Phases,
     pub answers: Vec<Answer>,
+    /// The end of what it wrote to standard error.
+    pub said: String,
 }
 
 impl<'a> Rounds<'a> {
+    /// Installs a package first: a round waits for the server's answers, and not for a registry.
     pub fn new(args: &'a Subject, calls: Vec<Call>) -> Result<Rounds<'a>, Failure> {
+        package::install(args)?;
         let state = paths::audit_log().and_then(|log| log.parent().map(Path::to_owned));
-        let directory =
-            state.unwrap_or_else(std::env::temp_dir).join(format!("learn-{}", std::process::id()));
+        let state = state.unwrap_or_else(std::env::temp_dir);
+        sweep(&state);
+        let directory = state.join(format!("learn-{}", std::process::id()));
         mcp_package::store::make_private(&directory).map_err(|e| Failure::file(&directory, &e))?;
         Ok(Rounds { args, calls, directory })
     }
@@ -77,7 +82,7 @@ impl<'a> Rounds<'a> {
         let report: Option<Report> = text.ok().and_then(|text| serde_json::from_str(&text).ok());
         match report {
             Some(report) if !matches!(report.ending, mcp_sandbox::Ending::NotStarted(_)) => {
-                Ok(Outcome { report, phases, answers })
+                Ok(Outcome { report, phases, answers, said: told })
             }
             _ => Err(not_started(status, &told)),
         }
@@ -189,6 +194,23 @@ impl Drop for Rounds<'_> {
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
+
+/// Removes what learning left that was interrupted.
+#[cfg(unix)]
+fn sweep(state: &Path) {
+    use rustix::process::{Pid, test_kill_process};
+    for entry in std::fs::read_dir(state).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("learn-")?.parse().ok());
+        let Some(pid) = number.and_then(Pid::from_raw) else { continue };
+        if test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn sweep(_: &Path) {}
 
 fn word(fallback: Fallback) -> &'static str {
     let found = Fallback::WORDS.iter().find(|(_, known)| *known == fallback);

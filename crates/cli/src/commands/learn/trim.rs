@@ -1,4 +1,4 @@
-//! Which lines an answer depends on: without a line that is needed, some call fails or answers otherwise.
+//! Which lines are needed: without one, some call fails or answers otherwise, or what it writes goes elsewhere.
 
 use mcp_learn::{Draft, Grant, Peaks};
 use mcp_sandbox::UsedGrant;
@@ -48,12 +48,12 @@ fn statuses(answers: &[Answer]) -> Vec<Status> {
 
 impl<'a> Trimmer<'a> {
     /// `second` is another outcome with the same policy as `first`.
-    pub fn new(rounds: &'a Rounds<'a>, first: &[Answer], second: Outcome) -> Trimmer<'a> {
-        let expected = second.answers.into_iter().enumerate().map(|(at, answer)| {
+    pub fn new(rounds: &'a Rounds<'a>, first: &[Answer], second: &Outcome) -> Trimmer<'a> {
+        let expected = second.answers.iter().cloned().enumerate().map(|(at, answer)| {
             let is_steady = first.get(at).is_some_and(|before| before.text == answer.text);
             Expected { answer, is_steady }
         });
-        let used = second.report.watched.map(|watched| watched.used).unwrap_or_default();
+        let used = used(second).to_vec();
         Trimmer { rounds, expected: expected.collect(), used }
     }
 
@@ -72,7 +72,18 @@ impl<'a> Trimmer<'a> {
                 expected.answer.status == answer.status
                     && (!expected.is_steady || expected.answer.text == answer.text)
             });
-        !same
+        !same || self.writes_elsewhere(grant, &outcome)
+    }
+
+    /// A variable may say where a server keeps its data: without it the answers are the same, and the data is somewhere else.
+    fn writes_elsewhere(&self, without: &Grant, outcome: &Outcome) -> bool {
+        let is_written = |path: &str| used(outcome).iter().any(|u| u.written && u.path == path);
+        let itself = match without {
+            Grant::Write(path) => path.to_str(),
+            _ => None,
+        };
+        let before = self.used.iter().filter(|used| used.written);
+        before.map(|used| used.path.as_str()).any(|path| Some(path) != itself && !is_written(path))
     }
 
     /// Without a grant in the host's temporary space the command writes into its own, answers the same, and it is gone.
@@ -82,4 +93,8 @@ impl<'a> Trimmer<'a> {
         let is_written = |used: &UsedGrant| used.written && path.to_str() == Some(&used.path);
         is_temporary && self.used.iter().any(is_written)
     }
+}
+
+fn used(outcome: &Outcome) -> &[UsedGrant] {
+    outcome.report.watched.as_ref().map_or(&[], |watched| &watched.used)
 }

@@ -101,10 +101,10 @@ fn show((line, entry): &(String, Entry), args: &Log) {
     }
     let paint = Paint::stdout();
     let name = entry.what.reference.as_deref().unwrap_or(&entry.what.program);
-    let name = [entry.what.verb.as_str(), name].join(" ");
+    let name = [entry.what.verb.as_str(), name, entry.what.script.as_str()].join(" ");
     let what = match &entry.event {
         Event::Start => "started".to_owned(),
-        Event::End { exit_code, how, usage, blocked, rules, .. } => {
+        Event::End { exit_code, how, usage, blocked, rules, hints, .. } => {
             let text = format!(
                 "{} {exit_code} after {:.1} s, {:.1} s of processor",
                 render::plain(how),
@@ -112,15 +112,38 @@ fn show((line, entry): &(String, Entry), args: &Log) {
                 usage.cpu_seconds
             );
             let text = if *exit_code == 0 { paint.good(&text) } else { paint.warn(&text) };
-            text + &told(", guard: ", rules) + &told(", blocked: ", &counted(blocked))
+            text + &told(", guard: ", rules)
+                + &told(", blocked: ", &counted(blocked))
+                + &told(", hints: ", hints)
         }
         Event::Refused { exit_code, why, rules } => {
-            let text = format!("refused ({}, {exit_code})", render::plain(why));
+            let text = format!("not started ({}, {exit_code})", reason(why));
             paint.bad(&text) + &told(", rule: ", rules)
         }
     };
     let name = render::plain(name.trim());
     render::print(&format!("{}  {:>7}  {name}  {what}\n", utc(entry.time), entry.pid));
+}
+
+/// What kept a run from starting, by the word in the log.
+fn reason(word: &str) -> String {
+    let sentence = match word {
+        "policy" => "the policy makes no sense",
+        "grant" => "a granted path cannot be given",
+        "not_found" => "there is no such program",
+        "not_executable" => "the program cannot be executed",
+        "descriptor" => "a standard descriptor is a way out",
+        "setup" => "the system refused a step of the set-up",
+        "changed" => "the package was changed",
+        "not_enforced" => "a boundary cannot be enforced here",
+        "guard" => "refused by the guard",
+        "package" => "the package cannot be used",
+        "input" => "a file that was named cannot be read",
+        "file" => "a file of mcp cannot be used",
+        "usage" => "the command line makes no sense",
+        other => return render::plain(other),
+    };
+    sentence.to_owned()
 }
 
 /// Where there is something to be told: the first few, and how many more there are.

@@ -4,7 +4,7 @@ mod grants;
 mod inspect;
 mod log;
 mod login;
-mod push;
+pub mod push;
 mod search;
 mod stored;
 mod update;

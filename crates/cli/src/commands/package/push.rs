@@ -94,7 +94,7 @@ pub fn run(args: &Push) -> Result<u8, Failure> {
 }
 
 /// Of a secret key: from the environment, or asked for.
-fn password(key: &std::path::Path) -> Result<String, Failure> {
+pub fn password(key: &std::path::Path) -> Result<String, Failure> {
     if is_locked(key)? == Locked::No {
         return Ok(String::new());
     }
@@ -162,6 +162,7 @@ fn push_signature(
         artifact_type: Some(MINISIG.to_owned()),
         config: Descriptor::of(EMPTY, b"{}"),
         layers: vec![layer],
+        subject: None,
         annotations: [("dev.mcp.signed".to_owned(), format!("{digest} {}", manifest.len()))].into(),
     };
     oci.push_manifest(&signature_tag(digest), &envelope.to_bytes()?)?;

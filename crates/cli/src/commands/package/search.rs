@@ -12,7 +12,12 @@ use crate::render::{self, Paint};
 pub fn run(args: &Search) -> Result<u8, Failure> {
     let http = fetch::http();
     let public = Public::new(&http, args.url.as_deref().unwrap_or(PUBLIC))?;
-    let found = public.search(&args.words.join(" "), args.limit as usize)?;
+    let found = public.search(&args.words.join(" "), args.limit as usize).map_err(|error| {
+        Failure::Refused(format!(
+            "the public MCP registry does not answer, so nothing can be searched: {error}\n     (a package whose name you know needs no \
+             search: mcp run npx -y NAME, mcp run uvx NAME; mcp list shows what is here)"
+        ))
+    })?;
     if args.json {
         let list: Vec<_> = found
             .iter()

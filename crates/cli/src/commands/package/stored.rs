@@ -120,7 +120,7 @@ pub fn remove(args: &Remove) -> Result<u8, Failure> {
     // All of them, or none: a mistyped name must not be found out half-way.
     let found = |text: &String| {
         find(&store, text).map_err(|failure| match failure {
-            // Nobody wants to get what is to be removed.
+            // The usual hint says how to get a package: no help to one who removes it.
             Failure::Package(error) if error.kind() == Kind::NotFound => Failure::Refused(format!(
                 "{} is not in the store; mcp list shows what is",
                 render::plain(text)

@@ -1,4 +1,4 @@
-//! What became of protected places, in lines for the user.
+//! Lines for the user about protected places: removed, put back, set aside.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -26,7 +26,7 @@ pub fn understand(args: &mut Run) -> Result<(), Failure> {
         return Ok(());
     }
     match package_runner::understand(&args.command) {
-        Meaning::Package(line) => package(args, line),
+        Meaning::Package(line) => as_package(args, line),
         Meaning::Program { words, directory } => program(args, words, directory),
         Meaning::AsIs { note } => {
             if let Some(note) = note.filter(|_| !args.starting.quiet) {
@@ -37,7 +37,8 @@ pub fn understand(args: &mut Run) -> Result<(), Failure> {
     }
 }
 
-fn package(args: &mut Run, line: PackageLine) -> Result<(), Failure> {
+/// The package that a line of npx, uvx or their like names.
+pub fn as_package(args: &mut Run, line: PackageLine) -> Result<(), Failure> {
     if let Some(with) = line.with.first() {
         return Err(Failure::Usage(render::plain(&format!(
             "{} is wanted together with {with}; mcp installs one package and what it depends on, so run it with \

@@ -1,4 +1,4 @@
-//! What is asked for and is hardly meant: told before the start.
+//! Warnings before the start, about grants and variables that were probably not meant.
 
 use mcp_policy::{Bytes, Origin, Policy};
 use mcp_sandbox::{Place, Request};
@@ -42,7 +42,7 @@ fn of_whole_home(access: &str, places: &[Place]) -> Option<String> {
     ))
 }
 
-/// A name that somebody gave on the command line, and that has no value here.
+/// Variables that the command line names and that have no value here.
 fn of_unset_variables(policy: &Policy) -> impl Iterator<Item = String> {
     let env = &policy.env;
     let is_typed = |origin: &Origin| matches!(origin, Origin::CommandLine { .. });

@@ -60,7 +60,7 @@ pub fn run(args: Serve) -> Result<u8, Failure> {
 
 /// Whether `mcp run` takes these words after the one that is set before them.
 fn startable(name: &str, run: &[String]) -> Result<(), Failure> {
-    let own = ["run", "--ephemeral"].map(str::to_owned);
+    let own = ["run", "--ephemeral", "--raw"].map(str::to_owned);
     let words: Vec<String> = own.into_iter().chain(run.iter().cloned()).collect();
     match crate::args::options_of_run(&words) {
         Some(_) => Ok(()),

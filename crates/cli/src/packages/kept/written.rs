@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mcp_sandbox::WritableLayer;
 
-/// So many entries are looked at.
+/// The most entries that are looked at.
 const MOST: usize = 20_000;
 /// Deeper directories are not looked into.
 const DEEPEST: usize = 128;

@@ -1,4 +1,4 @@
-//! Who the process is: ids, capabilities, session, host name.
+//! The identity of the process: ids, capabilities, session, host name.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What one process can see of another and do to it.
+//! Acts of one process on another: reading it, tracing it, sending signals.
 
 use std::fs::{self, File};
 use std::io;

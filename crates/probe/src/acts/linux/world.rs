@@ -165,7 +165,7 @@ fn route_here(ip: IpAddr) -> Result<(), Failure> {
     ask_kernel(24, &body)
 }
 
-/// RTM_NEWROUTE: out by `lo`, where it comes in again, is for nobody here, and is dropped in silence.
+/// RTM_NEWROUTE: a packet leaves by `lo` and comes in again; no socket here has its address, so the kernel drops it silently.
 fn route_nowhere(ip: IpAddr) -> Result<(), Failure> {
     let (family, octets) = parts(ip);
     let mut body = vec![family, octets.len() as u8 * 8, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
@@ -204,14 +204,12 @@ fn ask_kernel(kind: u16, body: &[u8]) -> Result<(), Failure> {
     )?;
     let length = Arg::Num(message.len() as u64);
     let text = Arg::Bytes(&mut message);
-    let nobody = [Arg::Num(0), Arg::Null, Arg::Num(0)];
-    let [flags, to, size] = nobody;
+    let [flags, to, size] = [Arg::Num(0), Arg::Null, Arg::Num(0)];
     call(libc::SYS_sendto, &mut [Arg::Num(fd), text, length, flags, to, size])?;
     let mut answer = [0u8; 256];
     let room = Arg::Num(answer.len() as u64);
     let text = Arg::Bytes(&mut answer);
-    let nobody = [Arg::Num(0), Arg::Null, Arg::Null];
-    let [flags, from, size] = nobody;
+    let [flags, from, size] = [Arg::Num(0), Arg::Null, Arg::Null];
     call(libc::SYS_recvfrom, &mut [Arg::Num(fd), text, room, flags, from, size])?;
     call(libc::SYS_close, &mut [Arg::Num(fd)])?;
     let errno = i32::from_ne_bytes([answer[16], answer[17], answer[18], answer[19]]);
@@ -317,8 +315,8 @@ fn speak_urgently(mut stream: TcpStream, at: SocketAddr, log: &Log) -> io::Resul
     let fd = Arg::Num(std::os::fd::AsRawFd::as_raw_fd(&stream) as u64);
     let (mut byte, flags) = (*b"!", Arg::Num(libc::MSG_OOB as u64));
     let byte = Arg::Bytes(&mut byte);
-    let nobody = (Arg::Null, Arg::Num(0));
-    let words = &mut [fd, byte, Arg::Num(1), flags, nobody.0, nobody.1];
+    let no_address = (Arg::Null, Arg::Num(0));
+    let words = &mut [fd, byte, Arg::Num(1), flags, no_address.0, no_address.1];
     call(libc::SYS_sendto, words).map_err(|_| io::ErrorKind::Other)?;
     stream.write_all(&[b'b'; 100_000])
 }

@@ -4,14 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
-use super::Sandbox;
+use super::InitContext;
 use crate::core::request::HOME;
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::step::ConnectionRelay;
 use crate::linux::sys;
 use mcp_net::variables::variables;
 
-impl Sandbox<'_> {
+impl InitContext<'_> {
     /// The strings for execve, made before the launcher's own environment is overwritten.
     pub(super) fn compose(&mut self) -> io::Result<()> {
         let request = self.request;
@@ -41,7 +41,7 @@ impl Sandbox<'_> {
 }
 
 /// What leads programs to the proxy, where they can have no other network.
-fn proxy_variables(plan: &Plan) -> Vec<(&'static str, String)> {
+fn proxy_variables(plan: &LinuxPlan) -> Vec<(&'static str, String)> {
     match plan.connection_relay.as_ref().map(|connection_relay| &connection_relay.step) {
         Some(ConnectionRelay::Proxy { at, .. }) => variables(&at.to_string()),
         _ => Vec::new(),

@@ -8,8 +8,8 @@ use std::io;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::linux::apply::Sandbox;
-use crate::linux::channel::{ToInit, ToLauncher};
+use crate::linux::apply::InitContext;
+use crate::linux::channel::{CommandEnd, LastWords, ToInit, ToLauncher};
 use crate::linux::leftovers::{self, Leftovers};
 use crate::linux::sys::{self, Change};
 use crate::linux::tree;
@@ -18,10 +18,10 @@ use crate::linux::tree;
 const SETTLED_AFTER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Runs until the command has ended or the launcher is gone.
-pub fn reap(mut sandbox: Sandbox<'_>, command: i32) -> ! {
+pub fn reap(mut sandbox: InitContext<'_>, command: i32) -> ! {
     // The command's own ends must be the only ones, or its readers never see the end of file.
     sandbox.let_go();
-    let (mut orders, mut stay) = (Orders::Open, Stay::Brief);
+    let (mut orders, mut stay) = (SocketOrders::Open, Stay::Brief);
     loop {
         if serve(&mut sandbox, command, &mut orders, &mut stay).is_err() {
             abandoned(&sandbox);
@@ -39,15 +39,15 @@ enum Stay {
 
 /// Whether the launcher may still ask for sockets.
 #[derive(PartialEq)]
-enum Orders {
+enum SocketOrders {
     Open,
     Closed,
 }
 
 fn serve(
-    sandbox: &mut Sandbox<'_>,
+    sandbox: &mut InitContext<'_>,
     command: i32,
-    orders: &mut Orders,
+    orders: &mut SocketOrders,
     stay: &mut Stay,
 ) -> io::Result<()> {
     collect(sandbox, command)?;
@@ -56,7 +56,7 @@ fn serve(
         PollFd::new(&sandbox.signals, PollFlags::IN),
         PollFd::new(sandbox.socket_factory(), PollFlags::IN),
     ];
-    let watched = if *orders == Orders::Open { 3 } else { 2 };
+    let watched = if *orders == SocketOrders::Open { 3 } else { 2 };
     let patience = (*stay == Stay::Brief).then_some(&SETTLED_AFTER);
     match poll(&mut fds[..watched], patience) {
         Ok(0) => {
@@ -69,7 +69,7 @@ fn serve(
     let (message, child) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
     // A launcher that can take no more sockets has its reasons; it is no end of the run.
     if !fds[2].revents().is_empty() && !sandbox.socket_factory().serve().unwrap_or(false) {
-        *orders = Orders::Closed;
+        *orders = SocketOrders::Closed;
     }
     if child {
         // Which child is for wait to say; the number of signals means nothing.
@@ -95,7 +95,7 @@ fn serve(
     Ok(())
 }
 
-fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
+fn collect(sandbox: &InitContext<'_>, command: i32) -> io::Result<()> {
     loop {
         let waited = match sys::wait_any() {
             Ok(Some(waited)) => waited,
@@ -111,28 +111,39 @@ fn collect(sandbox: &Sandbox<'_>, command: i32) -> io::Result<()> {
         {
             sandbox.channel.send(&ToLauncher::Stopped)?;
         }
-        if let Some(ending) = ToLauncher::ending(waited.change) {
+        if let Some(ended) = CommandEnd::of(waited.change) {
             match sandbox.has_pid_namespace() {
-                // The kernel would end the rest with us, but not count what it used.
-                true => {
-                    let _ = sys::signal_everyone(libc::SIGKILL);
-                    while sys::wait_for(-1).is_ok() {}
-                }
+                true => end_the_rest(),
                 false => tree::end_all(None)?,
             }
             let left = match sandbox.has_own_root() {
                 true => leftovers::look(sandbox.request),
                 false => Leftovers::default(),
             };
-            sandbox.channel.send(&ToLauncher::Left(left))?;
-            sandbox.channel.send(&ending)?;
+            let last = LastWords { ended, left, used: sys::ProcessUsage::so_far() };
+            sandbox.channel.send(&ToLauncher::Over(last))?;
             sys::exit_now(0);
         }
     }
 }
 
+/// The kernel would end the rest with us, but not count what it used. Where we have no child there is no other process of
+/// the run, and the kernel need not go through all processes of the machine for the signal.
+fn end_the_rest() {
+    let rest = loop {
+        match sys::wait_any() {
+            Ok(Some(_)) => {}
+            rest => break rest,
+        }
+    };
+    if rest.is_ok() {
+        let _ = sys::signal_everyone(libc::SIGKILL);
+        while sys::wait_for(-1).is_ok() {}
+    }
+}
+
 /// The launcher is gone, and all goes with it.
-fn abandoned(sandbox: &Sandbox<'_>) -> ! {
+fn abandoned(sandbox: &InitContext<'_>) -> ! {
     if !sandbox.has_pid_namespace() {
         let _ = tree::end_all(None);
         sandbox.clear_away();
@@ -141,7 +152,7 @@ fn abandoned(sandbox: &Sandbox<'_>) -> ! {
 }
 
 /// Signals to processes that have just ended are no error.
-fn obey(sandbox: &Sandbox<'_>, order: ToInit, command: i32) {
+fn obey(sandbox: &InitContext<'_>, order: ToInit, command: i32) {
     let _ = match order {
         ToInit::Mapped | ToInit::Checked | ToInit::Freeze | ToInit::Thaw => Ok(()),
         ToInit::Signal(signal) => sys::send_signal(command, signal),

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{self, DumpableBehavior, Signal};
 
-use super::{Sandbox, confirmed, cut};
+use super::{InitContext, confirmed, cut};
 use crate::core::host::Ids;
 use crate::linux::channel::{Seen, ToInit, ToLauncher};
 use crate::linux::failure::StepFailure;
@@ -38,7 +38,7 @@ fn become_user(Ids { uid, gid }: Ids) -> io::Result<Seen> {
     Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")))
 }
 
-impl Sandbox<'_> {
+impl InitContext<'_> {
     pub(super) fn init_step(&mut self, step: Step<'_>) -> Result<Seen, StepFailure> {
         match step {
             Step::MapIds(ids) => return Ok(self.map_ids(ids)?),

@@ -8,14 +8,14 @@ use rustix::io::Errno;
 use rustix::process;
 
 use super::rlimits::limit;
-use super::{Sandbox, confirmed, fail};
+use super::{InitContext, confirmed, fail};
 use crate::core::request::Stdio;
 use crate::core::rlimit::Resource;
 use crate::linux::channel::{Channel, Seen, ToLauncher};
 use crate::linux::failure::StepFailure;
 use crate::linux::landlock::{Rule, enforce};
 use crate::linux::open_files::Before;
-use crate::linux::phases::Target;
+use crate::linux::phases::TargetPhase;
 use crate::linux::step::{Execute, Filter, Landlock, Limit, Numbered};
 use crate::linux::sys;
 use crate::unix::terminal::standard;
@@ -42,12 +42,12 @@ fn is_of_files(limit: Limit) -> bool {
     matches!(limit, Limit::To { resource: Resource::OpenFiles, .. })
 }
 
-impl Sandbox<'_> {
+impl InitContext<'_> {
     /// Sends the answers of init together with its own: one message less. Shares init's memory,
     /// so it changes nothing in it.
     pub(super) fn target(&self) {
         self.prepared.files.iter().for_each(Before::restore);
-        let Target { landlock, limits, descriptors, filter, late_limits, execute } =
+        let TargetPhase { landlock, limits, descriptors, filter, late_limits, execute } =
             &self.plan.target;
         let mut answers = Answers { channel: &self.channel, seen: Vec::new() };
         if let Some(Numbered { number, step, .. }) = landlock {
@@ -124,10 +124,12 @@ impl Sandbox<'_> {
                 Some(terminal) => Ok(terminal.as_fd()),
                 None => Err(io::Error::from_raw_os_error(libc::ENOTTY)),
             },
-            Stdio::ReadOnlyFile(_) | Stdio::Relayed => match &self.prepared.stdio[fd as usize] {
-                Some(end) => Ok(end.as_fd()),
-                None => Err(io::Error::from_raw_os_error(libc::EBADF)),
-            },
+            Stdio::ReadOnlyFile(_) | Stdio::Relayed | Stdio::Filtered => {
+                match &self.prepared.stdio[fd as usize] {
+                    Some(end) => Ok(end.as_fd()),
+                    None => Err(io::Error::from_raw_os_error(libc::EBADF)),
+                }
+            }
         }
     }
 

@@ -4,16 +4,16 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use super::held::Held;
+use super::held::RunCgroup;
 use super::limits::holds;
 use super::mount::own_path;
 use crate::core::report::{Answer, Evidence};
 use crate::linux::failure::{LaunchFailure, at_step};
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::step::{CgroupSetting, Numbered};
 
 /// Writes every limit before anything is in there.
-pub fn set(plan: &Plan, cgroup: Option<&Held>) -> Result<Vec<Evidence>, LaunchFailure> {
+pub fn set(plan: &LinuxPlan, cgroup: Option<&RunCgroup>) -> Result<Vec<Evidence>, LaunchFailure> {
     let mut evidence = Vec::new();
     let Some(cgroup) = cgroup else {
         return Ok(evidence);
@@ -43,12 +43,12 @@ fn read_back(file: &str, asked: &str, found: io::Result<String>) -> io::Result<A
 }
 
 /// The cgroup that the sandbox is cloned into.
-pub fn target<'a>(plan: &Plan, cgroup: Option<&'a Held>) -> Option<BorrowedFd<'a>> {
-    plan.cgroup.as_ref().and(cgroup).map(Held::fd)
+pub fn target<'a>(plan: &LinuxPlan, cgroup: Option<&'a RunCgroup>) -> Option<BorrowedFd<'a>> {
+    plan.cgroup.as_ref().and(cgroup).map(RunCgroup::fd)
 }
 
 /// Where init is, by the kernel's account.
-pub fn entered(plan: &Plan, cgroup: Option<&Held>, init: i32) -> Option<Evidence> {
+pub fn entered(plan: &LinuxPlan, cgroup: Option<&RunCgroup>, init: i32) -> Option<Evidence> {
     let (step, cgroup) = (plan.cgroup.as_ref()?.enter.number, cgroup?);
     let membership = std::fs::read(format!("/proc/{init}/cgroup")).ok()?;
     Some(Evidence { step, answer: whether_there(&membership, &cgroup.run().path)? })

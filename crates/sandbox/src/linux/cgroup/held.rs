@@ -24,7 +24,7 @@ pub const SLICE: &str = "mcp";
 /// How long dead processes may take to leave.
 const LEAVING: Duration = Duration::from_secs(2);
 
-pub struct Held {
+pub struct RunCgroup {
     pub means: CgroupMeans,
     pub controllers: Vec<String>,
     pub(super) layout: Layout,
@@ -41,7 +41,7 @@ pub(super) enum Layout {
     Scope { scope: Cgroup, run: Cgroup },
 }
 
-impl Held {
+impl RunCgroup {
     /// Where the sandbox will be, with the limits on it.
     pub fn run(&self) -> &Cgroup {
         match &self.layout {
@@ -121,7 +121,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for RunCgroup {
     fn drop(&mut self) {
         if std::process::id() == self.owner {
             self.take_down();

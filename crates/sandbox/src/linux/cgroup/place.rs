@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::files::Cgroup;
-use super::held::{BOX, Held, LAUNCHER, Layout, PREFIX, SLICE};
+use super::held::{BOX, LAUNCHER, Layout, PREFIX, RunCgroup, SLICE};
 use super::mount::{self, Standing};
 use super::systemd;
 use crate::core::run_record::RunId;
@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 8;
 /// What was found on the way.
 pub struct OwnCgroup {
     pub mount: Option<PathBuf>,
-    pub held: Result<Held, String>,
+    pub held: Result<RunCgroup, String>,
 }
 
 /// Makes a cgroup for a run that needs these controllers.
@@ -92,7 +92,7 @@ struct Seeker<'a> {
 }
 
 impl Seeker<'_> {
-    fn as_user(&self) -> Result<Held, String> {
+    fn as_user(&self) -> Result<RunCgroup, String> {
         let manager = systemd::Manager::of_user();
         // Without a manager, what we may write is ours to use.
         match self.near(|cgroup| manager.is_none() || cgroup.is_marked_delegated()) {
@@ -104,7 +104,7 @@ impl Seeker<'_> {
         }
     }
 
-    fn as_root(&self) -> Result<Held, String> {
+    fn as_root(&self) -> Result<RunCgroup, String> {
         let systemd = Path::new("/run/systemd/system").exists();
         if let Ok(held) = self.near(Cgroup::is_marked_delegated) {
             return Ok(held);
@@ -116,7 +116,7 @@ impl Seeker<'_> {
     }
 
     /// Below our own cgroup, or beside it.
-    fn near(&self, is_ours: impl Fn(&Cgroup) -> bool) -> Result<Held, String> {
+    fn near(&self, is_ours: impl Fn(&Cgroup) -> bool) -> Result<RunCgroup, String> {
         let own = Cgroup::open(&self.standing.own).map_err(|e| self.refused(&e))?;
         let offered = own.read("cgroup.controllers").map_err(|e| self.refused(&e))?;
         if !self.wanted.iter().any(|name| offered.split_whitespace().any(|word| word == *name)) {
@@ -157,7 +157,7 @@ impl Seeker<'_> {
 
     /// A cgroup with children that have limits holds no processes itself, so we move into a leaf;
     /// no other process can be moved without being asked.
-    fn below(&self, above: &Cgroup) -> io::Result<Held> {
+    fn below(&self, above: &Cgroup) -> io::Result<RunCgroup> {
         if !above.holds_only_us() {
             return Err(io::Error::from_raw_os_error(libc::EBUSY));
         }
@@ -192,7 +192,7 @@ impl Seeker<'_> {
         Ok((controllers, own.make(BOX)?))
     }
 
-    fn flat(&self, above: Cgroup, means: CgroupMeans) -> io::Result<Held> {
+    fn flat(&self, above: Cgroup, means: CgroupMeans) -> io::Result<RunCgroup> {
         // The sandbox is moved from our own cgroup past this one.
         if !above.admits_moves() {
             return Err(io::Error::from_raw_os_error(libc::EACCES));
@@ -224,7 +224,7 @@ impl Seeker<'_> {
         Err(io::Error::from_raw_os_error(libc::EAGAIN))
     }
 
-    fn in_scope(&self, manager: &systemd::Manager) -> Result<Held, String> {
+    fn in_scope(&self, manager: &systemd::Manager) -> Result<RunCgroup, String> {
         let unit = format!("{PREFIX}{}.scope", self.id);
         let why = |e: String| format!("the systemd user manager gave no scope: {e}");
         manager.start_scope(&unit).map_err(why)?;
@@ -243,7 +243,7 @@ impl Seeker<'_> {
         }
     }
 
-    fn at_top(&self) -> Result<Held, String> {
+    fn at_top(&self) -> Result<RunCgroup, String> {
         let why = |e: &io::Error| format!("no cgroup can be made at the top ({e})");
         let root = Cgroup::open(&self.standing.mount).map_err(|e| why(&e))?;
         for _ in 0..ATTEMPTS {
@@ -267,7 +267,7 @@ impl Seeker<'_> {
         Err(why(&io::Error::from_raw_os_error(libc::EAGAIN)))
     }
 
-    fn held(&self, means: CgroupMeans, controllers: Vec<String>, layout: Layout) -> Held {
-        Held { means, controllers, layout, owner: std::process::id() }
+    fn held(&self, means: CgroupMeans, controllers: Vec<String>, layout: Layout) -> RunCgroup {
+        RunCgroup { means, controllers, layout, owner: std::process::id() }
     }
 }

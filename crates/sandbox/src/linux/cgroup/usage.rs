@@ -1,4 +1,4 @@
-//! What a tree used and what became of it, from the files of its cgroup. Pure.
+//! Usage and end of a process tree, from the files of its cgroup. Pure.
 
 #[cfg(target_os = "linux")]
 use crate::core::report::Usage;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::core::request::{Home, Place};
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::plan::{plan, sample};
 use crate::linux::step::Stage;
 
@@ -28,7 +28,7 @@ fn versions() -> impl Iterator<Item = u32> {
     (0..=NEWEST_KNOWN).chain([NOT_YET])
 }
 
-fn plan_on(abi: u32) -> Plan {
+fn plan_on(abi: u32) -> LinuxPlan {
     let mut request = sample::request();
     let place = |path: &str, kind| Place { path: path.into(), kind };
     request.read = vec![place("/srv/read", PlaceKind::Directory)];
@@ -42,7 +42,7 @@ fn plan_on(abi: u32) -> Plan {
     plan(&request, &facts)
 }
 
-fn landlock(plan: &Plan) -> Option<(usize, u32, &[Rule])> {
+fn landlock(plan: &LinuxPlan) -> Option<(usize, u32, &[Rule])> {
     let landlock = plan.target.landlock.as_ref()?;
     Some((landlock.number, landlock.step.abi, landlock.step.rules.as_slice()))
 }

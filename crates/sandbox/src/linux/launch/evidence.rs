@@ -1,12 +1,16 @@
-//! What the launcher itself can say of the plan when the run has ended.
+//! The launcher's own evidence for the report, after the run has ended.
 
 use crate::core::report::{Answer, Evidence, Usage};
 use crate::core::request::Request;
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::step::{Numbered, Placed};
 
 /// Why what was to be changed in a layer stayed read-only.
-pub(super) fn unlayered(plan: &Plan, request: &Request, evidence: &[Evidence]) -> Option<String> {
+pub(super) fn unlayered(
+    plan: &LinuxPlan,
+    request: &Request,
+    evidence: &[Evidence],
+) -> Option<String> {
     request.layer.as_ref()?;
     let is_layer = |placed: &&Numbered<Placed>| matches!(placed.step, Placed::Layer { .. });
     let Some(layer) = plan.placed().iter().find(is_layer) else {
@@ -20,7 +24,7 @@ pub(super) fn unlayered(plan: &Plan, request: &Request, evidence: &[Evidence]) -
 
 /// The steps that are the launcher's own: the clone succeeded, the clock and the watch ran. The
 /// last step is confirmed by the command's start, which no message of the target can follow.
-pub(super) fn own_evidence(plan: &Plan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
+pub(super) fn own_evidence(plan: &LinuxPlan, usage: &Usage, carried: &Answer) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     let mut add = |step, answer| evidence.push(Evidence { step, answer });
     if let Some(namespaces) = &plan.namespaces {

@@ -4,11 +4,11 @@ use std::io;
 
 use crate::core::error::{Error, SetupFailure};
 use crate::linux::channel::Failed;
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 use crate::linux::step::{Execute, Listed, Placed, Step};
 
 /// The failed step in the user's words.
-pub(super) fn explain(plan: &Plan, failed: Failed) -> Error {
+pub(super) fn explain(plan: &LinuxPlan, failed: Failed) -> Error {
     let Some(Listed { step, .. }) = plan.steps().get(failed.step).copied() else {
         return Error::Setup(SetupFailure {
             step: "set up".to_owned(),

@@ -1,4 +1,4 @@
-//! What the launcher opens for the sandbox, because only it can: standard descriptors and, as root, granted trees.
+//! Descriptors that only the launcher can open for the sandbox: the standard ones and, as root, granted trees.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,8 +8,8 @@ use crate::core::request::{Request, Stdio};
 use crate::linux::failure::{LaunchFailure, at_step};
 use crate::linux::mounts::{STAGED_LAYER, Trees, host_tree};
 use crate::linux::owner_map::OwnerMap;
-use crate::linux::phases::Plan;
-use crate::linux::relay::{Pipe, Relay, is_same_file, set_nonblocking};
+use crate::linux::phases::LinuxPlan;
+use crate::linux::relay::{Pipe, Relay, is_same_file, own_nonblocking, set_nonblocking};
 use crate::linux::step::{Access, Numbered, Owner, Placed};
 use crate::linux::{stdio, terminal};
 use crate::unix::terminal::standard;
@@ -42,8 +42,20 @@ pub(super) fn prepare_stdio(
                     }
                 }
             }
-            Stdio::Relayed if fd == 2 && ends[1].is_some() && is_same_file(standard(1), user) => {
+            Stdio::Relayed
+                if fd == 2
+                    && ends[1].is_some()
+                    && request.stdio[1] == Stdio::Relayed
+                    && is_same_file(standard(1), user) =>
+            {
                 ends[2] = ends[1].as_ref().map(OwnedFd::try_clone).transpose()?;
+            }
+            Stdio::Filtered => {
+                let Pipe { read, write } = Pipe::new()?;
+                map.iter().for_each(|map| map.give(write.as_fd()));
+                set_nonblocking(read.as_fd())?;
+                outputs.push(Relay::filtered(read, own_nonblocking(user)?, most));
+                ends[fd as usize] = Some(write);
             }
             Stdio::Relayed => {
                 let own = match rustix::termios::isatty(user) {
@@ -70,7 +82,7 @@ pub(super) fn prepare_stdio(
 /// As root, granted trees are made here: what root may read, its stand-in may not even reach. `namespaces` is the
 /// step that is to blame where there cannot be one more.
 pub(super) fn prepare_trees(
-    plan: &Plan,
+    plan: &LinuxPlan,
     map: Option<&OwnerMap>,
     namespaces: usize,
 ) -> Result<(Trees, Vec<PathBuf>), LaunchFailure> {

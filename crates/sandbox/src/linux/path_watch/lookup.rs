@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, openat2};
 
-use super::reading::Wanted;
+use super::reading::PathCall;
 use crate::core::watched::WatchedAct;
 use crate::linux::landlock::{Allowed, Rule};
-use crate::linux::phases::Plan;
+use crate::linux::phases::LinuxPlan;
 
 /// What is at a path inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Inside {
 }
 
 impl Inside {
-    pub fn of(plan: &Plan) -> Inside {
+    pub fn of(plan: &LinuxPlan) -> Inside {
         match (&plan.init.root, &plan.target.landlock) {
             (None, Some(landlock)) => Inside::Rules(landlock.step.rules.clone()),
             (None, None) => Inside::Rules(Vec::new()),
@@ -36,7 +36,7 @@ impl Inside {
         }
     }
 
-    pub fn look(&mut self, thread: i32, wanted: &Wanted) -> Outcome {
+    pub fn look(&mut self, thread: i32, wanted: &PathCall) -> Outcome {
         match self {
             Inside::Root(root) => {
                 if root.is_none() {
@@ -53,7 +53,7 @@ impl Inside {
     }
 }
 
-fn in_root(root: &OwnedFd, wanted: &Wanted) -> Outcome {
+fn in_root(root: &OwnedFd, wanted: &PathCall) -> Outcome {
     let open = |path: &Path, follows| handle(root.as_fd(), path, follows);
     let found = open(&wanted.path, wanted.follows);
     let parent = || wanted.path.parent().and_then(|parent| open(parent, true));
@@ -79,7 +79,7 @@ fn in_root(root: &OwnedFd, wanted: &Wanted) -> Outcome {
 
 /// Without a root of its own everything of the host is there, and Landlock refuses what no rule covers. It does not keep
 /// anybody from looking.
-fn by_rules(rules: &[Rule], wanted: &Wanted) -> Outcome {
+fn by_rules(rules: &[Rule], wanted: &PathCall) -> Outcome {
     let open = |path: &Path| handle(CWD, path, true).and_then(|handle| there(&handle));
     let parent = || wanted.path.parent().and_then(open);
     let real = match wanted.act {

@@ -16,7 +16,7 @@ const LONGEST_ADDRESS: usize = 110;
 
 /// What a call wants with a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct PathCall {
     /// Absolute, as seen inside.
     pub path: PathBuf,
     pub act: WatchedAct,
@@ -24,7 +24,10 @@ pub struct Wanted {
 }
 
 /// `None` for a call without a path that could be missing.
-pub fn wanted(notification: &Notification, argument: &PathArgument) -> io::Result<Option<Wanted>> {
+pub fn wanted(
+    notification: &Notification,
+    argument: &PathArgument,
+) -> io::Result<Option<PathCall>> {
     let value = |at: u8| notification.arguments[usize::from(at)];
     let bytes = match argument.act {
         Act::Connect { length } => {
@@ -49,7 +52,7 @@ pub fn wanted(notification: &Notification, argument: &PathArgument) -> io::Resul
     let path = plain(&path);
     // The sandbox has its own of these.
     let is_own = ["/proc", "/dev", "/sys"].iter().any(|own| path.starts_with(own));
-    Ok((!is_own).then_some(Wanted { path, act, follows }))
+    Ok((!is_own).then_some(PathCall { path, act, follows }))
 }
 
 fn act(act: Act, arguments: &[u64; 6]) -> (WatchedAct, bool) {

@@ -1,11 +1,11 @@
-//! What was noted, within bounds.
+//! The paths that a watched command used, within bounds.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::lookup::Outcome;
-use super::reading::Wanted;
+use super::reading::PathCall;
 use crate::core::request::Request;
 use crate::core::watched::{MissingPath, UsedGrant, Watched, WatchedAct};
 
@@ -14,32 +14,32 @@ const MOST: usize = 20_000;
 /// Bytes of all their names together.
 const MOST_BYTES: usize = 4 << 20;
 
-pub struct Record {
+pub struct PathRecord {
     missing: HashMap<(PathBuf, WatchedAct), (u64, f64)>,
     bytes: usize,
     /// Granted places, and what was done there.
-    grants: Vec<Grant>,
+    grants: Vec<GrantedPath>,
     calls: u64,
     unread: u64,
     cut_off: Option<String>,
 }
 
-struct Grant {
+struct GrantedPath {
     path: PathBuf,
-    used: Option<Used>,
+    used: Option<GrantUse>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Used {
+enum GrantUse {
     Read,
     Written,
 }
 
-impl Record {
-    pub fn new(request: &Request) -> Record {
+impl PathRecord {
+    pub fn new(request: &Request) -> PathRecord {
         let places = request.read.iter().chain(&request.write).chain(&request.unix);
-        let grants = places.map(|place| Grant { path: place.path.clone(), used: None });
-        Record {
+        let grants = places.map(|place| GrantedPath { path: place.path.clone(), used: None });
+        PathRecord {
             missing: HashMap::new(),
             bytes: 0,
             grants: grants.collect(),
@@ -62,7 +62,7 @@ impl Record {
         self.cut_off.is_some()
     }
 
-    pub fn note(&mut self, wanted: Wanted, outcome: Outcome) {
+    pub fn note(&mut self, wanted: PathCall, outcome: Outcome) {
         match outcome {
             Outcome::There(place) => self.used(&place, wanted.act),
             Outcome::Missing => self.missing(wanted),
@@ -71,15 +71,15 @@ impl Record {
 
     fn used(&mut self, place: &Path, act: WatchedAct) {
         let used = match act {
-            WatchedAct::Look | WatchedAct::Read | WatchedAct::Connect => Used::Read,
-            _ => Used::Written,
+            WatchedAct::Look | WatchedAct::Read | WatchedAct::Connect => GrantUse::Read,
+            _ => GrantUse::Written,
         };
         for grant in self.grants.iter_mut().filter(|grant| place.starts_with(&grant.path)) {
             grant.used = grant.used.max(Some(used));
         }
     }
 
-    fn missing(&mut self, mut wanted: Wanted) {
+    fn missing(&mut self, mut wanted: PathCall) {
         let is_temporary = ["/tmp", "/var/tmp"].iter().any(|own| wanted.path.starts_with(own));
         // Elsewhere it could not be made.
         if wanted.act == WatchedAct::MadeInstead && !is_temporary {
@@ -116,7 +116,7 @@ impl Record {
                 .then_with(|| (&one.path, one.act).cmp(&(&two.path, two.act)))
         });
         let used = self.grants.iter().filter_map(|grant| {
-            let written = grant.used? == Used::Written;
+            let written = grant.used? == GrantUse::Written;
             Some(UsedGrant { path: grant.path.to_str()?.to_owned(), written })
         });
         Watched {
@@ -133,19 +133,19 @@ impl Record {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
-        Record {
+    fn record() -> PathRecord {
+        PathRecord {
             missing: HashMap::new(),
             bytes: 0,
-            grants: vec![Grant { path: "/srv/notes".into(), used: None }],
+            grants: vec![GrantedPath { path: "/srv/notes".into(), used: None }],
             calls: 0,
             unread: 0,
             cut_off: None,
         }
     }
 
-    fn wanted(path: &str, act: WatchedAct) -> Wanted {
-        Wanted { path: path.into(), act, follows: true }
+    fn wanted(path: &str, act: WatchedAct) -> PathCall {
+        PathCall { path: path.into(), act, follows: true }
     }
 
     #[test]

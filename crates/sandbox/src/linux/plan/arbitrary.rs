@@ -95,6 +95,7 @@ fn stdio() -> impl Strategy<Value = Stdio> {
         Just(Stdio::ReadOnlyFile("/srv/input".into())),
         Just(Stdio::Terminal),
         Just(Stdio::Relayed),
+        Just(Stdio::Filtered),
     ]
 }
 

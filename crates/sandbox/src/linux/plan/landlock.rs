@@ -1,4 +1,4 @@
-//! What Landlock allows behind the mounts of a plan.
+//! The Landlock rules of a plan, behind its mounts.
 
 use crate::core::request::PlaceKind;
 use crate::linux::landlock::{Allowed, Ports, Rule, USABLE_FROM};

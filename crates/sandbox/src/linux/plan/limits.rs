@@ -11,11 +11,11 @@ use crate::core::request::Request;
 use crate::core::rlimit::Resource;
 use crate::linux::cgroup::limits as files;
 use crate::linux::facts::LinuxFacts;
-use crate::linux::phases::{Cgroup, Numbers, Watches};
+use crate::linux::phases::{CgroupPhase, Numbers, Watches};
 use crate::linux::step::{CgroupSetting, EnterCgroup, Limit, Timeout, WatchMemory};
 
 /// The launcher's part, before anything runs.
-pub fn cgroup(request: &Request, facts: &LinuxFacts, numbers: &mut Numbers) -> Option<Cgroup> {
+pub fn cgroup(request: &Request, facts: &LinuxFacts, numbers: &mut Numbers) -> Option<CgroupPhase> {
     let held = facts.cgroup.held.as_ref()?;
     let settings = files::settings(&request.policy.limits, &held.controllers, &facts.cgroup.disks);
     if settings.is_empty() {
@@ -28,7 +28,7 @@ pub fn cgroup(request: &Request, facts: &LinuxFacts, numbers: &mut Numbers) -> O
     });
     let settings = settings.collect();
     let enter = EnterCgroup { at: held.at.clone(), means: held.means };
-    Some(Cgroup { settings, enter: numbers.step(enter, &controls) })
+    Some(CgroupPhase { settings, enter: numbers.step(enter, &controls) })
 }
 
 /// The launcher's part while the command runs.

@@ -23,7 +23,7 @@ use crate::core::rlimit::Resource;
 use crate::linux::cgroup;
 use crate::linux::facts::{EntryKind, LinuxFacts};
 use crate::linux::landlock::{Allowed, Ports, Rule};
-use crate::linux::phases::{Init, Isolation, Numbers, Plan, Target};
+use crate::linux::phases::{InitPhase, Isolation, LinuxPlan, Numbers, TargetPhase};
 use crate::linux::step::{self, Descriptors, Execute, Landlock, Limit, PrivateDirectories};
 use mcp_seccomp::{Ground, Sockets, SyscallProxy};
 
@@ -52,14 +52,14 @@ pub fn reason(facts: &LinuxFacts) -> Option<String> {
     }
 }
 
-pub fn plan(request: &Request, facts: &LinuxFacts, controls: Intents) -> Plan {
+pub fn plan(request: &Request, facts: &LinuxFacts, controls: Intents) -> LinuxPlan {
     let numbers = &mut Numbers::default();
-    let places = Places::of(request, facts);
+    let places = PlainPaths::of(request, facts);
     let owner = facts.caller.is_root().then_some(facts.stand_in).flatten();
     let asked = if facts.listener.usable() { SyscallProxy::Asked } else { SyscallProxy::None };
     let is_proxied = proxied::sockets(request, facts) == Sockets::Proxied;
     let is_answered = asked == SyscallProxy::Asked && filter_arch(facts).is_ok();
-    Plan {
+    LinuxPlan {
         controls,
         cgroup: limits::cgroup(request, facts, numbers),
         namespaces: None,
@@ -78,10 +78,10 @@ pub fn plan(request: &Request, facts: &LinuxFacts, controls: Intents) -> Plan {
 fn init(
     request: &Request,
     facts: &LinuxFacts,
-    places: &Places,
+    places: &PlainPaths,
     owner: Option<Ids>,
     numbers: &mut Numbers,
-) -> Init {
+) -> InitPhase {
     let directories = PrivateDirectories {
         at: facts.run_directory.clone(),
         home: places.home.clone(),
@@ -93,7 +93,7 @@ fn init(
         directories: numbers.step(directories, &[Control::Filesystem]),
         user: owner.map(|ids| numbers.step(ids, &[Control::Privileges])),
     };
-    Init {
+    InitPhase {
         cgroup_root: None,
         isolation,
         hide_memory: numbers.step((), &[Control::ProcessIsolation, Control::Environment]),
@@ -112,10 +112,10 @@ fn init(
 fn target(
     request: &Request,
     facts: &LinuxFacts,
-    places: &Places,
+    places: &PlainPaths,
     syscall_proxy: SyscallProxy,
     numbers: &mut Numbers,
-) -> Target {
+) -> TargetPhase {
     let isolated = request.policy.network.mode.value == NetworkMode::Isolated;
     let sockets = match isolated {
         true => proxied::sockets(request, facts),
@@ -138,7 +138,7 @@ fn target(
     });
     let ground = Ground::Plain { landlock: facts.landlock_abi, syscall_proxy };
     let execute = Execute { program: request.program.clone(), cwd: places.inside(&request.cwd) };
-    Target {
+    TargetPhase {
         landlock: landlock.map(|landlock| numbers.step(landlock, &LANDLOCK_HOLDS)),
         limits: numbered(limits, numbers),
         descriptors: numbers.step(Descriptors { stdio }, &[Control::Descriptors]),
@@ -158,18 +158,18 @@ const LANDLOCK_HOLDS: [Control; 5] = [
 ];
 
 /// Where things are that a private root has at paths of its own.
-struct Places {
+struct PlainPaths {
     home: PathBuf,
     tmp: PathBuf,
 }
 
-impl Places {
-    fn of(request: &Request, facts: &LinuxFacts) -> Places {
+impl PlainPaths {
+    fn of(request: &Request, facts: &LinuxFacts) -> PlainPaths {
         let home = match &request.home {
             Home::Ephemeral => facts.run_directory.join("home"),
             Home::Kept(path) => path.clone(),
         };
-        Places { home, tmp: facts.run_directory.join("tmp") }
+        PlainPaths { home, tmp: facts.run_directory.join("tmp") }
     }
 
     /// The host path of what a request calls by its path in a private root.

@@ -1,4 +1,4 @@
-//! What holds for every request on every host.
+//! Properties that hold for every request on every host.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ enum There {
 }
 
 /// What stands where once every step has run: a later mount hides what was there before.
-fn mounts(plan: &Plan) -> Vec<(PathBuf, There)> {
+fn mounts(plan: &LinuxPlan) -> Vec<(PathBuf, There)> {
     let mut table: Vec<(PathBuf, There)> = Vec::new();
     let mut mount = |at: &Path, there| {
         table.retain(|(hidden, _)| !hidden.starts_with(at));
@@ -61,7 +61,7 @@ fn sampled(request: &Request) -> Vec<PathBuf> {
 }
 
 /// Every host path that is mounted, with where it is.
-fn sources(plan: &Plan) -> Vec<(&Path, &Path, Access)> {
+fn sources(plan: &LinuxPlan) -> Vec<(&Path, &Path, Access)> {
     plan.placed()
         .iter()
         .filter_map(|placed| match &placed.step {
@@ -72,7 +72,7 @@ fn sources(plan: &Plan) -> Vec<(&Path, &Path, Access)> {
         .collect()
 }
 
-fn report(plan: &Plan, answers: &[(usize, Answer)]) -> Report {
+fn report(plan: &LinuxPlan, answers: &[(usize, Answer)]) -> Report {
     let evidence: Vec<_> = answers
         .iter()
         .map(|(step, answer)| Evidence { step: *step, answer: answer.clone() })

@@ -7,7 +7,7 @@ use crate::linux::facts::{CgroupMeans, HeldCgroup};
 use crate::linux::plan::sample;
 use crate::linux::step::{Access, Owner};
 
-fn names(plan: &Plan) -> Vec<String> {
+fn names(plan: &LinuxPlan) -> Vec<String> {
     plan.steps().iter().map(|listed| listed.step.to_string()).collect()
 }
 
@@ -91,7 +91,7 @@ fn a_cgroup_holds_the_limits_where_there_is_one() {
     );
     assert_eq!(names(&whole)[8], "make its cgroup the root");
     assert_eq!(whole.controls.gaps().count(), 0);
-    let has = |plan: &Plan, text: &str| names(plan).iter().any(|name| name.contains(text));
+    let has = |plan: &LinuxPlan, text: &str| names(plan).iter().any(|name| name.contains(text));
     assert!(!has(&whole, "watch memory") && !has(&whole, "RLIMIT_DATA"));
     assert!(has(&whole, "RLIMIT_NPROC 129"));
 

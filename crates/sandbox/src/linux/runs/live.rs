@@ -1,4 +1,4 @@
-//! What a running sandbox uses: from its cgroup, or else from the list of its processes.
+//! The usage of a running sandbox: from its cgroup, or else from the list of its processes.
 
 use std::fs;
 use std::path::Path;

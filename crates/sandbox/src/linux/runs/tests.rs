@@ -1,114 +1,18 @@
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-
 use super::*;
-
-/// A process that is ours stands in for init.
-fn record(id: &RunId) -> Record {
-    let own = std::process::id();
-    Record {
-        id: id.clone(),
-        command: vec!["x".to_owned()],
-        since: 0,
-        launcher: own,
-        init: own,
-        init_started: live::started(own).unwrap(),
-        cgroup: None,
-    }
-}
-
-struct Place(std::path::PathBuf);
-
-impl Place {
-    fn new(mode: u32) -> Place {
-        let path = std::env::temp_dir().join(format!("mcp-runs-{}", RunId::random()));
-        fs::create_dir(&path).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        Place(path)
-    }
-
-    fn directory(&self) -> Option<Directory> {
-        directory::open(&self.0)
-    }
-
-    fn put(&self, name: &str, text: &[u8]) {
-        fs::write(self.0.join(name), text).unwrap();
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-#[test]
-fn a_directory_that_others_may_enter_is_not_used() {
-    assert!(Place::new(0o700).directory().is_some());
-    for mode in [0o755, 0o770, 0o701, 0o777] {
-        assert!(Place::new(mode).directory().is_none(), "{mode:o}");
-    }
-    let place = Place::new(0o700);
-    std::os::unix::fs::symlink(&place.0, place.0.join("link")).unwrap();
-    assert!(directory::open(&place.0.join("link")).is_none());
-}
-
-#[test]
-fn a_record_is_read_while_it_is_locked_and_removed_after() {
-    let place = Place::new(0o700);
-    let directory = place.directory().unwrap();
-    let id = RunId::random();
-    let name = file_name(&id);
-    let locked = create(&directory, &name).unwrap();
-    // Half a record is none, and stays.
-    assert!(open(&directory, &name).is_none());
-    rustix::io::write(&locked, &serde_json::to_vec(&record(&id)).unwrap()).unwrap();
-    assert_eq!(open(&directory, &name).unwrap().0, record(&id));
-    drop(locked);
-    assert!(open(&directory, &name).is_none());
-    assert!(directory.names(9).is_empty());
-}
-
-#[test]
-fn nonsense_is_passed_over() {
-    let place = Place::new(0o700);
-    let directory = place.directory().unwrap();
-    let id = RunId::random();
-    place.put("zzzzzzzz.json", b"{}");
-    place.put("notes.json", b"{}");
-    fs::create_dir(place.0.join("00000001.json")).unwrap();
-    std::os::unix::fs::symlink("/etc/passwd", place.0.join("00000002.json")).unwrap();
-    let pipe = place.0.join("00000003.json");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
-    // The record of another run under this name, locked by a living process.
-    let other = create(&directory, "00000004.json").unwrap();
-    rustix::io::write(&other, &serde_json::to_vec(&record(&id)).unwrap()).unwrap();
-    for name in directory.names(usize::MAX) {
-        assert!(open(&directory, &name).is_none(), "{name}");
-    }
-    assert_eq!(directory.names(usize::MAX).len(), 6, "only what is ours and stale is removed");
-}
 
 #[test]
 fn another_process_with_the_same_number_is_not_killed() {
-    let place = Place::new(0o700);
-    let directory = place.directory().unwrap();
     let id = RunId::random();
-    let file = create(&directory, &file_name(&id)).unwrap();
     let mut bystander = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    let record = Record {
-        init: bystander.id(),
-        init_started: live::started(bystander.id()).unwrap() - 1,
-        ..record(&id)
-    };
-    rustix::io::write(&file, &serde_json::to_vec(&record).unwrap()).unwrap();
-    let (found, opened) = open(&directory, &file_name(&id)).unwrap();
-    let handle = RunHandle { file: opened };
+    let pid = bystander.id();
+    let started = live::started(pid).unwrap();
+    let first = First { pid, started: started - 1 };
+    let listed = run_records::list_run(&id, first, vec!["x".to_owned()], None).unwrap();
+    let (found, handle) = list().into_iter().find(|(record, _)| record.id == id).unwrap();
     assert!(handle.kill(&found).is_err());
-    drop(file);
+    drop(listed);
     // Stale: nothing to kill, whoever has the number.
-    let exact = Record { init_started: live::started(bystander.id()).unwrap(), ..found };
-    handle.kill(&exact).unwrap();
+    handle.kill(&Record { init_started: started, ..found }).unwrap();
     assert!(bystander.try_wait().unwrap().is_none(), "the bystander was killed");
     bystander.kill().unwrap();
     bystander.wait().unwrap();

@@ -1,4 +1,4 @@
-//! What init does, pid 1 of the sandbox, before the command exists. What fills its root is in `root`.
+//! Steps of init, pid 1 of the sandbox, before the command exists. The steps that fill its root are in `root`.
 
 use std::fmt;
 use std::net::IpAddr;

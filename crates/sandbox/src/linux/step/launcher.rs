@@ -1,4 +1,4 @@
-//! What the launcher does itself, outside of the sandbox.
+//! Steps of the launcher, outside of the sandbox.
 
 use std::fmt;
 use std::net::SocketAddr;

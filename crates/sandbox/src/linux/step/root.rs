@@ -1,4 +1,4 @@
-//! What init puts in the sandbox's root, and what it closes in there.
+//! Steps of init that fill the sandbox's root and close places in it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

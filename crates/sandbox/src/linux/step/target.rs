@@ -1,4 +1,4 @@
-//! What the process does that becomes the command.
+//! Steps of the process that becomes the command.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! Init as its launcher sees it.
 
-use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Signal, pidfd_send_signal};
@@ -13,24 +12,39 @@ use crate::linux::watch::Tree;
 use crate::linux::{sys, tree};
 
 /// Init of a pid namespace after its last words. No other process is left; the kernel takes the namespaces down, which
-/// takes about as long as it takes to report what happened. So the launcher does that first.
+/// takes longer than it takes to report what happened. So the launcher does that first.
 #[must_use = "a process that is not collected stays a zombie"]
 pub struct Dying(Init);
+
+/// What of the user's is mounted in the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mounted {
+    SystemAlone,
+    Something,
+}
 
 impl Dying {
     pub fn new(init: Init) -> Dying {
         Dying(init)
     }
 
-    /// Waits until it is gone, and its mounts with it; adds what all processes used.
-    pub fn collect(self, usage: &mut Usage) -> io::Result<()> {
+    /// Waits until it is gone, and its mounts with it: what was granted is free again when the launcher ends. With
+    /// nothing granted there is nothing to wait for, and the machine's own init may collect it.
+    pub fn collect(self, mounted: Mounted) {
         // It dies anyway, unless something keeps it from that.
         let _ = pidfd_send_signal(&self.0.pidfd, Signal::KILL);
-        if let Some(waited) = sys::wait_for(self.0.pid)? {
-            waited.add_to(usage);
+        if mounted == Mounted::Something || !orphans_are_collected() {
+            let _ = sys::wait_for(self.0.pid);
         }
-        Ok(())
     }
+}
+
+/// Whether somebody collects processes whose parent is gone. The first process of a machine does, or the nearest one
+/// that asked for orphans. The first process of a container may be any program, and many of those never do.
+fn orphans_are_collected() -> bool {
+    /// The kernel gives this number to the first pid namespace, and to no other (`PROC_PID_INIT_INO`).
+    const FIRST: &str = "pid:[4026531836]";
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace.as_os_str() == FIRST)
 }
 
 pub struct Init {
@@ -69,8 +83,7 @@ impl Init {
     }
 }
 
-impl sys::Waited {
-    /// What the process and those it waited for used.
+impl sys::ProcessUsage {
     pub(super) fn add_to(&self, usage: &mut Usage) {
         usage.cpu_seconds = self.cpu.as_secs_f64();
         usage.max_process_resident_bytes = self.max_resident_bytes;

@@ -1,4 +1,4 @@
-//! What init and the command's filter say to the launcher, and what the launcher does about it.
+//! Messages of init and of the command's filter, and how the launcher handles them.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use super::{End, Supervisor};
 use crate::core::report::{Ending, Evidence};
 use crate::core::request::Stdio;
-use crate::linux::channel::{Seen, ToLauncher};
+use crate::linux::channel::{CommandEnd, LastWords, Seen, ToLauncher};
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::replaced::Watch;
 use crate::linux::seccomp_notify::{Askers, SeccompNotify};
@@ -80,17 +80,19 @@ impl Supervisor<'_> {
             }
             ToLauncher::Executing(seen) => self.started(seen, fd)?,
             ToLauncher::Stopped => self.stop(),
-            ToLauncher::Left(left) => self.left = left,
-            ToLauncher::Exited(code) => self.over(Ending::Exited(code)),
-            ToLauncher::Signaled(signal) => self.over(Ending::Signaled(signal)),
+            ToLauncher::Over(last) => self.over(last),
         }
         Ok(None)
     }
 
     /// Init's last words: it has waited for every process.
-    fn over(&mut self, ending: Ending) {
+    fn over(&mut self, LastWords { ended, left, used }: LastWords) {
         self.is_over = true;
-        self.end(ending);
+        (self.left, self.used) = (left, Some(used));
+        self.end(match ended {
+            CommandEnd::Exited(code) => Ending::Exited(code),
+            CommandEnd::Signaled(signal) => Ending::Signaled(signal),
+        });
     }
 
     /// The command is executed now: its time, its watches and its network begin.

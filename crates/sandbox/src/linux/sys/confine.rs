@@ -1,4 +1,4 @@
-//! What a process takes from itself for good: system calls (seccomp) and places (Landlock).
+//! Restrictions that a process puts on itself for good: system calls (seccomp) and places (Landlock).
 
 use std::io;
 use std::mem;
@@ -240,9 +240,9 @@ pub fn can_install_descriptors() -> io::Result<()> {
     let Some(listener) = listener_to_nothing()? else {
         return Err(io::Error::from_raw_os_error(libc::ENOSYS));
     };
-    let nobody = Notification { id: u64::MAX, number: 0, thread: 0, arguments: [0; 6] };
+    let unknown = Notification { id: u64::MAX, number: 0, thread: 0, arguments: [0; 6] };
     let ours = listener.as_fd();
-    match install_descriptor(ours, nobody, ours, 0, Cloexec::Yes) {
+    match install_descriptor(ours, unknown, ours, 0, Cloexec::Yes) {
         Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(()),
         Err(e) => Err(e),
         Ok(()) => Err(io::Error::from_raw_os_error(libc::ENOSYS)),

@@ -7,6 +7,8 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::check;
 
 /// The signals the launcher or init takes by descriptor instead of by handler.
@@ -109,8 +111,46 @@ pub fn stop_self() {
 pub struct Waited {
     pub pid: i32,
     pub change: Change,
+    pub used: ProcessUsage,
+}
+
+/// What a process and the children that it waited for used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessUsage {
     pub cpu: Duration,
+    /// Of the largest process.
     pub max_resident_bytes: u64,
+}
+
+impl ProcessUsage {
+    fn from(usage: &libc::rusage) -> ProcessUsage {
+        let time = |t: libc::timeval| {
+            Duration::from_secs(t.tv_sec.max(0) as u64)
+                + Duration::from_micros(t.tv_usec.max(0) as u64)
+        };
+        ProcessUsage {
+            cpu: time(usage.ru_utime) + time(usage.ru_stime),
+            max_resident_bytes: (usage.ru_maxrss.max(0) as u64) * 1024,
+        }
+    }
+
+    /// Of this process and the children that it has waited for.
+    pub fn so_far() -> ProcessUsage {
+        let of = |who| {
+            // SAFETY: rusage is plain data, and the pointer to it lives until the call returns.
+            let usage = unsafe {
+                let mut usage: libc::rusage = mem::zeroed();
+                libc::getrusage(who, &raw mut usage);
+                usage
+            };
+            ProcessUsage::from(&usage)
+        };
+        let (own, children) = (of(libc::RUSAGE_SELF), of(libc::RUSAGE_CHILDREN));
+        ProcessUsage {
+            cpu: own.cpu + children.cpu,
+            max_resident_bytes: own.max_resident_bytes.max(children.max_resident_bytes),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,15 +190,7 @@ fn wait(pid: i32, options: i32) -> io::Result<Option<Waited>> {
     } else {
         Change::Continued
     };
-    let time = |t: libc::timeval| {
-        Duration::from_secs(t.tv_sec.max(0) as u64) + Duration::from_micros(t.tv_usec.max(0) as u64)
-    };
-    Ok(Some(Waited {
-        pid,
-        change,
-        cpu: time(usage.ru_utime) + time(usage.ru_stime),
-        max_resident_bytes: (usage.ru_maxrss.max(0) as u64) * 1024,
-    }))
+    Ok(Some(Waited { pid, change, used: ProcessUsage::from(&usage) }))
 }
 
 /// Sends a signal to every other process of this pid namespace. Only pid 1 may call this: for

@@ -16,9 +16,9 @@ use super::errno;
 use crate::core::request::PlaceKind;
 use crate::linux::landlock::{Allowed, Rule, enforce};
 
-pub struct Places(Vec<Place>);
+pub struct GrantedPlaces(Vec<GrantedPlace>);
 
-struct Place {
+struct GrantedPlace {
     held: OwnedFd,
     kind: PlaceKind,
     reach: AttributeAccess,
@@ -39,9 +39,9 @@ struct FileIdentity {
     inode: u64,
 }
 
-impl Places {
+impl GrantedPlaces {
     /// What cannot be opened is not granted.
-    pub fn hold(rules: &[Rule]) -> Places {
+    pub fn hold(rules: &[Rule]) -> GrantedPlaces {
         let places = rules.iter().filter_map(|rule| {
             let reach = match rule.allowed {
                 Allowed::Read => AttributeAccess::Read,
@@ -49,9 +49,9 @@ impl Places {
                 _ => return None,
             };
             let held = enforce::place(&rule.path).ok()?;
-            Some(Place { held, kind: rule.kind, reach })
+            Some(GrantedPlace { held, kind: rule.kind, reach })
         });
-        Places(places.collect())
+        GrantedPlaces(places.collect())
     }
 
     pub fn contain(&self, file: &OwnedFd, reach: AttributeAccess) -> io::Result<bool> {
@@ -64,7 +64,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl GrantedPlace {
     fn contains(&self, file: FileIdentity, file_name: &Path) -> io::Result<bool> {
         let (own, links) = identity(self.held.as_fd())?;
         if own == file {
@@ -122,7 +122,7 @@ mod tests {
         fixture.link("write/link", fixture.path("read/file"));
         let top = fixture.path("write").canonicalize().unwrap();
         let top = top.parent().unwrap();
-        let places = Places::hold(&[
+        let places = GrantedPlaces::hold(&[
             Rule::beneath(top.join("write"), Allowed::Write),
             Rule::beneath(top.join("read"), Allowed::Read),
             Rule { path: top.join("one"), kind: PlaceKind::File, allowed: Allowed::Write },

@@ -9,7 +9,7 @@ use rustix::process::{self, DumpableBehavior, Signal};
 
 use super::calls::Parser;
 use super::memory::Memory;
-use super::places::Places;
+use super::places::GrantedPlaces;
 use super::signals::Signals;
 use super::{FromProxy, ProxySettings, ToProxy, errno, files};
 use crate::linux::channel::{Channel, Seen};
@@ -85,7 +85,7 @@ fn keep_only(channel: &Channel) -> io::Result<Channel> {
 struct CallServer {
     settings: ProxySettings,
     listener: OwnedFd,
-    places: Places,
+    places: GrantedPlaces,
     signals: Signals,
 }
 
@@ -94,7 +94,7 @@ fn serve(channel: &Channel, settings: ProxySettings) -> io::Result<()> {
         return Ok(());
     };
     // The directories of the run are there by now.
-    let places = Places::hold(&settings.rules);
+    let places = GrantedPlaces::hold(&settings.rules);
     let signals = Signals { arch: settings.arch, top };
     let server = CallServer { settings, listener, places, signals };
     while let Some((ToProxy::Answer(notification), memory)) = channel.receive()? {

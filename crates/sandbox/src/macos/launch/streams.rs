@@ -29,6 +29,13 @@ impl Streams {
         for (fd, kind) in (0..).zip(&request.stdio) {
             inside.push(match (kind, terminal) {
                 (Stdio::Terminal, Some(pair)) => ChildStdio::from(pair.slave.try_clone()?),
+                (Stdio::Filtered, _) => {
+                    let Pipe { read, write } = Pipe::new()?;
+                    set_nonblocking(read.as_fd())?;
+                    let own = standard(fd).try_clone_to_owned()?;
+                    outputs.push(Relay::filtered(read, own, most));
+                    write.into()
+                }
                 (Stdio::Relayed, _) => {
                     let end = match first.take() {
                         Some(end) if fd == 2 && is_same_file(standard(1), standard(2)) => end,

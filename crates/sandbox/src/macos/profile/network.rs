@@ -43,10 +43,16 @@ pub(super) fn network(
         &listen("*"),
     );
     rules.allow(
-        "... connections come in on the loopback only.",
+        "... and `localhost` means all of this machine's addresses to such a server.",
         "network-inbound",
         &listen("localhost"),
     );
+    let is_given = network.mode.value == NetworkMode::Host
+        || !network.listen.is_empty()
+        || !network.allow.is_empty() && !proxy.ports.is_empty();
+    if is_given {
+        internet_sockets(rules);
+    }
     if network.mode.value == NetworkMode::Host {
         host_network(rules);
         interfaces(rules);
@@ -69,6 +75,15 @@ pub(super) fn network(
     if network.trust.value == Trust::System {
         system_trust(rules);
     }
+}
+
+/// Some sandboxes report that socket() itself is refused without it. Where a socket leads to is for the other rules.
+fn internet_sockets(rules: &mut Rules) {
+    rules.allow(
+        "Sockets of the internet can be made.",
+        "system-socket",
+        &["(socket-domain AF_INET)".to_owned(), "(socket-domain AF_INET6)".to_owned()],
+    );
 }
 
 /// `--system-trust`.
@@ -104,5 +119,16 @@ fn host_network(rules: &mut Rules) {
         "And with it the system's resolver, without which no name has an address.",
         "network-outbound",
         &["(remote unix-socket (literal \"/private/var/run/mDNSResponder\"))".to_owned()],
+    );
+    let resolver = ["/private/etc/resolv.conf", "/private/var/run/resolv.conf"];
+    rules.allow(
+        "Which name servers there are: Go's own resolver and c-ares read it from here ...",
+        "file-read*",
+        &resolver.map(|path| format!("(literal \"{path}\")")),
+    );
+    rules.allow(
+        "... and c-ares, which is Node's dns.resolve(), from this service.",
+        "mach-lookup",
+        &["(global-name \"com.apple.SystemConfiguration.DNSConfiguration\")".to_owned()],
     );
 }

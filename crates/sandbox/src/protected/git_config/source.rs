@@ -127,7 +127,9 @@ pub fn contents(path: &Path) -> io::Result<Option<Vec<u8>>> {
     };
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other(
+            "git reads settings from it, and it is no regular file; take it out of your git settings, or give --no-protect",
+        ));
     }
     // One byte more than there are: a short read then says that it was the end.
     let mut text = Vec::with_capacity(metadata.len().min(LARGEST) as usize + 1);

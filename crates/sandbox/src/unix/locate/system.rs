@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
@@ -21,12 +21,41 @@ use crate::unix::writable::Writable;
 /// Where Debian's links between programs of one purpose are; shown to every command.
 const ALTERNATIVES: &str = "/etc/alternatives";
 
+/// What a directory with few names takes on most file systems, in bytes.
+const SMALL: u64 = 4096;
+
 /// The directories on PATH that have to be looked into.
 pub struct SystemPath<'a> {
-    directories: Vec<(PathBuf, Kind)>,
+    directories: Vec<PathDirectory>,
     writable: &'a Writable,
     /// Where names lead that are links; `None` for others.
     links: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
+    /// Interpreters, which many programs share.
+    interpreters: RefCell<HashMap<PathBuf, Option<Located>>>,
+}
+
+struct PathDirectory {
+    at: PathBuf,
+    kind: Kind,
+    /// All names in it, where they are few: one look instead of one for each program.
+    names: Option<Vec<OsString>>,
+}
+
+impl PathDirectory {
+    fn new(at: PathBuf, kind: Kind) -> PathDirectory {
+        let is_small = fs::metadata(&at).is_ok_and(|directory| directory.len() <= SMALL);
+        let names = || -> io::Result<Vec<OsString>> {
+            fs::read_dir(&at)?.map(|entry| Ok(entry?.file_name())).collect()
+        };
+        let names = if is_small { names().ok() } else { None };
+        PathDirectory { at, kind, names }
+    }
+
+    /// Whether a program may be in it. Some file systems do not tell cases apart.
+    fn may_have(&self, name: &OsStr) -> bool {
+        let names = self.names.as_ref();
+        names.is_none_or(|names| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -52,8 +81,8 @@ impl<'a> SystemPath<'a> {
             let at = search.cwd.join(directory);
             let real = match walk(&at) {
                 Ok(walked) => Some(walked.real),
-                // Nothing is in a directory that is not there.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                // Nothing is in a directory that is not there, and one that may not be looked into is passed over.
+                Err(error) if is_passed_over(&error) => continue,
                 Err(_) => None,
             };
             let is_system = real.as_ref() == Some(&at) && is_system(&at);
@@ -64,9 +93,11 @@ impl<'a> SystemPath<'a> {
                 }
                 seen.push(real);
             }
-            directories.push((at, if is_system { Kind::System } else { Kind::Other }));
+            let kind = if is_system { Kind::System } else { Kind::Other };
+            directories.push(PathDirectory::new(at, kind));
         }
-        SystemPath { directories, writable: search.writable, links: RefCell::default() }
+        let (links, interpreters) = (RefCell::default(), RefCell::default());
+        SystemPath { directories, writable: search.writable, links, interpreters }
     }
 
     pub fn look(&self, name: &OsStr) -> Looked {
@@ -77,19 +108,31 @@ impl<'a> SystemPath<'a> {
         if name.is_empty() || name.as_bytes().contains(&b'/') || depth >= MOST_INTERPRETERS {
             return Looked::Unclear;
         }
-        for (directory, kind) in &self.directories {
-            let file = directory.join(name);
+        for directory in self.directories.iter().filter(|directory| directory.may_have(name)) {
+            let file = directory.at.join(name);
             match fs::metadata(&file) {
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Ok(looked) if *kind == Kind::System => {
+                Err(error) if is_passed_over(&error) => {}
+                Ok(looked) if directory.kind == Kind::System => {
                     let runs = looked.is_file() && looked.permissions().mode() & 0o111 != 0;
-                    let found = if runs { self.plain(&file, depth) } else { None };
+                    let found = if runs { self.found(&file, depth) } else { None };
                     return found.map_or(Looked::Unclear, Looked::Found);
                 }
                 _ => return Looked::Unclear,
             }
         }
         Looked::Missing
+    }
+
+    fn found(&self, program: &Path, depth: usize) -> Option<Located> {
+        if depth == 0 {
+            return self.plain(program, depth);
+        }
+        if let Some(known) = self.interpreters.borrow().get(program) {
+            return known.clone();
+        }
+        let found = self.plain(program, depth);
+        self.interpreters.borrow_mut().insert(program.to_owned(), found.clone());
+        found
     }
 
     /// A program whose way, and its interpreter's, lies in the system.
@@ -134,13 +177,13 @@ impl<'a> SystemPath<'a> {
             line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
         let program = Path::new(OsStr::from_bytes(words.next()?));
         let (directory, name) = (program.parent()?, program.file_name()?);
-        let known = self.directories.iter().find(|(at, _)| at == directory);
-        if !known.is_some_and(|(_, kind)| *kind == Kind::System) || !program.is_absolute() {
+        let known = self.directories.iter().find(|known| known.at == directory);
+        if !known.is_some_and(|known| known.kind == Kind::System) || !program.is_absolute() {
             return None;
         }
         if name != "env" {
             let runs = fs::metadata(program).is_ok_and(|looked| looked.is_file());
-            let found = if runs { self.plain(program, depth + 1) } else { None };
+            let found = if runs { self.found(program, depth + 1) } else { None };
             return Some(found.map_or(Looked::Unclear, Looked::Found));
         }
         let command = words.next()?;
@@ -163,6 +206,11 @@ impl<'a> SystemPath<'a> {
             Ok(link)
         })
     }
+}
+
+/// As shells do: what is not there, or may not be looked at, is looked for elsewhere.
+fn is_passed_over(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)
 }
 
 /// Of a directory without links on the way to it.
@@ -233,6 +281,20 @@ mod tests {
         let after = search(&["/usr/bin", "own/bin"], &home, &writable);
         assert!(matches!(SystemPath::new(&after).look(OsStr::new("env")), Looked::Found(_)));
         assert_eq!(SystemPath::new(&after).look(OsStr::new("./env")), Looked::Unclear);
+    }
+
+    /// A directory with few names is read once; what is in it is found all the same, and what is not is not.
+    #[test]
+    fn a_small_directory_is_read_once() {
+        let f = Fixture::new();
+        let home = f.path("");
+        let writable = Writable::default();
+        f.program("own/bin/tool", "\x7fELF");
+        let search = search(&["own/bin"], &home, &writable);
+        let system = SystemPath::new(&search);
+        assert!(system.directories[0].names.is_some());
+        assert_eq!(system.look(OsStr::new("tool")), Looked::Unclear);
+        assert_eq!(system.look(OsStr::new("other")), Looked::Missing);
     }
 
     /// What the command may write is judged by the whole search.

@@ -5,10 +5,14 @@
 
 use std::ffi::{CStr, CString};
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 
-use rustix::fs::{AtFlags, FileType, Mode, fchmod, fstat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, openat, renameat, statat,
+    unlinkat,
+};
 use rustix::io::Errno;
 
 use super::descent::Descent;
@@ -74,6 +78,19 @@ pub fn set_aside(parent: impl AsFd, name: &CStr, word: &str) -> io::Result<CStri
         }
     }
     Err(Errno::EXIST.into())
+}
+
+/// Writes a file anew whose other version was set aside, for the same owner and with the same mode.
+pub fn put_back(parent: impl AsFd, name: &CStr, aside: &CStr, text: &[u8]) -> io::Result<()> {
+    let parent = parent.as_fd();
+    let like = statat(parent, aside, AtFlags::SYMLINK_NOFOLLOW)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(parent, name, flags, Mode::RUSR | Mode::WUSR)?;
+    let (user, group) = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
+    // Only root may, and only root needs to.
+    let _ = fchown(&file, Some(user), Some(group));
+    fchmod(&file, Mode::from_raw_mode(like.st_mode & 0o777))?;
+    File::from(file).write_all(text)
 }
 
 /// Renames to a name that is not taken.

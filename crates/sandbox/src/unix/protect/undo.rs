@@ -14,11 +14,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::descent::Descent;
-use super::removal::{remove_at, set_aside};
+use super::removal::{put_back, remove_at, set_aside};
 use super::search::{Mode, Search};
 use crate::core::request::{Guarded, Protected, Request};
 use crate::host_files::id::{self as file_id, FileId};
-use crate::protected::{Undoings, is_harmless};
+use crate::protected::{Undoings, git, is_harmless};
 use crate::unix::listing::Lister;
 
 /// What was seen to happen to protected places while the command ran.
@@ -28,6 +28,8 @@ pub struct ReplacedPlaces {
     pub closed_again: BTreeMap<PathBuf, FileId>,
     /// They were gone: what is there now came later.
     pub gone: BTreeSet<PathBuf>,
+    /// What git's settings held at the start.
+    pub git_settings: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 /// Looks for what is new in protected places, and removes it. Empty where nothing is protected.
@@ -61,6 +63,8 @@ pub struct Undoing<'a> {
     old: BTreeMap<&'a Path, &'a Protected>,
     longest: usize,
     undoings: Undoings,
+    /// What was put back; a search comes by more than once.
+    put_back: BTreeSet<PathBuf>,
 }
 
 impl<'a> Undoing<'a> {
@@ -69,7 +73,8 @@ impl<'a> Undoing<'a> {
             request.protected.iter().map(|old| (old.path.as_path(), old)).collect();
         let paths = request.protected.iter().map(|old| &old.path).chain(&request.unprotected);
         let longest = paths.map(|path| path.as_os_str().len()).max().unwrap_or(0);
-        Undoing { request, seen, old, longest, undoings: Undoings::default() }
+        let (undoings, put_back) = (Undoings::default(), BTreeSet::new());
+        Undoing { request, seen, old, longest, undoings, put_back }
     }
 
     /// No path that was protected, or is not to be, is longer.
@@ -123,14 +128,16 @@ impl<'a> Undoing<'a> {
             // Only what something leads to is found inside of what was read-only.
             None => self.is_inside_of_old(&new.path),
         };
-        if was_there {
+        if was_there || self.put_back.contains(&new.path) {
             return Settled::WasThere;
         }
         if new.guarded == Guarded::InPlace || is_harmless(new, self.request) {
             return Settled::Done;
         }
         match old {
-            Some(_) if self.is_closed_again(new) => self.undoings.replaced(&new.path),
+            Some(_) if self.is_closed_again(new) && self.runs_the_same(new) => {
+                self.undoings.replaced(&new.path);
+            }
             // It may be the user's: nothing of it is lost.
             Some(_) => self.put_aside(descent, name, new),
             None => {
@@ -160,10 +167,27 @@ impl<'a> Undoing<'a> {
         closed.is_some_and(|closed| new.id.is_some_and(|id| id.is_same(closed)))
     }
 
+    /// Whether what stands there names no program that the same settings did not name at the start. Of other files that
+    /// cannot be told.
+    fn runs_the_same(&self, new: &Protected) -> bool {
+        let before = self.seen.git_settings.get(&new.path);
+        before.is_none_or(|before| git::runs_the_same(before, &new.path))
+    }
+
     fn put_aside(&mut self, descent: &Descent, name: &CStr, new: &Protected) {
         let moved = descent.here().and_then(|here| set_aside(here, name, "mcp-aside"));
         match moved {
             Ok(aside) => {
+                // A repository without its settings would be another one.
+                if let Some(before) = self.seen.git_settings.get(&new.path) {
+                    match descent.here().and_then(|here| put_back(here, name, &aside, before)) {
+                        Ok(()) => drop(self.put_back.insert(new.path.clone())),
+                        Err(e) => {
+                            let why = format!("could not be put back: {e}");
+                            self.undoings.left(&new.path, &new.why, why);
+                        }
+                    }
+                }
                 let aside = new.path.with_file_name(std::ffi::OsStr::from_bytes(aside.to_bytes()));
                 self.undoings.set_aside(&new.path, &aside);
             }

@@ -1,135 +1,12 @@
-use std::cell::RefCell;
-
-use mcp_policy::windows_path::Spelling;
 use proptest::prelude::*;
 
 use super::*;
+use crate::windows::container_world::{Drive, ours, path};
+use crate::windows::dacl::sid;
 use crate::windows::dacl::tests::empty;
-use crate::windows::dacl::{Ace, INHERITED_ACE, sid};
-use crate::windows::win32::{DELETE, FILE_DELETE_CHILD, FILE_READ_DATA, FILE_WRITE_DATA};
-
-fn path(text: &str) -> WindowsPath {
-    WindowsPath::parse(text, Spelling::Resolved).unwrap()
-}
-
-fn ours() -> Vec<u8> {
-    sid("S-1-15-2-1-2-3-4-5-6-7").unwrap()
-}
 
 fn another() -> Vec<u8> {
     sid("S-1-15-2-9-9-9-9-9-9-9").unwrap()
-}
-
-/// A drive in memory: paths lead to objects, and several may lead to the same one.
-#[derive(Default)]
-struct Drive {
-    paths: RefCell<Vec<(WindowsPath, usize)>>,
-    objects: RefCell<Vec<(Kind, Dacl)>>,
-    /// Objects with the mandatory label Low.
-    low: RefCell<Vec<usize>>,
-}
-
-impl Drive {
-    fn with(paths: &[&str]) -> Drive {
-        let drive = Drive::default();
-        for text in paths {
-            let kind = if text.ends_with('\\') { Kind::Directory } else { Kind::File };
-            drive.add(&path(text), kind, empty());
-        }
-        drive
-    }
-
-    fn add(&self, at: &WindowsPath, kind: Kind, list: Dacl) {
-        let mut objects = self.objects.borrow_mut();
-        objects.push((kind, list));
-        self.paths.borrow_mut().push((at.clone(), objects.len() - 1));
-    }
-
-    /// One more name for the same file.
-    fn link(&self, from: &str, to: &str) {
-        let object = self.open(&path(to)).unwrap();
-        self.paths.borrow_mut().push((path(from), object));
-    }
-
-    /// As the system does it: a new file inherits from the directory that it is made in.
-    fn make(&self, text: &str) -> bool {
-        const FILE_ADD_FILE: u32 = 0x2;
-        let at = path(text);
-        let above = self.dacl(&self.open(&at.parent().unwrap()).unwrap()).unwrap();
-        if above.granted_access(&ours()) & FILE_ADD_FILE == 0 {
-            return false;
-        }
-        let mut list = empty();
-        if above.is_inherited_by_children(&ours()) {
-            list = list.with(&[Ace::allow(&ours(), Access::Write.mask(), INHERITED_ACE)]);
-        }
-        self.add(&at, Kind::File, list);
-        true
-    }
-
-    fn granted_access(&self, text: &str, sid: &[u8]) -> u32 {
-        self.dacl(&self.open(&path(text)).unwrap()).unwrap().granted_access(sid)
-    }
-
-    fn reads(&self, text: &str) -> bool {
-        self.granted_access(text, &ours()) & FILE_READ_DATA != 0
-    }
-
-    fn writes(&self, text: &str) -> bool {
-        self.granted_access(text, &ours()) & FILE_WRITE_DATA != 0
-    }
-
-    /// By its own entry, or by that of the directory it is in.
-    fn removes(&self, text: &str) -> bool {
-        let above = path(text).parent().unwrap();
-        let above = self
-            .open(&above)
-            .ok()
-            .map(|object| self.dacl(&object).unwrap().granted_access(&ours()));
-        self.granted_access(text, &ours()) & DELETE != 0
-            || above.unwrap_or_default() & FILE_DELETE_CHILD != 0
-    }
-}
-
-impl Objects for Drive {
-    type Object = usize;
-
-    fn open(&self, path: &WindowsPath) -> io::Result<usize> {
-        let paths = self.paths.borrow();
-        let found = paths.iter().find(|(own, _)| own == path).map(|(_, object)| *object);
-        found.ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-
-    fn info(&self, object: &usize) -> io::Result<ObjectInfo> {
-        let links = self.paths.borrow().iter().filter(|(_, other)| other == object).count();
-        let kind = self.objects.borrow()[*object].0;
-        Ok(ObjectInfo { kind, links: links as u32, id: (1, *object as u64) })
-    }
-
-    fn dacl(&self, object: &usize) -> io::Result<Dacl> {
-        Ok(self.objects.borrow()[*object].1.clone())
-    }
-
-    fn set_dacl(&self, object: &usize, dacl: &Dacl) -> io::Result<()> {
-        self.objects.borrow_mut()[*object].1 = dacl.clone();
-        Ok(())
-    }
-
-    fn has_low_label(&self, object: &usize) -> bool {
-        self.low.borrow().contains(object)
-    }
-
-    fn clear_label(&self, path: &WindowsPath) -> io::Result<()> {
-        let object = self.open(path)?;
-        self.low.borrow_mut().retain(|low| *low != object);
-        Ok(())
-    }
-
-    fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
-        let paths = self.paths.borrow();
-        let below = paths.iter().filter(|(own, _)| own.parent().as_ref() == Some(directory));
-        Ok(below.filter_map(|(own, _)| own.file_name().map(str::to_owned)).collect())
-    }
 }
 
 fn project() -> Drive {
@@ -172,7 +49,7 @@ fn what_is_denied_is_closed_and_the_rest_open() {
         }
         for open in [r"C:\p", r"C:\p\main.rs", r"C:\p\src\lib.rs", r"C:\p\.git\HEAD"] {
             assert!(drive.reads(open), "{open}");
-            assert_eq!(drive.writes(open), access == Access::Write, "{open}");
+            assert_eq!(drive.writes_to(open), access == Access::Write, "{open}");
         }
     }
 }
@@ -182,7 +59,7 @@ fn what_is_protected_can_be_read_and_neither_changed_nor_replaced() {
     let drive = project();
     add_aces(&drive, &ours(), &grant(Access::Write), &exclusions()).unwrap();
     for path in [r"C:\p\.git\hooks", r"C:\p\.git\hooks\pre-commit"] {
-        assert!(drive.reads(path) && !drive.writes(path) && !drive.removes(path), "{path}");
+        assert!(drive.reads(path) && !drive.writes_to(path) && !drive.removes(path), "{path}");
     }
     assert!(!drive.make(r"C:\p\.git\hooks\post-commit"));
     for held in [r"C:\p\.git", r"C:\p\.env", r"C:\p\keys"] {
@@ -193,7 +70,7 @@ fn what_is_protected_can_be_read_and_neither_changed_nor_replaced() {
         assert!(drive.removes(free), "{free}");
     }
     for new in [r"C:\p\new", r"C:\p\.git\index"] {
-        assert!(drive.make(new) && drive.writes(new) && drive.removes(new), "{new}");
+        assert!(drive.make(new) && drive.writes_to(new) && drive.removes(new), "{new}");
     }
 }
 
@@ -208,8 +85,8 @@ fn another_name_of_a_denied_file_is_closed_as_well() {
     for closed in [r"C:\p\src\alias", r"C:\p\src\deep", r"C:\p\.env", r"C:\p\keys\id"] {
         assert_eq!(drive.granted_access(closed, &ours()), 0, "{closed}");
     }
-    assert!(drive.reads(r"C:\p\src\hook") && !drive.writes(r"C:\p\src\hook"));
-    assert!(drive.writes(r"C:\p\src\free"));
+    assert!(drive.reads(r"C:\p\src\hook") && !drive.writes_to(r"C:\p\src\hook"));
+    assert!(drive.writes_to(r"C:\p\src\free"));
 }
 
 #[test]
@@ -286,7 +163,7 @@ proptest! {
             let text = path.to_string();
             prop_assert_eq!(drive.reads(&text), !over(ExclusionKind::NoAccess), "{} {:?}", text, exclusions);
             let written = !over(ExclusionKind::NoAccess) && !over(ExclusionKind::ReadOnly);
-            prop_assert_eq!(drive.writes(&text), written, "{} {:?}", text, exclusions);
+            prop_assert_eq!(drive.writes_to(&text), written, "{} {:?}", text, exclusions);
             if exclusions.iter().any(|exclusion| exclusion.path.is_within(path)) {
                 prop_assert!(!drive.removes(&text), "{} {:?}", text, exclusions);
             }

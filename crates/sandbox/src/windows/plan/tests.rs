@@ -6,7 +6,7 @@ use crate::core::request::{Denied, DeniedKind, Guarded, Protected};
 use crate::core::run_spec::{Identity, RunSpec};
 use crate::windows::explain_offline;
 
-fn request(text: &str) -> Request {
+pub fn request(text: &str) -> Request {
     let source = LayerSource {
         kind: LayerKind::UserConfig,
         path: "p.toml".into(),
@@ -21,7 +21,7 @@ fn request(text: &str) -> Request {
         cwd: None,
         home: None,
         programs: Vec::new(),
-        identity: Identity::Nobody,
+        identity: Identity::None,
     })
     .unwrap()
 }

@@ -47,7 +47,7 @@ impl Project {
             cwd: None,
             home: None,
             programs: Vec::new(),
-            identity: Identity::Nobody,
+            identity: Identity::None,
         })
         .unwrap();
         request.write = vec![self.place()];

@@ -35,6 +35,7 @@ pub const KNOWN: &[&str] = &[
     "job-creation",
     "lsopen",
     "appleevent-send",
+    "mach-host*",
     "mach-lookup",
     "mach-priv-task-port",
     "mach-register",

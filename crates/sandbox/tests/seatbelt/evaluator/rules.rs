@@ -135,6 +135,9 @@ fn rule(action: Action, nodes: &[Node], parameters: &Parameters) -> Result<Rule,
             {
                 operations.push(operation.clone());
             }
+            // What the log says of a refusal; it decides nothing.
+            Node::List(parts) if matches!(parts.as_slice(), [Node::Symbol(with), Node::Symbol(message), Node::Text(_)] if with == "with" && message == "message") =>
+                {}
             Node::List(_) => filters.push(filter(node, parameters)?),
             other => return Err(format!("no operation is called {other:?}")),
         }
@@ -273,8 +276,10 @@ impl Place {
         match (self, end) {
             (Place::AnyIp, End::Ip { .. }) => true,
             (Place::Ip { host, port }, End::Ip { host: to, port: at }) => {
-                let loopback = to == "::1" || to == "localhost" || to.starts_with("127.");
-                (host == "*" || loopback) && port.is_none_or(|port| port == *at)
+                // A server on every address is at `localhost`, too (srt and mxc measured it).
+                let localhost = ["::1", "localhost", "0.0.0.0", "::"].contains(&to.as_str())
+                    || to.starts_with("127.");
+                (host == "*" || localhost) && port.is_none_or(|port| port == *at)
             }
             (Place::Unix(filters), End::Unix(path)) => {
                 let question = Question::path("network-outbound", path);

@@ -1,4 +1,4 @@
-//! What the server tries on Linux, on both sides.
+//! The attacks of the demo's server on Linux, without and with the sandbox.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What a person has to lose on Linux besides files: sockets, and a descriptor that a program left open.
+//! Targets of the demo's attacks on Linux besides files: sockets, and a descriptor that a program left open.
 
 use std::fs;
 use std::io;

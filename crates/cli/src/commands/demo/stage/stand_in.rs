@@ -1,4 +1,4 @@
-//! What every scene has: a directory of its own, made-up secrets, and processes that may be killed.
+//! The parts of every scene: a directory of its own, made-up secrets, and processes that may be killed.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What a person has to lose on Windows besides what everybody has.
+//! Targets of the demo's attacks that only Windows has.
 
 use std::io;
 

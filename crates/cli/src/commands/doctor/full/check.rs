@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::{denied, profile_forms};
 use crate::guest_arguments::GUEST;
 
 /// How long one command of a check may take.
@@ -49,6 +50,8 @@ pub enum Expect {
     DiesWithLauncher,
     /// A server inside is reached on this machine's loopback.
     Serves,
+    /// The system takes each form of the profile by itself.
+    ProfileForms,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -131,6 +134,20 @@ impl Place<'_> {
     fn inside(&self, check: &Check, output: Option<File>) -> std::io::Result<Finished> {
         self.prepare();
         self.finish(self.sandboxed(check), output)
+    }
+
+    /// What it was refused, by running it once more.
+    fn denied(&self, check: &Check) -> String {
+        let report = self.directory.with_extension("report");
+        let extra = denied::flags(&report);
+        self.prepare();
+        let mut command = Command::new(self.exe);
+        command.args(["run", "--quiet"]).args(extra).args(self.words(check.flags)).arg("--");
+        command.args(self.command(check.program));
+        let ran = self.finish(command, None);
+        let text = fs::read_to_string(&report).unwrap_or_default();
+        let _ = fs::remove_file(&report);
+        if ran.is_ok() { denied::told(&text) } else { String::new() }
     }
 
     fn sandboxed(&self, check: &Check) -> Command {
@@ -217,6 +234,7 @@ pub fn run(check: &Check, place: &Place<'_>) -> Outcome {
         Expect::Exit(code) => exit(check, place, code),
         Expect::DiesWithLauncher => dies(check, place),
         Expect::Serves => serves(check, place),
+        Expect::ProfileForms => profile_forms::run(place.exe),
     };
     let _ = fs::remove_dir_all(&place.directory);
     outcome.unwrap_or_else(|e| match e.kind() {
@@ -253,7 +271,7 @@ fn works(check: &Check, place: &Place<'_>, output: Option<File>) -> std::io::Res
     Ok(match (inside.succeeded(), to_file || same(&outside.stdout, &inside.stdout)) {
         (true, true) => Outcome::Passed,
         (true, false) => failed(format!("another answer inside: {}", inside.stdout.trim())),
-        (false, _) => failed(inside.shown()),
+        (false, _) => failed(inside.shown() + &place.denied(check)),
     })
 }
 

@@ -2,7 +2,9 @@
 //! summary that can be pasted into an issue: no user names, no paths.
 
 mod check;
+mod denied;
 mod lists;
+mod profile_forms;
 mod redact;
 
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! What a stranger may paste: no user name, no path of theirs. Pure.
+//! Removes user names and paths from a report, so that it can be pasted in public. Pure.
 
 /// Beginnings of paths that every machine of a system has.
 const SYSTEM: [&str; 16] = [

@@ -1,4 +1,4 @@
-//! What hints rest on, looked up once before the start.
+//! The facts that hints use, looked up once before the start.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

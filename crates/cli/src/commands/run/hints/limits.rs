@@ -123,12 +123,17 @@ pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<H
     let memory = limits.memory.value.filter(|limit| !is_told(limit));
     if let Some(limit) = memory.filter(|_| is_unseen(report, Control::Memory)) {
         let peak = report.usage.max_tree_memory_bytes.unwrap_or_default();
-        let peak = peak.max(report.usage.max_process_resident_bytes);
+        let data = report.usage.seen_process_data_bytes.unwrap_or_default();
+        let peak = peak.max(report.usage.max_process_resident_bytes).max(data);
         let is_near = peak >= limit.0 / 2;
         // A small limit that a person set may refuse one allocation at once, long before the peak is near it.
         let is_small = limits.memory.origin != Origin::Default && limit <= SMALL;
         if has_aborted || is_near || failed && is_small {
-            words.push(format!("{limit} of memory"));
+            let near = match is_near {
+                true => format!(" (it had {})", render::rounded_bytes(peak)),
+                false => String::new(),
+            };
+            words.push(format!("{limit} of memory{near}"));
             flags.push(format!("--max-memory {}", more(limit)));
         }
     }

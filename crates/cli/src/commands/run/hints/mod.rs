@@ -3,7 +3,7 @@
 //! A hint is true or absent. Each is a pure function over [`Facts`], which are looked up once, and over the report.
 //! Before the start: arguments that name files the command cannot see, a start in an empty HOME that the command
 //! will look or write into. After a failure: limits, writes to what can only be read, variables that the server's own
-//! files name and that were not passed on, services of the host's loopback. Nothing is told twice, nothing
+//! files name and that were not passed on, services of the host's loopback, what the system's log says was refused. Nothing is told twice, nothing
 //! where all is well, and nothing with `--quiet`.
 
 mod arguments;
@@ -13,6 +13,7 @@ mod limits;
 mod loopback;
 mod misplaced;
 mod read_only;
+mod refused;
 mod shown;
 mod variables;
 mod verbs;
@@ -51,6 +52,7 @@ pub fn unpassed(runs: Runs, scene: CommandView<'_>) -> Vec<String> {
 pub struct Hints {
     facts: Option<Facts>,
     told: BTreeSet<String>,
+    kinds: BTreeSet<&'static str>,
 }
 
 /// What kind of thing runs.
@@ -65,49 +67,66 @@ pub enum Runs {
 impl Hints {
     /// Silent ones, for `--quiet`.
     pub fn none() -> Hints {
-        Hints { facts: None, told: BTreeSet::new() }
+        Hints { facts: None, told: BTreeSet::new(), kinds: BTreeSet::new() }
     }
 
     pub fn new(runs: Runs, view: CommandView<'_>) -> Hints {
-        Hints { facts: Some(Facts::look(runs, view)), told: BTreeSet::new() }
+        Hints { facts: Some(Facts::look(runs, view)), ..Hints::none() }
+    }
+
+    /// What was told after a failure, each kind by one word of ours: for the log.
+    pub fn about(&self) -> Vec<&'static str> {
+        self.kinds.iter().copied().collect()
     }
 
     pub fn before(&mut self) {
         let Some(facts) = &self.facts else { return };
-        let mut hints = arguments::before(facts);
-        hints.extend(directory::before(facts));
+        let mut hints = of_kind("arguments", arguments::before(facts));
+        hints.extend(of_kind("directory", directory::before(facts)));
         self.tell(hints);
     }
 
     pub fn after(&mut self, report: &Report) {
         let Some(facts) = &self.facts else { return };
-        let mut hints = limits::after(&facts.limits, report);
-        hints.extend(directory::lost(facts, report));
+        let mut hints = of_kind("limits", limits::after(&facts.limits, report));
+        hints.extend(of_kind("directory", directory::lost(facts, report)));
         let failed = has_failed(facts, report);
         if failed {
-            hints.extend(misplaced::after(facts));
-            hints.extend(arguments::after(facts));
-            hints.extend(variables::after(facts));
-            hints.extend(loopback::after(facts, report));
+            hints.extend(of_kind("refused", refused::after(facts, report)));
+            hints.extend(of_kind("arguments", misplaced::after(facts)));
+            hints.extend(of_kind("arguments", arguments::after(facts)));
+            hints.extend(of_kind("variables", variables::after(facts)));
+            hints.extend(of_kind("loopback", loopback::after(facts, report)));
         }
         // What is less sure is told where nothing else explains the failure.
         if hints.is_empty() && self.told.is_empty() {
             let evidence = if failed { Evidence::Failure } else { Evidence::Figures };
-            hints.extend(limits::perhaps(&facts.limits, report, evidence));
+            hints.extend(of_kind("limits", limits::perhaps(&facts.limits, report, evidence)));
         }
         if failed && hints.is_empty() && self.told.is_empty() && !is_explained(report) {
-            hints.extend(directory::after(facts).or_else(|| read_only::after(facts)));
+            hints.extend(of_kind("directory", directory::after(facts)));
+            if hints.is_empty() {
+                hints.extend(of_kind("read-only", read_only::after(facts)));
+            }
         }
         self.tell(hints);
+        if !failed && report.ending == Ending::Exited(0) {
+            self.kinds.clear();
+        }
     }
 
-    fn tell(&mut self, hints: Vec<Hint>) {
-        let news: Vec<Hint> =
-            hints.into_iter().filter(|hint| self.told.insert(hint.about.clone())).collect();
-        for hint in news.iter().take(MOST) {
+    fn tell(&mut self, hints: Vec<(&'static str, Hint)>) {
+        let is_new = |(_, hint): &(&str, Hint)| self.told.insert(hint.about.clone());
+        let news: Vec<_> = hints.into_iter().filter(is_new).collect();
+        for (kind, hint) in news.into_iter().take(MOST) {
+            self.kinds.insert(kind);
             render::say(&render::plain(&hint.line));
         }
     }
+}
+
+fn of_kind(kind: &'static str, hints: impl IntoIterator<Item = Hint>) -> Vec<(&'static str, Hint)> {
+    hints.into_iter().map(|hint| (kind, hint)).collect()
 }
 
 /// Whether the command ended as one that could not do its work. Some programs answer by their exit code, and a signal

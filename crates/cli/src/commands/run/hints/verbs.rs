@@ -1,4 +1,4 @@
-//! What is known of programs by their name. Tables, so that a hint rests on what a program does and not on a guess.
+//! Tables of well-known programs and of the arguments that they read or write, so that no hint is a guess.
 
 /// Exit code 1 is their answer, and no failure.
 pub const ANSWERS: &[&str] = &[

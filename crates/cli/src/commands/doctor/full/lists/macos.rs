@@ -1,11 +1,18 @@
-//! What only a Mac can tell.
+//! Checks that need a real Mac.
 
 use super::{WRITE, check};
 use crate::commands::doctor::full::check::Check;
-use crate::commands::doctor::full::check::Expect::{Serves, Works};
+use crate::commands::doctor::full::check::Expect::{ProfileForms, Serves, Works};
 use crate::commands::doctor::full::check::Program::Host;
 
 pub const MACOS: &[Check] = &[
+    check(
+        "profile.forms",
+        "each form of the profile by itself",
+        Host(&["/usr/bin/sandbox-exec"]),
+        &[],
+        ProfileForms,
+    ),
     check("git.apple", "Apple's git", Host(&["/usr/bin/git", "--version"]), &[], Works),
     check(
         "git.homebrew",

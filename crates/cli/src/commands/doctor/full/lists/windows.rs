@@ -1,4 +1,4 @@
-//! What only Windows can tell.
+//! Checks that need a real Windows.
 
 use super::{WRITE, check};
 use crate::commands::doctor::full::check::Check;
