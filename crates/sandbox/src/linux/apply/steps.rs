@@ -5,6 +5,8 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -38,6 +40,35 @@ fn become_user(Ids { uid, gid }: Ids) -> io::Result<Seen> {
     Ok(Seen::Confirmed(format!("uid {real}, effective {effective}")))
 }
 
+/// A kernel without keys has no keyring to share either, and where a filter around us refuses the call, the command cannot make it.
+///
+/// A login session has a keyring, and a new one then counts against the user's quota (200 keys). The kernel gives back those of ended runs a
+/// little later, so this asks again for a moment. With more live runs than the quota has room for, the command keeps the caller's keyring:
+/// the filter refuses every call on it.
+fn join_new_keyring() -> io::Result<Seen> {
+    const TRIES: u32 = 10;
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut failed = None;
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            thread::sleep(PAUSE);
+        }
+        match sys::join_new_keyring() {
+            Ok(()) => return Ok(confirmed()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EDQUOT) => failed = Some(error),
+                Some(libc::ENOSYS) => return Ok(confirmed()),
+                Some(libc::EPERM) if sys::is_filtered() => return Ok(confirmed()),
+                _ => return Err(error),
+            },
+        }
+    }
+    let why = failed.map(|error| format!(": {error}")).unwrap_or_default();
+    Ok(Seen::Less(format!(
+        "the caller's session keyring is kept, and calls on it are refused{why}"
+    )))
+}
+
 impl InitContext<'_> {
     pub(super) fn init_step(&mut self, step: Step<'_>) -> Result<Seen, StepFailure> {
         match step {
@@ -62,13 +93,7 @@ impl InitContext<'_> {
             Step::NewSession => {
                 process::setsid()?;
             }
-            // A kernel without keys has no keyring to share either, and where a filter around us
-            // refuses the call, the command cannot make it.
-            Step::NewKeyring => match sys::join_new_keyring() {
-                Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {}
-                Err(e) if e.raw_os_error() == Some(libc::EPERM) && sys::is_filtered() => {}
-                other => other?,
-            },
+            Step::NewKeyring => return Ok(join_new_keyring()?),
             // The file means the user namespace of whoever opens it.
             Step::ForbidNamespaces => return Ok(self.forbid_namespaces()?),
             Step::Hostname(host) => match rustix::system::sethostname(host.name.as_bytes()) {
