@@ -27,6 +27,8 @@ install)
     [ "$name" = slow ] && sleep 600
     mkdir -p "node_modules/$name"
     printf '{"name": "%s", "version": "1.2.3", "bin": "index.js", "description": ""}' "$name" > "node_modules/$name/package.json"
+    [ "$name" = unfit ] && printf '{"name": "unfit", "version": "1.2.3", "bin": "index.js", "engines": {"node": "^98 || >=99"}}' > "node_modules/$name/package.json"
+    [ "$name" = fit ] && printf '{"name": "fit", "version": "1.2.3", "bin": "index.js", "engines": {"node": "^98 || >=4"}}' > "node_modules/$name/package.json"
     printf 'console.log(JSON.stringify(process.argv.slice(2)))' > "node_modules/$name/index.js"
     [ "$name" = pipe ] && rm "node_modules/$name/index.js" && mkfifo "node_modules/$name/index.js"
     [ "$name" = pipe-manifest ] && rm "node_modules/$name/package.json" && mkfifo "node_modules/$name/package.json"

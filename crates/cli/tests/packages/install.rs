@@ -67,6 +67,23 @@ fn an_update_installs_nothing_where_nothing_is_newer() {
     assert!(newer.err.contains("not 9.9.9: it needs Node.js >=99"), "{}", newer.err);
 }
 
+/// npm installs a version that this Node.js does not fit where there is no other, and where a person named it.
+#[test]
+fn a_version_that_needs_another_node_says_which() {
+    require!("userns");
+    let user = User::new();
+    let Some(index) = Index::new(&user) else { return };
+    for (package, is_told) in [("unfit", true), ("fit", false)] {
+        for reference in [format!("npm:{package}"), format!("npm:{package}@1.2.3")] {
+            let said: Said = index.command(&user, &["pull", &reference]).output().unwrap().into();
+            let said = said.ok();
+            let told =
+                said.err.contains("unfit 1.2.3 needs Node.js ^98 || >=99, and this one is v");
+            assert_eq!(told, is_told, "{}", said.err);
+        }
+    }
+}
+
 /// What was not run is named, and is run when a person wants it, though the package is in the store.
 #[test]
 fn scripts_that_were_not_run_are_named_and_can_be_run_later() {

@@ -6,6 +6,19 @@ use semver::{Version, VersionReq};
 /// says no more than "a range".
 #[must_use]
 pub fn suits(range: &str, version: &str) -> Option<bool> {
+    let mut outcome = Some(false);
+    for one in range.split("||") {
+        match suits_one(one, version) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => outcome = None,
+        }
+    }
+    outcome
+}
+
+/// One of the ranges that npm joins with `||`.
+fn suits_one(range: &str, version: &str) -> Option<bool> {
     // npm writes the comparators of one range with spaces between them, and none after the sign.
     let mut words: Vec<String> = Vec::new();
     for word in range.split([' ', ',']).filter(|word| !word.is_empty()) {
@@ -42,6 +55,9 @@ mod tests {
             ("=3.11", "3.11.7", Some(true)),
             ("=3.11", "3.12.1", Some(false)),
             (">=3.14", "3.14.0rc1", Some(true)),
+            ("^18.0.0 || >=20", "22.1.0", Some(true)),
+            ("^18.0.0 || ^22.0.0", "20.20.2", Some(false)),
+            ("^18.0.0 || whatever", "20.20.2", None),
             ("*", "1", Some(true)),
             ("whatever", "1.0.0", None),
             (">=1", "no version", None),

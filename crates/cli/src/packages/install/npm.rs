@@ -7,6 +7,7 @@ use mcp_package::install::{
     Index, check_lock, npm_index, npm_install_scripts, npm_manifest, npm_tarball_host,
     npm_version_needs, split_scope,
 };
+use mcp_package::manifest::suits;
 use mcp_package::store::{Source, Under};
 use mcp_package::{Digest, Package, Reference, Store};
 use mcp_sandbox::Sandbox;
@@ -82,6 +83,7 @@ pub fn npm(
     let installed = work.read(&format!("node_modules/{}/package.json", package.name))?;
     let (version, manifest) = npm_manifest(&package.name, &installed, &work.directory)?;
     tell_older(package, &version, &metadata);
+    tell_unfit(package, &installed, &work)?;
     let names = names(reference, "npm", &package.name, &version);
     let under = Under::Names { names: &names, source: &source };
     work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
@@ -140,6 +142,23 @@ fn tell_older(package: &Package, version: &str, metadata: &[u8]) {
             package.name
         )));
     }
+}
+
+/// Where no version fits, or a person named one that does not, npm installs it as well.
+fn tell_unfit(package: &Package, installed: &str, work: &Work) -> Result<(), Failure> {
+    let Some((version, Some(needed))) = npm_version_needs(installed.as_bytes()) else {
+        return Ok(());
+    };
+    let output = work.sandbox("node").arg("--version").output()?;
+    let node = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if suits(&needed, &node) == Some(false) {
+        progress::note(&render::plain(&format!(
+            "{} {version} needs Node.js {needed}, and this one is {node}: it may not start; install that Node.js, \
+             or name another version (@VERSION)",
+            package.name
+        )));
+    }
+    Ok(())
 }
 
 /// From npm's own configuration, read as npm would.
