@@ -1,7 +1,10 @@
 //! Host name, session, keyrings and namespaces of the sandbox's own.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use crate::require;
-use crate::support::{ABSENT, Run, allowed, probe_path};
+use crate::support::{ABSENT, Run, Scratch, allowed, probe_path};
 
 #[test]
 fn host_name_is_its_own() {
@@ -61,6 +64,39 @@ fn keys_of_the_session_are_out_of_reach() {
     let inside = act(Run::new()).run();
     let outcome = inside.last("keyctl-read");
     assert!(outcome.act == "keyctl-read" && !outcome.ok, "{inside}");
+}
+
+/// Users of its own, whose quotas no other test uses. Two, since the kernel frees the keys of an ended run later.
+#[test]
+fn a_user_without_room_for_keys_has_runs_and_a_report_that_says_so() {
+    require!("userns", "keyring", "root", "not-rootless");
+    let scratch = Scratch::new();
+    std::fs::set_permissions(scratch.path(), Permissions::from_mode(0o777)).unwrap();
+    let process_isolation = |uid: &str, keys: usize| {
+        let user = format!("--reuid={uid}");
+        let user = ["setpriv", &user, "--regid=54322", "--clear-groups", "--"].map(Into::into);
+        let report = scratch.join(format!("{keys}.json"));
+        let inside = Run::new().flag("--no-log").flag("--report").arg(&report);
+        let inside = inside.command(&[probe_path()]).command(&["keyctl-read"]);
+        let mut words = vec!["exec".into()];
+        words.extend(inside.words());
+        let mut run = Run::bare().around(user).cwd(scratch.path());
+        run = run.env("HOME", scratch.path()).probe(&["join-session"]);
+        for number in 0..keys {
+            run = run.probe(&["add-key", &format!("mcp-escape-{number}"), "x"]);
+        }
+        let finished = run.probe(&words).run();
+        let outcome = finished.last("keyctl-read");
+        assert!(outcome.act == "keyctl-read" && outcome.errno() == "EPERM", "{finished}");
+        let text = std::fs::read_to_string(&report).unwrap_or_else(|e| panic!("{e}\n{finished}"));
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        report["controls"]["process_isolation"].clone()
+    };
+    assert_eq!(process_isolation("54322", 0)["status"], "enforced");
+    let maximum = std::fs::read_to_string("/proc/sys/kernel/keys/maxkeys").unwrap();
+    let short = process_isolation("54323", maximum.trim().parse().unwrap());
+    assert_eq!(short["status"], "partial", "{short:#}");
+    assert!(short.to_string().contains("session keyring is kept"), "{short:#}");
 }
 
 #[test]
