@@ -93,12 +93,20 @@ pub fn file(path: &Path, kind: LayerKind) -> Result<Layer, Failure> {
     Ok(Layer::from_bytes(&bytes, source)?)
 }
 
+/// A policy file as it would be with this text.
+pub fn edited(path: &Path, text: &str) -> Result<Layer, Failure> {
+    Ok(Layer::from_bytes(text.as_bytes(), source(path, LayerKind::PolicyFile)?)?)
+}
+
 fn text(path: &Path, kind: LayerKind) -> Result<(Vec<u8>, LayerSource), Failure> {
     let bytes = read(path)?;
+    Ok((bytes, source(path, kind)?))
+}
+
+fn source(path: &Path, kind: LayerKind) -> Result<LayerSource, Failure> {
     let absolute = std::path::absolute(path).map_err(|e| Failure::file(path, &e))?;
     let base = absolute.parent().unwrap_or(Path::new("/")).to_owned();
-    let source = LayerSource { kind, path: path.to_owned(), base, home: paths::home() };
-    Ok((bytes, source))
+    Ok(LayerSource { kind, path: path.to_owned(), base, home: paths::home() })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

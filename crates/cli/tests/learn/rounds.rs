@@ -241,6 +241,40 @@ fn without_somebody_to_ask_proposals_are_written_and_not_tried() {
 }
 
 #[test]
+fn a_file_to_merge_into_is_changed_by_an_acceptance_only() {
+    require!("userns");
+    let server = Server::new();
+    let file = server.user.path("mine.toml");
+    let mine = "# mine\n[network]\nallow = [\"example.com\"]\n";
+    fs::write(&file, mine).unwrap();
+    let said = server.learn(&["--merge", "mine.toml"], &["greet"]).exits(3);
+    assert!(said.out.contains("/app\", # "), "{}", said.out);
+    assert_eq!(fs::read_to_string(&file).unwrap(), mine);
+    let said = server.learn(&["--yes", "--merge", "mine.toml"], &["greet"]).ok();
+    assert!(said.err.contains("proved: with exactly this policy"), "{}", said.err);
+    let merged = fs::read_to_string(&file).unwrap();
+    assert!(merged.starts_with("# mine\n") && merged.contains("/app\", # "), "{merged}");
+}
+
+/// The proof runs the file as it will be. What it denies the server misses.
+#[test]
+fn the_proof_is_of_the_merged_file() {
+    require!("userns");
+    let server = Server::new();
+    let app = server.user.path("app");
+    let mine = format!("[filesystem]\ndeny = [\"{}\"]\n", app.display());
+    let file = server.user.path("mine.toml");
+    fs::write(&file, &mine).unwrap();
+    let said = server.learn(&["--yes", "--merge", "mine.toml"], &["greet"]);
+    assert_ne!(said.code, 0, "{}", said.err);
+    assert!(!said.err.contains("\nproved") && !said.err.contains("mcp: proved"), "{}", said.err);
+    // A file that is no policy is told before anything runs.
+    fs::write(&file, "[filesytem]\n").unwrap();
+    let said = server.learn(&["--yes", "--merge", "mine.toml"], &["greet"]).exits(2);
+    assert!(said.err.contains("filesytem") && !said.err.contains("round 1"), "{}", said.err);
+}
+
+#[test]
 fn what_was_given_is_kept_and_the_rest_is_added() {
     require!("userns");
     let server = Server::new();

@@ -99,6 +99,9 @@ fn a_flood_is_cut_off_and_the_program_goes_on() {
     let said = user.mcp(&["learn", "--plain", "--patience", "120", "--", "python3", "-c", script]);
     assert!(said.err.contains("looked for more than 20000 places"), "{}", said.err);
     assert!(said.err.contains("1 of 1 answered"), "{}", said.err);
+    // What was not looked at may be missing.
+    let said = said.exits(1);
+    assert!(said.err.contains("not proved: ") && !said.err.contains("\nproved"), "{}", said.err);
 }
 
 /// A race between the look and the call changes what is proposed, not what is allowed.

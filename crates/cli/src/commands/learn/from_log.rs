@@ -68,7 +68,7 @@ pub fn suggest<'a>(
             if runs == 1 { "run" } else { "runs" }
         )],
     };
-    outcome::deliver(&learned, wanted, json, Place::Stdout)?;
+    outcome::deliver(&learned, wanted, json, Place::Stdout, outcome::Acceptance::Given)?;
     Ok(0)
 }
 

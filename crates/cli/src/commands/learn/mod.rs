@@ -28,7 +28,7 @@ use mcp_learn::{Draft, Grant, Peaks, Proposal, Proposals, Withheld};
 use mcp_policy::Defaults;
 
 use self::drive::{Answer, Status};
-use self::outcome::Learned;
+use self::outcome::{Acceptance, Learned, Merged};
 use self::round::{Outcome, Partner, Rounds};
 use crate::args::learn::Learn;
 use crate::failure::Failure;
@@ -52,6 +52,9 @@ pub fn run(args: Learn) -> Result<u8, Failure> {
     }
     let given = layers::effective(&args.permissions, Defaults::run())?;
     let draft = Draft::of(&given).map_err(Failure::Usage)?;
+    if let Some(path) = &args.result.merge {
+        Merged::new(path, &draft)?;
+    }
     let calls = calls::all(&args.subject.call, args.subject.calls.as_deref())?;
     let rounds = Rounds::new(&args.subject, calls)?;
     let learner = Learner {
@@ -145,7 +148,7 @@ impl Learner<'_> {
             "from one session of a client; the policy was not tried: run another session with it"
                 .to_owned(),
         );
-        self.deliver()?;
+        self.deliver(Acceptance::Given)?;
         Ok(0)
     }
 
@@ -265,7 +268,11 @@ impl Learner<'_> {
 
     /// One more round with exactly this policy.
     fn prove(mut self, rounds: &Rounds<'_>) -> Result<u8, Failure> {
-        let outcome = rounds.run(&self.draft.to_toml(), Partner::Ourselves)?;
+        let policy = match &self.args.result.merge {
+            Some(path) => Merged::new(path, &self.draft)?.draft.to_toml(),
+            None => self.draft.to_toml(),
+        };
+        let outcome = rounds.run(&policy, Partner::Ourselves)?;
         let proposals = self.observe(&outcome);
         let failed: Vec<&Answer> =
             outcome.answers.iter().filter(|answer| answer.status != Status::Answered).collect();
@@ -284,7 +291,12 @@ impl Learner<'_> {
         for proposal in proposals.proposed.iter().take(MOST_TOLD) {
             render::say(&format!("still missing: {}", render::plain(&told(proposal))));
         }
-        self.deliver()?;
+        self.deliver(Acceptance::Given)?;
+        // What was not looked at may be missing.
+        if outcome.report.watched.as_ref().is_some_and(|watched| watched.cut_off.is_some()) {
+            render::say("not proved: the command looked for too many places to watch them all");
+            return Ok(NOT_PROVED);
+        }
         if proposals.proposed.is_empty() {
             render::say(match failed.is_empty() {
                 true => "proved: with exactly this policy nothing was missing",
@@ -314,11 +326,11 @@ impl Learner<'_> {
                     .to_owned(),
             );
         }
-        self.deliver()?;
+        self.deliver(Acceptance::Open)?;
         Ok(if is_empty { 0 } else { UNDECIDED })
     }
 
-    fn deliver(&mut self) -> Result<(), Failure> {
+    fn deliver(&mut self, acceptance: Acceptance) -> Result<(), Failure> {
         let learned = Learned {
             draft: self.draft.clone(),
             withheld: std::mem::take(&mut self.withheld).into_iter().collect(),
@@ -326,7 +338,7 @@ impl Learner<'_> {
         };
         // Standard output is the client's.
         let place = if self.args.client { outcome::Place::Stderr } else { outcome::Place::Stdout };
-        outcome::deliver(&learned, &self.args.result, self.args.json, place)
+        outcome::deliver(&learned, &self.args.result, self.args.json, place, acceptance)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where what was learned goes: standard output, a file, an existing policy.
 
+use std::path::Path;
+
 use mcp_learn::{
     Draft, Grant, Peaks, Sensitive, Withheld, bytes_with_headroom, count_with_headroom, insert,
 };
@@ -29,6 +31,13 @@ pub struct Learned {
 pub enum Place {
     Stdout,
     Stderr,
+}
+
+/// Whether a person took what was learned, by an answer or a flag. A file of theirs is only then changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acceptance {
+    Given,
+    Open,
 }
 
 impl Place {
@@ -85,6 +94,7 @@ pub fn deliver(
     wanted: &Wanted,
     json: bool,
     place: Place,
+    acceptance: Acceptance,
 ) -> Result<(), Failure> {
     for note in &learned.notes {
         render::say(&render::plain(note));
@@ -95,7 +105,8 @@ pub fn deliver(
         render::print(&(to_json(&described(learned, &text)) + "\n"));
     }
     if let Some(path) = &wanted.merge {
-        return merge(path, learned, json, place);
+        let merged = Merged::new(path, &learned.draft)?;
+        return merged.deliver(path, json, place, acceptance);
     }
     match &wanted.output {
         Some(path) => {
@@ -109,34 +120,51 @@ pub fn deliver(
     Ok(())
 }
 
-/// Adds to an existing policy, whose own text stays.
-fn merge(
-    path: &std::path::Path,
-    learned: &Learned,
-    json: bool,
-    place: Place,
-) -> Result<(), Failure> {
-    let refuse = |why: String| Failure::Usage(format!("{}: {why}", render::path(path)));
-    let layer = layers::file(path, LayerKind::PolicyFile)?;
-    let policy = Policy::merge(&[layer], Defaults::run())?;
-    let given = Draft::of(&policy).map_err(refuse)?;
-    let before = mcp_files::read_text(path, 4 << 20, mcp_files::Links::Follow)
-        .map_err(|e| Failure::input(path, &e))?;
-    let after =
-        insert(&before, &given, &learned.draft).map_err(|error| refuse(error.to_string()))?;
-    if after == before {
-        render::say(&format!("{} has all of it already", render::path(path)));
-        return Ok(());
+/// An existing policy with what was learned added. Its own text stays.
+pub struct Merged {
+    before: String,
+    after: String,
+    /// What the file gives then.
+    pub draft: Draft,
+}
+
+impl Merged {
+    pub fn new(path: &Path, learned: &Draft) -> Result<Merged, Failure> {
+        let refuse = |why: String| Failure::Usage(format!("{}: {why}", render::path(path)));
+        let drafted = |layer| Draft::of(&Policy::merge(&[layer], Defaults::run())?).map_err(refuse);
+        let given = drafted(layers::file(path, LayerKind::PolicyFile)?)?;
+        let before = mcp_files::read_text(path, 4 << 20, mcp_files::Links::Follow)
+            .map_err(|e| Failure::input(path, &e))?;
+        let after = insert(&before, &given, learned).map_err(|error| refuse(error.to_string()))?;
+        let draft = drafted(layers::edited(path, &after)?)?;
+        Ok(Merged { before, after, draft })
     }
-    if !json {
+
+    fn deliver(
+        &self,
+        path: &Path,
+        json: bool,
+        place: Place,
+        acceptance: Acceptance,
+    ) -> Result<(), Failure> {
         let title = render::path(path);
-        let (before, after) = (before.as_bytes(), after.as_bytes());
-        place.print(&show::diff(&title, before, after, &[], Paint::stdout()));
+        if self.after == self.before {
+            render::say(&format!("{title} has all of it already"));
+            return Ok(());
+        }
+        if !json {
+            let (before, after) = (self.before.as_bytes(), self.after.as_bytes());
+            place.print(&show::diff(&title, before, after, &[], Paint::stdout()));
+        }
+        if acceptance == Acceptance::Open {
+            render::say(&format!("{title} is as it was: these are proposals"));
+            return Ok(());
+        }
+        let file = ReportFile::create(path)?;
+        file.write(self.after.trim_end()).map_err(|e| Failure::file(path, &e))?;
+        render::say(&format!("added to {title}"));
+        Ok(())
     }
-    let file = ReportFile::create(path)?;
-    file.write(after.trim_end()).map_err(|e| Failure::file(path, &e))?;
-    render::say(&format!("added to {}", render::path(path)));
-    Ok(())
 }
 
 pub fn tell_withheld(withheld: &[Withheld]) {
