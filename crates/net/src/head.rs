@@ -6,7 +6,8 @@
 /// More than any server takes.
 pub(crate) const MAX_HEAD: usize = 64 << 10;
 
-/// Line ends before the first line, which servers skip.
+/// Bytes of empty lines before the first line, which servers skip. A CR without its LF is no line end (RFC 9112, 2.2): it stays, and the
+/// first line is broken by it.
 const MAX_SKIPPED: usize = 16;
 
 /// Collects a head from a stream, scanning each byte once.
@@ -31,13 +32,6 @@ pub(crate) enum Collected {
 impl Collector {
     pub fn feed(&mut self, bytes: &[u8]) -> Collected {
         for (at, byte) in bytes.iter().enumerate() {
-            if self.bytes.is_empty() && matches!(byte, b'\r' | b'\n') {
-                self.skipped += 1;
-                if self.skipped > MAX_SKIPPED {
-                    return Collected::TooLong;
-                }
-                continue;
-            }
             if self.bytes.len() >= MAX_HEAD {
                 return Collected::TooLong;
             }
@@ -47,7 +41,15 @@ impl Collector {
             }
             let line = self.bytes.get(self.line_start..).unwrap_or_default();
             if matches!(line, b"\n" | b"\r\n") {
-                return Collected::Whole { used: at + 1 };
+                if self.first_line_end.is_some() {
+                    return Collected::Whole { used: at + 1 };
+                }
+                self.skipped += line.len();
+                self.bytes.clear();
+                if self.skipped > MAX_SKIPPED {
+                    return Collected::TooLong;
+                }
+                continue;
             }
             self.line_start = self.bytes.len();
             self.first_line_end.get_or_insert(self.line_start);
@@ -133,4 +135,31 @@ fn clean(line: &[u8]) -> Option<&str> {
 /// RFC 9110's tchar.
 pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Collected, Collector, Lines};
+
+    fn lines(bytes: &[u8]) -> Option<Result<String, &'static str>> {
+        let mut collector = Collector::default();
+        // In pieces: a CR and its LF may come apart.
+        let end = bytes
+            .iter()
+            .map(|byte| collector.feed(std::slice::from_ref(byte)))
+            .find(|collected| *collected != Collected::NeedMore);
+        let whole = matches!(end, Some(Collected::Whole { .. }));
+        whole.then(|| Lines::read(collector.bytes()).map(|lines| lines.first.to_owned()))
+    }
+
+    #[test]
+    fn empty_lines_before_the_first_are_skipped_and_a_lone_cr_is_none() {
+        let first = || Some(Ok("GET / HTTP/1.1".to_owned()));
+        assert_eq!(lines(b"GET / HTTP/1.1\r\n\r\n"), first());
+        assert_eq!(lines(b"\r\n\nGET / HTTP/1.1\r\n\r\n"), first());
+        for broken in [&b"\rGET / HTTP/1.1\r\n\r\n"[..], b"\r\n\r\r\nGET / HTTP/1.1\r\n\r\n"] {
+            assert!(!matches!(lines(broken), Some(Ok(_))), "{broken:?}");
+        }
+        assert_eq!(lines(&[&b"\r\n".repeat(9)[..], b"GET / HTTP/1.1\r\n\r\n"].concat()), None);
+    }
 }
