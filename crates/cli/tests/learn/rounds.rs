@@ -175,6 +175,23 @@ fn a_private_key_is_named_and_never_proposed() {
 }
 
 /// What is granted below the caller's home is in the command's own HOME too.
+/// This test's own process stands for any of the host. Its number is not one of the few inside.
+#[test]
+fn processes_of_the_host_are_named_and_never_proposed() {
+    require!("userns");
+    let user = User::new();
+    let place = format!("/proc/{}/status", std::process::id());
+    for (flags, code) in
+        [(&["learn", "--plain"][..], 0), (&["learn", "--plain", "--yes", "--sensitive"], 0)]
+    {
+        let script = format!("cat {place} /proc/self/status >/dev/null; true");
+        let said = user.mcp(&[flags, &["--", "sh", "-c", &script]].concat()).exits(code);
+        let named = format!("asked for, not proposed: /proc/{}", std::process::id());
+        assert!(said.err.contains(&named), "{}", said.err);
+        assert!(!said.out.contains("/proc") && !said.err.contains("/proc/self"), "{}", said.err);
+    }
+}
+
 #[test]
 fn what_it_looks_for_in_its_home_is_found_in_the_callers() {
     require!("userns");

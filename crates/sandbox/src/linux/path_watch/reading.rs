@@ -50,9 +50,16 @@ pub fn wanted(
     };
     let (act, follows) = act(argument.act, &notification.arguments);
     let path = plain(&path);
-    // The sandbox has its own of these.
-    let is_own = ["/proc", "/dev", "/sys"].iter().any(|own| path.starts_with(own));
-    Ok((!is_own).then_some(PathCall { path, act, follows }))
+    Ok((!is_own(&path)).then_some(PathCall { path, act, follows }))
+}
+
+/// The sandbox has its own of these. A process by its number may be one of the host's.
+fn is_own(path: &Path) -> bool {
+    let Ok(in_proc) = path.strip_prefix("/proc") else {
+        return path.starts_with("/dev") || path.starts_with("/sys");
+    };
+    let name = in_proc.components().next().map(|first| first.as_os_str().as_encoded_bytes());
+    name.is_none_or(|name| !name.iter().all(u8::is_ascii_digit))
 }
 
 fn act(act: Act, arguments: &[u64; 6]) -> (WatchedAct, bool) {
