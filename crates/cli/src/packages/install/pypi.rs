@@ -78,7 +78,7 @@ pub fn pypi(
         Installing { work: work_of, index: &index, files: &files, python: &python, more, kinds };
     let newest = match &package.version {
         Some(_) => None,
-        None => newest(&tool, &installing, &package.name),
+        None => Some(newest(&tool, &installing, &package.name)?),
     };
     let mut wanted = vec![match package.version.as_ref().or(newest.as_ref()) {
         Some(version) => format!("{}=={version}", package.with_extras()),
@@ -107,18 +107,18 @@ pub fn newest_on_pypi(store: &Store, package: &Package) -> Result<Option<String>
     let kinds = Files::Wheels;
     let installing =
         Installing { work: &work, index: &index, files: &files, python: &python, more: &[], kinds };
-    Ok(newest(&tool, &installing, &package.name))
+    newest(&tool, &installing, &package.name).map(Some)
 }
 
 /// The version that the project alone comes to. Left to themselves, pip and uv would go back to one all of whose
-/// dependencies have wheels, without a word.
-fn newest(tool: &Tool, installing: &Installing<'_>, name: &str) -> Option<String> {
+/// dependencies have wheels, without a word. So nothing is installed where this version cannot be found out.
+fn newest(tool: &Tool, installing: &Installing<'_>, name: &str) -> Result<String, Failure> {
     let alone = [name.to_owned()];
     let version = match tool {
         Tool::Pip(_) => pip::resolve(installing, &alone, name, Dependencies::Left),
         Tool::Uv => uv::resolve(installing, &alone, name, Dependencies::Left),
     };
-    let (_, version) = version.ok()?;
+    let (_, version) = version.map_err(|failure| wheels_only(failure, installing.kinds, name))?;
     let known = match (tool, installing.kinds) {
         (Tool::Pip(_), Files::Wheels) => pip::newest_of_any_kind(installing, name),
         _ => None,
@@ -129,7 +129,7 @@ fn newest(tool: &Tool, installing: &Installing<'_>, name: &str) -> Option<String
              (--allow-build builds from source)"
         )));
     }
-    Some(version)
+    Ok(version)
 }
 
 /// Whether what a project depends on is resolved with it.
