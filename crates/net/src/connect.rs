@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::endpoint::{Endpoint, authority};
-use super::head::{Collected, Collector, Lines};
+use super::head::{Collected, Collector, LONE_CR, Lines};
 use super::http::{absolute_form, host_field, request_line};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +91,7 @@ fn collect<T>(
     match head.feed(bytes) {
         Collected::NeedMore => ConnectProgress::NeedMore,
         Collected::TooLong => ConnectProgress::Broken("an HTTP head that is too long"),
+        Collected::LoneCr => ConnectProgress::Broken(LONE_CR),
         Collected::Whole { used } => match Lines::read(head.bytes()).and_then(|lines| read(&lines))
         {
             Ok(value) => ConnectProgress::Done { value, used },
@@ -100,10 +101,7 @@ fn collect<T>(
 }
 
 fn read_request(lines: &Lines<'_>) -> Result<ConnectRequest, &'static str> {
-    let (method, target, version) = request_line(lines.first).ok_or("not an HTTP request")?;
-    if !matches!(version, "HTTP/1.1" | "HTTP/1.0") {
-        return Err("not an HTTP/1 request");
-    }
+    let (method, target) = request_line(lines.first).ok_or("not an HTTP/1 request")?;
     if method == "CONNECT" {
         let endpoint = Endpoint::parse(target).ok_or("a CONNECT without a host and port")?;
         return Ok(ConnectRequest::Tunnel(endpoint));

@@ -6,15 +6,18 @@
 /// More than any server takes.
 pub(crate) const MAX_HEAD: usize = 64 << 10;
 
-/// Bytes of empty lines before the first line, which servers skip. A CR without its LF is no line end (RFC 9112, 2.2): it stays, and the
-/// first line is broken by it.
+/// Bytes of empty lines before the first line, which servers skip. A CR without its LF is no line end (RFC 9112, 2.2).
 const MAX_SKIPPED: usize = 16;
+
+pub(crate) const LONE_CR: &str = "a CR without its LF before the first line";
 
 /// Collects a head from a stream, scanning each byte once.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     bytes: Vec<u8>,
     skipped: usize,
+    /// The last byte that was skipped is a CR.
+    after_cr: bool,
     line_start: usize,
     first_line_end: Option<usize>,
 }
@@ -27,11 +30,25 @@ pub(crate) enum Collected {
         used: usize,
     },
     TooLong,
+    /// Before what may be the first line. Servers differ about where that begins.
+    LoneCr,
 }
 
 impl Collector {
     pub fn feed(&mut self, bytes: &[u8]) -> Collected {
         for (at, byte) in bytes.iter().enumerate() {
+            if self.bytes.is_empty() && matches!((self.after_cr, byte), (false, b'\r') | (_, b'\n'))
+            {
+                self.after_cr = *byte == b'\r';
+                self.skipped += 1;
+                if self.skipped > MAX_SKIPPED {
+                    return Collected::TooLong;
+                }
+                continue;
+            }
+            if self.bytes.is_empty() && self.after_cr && (is_token(*byte) || *byte == b'\r') {
+                return Collected::LoneCr;
+            }
             if self.bytes.len() >= MAX_HEAD {
                 return Collected::TooLong;
             }
@@ -41,15 +58,7 @@ impl Collector {
             }
             let line = self.bytes.get(self.line_start..).unwrap_or_default();
             if matches!(line, b"\n" | b"\r\n") {
-                if self.first_line_end.is_some() {
-                    return Collected::Whole { used: at + 1 };
-                }
-                self.skipped += line.len();
-                self.bytes.clear();
-                if self.skipped > MAX_SKIPPED {
-                    return Collected::TooLong;
-                }
-                continue;
+                return Collected::Whole { used: at + 1 };
             }
             self.line_start = self.bytes.len();
             self.first_line_end.get_or_insert(self.line_start);

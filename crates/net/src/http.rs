@@ -4,7 +4,7 @@
 //! second one on the same connection for another host. HTTP/2 without TLS is not read at all.
 
 use super::endpoint::{self, Target};
-use super::head::{Collected, Collector, Lines, is_token};
+use super::head::{Collected, Collector, LONE_CR, Lines, is_token};
 
 const MAX_METHOD: usize = 32;
 
@@ -61,6 +61,9 @@ impl HttpReader {
 
     fn advance(&mut self, bytes: &[u8]) -> Option<HttpProgress> {
         let collected = self.head.feed(bytes);
+        if collected == Collected::LoneCr {
+            return Some(HttpProgress::Broken(LONE_CR));
+        }
         if self.first_line == FirstLine::Unread {
             // Decided as early as can be: other languages wait for an answer to a line.
             match self.head.first_line() {
@@ -72,6 +75,7 @@ impl HttpReader {
         match collected {
             Collected::NeedMore => None,
             Collected::TooLong => Some(HttpProgress::Broken("an HTTP head that is too long")),
+            Collected::LoneCr => Some(HttpProgress::Broken(LONE_CR)),
             Collected::Whole { .. } => Some(match Lines::read(self.head.bytes()) {
                 Ok(lines) => read_head(&lines),
                 Err(reason) => HttpProgress::Broken(reason),
@@ -96,7 +100,7 @@ fn is_request(line: &[u8]) -> bool {
 }
 
 fn read_head(lines: &Lines<'_>) -> HttpProgress {
-    let Some((method, target, _)) = request_line(lines.first) else {
+    let Some((method, target)) = request_line(lines.first) else {
         return HttpProgress::Broken("a malformed HTTP request line");
     };
     match host_of(method, target, lines) {
@@ -110,11 +114,14 @@ fn read_head(lines: &Lines<'_>) -> HttpProgress {
     }
 }
 
-pub(super) fn request_line(line: &str) -> Option<(&str, &str, &str)> {
+/// The method and the target of a request of HTTP/1.0 or 1.1.
+pub(super) fn request_line(line: &str) -> Option<(&str, &str)> {
     let mut words = line.split(' ');
-    let parts = (words.next()?, words.next()?, words.next()?);
-    let is_method = (1..=MAX_METHOD).contains(&parts.0.len()) && parts.0.bytes().all(is_token);
-    (words.next().is_none() && is_method && !parts.1.is_empty()).then_some(parts)
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    let is_method = (1..=MAX_METHOD).contains(&method.len()) && method.bytes().all(is_token);
+    let is_version = matches!(version, "HTTP/1.1" | "HTTP/1.0");
+    let is_whole = words.next().is_none() && is_method && !target.is_empty() && is_version;
+    is_whole.then_some((method, target))
 }
 
 type Place = (Option<Target>, Option<u16>);

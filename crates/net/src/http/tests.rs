@@ -81,6 +81,11 @@ fn what_two_servers_would_read_differently_is_broken() {
         "GET  / HTTP/1.1\r\n\r\n",
         "GET / x HTTP/1.1\r\n\r\n",
         "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+        "GET HTTP/1.1 \r\n\r\n",
+        "GET / HTTP/1.1 \r\n\r\n",
+        "\rGET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        "\r\r\nGET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        "\r\n\rGET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
     ] {
         assert!(
             matches!(read(stream.as_bytes()), HttpProgress::Broken(_)),
