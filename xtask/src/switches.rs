@@ -36,7 +36,7 @@ pub struct Args {
     /// Run every escape test, not only those that are named
     #[arg(long)]
     discover: bool,
-    /// Turn many off at once, each in two companies that share nobody else, and only the rest alone: some five times as
+    /// Turn many off at once, each in two companies that share no other switch, and only the rest alone: some five times as
     /// fast
     #[arg(long, conflicts_with = "discover")]
     together: bool,

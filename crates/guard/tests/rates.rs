@@ -153,7 +153,7 @@ fn the_windows_corpus_that_was_written_blind() {
     );
 }
 
-/// All three shells, by somebody else again.
+/// All three shells, by a third author.
 #[test]
 fn the_second_corpus_that_others_wrote() {
     within_bounds(

@@ -59,7 +59,7 @@ fn call(id: &Value, params: &Value, owner: &Mutex<Option<Value>>, cancelled: &Mu
     match params["name"].as_str() {
         Some("complain") => eprintln!("red \u{1b}[31m\u{202e}text"),
         Some("crash") => std::process::exit(3),
-        // Answers that nobody asked for, before its own.
+        // Answers to requests that no client sent, before its own.
         Some("guess") => {
             for other in 0..arguments["guesses"].as_u64().unwrap_or(100) {
                 let number = id.as_u64().unwrap_or(0) + 1 + other;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// What is known is used for so long.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The sandboxes that live, and what they used when somebody looked last.
+/// The sandboxes that live, and what they used at the last reading.
 #[derive(Debug, Default)]
 pub struct Usage {
     state: Mutex<State>,

@@ -1,4 +1,4 @@
-//! Many switches by few builds: each is off twice, in two companies that share nobody else.
+//! Many switches by few builds: each is off twice, in two companies that share no other switch.
 //!
 //! The switches stand in a square; a row is off at once, then a column. One whose tests fail both times is caught: nothing
 //! but itself was off both times. (Two others that break the same tests, one in its row and one in its column, would deceive

@@ -390,7 +390,7 @@ impl Scene<'_> {
         let files = &self.server.policy.filesystem;
         if self.options.user.is_none() && !files.write.is_empty() {
             notes.push(
-                "the service has a user that systemd makes: give --user NAME where written paths belong to somebody".to_owned(),
+                "the service has a user that systemd makes: give --user NAME where a user of the host owns the written paths".to_owned(),
             );
         }
         if self.egress.needs_dns() && !self.is_network_private && !self.egress.everything {

@@ -43,7 +43,7 @@ fn a_server_without_rules_has_no_network() {
     assert_eq!(values(&unit, "PrivateNetwork"), ["yes"]);
     assert_eq!(values(&unit, "IPAddressDeny"), ["any"]);
     assert!(values(&unit, "IPAddressAllow").is_empty());
-    // A service that listens itself needs the host's, but for its own clients nobody.
+    // A service that listens itself needs the host's network, and accepts its own clients only.
     let listening = Options { activation: Activation::Service, ..options() };
     let unit = service(&server(""), &listening);
     assert!(values(&unit, "PrivateNetwork").is_empty());

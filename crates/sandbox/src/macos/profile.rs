@@ -103,7 +103,7 @@ pub fn profile(request: &Request, facts: &MacFacts, proxy: &Proxy) -> Profile {
 }
 
 /// The base rules, with the name of the run in what the log says of each refusal by `deny default`. What a rule of the
-/// user's refuses has no name: nobody needs to be told how to get around it.
+/// user's refuses has no name: a message must not tell how to get around it.
 fn marked_base(mark: &str) -> String {
     let marked = format!("(deny default (with message \"{mark}\"))");
     BASE.replacen("(deny default)", &marked, 1)

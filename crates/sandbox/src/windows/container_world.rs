@@ -6,7 +6,7 @@
 //! - The root of a drive has no entry for containers (microsoft/mxc, host-prep): cmd.exe and Node ask for it.
 //! - NUL has none after each start of the machine (win32-app-isolation 73).
 //! - Windows and Program Files have one for every container, unless an installer replaced it (nodejs/node 63590).
-//! - Pipes of others have none; the mount manager answers nobody inside, so a handle has no path with a drive letter.
+//! - Pipes of others have none; the mount manager refuses every process inside, so a handle has no path with a drive letter.
 
 use std::cell::{Cell, RefCell};
 use std::io;

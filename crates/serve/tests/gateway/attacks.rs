@@ -1,4 +1,4 @@
-//! What somebody may try who can send bytes to the gateway, or who runs a server behind it. Each has its control.
+//! What a client that can send bytes to the gateway, or a server behind it, may try. Each has its control.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

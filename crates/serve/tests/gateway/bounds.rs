@@ -14,7 +14,7 @@ fn crowd() -> usize {
 }
 
 #[test]
-fn a_crowd_of_idle_connections_holds_nobody_up() {
+fn idle_connections_do_not_delay_other_clients() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let hard = getrlimit(Resource::Nofile).maximum;
     let _ = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
@@ -115,7 +115,7 @@ fn a_server_that_floods_is_bounded_and_others_go_on() {
     let gateway = Gateway::start("flood", &["alice", "bob"], limits);
     let alice = gateway.client(0).initialize("2025-06-18");
     let bob = gateway.client(1).initialize("2025-06-18");
-    // Nobody reads this one.
+    // The client never reads this one.
     let flooded = alice.open("POST", &call(1, "flood", &json!({"count": 2_000})).to_string());
     assert!(eventually(|| gateway.metric("mcp_serve_dropped_messages_total").unwrap() > 100));
     assert!(gateway.metric("mcp_serve_held_bytes ").unwrap() <= 3 << 20);

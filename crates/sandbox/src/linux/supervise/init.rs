@@ -39,7 +39,7 @@ impl Dying {
     }
 }
 
-/// Whether somebody collects processes whose parent is gone. The first process of a machine does, or the nearest one
+/// Whether a process collects those whose parent is gone. The first process of a machine does, or the nearest one
 /// that asked for orphans. The first process of a container may be any program, and many of those never do.
 fn orphans_are_collected() -> bool {
     /// The kernel gives this number to the first pid namespace, and to no other (`PROC_PID_INIT_INO`).

@@ -127,7 +127,7 @@ fn a_world_refuses_what_a_container_is_refused() {
     assert!(!world.reads(&path(r"C:\Users\other\secret")));
 }
 
-/// How many DACLs are written for a tree of so many files: each object once, at the start and at the end.
+/// How many DACLs are written for a tree of `files` files: each object once, at the start and at the end.
 #[test]
 fn a_tree_costs_one_write_for_each_object() {
     let files: Vec<WindowsPath> =
