@@ -11,6 +11,7 @@ mod support;
 mod blocks;
 mod flags;
 mod home;
+mod names;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
