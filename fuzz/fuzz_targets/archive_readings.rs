@@ -5,7 +5,7 @@ use std::io::{Cursor, Read, Write};
 
 use libfuzzer_sys::fuzz_target;
 use mcp_package::Result;
-use mcp_package::fuzzing::{self as archive, Content, Entry, Limits, Sink};
+use mcp_package::fuzzing::{self as archive, Content, Entry, ArchiveLimits, Sink};
 
 /// Path, kind (directory, file, link) and content.
 type Reading = Vec<(String, char, Vec<u8>)>;
@@ -97,7 +97,7 @@ fuzz_target!(|bytes: &[u8]| {
     let bytes = if is_zip { bytes.to_vec() } else { summed(bytes.to_vec()) };
     let path = std::env::temp_dir().join(format!("mcp-fuzz-readings-{}", std::process::id()));
     let Ok(mut file) = std::fs::File::options().create(true).truncate(true).read(true).write(true).open(&path) else { return };
-    let limits = Limits { entries: 1000, file: 1 << 20, total: 4 << 20, ratio: 200 };
+    let limits = ArchiveLimits { entries: 1000, file: 1 << 20, total: 4 << 20, ratio: 200 };
     let mut record = Record::default();
     if file.write_all(&bytes).is_err() || archive::read(&mut file, &limits, &mut record).is_err() {
         return;

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 
 use libfuzzer_sys::fuzz_target;
 use mcp_package::Result;
-use mcp_package::fuzzing::{self as archive, Content, Entry, Limits, Sink};
+use mcp_package::fuzzing::{self as archive, Content, Entry, ArchiveLimits, Sink};
 
 #[derive(Default)]
 struct Watch(HashSet<String>);
@@ -32,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(format!("mcp-fuzz-archive-{}", std::process::id()));
     let Ok(mut file) = std::fs::File::options().create(true).truncate(true).read(true).write(true).open(&path) else { return };
     if file.write_all(bytes).is_ok() {
-        let limits = Limits { entries: 1000, file: 1 << 20, total: 4 << 20, ratio: 200 };
+        let limits = ArchiveLimits { entries: 1000, file: 1 << 20, total: 4 << 20, ratio: 200 };
         let _ = archive::read(&mut file, &limits, &mut Watch::default());
     }
 });

@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode};
 
 use crate::Result;
 use archive::{Files, hex_sha256};
-use build::Built;
+use build::BuiltProgram;
 use platform::{PLATFORMS, Platform};
 use shared::Shared;
 
@@ -69,8 +69,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut skipped = Vec::new();
     for platform in wanted {
         match build::program(platform, &args.binary)? {
-            Built::Program(path) => built.push((platform, fs::read(path)?)),
-            Built::NotHere => skipped.push(platform.triple),
+            BuiltProgram::Program(path) => built.push((platform, fs::read(path)?)),
+            BuiltProgram::NotHere => skipped.push(platform.triple),
         }
     }
     if built.is_empty() {

@@ -87,7 +87,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     print(&rows);
     packages::print(&packages);
     let faults = rows.iter().filter_map(|row| Some((row.server.name(), row.fault()?)));
-    let faults: Vec<_> = faults.chain(packages.iter().filter_map(packages::Row::fault)).collect();
+    let faults: Vec<_> =
+        faults.chain(packages.iter().filter_map(packages::PackageRow::fault)).collect();
     Ok(verdict(rows.len() + packages.len(), &faults))
 }
 

@@ -30,13 +30,13 @@ use kernel::Kernel;
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<VmVerb>,
     #[command(flatten)]
     one: One,
 }
 
 #[derive(clap::Subcommand)]
-enum Verb {
+enum VmVerb {
     Containers(containers::Args),
     Matrix(matrix::Args),
 }
@@ -90,8 +90,8 @@ impl Machine {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.verb {
-        Some(Verb::Containers(containers)) => containers::run(containers),
-        Some(Verb::Matrix(matrix)) => matrix::run(matrix),
+        Some(VmVerb::Containers(containers)) => containers::run(containers),
+        Some(VmVerb::Matrix(matrix)) => matrix::run(matrix),
         None => one(&args.one),
     }
 }

@@ -12,4 +12,4 @@ mod file;
 pub mod reader;
 
 pub use entry::{Entry, Event, What, names, rules};
-pub use file::Log;
+pub use file::AuditLog;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mcp_files::Links;
 
-use crate::archive::{self, Effort, Limits, Picked};
+use crate::archive::{self, ArchiveLimits, Effort, Picked};
 use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Result};
 use crate::manifest::{Files, MCPB, Manifest, OURS, Platform};
@@ -28,7 +28,7 @@ pub struct Bundle {
 /// The manifest files of a bundle. Reads all of it: what is not sound has no manifest.
 pub fn manifests(path: &Path) -> Result<Files> {
     let mut picked = Picked::new(&[MCPB, OURS]);
-    archive::read_path(path, &Limits::DEFAULT, &mut picked)?;
+    archive::read_path(path, &ArchiveLimits::DEFAULT, &mut picked)?;
     let mut text = |name: &str| match picked.take(name) {
         None => Ok(None),
         Some(bytes) => String::from_utf8(bytes)

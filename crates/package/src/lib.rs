@@ -31,11 +31,11 @@ pub use store::Store;
 
 /// Writing zip archives that are the same bytes for the same input: bundles, and what `cargo xtask dist` makes.
 pub mod zip {
-    pub use crate::archive::{Effort, EntryPath, Source, ZipWriter};
+    pub use crate::archive::{Effort, EntryPath, ZipContent, ZipWriter};
 }
 
 /// The readers of archives, public for the fuzz target alone.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
-    pub use crate::archive::{Content, Entry, Format, Limits, Sink, read};
+    pub use crate::archive::{ArchiveLimits, Content, Entry, Format, Sink, read};
 }

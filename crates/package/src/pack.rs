@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use crate::archive::{Effort, EntryPath, Limits, Source, ZipWriter};
+use crate::archive::{ArchiveLimits, Effort, EntryPath, ZipContent, ZipWriter};
 use crate::error::{Error, Result};
 
 /// What of a directory becomes part of a package.
@@ -68,7 +68,7 @@ impl<W: Write> Packing<W> {
             self.one(&directory.join(&name), &inner)?;
         }
         if is_empty && !within.is_empty() {
-            self.zip.add(&EntryPath::parse(within.as_bytes())?, Source::Directory)?;
+            self.zip.add(&EntryPath::parse(within.as_bytes())?, ZipContent::Directory)?;
         }
         Ok(())
     }
@@ -86,14 +86,14 @@ impl<W: Write> Packing<W> {
             let target = target
                 .to_str()
                 .ok_or_else(|| Error::package(format!("link {inner}: leads to no UTF-8")))?;
-            return self.zip.add(&name, Source::Link(target));
+            return self.zip.add(&name, ZipContent::Link(target));
         }
         if !kind.is_file() {
             return Err(Error::package(format!(
                 "{inner}: is neither a file, a directory nor a link"
             )));
         }
-        if metadata.len() > Limits::DEFAULT.file {
+        if metadata.len() > ArchiveLimits::DEFAULT.file {
             return Err(Error::package(format!(
                 "{inner}: is larger than a package's file can be (1 GiB)"
             )));
@@ -102,7 +102,7 @@ impl<W: Write> Packing<W> {
         let is_executable = is_executable(&metadata, inner);
         self.packed.files += 1;
         self.packed.bytes += metadata.len();
-        self.zip.add(&name, Source::File { is_executable, content: &mut file })
+        self.zip.add(&name, ZipContent::File { is_executable, content: &mut file })
     }
 }
 

@@ -11,7 +11,7 @@ use std::process::exit;
 use crate::core::error::Error;
 use crate::core::exit_code;
 use crate::core::report::Report;
-use crate::order::reply::Reply;
+use crate::order::reply::LauncherReply;
 use crate::order::{Order, Received};
 use crate::platform::{self, HelperLink};
 use crate::sandbox::ready;
@@ -56,11 +56,11 @@ fn serve(mut link: HelperLink) -> ! {
     let (answer, code) = match outcome {
         Ok(report) => {
             let code = report.exit_code;
-            (Reply::Ended(Box::new(report)), code)
+            (LauncherReply::Ended(Box::new(report)), code)
         }
         Err(error) => {
             let code = error.exit_code();
-            (Reply::Failed(error), code)
+            (LauncherReply::Failed(error), code)
         }
     };
     // A caller may read the outputs to their ends before it listens here.
@@ -69,7 +69,7 @@ fn serve(mut link: HelperLink) -> ! {
     exit(code.into())
 }
 
-fn reply(link: &HelperLink, reply: &Reply) {
+fn reply(link: &HelperLink, reply: &LauncherReply) {
     let sent = serde_json::to_vec(reply).map_err(std::io::Error::from);
     if let Err(error) = sent.and_then(|bytes| link.send(&bytes)) {
         eprintln!("mcp-sandbox-helper: answer the caller: {error}");
@@ -82,7 +82,7 @@ struct LinkEvents<'a>(&'a HelperLink);
 
 impl Events for LinkEvents<'_> {
     fn starting(&mut self, _: CommandView<'_>) -> Result<(), Error> {
-        reply(self.0, &Reply::Accepted);
+        reply(self.0, &LauncherReply::Accepted);
         Ok(())
     }
 }

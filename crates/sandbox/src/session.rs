@@ -2,7 +2,7 @@
 //! [`Sandbox`](crate::Sandbox) all go this way.
 //!
 //! ```text
-//! RunSpec ──prepare──▶ Session ──run──▶ Ended (with its Report) or NotStarted
+//! RunSpec ──prepare──▶ Session ──run──▶ FinishedRun (with its Report) or NotStarted
 //!         ╰─explain──▶ Plan
 //! ```
 //!
@@ -28,7 +28,7 @@ use crate::platform::{self, Check, Facts, Reservation, RunPlan};
 mod gaps;
 
 pub use crate::core::gap::Gap;
-use gaps::Rules;
+use gaps::GapRules;
 
 /// How a session is started; [`Options::default`] is what `mcp run` does without flags.
 #[derive(Default)]
@@ -138,14 +138,14 @@ impl Explained {
 
 /// A run that came to its end.
 #[non_exhaustive]
-pub struct Ended {
+pub struct FinishedRun {
     /// What was enforced and used, and how it ended.
     pub report: Report,
     request: Request,
     facts: Facts,
 }
 
-impl Ended {
+impl FinishedRun {
     /// What the command saw.
     #[must_use]
     pub fn view(&self) -> CommandView<'_> {
@@ -230,7 +230,7 @@ impl<'a> Session<'a> {
     /// # Errors
     ///
     /// When the command was not started. A command that fails is no error.
-    pub fn run(self, events: &mut dyn Events) -> Result<Ended, NotStarted> {
+    pub fn run(self, events: &mut dyn Events) -> Result<FinishedRun, NotStarted> {
         let Planning { mut facts, reservation, mut plan } =
             Planning::new(&self.request, platform::assume_host()?);
         let view = CommandView { request: &self.request, facts: &facts };
@@ -247,12 +247,12 @@ impl<'a> Session<'a> {
         }
         let mut report = outcome.map_err(|error| self.not_started(&plan, error))?;
         report.guard.clone_from(&self.options.judged);
-        Ok(Ended { report, request: self.request, facts })
+        Ok(FinishedRun { report, request: self.request, facts })
     }
 
     fn settle(&self, plan: &RunPlan, events: &mut dyn Events) -> Result<(), Error> {
         let Options { fallback, strict, ref judged, .. } = self.options;
-        let rules = Rules { fallback, strict, judged: judged.as_ref() };
+        let rules = GapRules { fallback, strict, judged: judged.as_ref() };
         rules.settle(&plan.controls, &self.request.policy, events)
     }
 

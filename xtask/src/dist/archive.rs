@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use flate2::{Compression, GzBuilder};
-use mcp_package::zip::{Effort, EntryPath, Source, ZipWriter};
+use mcp_package::zip::{Effort, EntryPath, ZipContent, ZipWriter};
 use sha2::{Digest, Sha256};
 
 use crate::Result;
@@ -84,9 +84,10 @@ impl Files {
             let added = match entry {
                 Entry::File { mode, content } => {
                     let is_executable = mode & 0o111 != 0;
-                    archive.add(&name, Source::File { is_executable, content: &mut &content[..] })
+                    archive
+                        .add(&name, ZipContent::File { is_executable, content: &mut &content[..] })
                 }
-                Entry::Link(to) => archive.add(&name, Source::Link(to)),
+                Entry::Link(to) => archive.add(&name, ZipContent::Link(to)),
             };
             added.map_err(|error| error.to_string())?;
         }

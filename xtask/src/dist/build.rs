@@ -10,7 +10,7 @@ use super::SKIPPED;
 use super::platform::{self, Platform};
 use crate::Result;
 
-pub enum Built {
+pub enum BuiltProgram {
     Program(PathBuf),
     /// Not possible on this machine; `tools/cross` has said why.
     NotHere,
@@ -38,11 +38,11 @@ pub fn host() -> Result<String> {
     Ok(host.ok_or("rustc does not say what this machine is")?.to_owned())
 }
 
-pub fn program(platform: &Platform, given: &[Given]) -> Result<Built> {
+pub fn program(platform: &Platform, given: &[Given]) -> Result<BuiltProgram> {
     if let Some(given) = of(platform.triple, given) {
         is_for(&fs::read(given)?, platform)
             .map_err(|why| format!("--binary {}={}: {why}", platform.triple, given.display()))?;
-        return Ok(Built::Program(given.to_owned()));
+        return Ok(BuiltProgram::Program(given.to_owned()));
     }
     println!("-- {}", platform.triple);
     let workspace = crate::workspace();
@@ -54,7 +54,7 @@ pub fn program(platform: &Platform, given: &[Given]) -> Result<Built> {
         .stdin(Stdio::null())
         .status()?;
     if status.code() == Some(i32::from(SKIPPED)) {
-        return Ok(Built::NotHere);
+        return Ok(BuiltProgram::NotHere);
     }
     if !status.success() {
         return Err(format!("mcp does not build for {}", platform.triple).into());
@@ -62,7 +62,7 @@ pub fn program(platform: &Platform, given: &[Given]) -> Result<Built> {
     let directory = crate::target_directory().join(platform.triple).join("release");
     let program = directory.join(format!("mcp{}", platform.suffix));
     is_for(&fs::read(&program)?, platform)?;
-    Ok(Built::Program(program))
+    Ok(BuiltProgram::Program(program))
 }
 
 /// A program that runs on this machine: given, or built for tests.

@@ -10,7 +10,7 @@ use super::session::{Reach, Setting};
 use super::{Run, table};
 use crate::Result;
 
-pub struct Row {
+pub struct PackageRow {
     reference: &'static str,
     fresh: Result<Run>,
     /// None when there is nothing in the store to be run.
@@ -22,7 +22,7 @@ pub fn run(
     server: Server,
     launcher: &Path,
     mut once: impl FnMut(&Setting) -> Result<Run>,
-) -> Option<Row> {
+) -> Option<PackageRow> {
     let reference = server.reference()?;
     eprintln!("{reference}");
     let mut both = || -> Result<(Result<Run>, Option<Result<Run>>)> {
@@ -38,7 +38,7 @@ pub fn run(
         Ok((fresh, offline))
     };
     let (fresh, offline) = both().unwrap_or_else(|error| (Err(error), None));
-    Some(Row { reference, fresh, offline })
+    Some(PackageRow { reference, fresh, offline })
 }
 
 /// The store was really used: whatever was run is in its index.
@@ -51,7 +51,7 @@ fn is_stored(data: &Path, reference: &str) -> Result<()> {
     }
 }
 
-impl Row {
+impl PackageRow {
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let fault = match (&self.fresh, &self.offline) {
             (Err(error), _) => format!("from an empty store: {error}"),
@@ -81,7 +81,7 @@ impl Row {
     }
 }
 
-pub fn print(rows: &[Row]) {
+pub fn print(rows: &[PackageRow]) {
     let head = ["package", "tools", "initialize ms", "(installing)", "call", "ok"];
-    table(head, rows.iter().map(Row::cells));
+    table(head, rows.iter().map(PackageRow::cells));
 }

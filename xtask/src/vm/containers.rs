@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::guest::{Cgroup, Guest, Output, User};
 use super::kernel::Kernel;
 use super::matrix::stage::Stage;
-use super::matrix::suite::Suite;
+use super::matrix::suite::MatrixSuite;
 use super::{Machine, document};
 use crate::Result;
 
@@ -85,14 +85,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// What came of one kind of container.
 #[derive(Debug, PartialEq)]
-struct Kind {
+struct ContainerKind {
     user: String,
     name: String,
     told: String,
 }
 
 /// A part of what the script prints, by the mark before it.
-fn parse(output: &str) -> Vec<Kind> {
+fn parse(output: &str) -> Vec<ContainerKind> {
     let mut kinds = Vec::new();
     let mut parts: BTreeMap<&str, (String, String)> = BTreeMap::new();
     let (mut name, mut at) = (None, "");
@@ -116,7 +116,7 @@ fn parse(output: &str) -> Vec<Kind> {
         parts.insert(at, (rest.to_owned(), String::new()));
         if let (Some((user, name)), "absent" | "end") = (name, at) {
             let (user, name) = (user.to_owned(), name.to_owned());
-            kinds.push(Kind { user, name, told: told(&parts) });
+            kinds.push(ContainerKind { user, name, told: told(&parts) });
         }
     }
     kinds
@@ -139,7 +139,7 @@ fn told(parts: &BTreeMap<&str, (String, String)>) -> String {
         code => format!("exit {code}: {}", said("said").trim_start_matches("mcp: ")),
     };
     if let Some((_, tests)) = parts.get("tests") {
-        match Suite::parse(tests) {
+        match MatrixSuite::parse(tests) {
             Ok(suite) => text += &format!("; escape: {suite}"),
             Err(_) => text += "; tests not finished",
         }
@@ -163,7 +163,7 @@ fn first_line(text: &str) -> String {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message").trim().to_owned()
 }
 
-fn render(kinds: &[Kind], release: &str, commit: &str) -> String {
+fn render(kinds: &[ContainerKind], release: &str, commit: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for kind in kinds {
         if !names.contains(&kind.name.as_str()) {

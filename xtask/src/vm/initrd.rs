@@ -26,7 +26,7 @@ const MODULES: [&str; 9] = [
 pub fn make(modules: &Path) -> Result<Vec<u8>> {
     let busybox = std::fs::read("/bin/busybox")
         .map_err(|e| format!("/bin/busybox: {e}: apt-get install busybox-static"))?;
-    let mut archive = Archive::default();
+    let mut archive = CpioArchive::default();
     for directory in ["bin", "dev", "proc", "sys", "host", "layer", "new", "modules"] {
         archive.directory(directory);
     }
@@ -76,12 +76,12 @@ fn module_name(path: &str) -> &str {
 
 /// A cpio archive in the format that kernels read ("newc").
 #[derive(Default)]
-struct Archive {
+struct CpioArchive {
     bytes: Vec<u8>,
     count: u32,
 }
 
-impl Archive {
+impl CpioArchive {
     fn directory(&mut self, name: &str) {
         self.entry(name, 0o040_755, &[]);
     }
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn entries_are_aligned_and_the_archive_ends() {
-        let mut archive = Archive::default();
+        let mut archive = CpioArchive::default();
         archive.file("name", b"12345");
         let bytes = archive.finish();
         assert!(bytes.starts_with(b"070701"));

@@ -20,7 +20,7 @@ use crate::vm::guest::{Cgroup, Guest, Output, User};
 use crate::vm::kernel::Kernel;
 use crate::vm::{Machine, Temporary};
 use cell::{Tests, Tried};
-use host::Kind;
+use host::HostKind;
 use stage::Stage;
 use suite::Suites;
 
@@ -66,7 +66,7 @@ pub struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cell {
     kernel: Kernel,
-    kind: Kind,
+    kind: HostKind,
     user: User,
 }
 
@@ -74,7 +74,7 @@ impl Cell {
     fn all() -> Vec<Cell> {
         let mut cells = Vec::new();
         for kernel in Kernel::ALL {
-            for kind in Kind::ALL {
+            for kind in HostKind::ALL {
                 for user in [User::Ordinary, User::Root] {
                     cells.push(Cell { kernel, kind, user });
                 }
@@ -93,13 +93,13 @@ impl Cell {
 
     /// What such a host has, so that no test may skip for want of it.
     fn required(self, cgroup: Cgroup) -> Vec<&'static str> {
-        let has_landlock =
-            self.kernel >= Kernel::V6_1 && !matches!(self.kind, Kind::NoLandlock | Kind::Neither);
+        let has_landlock = self.kernel >= Kernel::V6_1
+            && !matches!(self.kind, HostKind::NoLandlock | HostKind::Neither);
         let is_root = self.user == User::Root;
         let has_userns = match self.kind {
-            Kind::Plain | Kind::NoLandlock => true,
-            Kind::NoUnprivileged => is_root,
-            Kind::NoUserNamespaces | Kind::Neither => false,
+            HostKind::Plain | HostKind::NoLandlock => true,
+            HostKind::NoUnprivileged => is_root,
+            HostKind::NoUserNamespaces | HostKind::Neither => false,
         };
         let features = [
             ("userns", has_userns),

@@ -11,12 +11,12 @@ pub fn command_line() -> Cli {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let started = match words.first().and_then(|verb| verb.to_str()) {
         Some("run") => {
-            let plain = words::plain_command(&words, words::Package::Possible);
+            let plain = words::plain_command(&words, words::FirstWord::Possible);
             let run = plain.map(|command| Run { command, ..Run::default() });
             run.or_else(|| alone(&mut words)).map(|run| Command::Run(Box::new(run)))
         }
         Some("exec") => {
-            let plain = words::plain_command(&words, words::Package::None);
+            let plain = words::plain_command(&words, words::FirstWord::None);
             let exec = plain.map(|command| exec::Exec { command, ..exec::Exec::default() });
             exec.or_else(|| alone(&mut words)).map(|exec| Command::Exec(Box::new(exec)))
         }

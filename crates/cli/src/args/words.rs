@@ -81,7 +81,7 @@ pub fn with_runner_apart(verb: &clap::Command, words: &[OsString]) -> Vec<OsStri
 
 /// Whether a verb's first word may name a package.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Package {
+pub enum FirstWord {
     Possible,
     None,
 }
@@ -91,7 +91,7 @@ const REGISTRY: &str = "MCP_REGISTRY";
 
 /// The command of a line without a single option, which needs no parser: `run -- server`, `exec TEXT`. Building the
 /// flags takes longer than anything else before the sandbox is planned.
-pub fn plain_command(words: &[OsString], package: Package) -> Option<Vec<OsString>> {
+pub fn plain_command(words: &[OsString], package: FirstWord) -> Option<Vec<OsString>> {
     if std::env::var_os(REGISTRY).is_some() {
         return None;
     }
@@ -99,7 +99,7 @@ pub fn plain_command(words: &[OsString], package: Package) -> Option<Vec<OsStrin
     let command = match first.to_str() {
         Some("--") => &words[2..],
         Some(option) if option.len() > 1 && option.starts_with('-') => return None,
-        Some(word) if package == Package::Possible && is_package(word) => return None,
+        Some(word) if package == FirstWord::Possible && is_package(word) => return None,
         _ => &words[1..],
     };
     (!command.is_empty()).then(|| command.to_vec())
@@ -260,13 +260,13 @@ mod tests {
         ];
         for line in plain {
             let run = words(&[&["run"], line].concat());
-            let quick = plain_command(&run, Package::Possible);
+            let quick = plain_command(&run, FirstWord::Possible);
             let quick = quick.map(|command| super::super::Run { command, ..Default::default() });
             let parsed: Option<super::super::Run> = super::super::line::alone(&mut run.clone());
             assert!(quick.is_some(), "{line:?}");
             assert_eq!(format!("{quick:?}"), format!("{parsed:?}"), "{line:?}");
             let exec = words(&[&["exec"], line].concat());
-            let quick = plain_command(&exec, Package::None);
+            let quick = plain_command(&exec, FirstWord::None);
             let quick =
                 quick.map(|command| super::super::exec::Exec { command, ..Default::default() });
             let parsed: Option<super::super::exec::Exec> =
@@ -277,7 +277,7 @@ mod tests {
             [&[], &["--"], &["-q", "x"], &["--help"], &["npm:some-server"], &["--read", ".", "x"]];
         for line in options {
             let run = words(&[&["run"], line].concat());
-            assert_eq!(plain_command(&run, Package::Possible), None, "{line:?}");
+            assert_eq!(plain_command(&run, FirstWord::Possible), None, "{line:?}");
         }
     }
 

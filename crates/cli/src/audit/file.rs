@@ -12,7 +12,7 @@ use crate::{paths, render};
 const LARGEST: u64 = 4 << 20;
 pub const KEPT: u32 = 5;
 
-pub struct Log {
+pub struct AuditLog {
     path: PathBuf,
     pub what: What,
     /// Values that must not be in it.
@@ -21,9 +21,9 @@ pub struct Log {
     pub hints: Vec<&'static str>,
 }
 
-impl Log {
+impl AuditLog {
     /// Writes nothing yet, but makes sure that it could.
-    pub fn open(what: What) -> Result<Log, Failure> {
+    pub fn open(what: What) -> Result<AuditLog, Failure> {
         let path = paths::audit_log().ok_or_else(|| {
             Failure::Refused(
                 "not started: there is no place for the audit log, for neither HOME nor XDG_STATE_HOME names a \
@@ -31,7 +31,7 @@ impl Log {
                     .to_owned(),
             )
         })?;
-        let log = Log { path, what, hidden: Vec::new(), hints: Vec::new() };
+        let log = AuditLog { path, what, hidden: Vec::new(), hints: Vec::new() };
         log.append().map_err(|e| log.unwritable(&e))?;
         Ok(log)
     }

@@ -11,7 +11,7 @@ use mcp_sandbox::{Judged, Report, RunSpec};
 
 use super::{check, run};
 use crate::args::exec::{Exec, ExecShell};
-use crate::audit::{Log, What};
+use crate::audit::{AuditLog, What};
 use crate::failure::Failure;
 use crate::{layers, render};
 
@@ -34,7 +34,11 @@ pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
     run::recorded(&args.starting, what, &args.command, |log, report| start(&args, log, report))
 }
 
-fn start(args: &Exec, log: &mut Option<Log>, report: &mut Option<Report>) -> Result<u8, Failure> {
+fn start(
+    args: &Exec,
+    log: &mut Option<AuditLog>,
+    report: &mut Option<Report>,
+) -> Result<u8, Failure> {
     let shell = match args.shell {
         None => agent::default_shell(),
         Some(ExecShell::PowerShell) => Shell::PowerShell,

@@ -18,7 +18,7 @@ mod masked;
 
 /// A run and what it uses.
 #[derive(Serialize)]
-pub struct Row {
+pub struct RunRow {
     /// The package, where it is one of the store's; else the program.
     pub name: String,
     #[serde(flatten)]
@@ -27,15 +27,15 @@ pub struct Row {
     pub stats: Stats,
 }
 
-impl Row {
-    pub fn new(run: &Run, packages: &Packages) -> Row {
+impl RunRow {
+    pub fn new(run: &Run, packages: &Packages) -> RunRow {
         let mut record = run.record.clone();
         let name = packages.name(&record.command);
         record.command = masked::words(&record.command);
         let program =
             record.command.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
         let name = name.unwrap_or_else(|| program.to_owned());
-        Row { name, record, stats: run.stats() }
+        RunRow { name, record, stats: run.stats() }
     }
 
     /// What runs, in a few words: a package with its arguments, or a command.
@@ -73,7 +73,7 @@ impl Packages {
 pub fn run(args: args::Ps) -> Result<u8, Failure> {
     let runs = runs::list()?;
     let packages = Packages::look();
-    let rows: Vec<Row> = runs.iter().map(|run| Row::new(run, &packages)).collect();
+    let rows: Vec<RunRow> = runs.iter().map(|run| RunRow::new(run, &packages)).collect();
     if rows.is_empty() && !args.json {
         render::say("no sandbox of yours runs now");
         return Ok(0);
@@ -82,7 +82,7 @@ pub fn run(args: args::Ps) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn table(rows: &[Row], columns: Option<usize>) -> String {
+fn table(rows: &[RunRow], columns: Option<usize>) -> String {
     let paint = Paint::stdout();
     // Traffic is told where there is room, or where it is all that there is to say.
     let is_wide = columns.is_none_or(|columns| columns >= 100);
@@ -102,7 +102,7 @@ fn table(rows: &[Row], columns: Option<usize>) -> String {
     );
     let mut text = paint.strong(&render::fitted(&title, columns)) + "\n";
     for row in rows {
-        let Row { record, stats, .. } = row;
+        let RunRow { record, stats, .. } = row;
         let unknown = || "-".to_owned();
         let bytes = |count: Option<u64>| count.map_or_else(unknown, render::rounded_bytes);
         let memory = bytes(stats.memory_bytes);

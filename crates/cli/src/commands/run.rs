@@ -12,7 +12,7 @@ use mcp_sandbox::{
 };
 
 use crate::args::{self, Platform, Run, Starting};
-use crate::audit::{Event, Log, What, rules};
+use crate::audit::{AuditLog, Event, What, rules};
 use crate::failure::Failure;
 use crate::render;
 use crate::render::to_json;
@@ -75,11 +75,11 @@ pub fn recorded(
     starting: &Starting,
     what: What,
     command: &[OsString],
-    start: impl FnOnce(&mut Option<Log>, &mut Option<Report>) -> Result<u8, Failure>,
+    start: impl FnOnce(&mut Option<AuditLog>, &mut Option<Report>) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
     let mut log = match starting.explain || starting.log.no_log {
         true => None,
-        false => Some(Log::open(what)?),
+        false => Some(AuditLog::open(what)?),
     };
     // First of all: one that cannot be written must not be found out after an hour, and one of an
     // earlier run must not pass for this one's, however early this one fails.
@@ -115,7 +115,11 @@ pub fn recorded(
 }
 
 /// Leaves a report, once there is a plan.
-fn start(args: &Run, log: &mut Option<Log>, report: &mut Option<Report>) -> Result<u8, Failure> {
+fn start(
+    args: &Run,
+    log: &mut Option<AuditLog>,
+    report: &mut Option<Report>,
+) -> Result<u8, Failure> {
     let mut package = None;
     let (policy, command) = match &args.reference {
         Some(word) => {
@@ -179,7 +183,7 @@ pub struct How<'a> {
 pub fn launch(
     spec: RunSpec,
     how: How<'_>,
-    log: &mut Option<Log>,
+    log: &mut Option<AuditLog>,
     report: &mut Option<Report>,
 ) -> Result<u8, Failure> {
     let How { starting, fallback, judged, runs, package, json_only } = how;

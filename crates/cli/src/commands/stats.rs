@@ -3,19 +3,19 @@
 use mcp_sandbox::runs::NetworkTotals;
 
 use crate::args;
-use crate::commands::ps::{Packages, Row, age, find};
+use crate::commands::ps::{Packages, RunRow, age, find};
 use crate::failure::Failure;
 use crate::render;
 use crate::render::to_json;
 
 pub fn run(args: &args::Stats) -> Result<u8, Failure> {
     let run = find(&args.id)?;
-    let row = Row::new(&run, &Packages::look());
+    let row = RunRow::new(&run, &Packages::look());
     render::print(&if args.json { to_json(&row) + "\n" } else { text(&row) });
     Ok(0)
 }
 
-fn text(Row { name, record, stats }: &Row) -> String {
+fn text(RunRow { name, record, stats }: &RunRow) -> String {
     let mut lines = vec![
         ("name", render::plain(name)),
         ("command", render::plain(&record.command.join(" "))),

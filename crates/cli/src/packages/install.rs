@@ -46,20 +46,20 @@ const TEMPORARY: &str = "tmp";
 const TIME: Duration = Duration::from_secs(15 * 60);
 
 /// A directory that an installation may write, and nothing else.
-struct Work {
+struct InstallDirectory {
     staging: Staging,
     directory: PathBuf,
 }
 
-impl Work {
-    fn new(store: &Store) -> Result<Work, Failure> {
+impl InstallDirectory {
+    fn new(store: &Store) -> Result<InstallDirectory, Failure> {
         let staging = store.staging()?;
         let directory = staging.path().join("work");
         for made in [&directory, &directory.join(TEMPORARY)] {
             fs::create_dir(made).map_err(|e| Failure::file(made, &e))?;
         }
         let directory = paths::real(&directory).map_err(|e| Failure::file(&directory, &e))?;
-        Ok(Work { staging, directory })
+        Ok(InstallDirectory { staging, directory })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -154,7 +154,7 @@ fn allow(sandbox: &mut Sandbox, index: &Index, files: &[(String, u16)], more: &[
 /// Runs one step to its end; what it said is told when it failed.
 fn step(
     what: &str,
-    work: &Work,
+    work: &InstallDirectory,
     sandbox: &mut Sandbox,
     secrets: &[&str],
 ) -> Result<String, Failure> {
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn nothing_is_written_through_a_link_that_a_script_left() {
         let root = std::env::temp_dir().join(format!("mcp-install-{}", std::process::id()));
-        let work = Work::new(&Store::at(root.join("store"))).unwrap();
+        let work = InstallDirectory::new(&Store::at(root.join("store"))).unwrap();
         let theirs = root.join("bashrc");
         fs::write(&theirs, "the user's").unwrap();
         std::os::unix::fs::symlink(&theirs, work.path(MCPB)).unwrap();

@@ -225,7 +225,7 @@ fn write_about(directory: &Path, about: &About) -> io::Result<()> {
 }
 
 /// A kept directory, as `mcp data` sees it.
-pub struct Found {
+pub struct KeptDirectory {
     pub about: About,
     pub directory: PathBuf,
     pub layers: Vec<Layer>,
@@ -239,9 +239,9 @@ pub struct Layer {
 }
 
 /// All that is kept, in the order of names.
-pub fn all() -> Result<Vec<Found>, Failure> {
+pub fn all() -> Result<Vec<KeptDirectory>, Failure> {
     let Some(data) = paths::package_data() else { return Ok(Vec::new()) };
-    let mut all: Vec<Found> = names(&data)
+    let mut all: Vec<KeptDirectory> = names(&data)
         .into_iter()
         .filter_map(|name| {
             let directory = data.join(name);
@@ -250,7 +250,7 @@ pub fn all() -> Result<Vec<Found>, Failure> {
             let about: About = serde_json::from_str(&about).ok()?;
             let layers = names(&directory.join("layers"));
             let layers = layers.into_iter().map(|digest| layer(&directory, digest)).collect();
-            Some(Found { about, directory, layers })
+            Some(KeptDirectory { about, directory, layers })
         })
         .collect();
     all.sort_by(|a, b| a.about.package.cmp(&b.about.package));
@@ -291,7 +291,7 @@ fn names(directory: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-impl Found {
+impl KeptDirectory {
     /// Removes all of it, unless a run uses it.
     pub fn remove(&self) -> Result<(), Failure> {
         let failed = |e: &io::Error| Failure::file(&self.directory, e);

@@ -16,10 +16,10 @@ struct Open {
     /// Where its last part ended: a block ends there, whatever blank lines and comments follow.
     end: usize,
     is_flow: bool,
-    kind: Kind,
+    kind: NodeKind,
 }
 
-enum Kind {
+enum NodeKind {
     Map { members: Vec<Member>, key: Option<(String, std::ops::Range<usize>)> },
     List(Vec<Node>),
 }
@@ -61,8 +61,8 @@ pub fn parse(text: &str) -> Result<Parsed, Fault> {
                 }
                 let is_map = matches!(event, Event::MappingStart(..));
                 let kind = match is_map {
-                    true => Kind::Map { members: Vec::new(), key: None },
-                    false => Kind::List(Vec::new()),
+                    true => NodeKind::Map { members: Vec::new(), key: None },
+                    false => NodeKind::List(Vec::new()),
                 };
                 let is_flow = text[start..].starts_with(if is_map { '{' } else { '[' });
                 open.push(Open { start, end: start, is_flow, kind });
@@ -95,8 +95,8 @@ pub fn parse(text: &str) -> Result<Parsed, Fault> {
 fn finished(collection: Open, end: usize) -> Node {
     let end = if collection.is_flow { end } else { collection.end };
     let value = match collection.kind {
-        Kind::Map { members, .. } => Value::Map(members),
-        Kind::List(nodes) => Value::List(nodes),
+        NodeKind::Map { members, .. } => Value::Map(members),
+        NodeKind::List(nodes) => Value::List(nodes),
     };
     Node { span: collection.start..end, value }
 }
@@ -109,8 +109,8 @@ fn take(
 ) -> Result<(), Fault> {
     collection.end = collection.end.max(node.span.end);
     match &mut collection.kind {
-        Kind::List(nodes) => nodes.push(node),
-        Kind::Map { members, key } => match key.take() {
+        NodeKind::List(nodes) => nodes.push(node),
+        NodeKind::Map { members, key } => match key.take() {
             Some((name, at)) => members.push(Member { name, key: at, node }),
             None => {
                 let name = node.as_word();

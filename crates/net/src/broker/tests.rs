@@ -200,13 +200,13 @@ fn pieces_arrive(relay: &mut Relay, look: impl Fn(&Broker)) {
 }
 
 /// A broker that is a proxy, for whom `callers` says, with these rules.
-struct Proxy {
+struct ProxyBroker {
     broker: Broker,
     at: SocketAddr,
 }
 
-impl Proxy {
-    fn new(callers: Callers, rules: &[String]) -> Proxy {
+impl ProxyBroker {
+    fn new(callers: Callers, rules: &[String]) -> ProxyBroker {
         let rules = rules.iter().map(|rule| rule.parse().unwrap());
         let setup = Setup {
             rules: Allowlist::with_loopback(rules),
@@ -222,7 +222,7 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let at = listener.local_addr().unwrap();
         broker.add_frontend(listener, callers).unwrap();
-        Proxy { broker, at }
+        ProxyBroker { broker, at }
     }
 
     /// Connects, says something and gives all that is answered.
@@ -275,7 +275,7 @@ fn server() -> u16 {
 #[test]
 fn whoever_was_not_announced_is_turned_away() {
     let port = server();
-    let mut proxy = Proxy::new(Callers::Expected, &[format!("127.0.0.1:{port}")]);
+    let mut proxy = ProxyBroker::new(Callers::Expected, &[format!("127.0.0.1:{port}")]);
     let connect = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nword");
     assert_eq!(proxy.says(&connect, None), "");
     let heard = proxy.says(&connect, Some(Wanted::Proxy));
@@ -290,7 +290,7 @@ fn whoever_was_not_announced_is_turned_away() {
 fn whoever_has_no_login_is_turned_away() {
     let port = server();
     let login = Login::new("mcp", "word").unwrap();
-    let mut proxy = Proxy::new(Callers::Holders(login), &[format!("localhost:{port}")]);
+    let mut proxy = ProxyBroker::new(Callers::Holders(login), &[format!("localhost:{port}")]);
     let connect = |login: &str| format!("CONNECT localhost:{port} HTTP/1.1\r\n{login}\r\nhello");
     assert!(proxy.says(&connect(""), None).starts_with("HTTP/1.1 407 "));
     let wrong = "Proxy-Authorization: Basic bWNwOndyb25n\r\n";
@@ -309,7 +309,7 @@ fn whoever_has_no_login_is_turned_away() {
 /// A program that sends much after a request that is refused still hears why.
 #[test]
 fn a_refusal_is_heard_by_who_keeps_sending() {
-    let mut proxy = Proxy::new(Callers::Expected, &[]);
+    let mut proxy = ProxyBroker::new(Callers::Expected, &[]);
     let body = "x".repeat(200_000);
     let post = format!("POST http://a.example/ HTTP/1.1\r\nContent-Length: 200000\r\n\r\n{body}");
     let heard = proxy.says(&post, Some(Wanted::Proxy));
@@ -321,11 +321,11 @@ fn a_refusal_is_heard_by_who_keeps_sending() {
 #[test]
 fn a_request_in_pieces_is_heard() {
     let port = server();
-    let mut proxy = Proxy::new(Callers::Expected, &[format!("127.0.0.1:{port}")]);
+    let mut proxy = ProxyBroker::new(Callers::Expected, &[format!("127.0.0.1:{port}")]);
     let mut client = TcpStream::connect(proxy.at).unwrap();
     Watched(&mut proxy.broker).expect(client.local_addr().unwrap(), Wanted::Proxy);
     let mut events = Events::with_capacity(16);
-    let mut turns = |proxy: &mut Proxy, time: Duration| {
+    let mut turns = |proxy: &mut ProxyBroker, time: Duration| {
         let until = Instant::now() + time;
         while Instant::now() < until {
             let soon = Instant::now() + Duration::from_millis(5);

@@ -3,7 +3,7 @@
 //!
 //! Refused: names that lead out (`..`, absolute, drive letters, backslashes), links that lead out,
 //! hard links, devices, set-uid and set-gid modes, names twice or equal but for case, files below
-//! files or links, more than the [`Limits`], lengths or checksums that do not match, data after the
+//! files or links, more than the [`ArchiveLimits`], lengths or checksums that do not match, data after the
 //! end. What is left open: names that differ only in Unicode normalisation collide on macOS.
 
 mod beneath;
@@ -24,11 +24,11 @@ use crate::error::{Error, Result};
 pub use beneath::Unpack;
 pub use compare::Compare;
 pub use entry::{Content, Entry, EntryPath, Picked};
-pub use write_zip::{Effort, Source, ZipWriter};
+pub use write_zip::{Effort, ZipContent, ZipWriter};
 
 /// What an archive may hold. Far above any real package, far below what hurts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ArchiveLimits {
     /// The most entries.
     pub entries: u64,
     /// The most bytes of one file.
@@ -39,16 +39,16 @@ pub struct Limits {
     pub ratio: u64,
 }
 
-impl Limits {
+impl ArchiveLimits {
     /// The limits of `mcp run` and `mcp add`.
-    pub const DEFAULT: Limits =
-        Limits { entries: 200_000, file: 1 << 30, total: 4 << 30, ratio: 200 };
+    pub const DEFAULT: ArchiveLimits =
+        ArchiveLimits { entries: 200_000, file: 1 << 30, total: 4 << 30, ratio: 200 };
     /// Up to here no ratio is suspicious.
     const SMALL: u64 = 16 << 20;
 
     /// How many bytes may come out of a packed length.
     fn budget(&self, packed: u64) -> u64 {
-        self.total.min(packed.saturating_mul(self.ratio).max(Limits::SMALL))
+        self.total.min(packed.saturating_mul(self.ratio).max(ArchiveLimits::SMALL))
     }
 }
 
@@ -82,7 +82,7 @@ pub trait Sink {
 }
 
 /// Reads a whole archive into a sink. Nothing in it counts before this has returned `Ok`.
-pub fn read(archive: &mut File, limits: &Limits, sink: &mut dyn Sink) -> Result<()> {
+pub fn read(archive: &mut File, limits: &ArchiveLimits, sink: &mut dyn Sink) -> Result<()> {
     let io = |e: std::io::Error| Error::package(format!("the archive cannot be read: {e}"));
     let length = archive.seek(SeekFrom::End(0)).map_err(io)?;
     archive.seek(SeekFrom::Start(0)).map_err(io)?;
@@ -98,7 +98,7 @@ pub fn read(archive: &mut File, limits: &Limits, sink: &mut dyn Sink) -> Result<
 }
 
 /// Reads an archive by its path.
-pub fn read_path(path: &Path, limits: &Limits, sink: &mut dyn Sink) -> Result<()> {
+pub fn read_path(path: &Path, limits: &ArchiveLimits, sink: &mut dyn Sink) -> Result<()> {
     let mut file =
         mcp_files::open(path, mcp_files::Links::Follow).map_err(|e| Error::io("open", path, &e))?;
     read(&mut file, limits, sink).map_err(|error| error.within(path.display()))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
-use super::{Content, Entry, Limits};
+use super::{ArchiveLimits, Content, Entry};
 use crate::error::{Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ enum Use {
 
 /// Checks each entry against those before it, and counts.
 pub struct Names {
-    limits: Limits,
+    limits: ArchiveLimits,
     budget: u64,
     seen: HashMap<String, (String, Use)>,
     entries: u64,
@@ -26,7 +26,7 @@ pub struct Names {
 
 impl Names {
     /// For an archive of this packed length.
-    pub fn new(limits: Limits, packed: u64) -> Names {
+    pub fn new(limits: ArchiveLimits, packed: u64) -> Names {
         Names { limits, budget: limits.budget(packed), seen: HashMap::new(), entries: 0, total: 0 }
     }
 

@@ -6,7 +6,7 @@ use flate2::bufread::GzDecoder;
 
 use super::exactly::Exactly;
 use super::names::Names;
-use super::{Content, Entry, EntryPath, Limits, Sink};
+use super::{ArchiveLimits, Content, Entry, EntryPath, Sink};
 use crate::error::{Error, Result};
 
 const BLOCK: usize = 512;
@@ -20,7 +20,7 @@ fn broken(why: impl std::fmt::Display) -> Error {
 pub fn read_gzip(
     from: impl BufRead,
     packed: u64,
-    limits: &Limits,
+    limits: &ArchiveLimits,
     sink: &mut dyn Sink,
 ) -> Result<()> {
     let mut unpacked = GzDecoder::new(from);
@@ -31,7 +31,7 @@ pub fn read_gzip(
 pub fn read_zstd(
     mut from: impl BufRead,
     packed: u64,
-    limits: &Limits,
+    limits: &ArchiveLimits,
     sink: &mut dyn Sink,
 ) -> Result<()> {
     let mut unpacked = ruzstd::decoding::StreamingDecoder::new(&mut from).map_err(broken)?;
@@ -93,7 +93,12 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
     }
 }
 
-fn read(from: &mut dyn Read, packed: u64, limits: &Limits, sink: &mut dyn Sink) -> Result<()> {
+fn read(
+    from: &mut dyn Read,
+    packed: u64,
+    limits: &ArchiveLimits,
+    sink: &mut dyn Sink,
+) -> Result<()> {
     let mut names = Names::new(*limits, packed);
     // Headers and padding are not counted by the names, and could be endless.
     let most =

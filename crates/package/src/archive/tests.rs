@@ -101,7 +101,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Unpacks into a directory of its own, with a neighbour that must stay as it is.
-fn unpack_with(bytes: &[u8], limits: &Limits) -> Result<(Scratch, Vec<PathBuf>)> {
+fn unpack_with(bytes: &[u8], limits: &ArchiveLimits) -> Result<(Scratch, Vec<PathBuf>)> {
     let scratch = Scratch::new();
     let archive = scratch.file("archive", bytes);
     let root = scratch.dir("box/root");
@@ -115,7 +115,7 @@ fn unpack_with(bytes: &[u8], limits: &Limits) -> Result<(Scratch, Vec<PathBuf>)>
 }
 
 fn unpack(bytes: &[u8]) -> Result<Vec<PathBuf>> {
-    unpack_with(bytes, &Limits::DEFAULT).map(|(_, tree)| tree)
+    unpack_with(bytes, &ArchiveLimits::DEFAULT).map(|(_, tree)| tree)
 }
 
 #[track_caller]

@@ -27,7 +27,7 @@ pub enum Effort {
 
 /// What is written for an entry.
 #[non_exhaustive]
-pub enum Source<'a> {
+pub enum ZipContent<'a> {
     /// A directory.
     Directory,
     /// A symlink with this target.
@@ -57,15 +57,15 @@ impl<W: Write> ZipWriter<W> {
     }
 
     /// Adds an entry.
-    pub fn add(&mut self, path: &EntryPath, source: Source<'_>) -> Result<()> {
+    pub fn add(&mut self, path: &EntryPath, source: ZipContent<'_>) -> Result<()> {
         let failed = |e: std::io::Error| Error::machine(format!("pack {path}: {e}"), "");
         let (name, mode, content): (String, u32, Vec<u8>) = match source {
-            Source::Directory => (format!("{path}/"), 0o040_755, Vec::new()),
-            Source::Link(target) => {
+            ZipContent::Directory => (format!("{path}/"), 0o040_755, Vec::new()),
+            ZipContent::Link(target) => {
                 path.check_link(target)?;
                 (path.to_string(), 0o120_777, target.as_bytes().to_vec())
             }
-            Source::File { is_executable, content } => {
+            ZipContent::File { is_executable, content } => {
                 let mut bytes = Vec::new();
                 content.read_to_end(&mut bytes).map_err(failed)?;
                 (path.to_string(), if is_executable { 0o100_755 } else { 0o100_644 }, bytes)
@@ -105,7 +105,7 @@ impl<W: Write> ZipWriter<W> {
         self.directory.extend(offset.to_le_bytes());
         self.directory.extend(name.as_bytes());
         self.entries += 1;
-        let most = super::Limits::DEFAULT.entries;
+        let most = super::ArchiveLimits::DEFAULT.entries;
         match u64::from(self.entries) > most {
             true => Err(Error::package(format!("has more than {most} entries"))),
             false => Ok(()),

@@ -9,7 +9,7 @@ use flate2::read::DeflateDecoder;
 
 use super::exactly::Exactly;
 use super::names::Names;
-use super::{Content, Entry, EntryPath, Limits, Sink};
+use super::{ArchiveLimits, Content, Entry, EntryPath, Sink};
 use crate::error::{Error, Result};
 
 const END: &[u8; 4] = b"PK\x05\x06";
@@ -48,7 +48,7 @@ struct CentralRecord {
 pub fn read(
     file: &mut (impl Read + Seek),
     length: u64,
-    limits: &Limits,
+    limits: &ArchiveLimits,
     sink: &mut dyn Sink,
 ) -> Result<()> {
     let signature = signature_length(file, length)?;
@@ -113,7 +113,7 @@ fn directory(
     file: &mut (impl Read + Seek),
     length: u64,
     signature: u64,
-    limits: &Limits,
+    limits: &ArchiveLimits,
 ) -> Result<(Vec<CentralRecord>, u64)> {
     let end = length - signature;
     let at = find_end(file, end, signature)?;

@@ -54,7 +54,7 @@ pub enum Selected {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kind {
+struct ManifestOrIndex {
     media_type: Option<String>,
     manifests: Option<Vec<Listed>>,
 }
@@ -65,11 +65,11 @@ struct Listed {
     media_type: String,
     digest: Digest,
     size: u64,
-    platform: Option<Platform>,
+    platform: Option<OciPlatform>,
 }
 
 #[derive(Deserialize)]
-struct Platform {
+struct OciPlatform {
     os: String,
     architecture: String,
 }
@@ -81,7 +81,7 @@ struct Platform {
 pub fn select(bytes: &[u8], architecture: &str) -> Result<Selected> {
     let broken =
         |e: serde_json::Error| Error::package(format!("the base's manifest makes no sense: {e}"));
-    let kind: Kind = serde_json::from_slice(bytes).map_err(broken)?;
+    let kind: ManifestOrIndex = serde_json::from_slice(bytes).map_err(broken)?;
     let media_type = kind.media_type.as_deref().unwrap_or("");
     let Some(manifests) = kind.manifests else {
         let manifest = ImageManifest::read(bytes)?;

@@ -13,6 +13,8 @@ pub use npm::{
     check_lock, npm_index, npm_install_scripts, npm_manifest, npm_programs, npm_tarball_host,
     npm_version_needs, split_scope,
 };
-pub use pypi::{Files, newest_version, pypi_index, pypi_launchers, pypi_manifest, requirements};
+pub use pypi::{
+    Distributions, newest_version, pypi_index, pypi_launchers, pypi_manifest, requirements,
+};
 pub use uv::{uv_index, uv_requirements};
 pub use uv_bundle::{UvBundle, is_uv, uv_bundle};

@@ -25,7 +25,7 @@ pub fn pypi_index(config: &str, variable: &dyn Fn(&str) -> Option<String>) -> Re
 
 /// Which files of an index may be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Files {
+pub enum Distributions {
     /// Wheels, which run nothing at installation.
     Wheels,
     /// Source distributions as well, which run code of the package.
@@ -43,7 +43,7 @@ pub fn newest_version(said: &str) -> Option<&str> {
 
 /// pip's installation report → requirements with the digest of every wheel; name and version of
 /// the one that was asked for.
-pub fn requirements(report: &str, name: &str, from: Files) -> Result<(String, String)> {
+pub fn requirements(report: &str, name: &str, from: Distributions) -> Result<(String, String)> {
     let wrong = |why: &str| Error::package(format!("what pip resolved {why}"));
     let report: Value = serde_json::from_str(report).map_err(|e| wrong(&e.to_string()))?;
     let installs = report["install"].as_array().ok_or_else(|| wrong("is not a report"))?;
@@ -63,7 +63,7 @@ pub fn requirements(report: &str, name: &str, from: Files) -> Result<(String, St
             .as_str()
             .or_else(|| archive["hash"].as_str().and_then(|hash| hash.strip_prefix("sha256=")));
         let sha256 = sha256.filter(|hex| crate::Digest::from_hex(hex).is_ok());
-        let is_wanted = from == Files::AnyKind || url.ends_with(".whl");
+        let is_wanted = from == Distributions::AnyKind || url.ends_with(".whl");
         let (Some(sha256), true) = (sha256, is_wanted && word(found) && word(at)) else {
             return Err(wrong(&format!("has {found}, which is not a wheel with a SHA-256 digest")));
         };
@@ -251,12 +251,12 @@ mod tests {
     fn only_wheels_with_digests() {
         let hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let (text, version) =
-            requirements(&install("https://x/a.whl", hash), "a-b", Files::Wheels).unwrap();
+            requirements(&install("https://x/a.whl", hash), "a-b", Distributions::Wheels).unwrap();
         assert_eq!((text, version.as_str()), (format!("A_b==1.0 --hash=sha256:{hash}\n"), "1.0"));
         let source = install("https://x/a.tar.gz", hash);
-        assert!(requirements(&source, "a-b", Files::Wheels).is_err());
-        assert!(requirements(&source, "a-b", Files::AnyKind).is_ok());
-        for files in [Files::Wheels, Files::AnyKind] {
+        assert!(requirements(&source, "a-b", Distributions::Wheels).is_err());
+        assert!(requirements(&source, "a-b", Distributions::AnyKind).is_ok());
+        for files in [Distributions::Wheels, Distributions::AnyKind] {
             let wheel = |hash| install("https://x/a.whl", hash);
             assert!(requirements(&wheel("12"), "a-b", files).is_err());
             assert!(requirements(&wheel(hash), "other", files).is_err());

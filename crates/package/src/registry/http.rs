@@ -11,7 +11,7 @@ use ureq::tls::TlsConfig;
 use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body};
 
-use super::names::{Lookup, Names};
+use super::names::{BoundedResolver, Lookup};
 use super::roots;
 use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Kind, Result};
@@ -156,7 +156,11 @@ impl Http {
             .timeout_recv_response(Some(Duration::from_secs(60)))
             .timeout_per_read(Some(Duration::from_secs(60)))
             .build();
-        let agent = Agent::with_parts(config, DefaultConnector::default(), Names { lookup, only });
+        let agent = Agent::with_parts(
+            config,
+            DefaultConnector::default(),
+            BoundedResolver { lookup, only },
+        );
         Http { agent, only, retry: Retry::DEFAULT }
     }
 

@@ -15,7 +15,7 @@ use crate::public_hosts::IsPublic;
 /// Addresses of a host, in the order to be tried.
 pub type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
 
-pub(super) struct Names {
+pub(super) struct BoundedResolver {
     pub lookup: Lookup,
     /// What may be connected to, where that is not everything. The user's proxy always may.
     pub only: Option<IsPublic>,
@@ -24,13 +24,13 @@ pub(super) struct Names {
 /// As many as are worth a try, and as many as there is room for.
 const MOST: usize = 16;
 
-impl fmt::Debug for Names {
+impl fmt::Debug for BoundedResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Names")
     }
 }
 
-impl Resolver for Names {
+impl Resolver for BoundedResolver {
     fn resolve(
         &self,
         uri: &Uri,

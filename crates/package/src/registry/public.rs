@@ -34,13 +34,13 @@ pub struct Summary {
 
 #[derive(Deserialize)]
 struct Page {
-    servers: Vec<Entry>,
+    servers: Vec<ListedServer>,
     #[serde(default)]
     metadata: Metadata,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct ListedServer {
     server: Value,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Public<'a> {
                 "mcp search finds names",
             )
         })?;
-        let entry: Entry = serde_json::from_slice(&bytes)
+        let entry: ListedServer = serde_json::from_slice(&bytes)
             .map_err(|e| Error::network(format!("{} answers strangely: {e}", self.base)))?;
         if entry.server["name"] != name {
             return Err(Error::network(format!(

@@ -31,14 +31,14 @@ impl Asked {
     }
 }
 
-struct Server {
+struct TestRegistry {
     host: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
-impl Server {
+impl TestRegistry {
     /// Answers the n-th request with what `answer` says; a connection serves one request.
-    fn new(answer: impl Fn(usize, &Asked) -> Vec<u8> + Send + 'static) -> Server {
+    fn new(answer: impl Fn(usize, &Asked) -> Vec<u8> + Send + 'static) -> TestRegistry {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -67,7 +67,7 @@ impl Server {
                 let _ = stream.write_all(&bytes);
             }
         });
-        Server { host, asked }
+        TestRegistry { host, asked }
     }
 
     fn asked(&self) -> Vec<Asked> {
@@ -106,7 +106,7 @@ fn blob(content: &[u8]) -> Descriptor {
 
 #[test]
 fn what_passes_is_tried_again_and_what_does_not_is_not() {
-    let server = Server::new(|number, _| match number {
+    let server = TestRegistry::new(|number, _| match number {
         0 => answer("503 Busy", "", b""),
         1 => answer("429 Slow", "retry-after: 1\r\n", b""),
         _ => answer("200 OK", "", br#"{"name": "a/b", "tags": ["1.0.0"]}"#),
@@ -118,10 +118,10 @@ fn what_passes_is_tried_again_and_what_does_not_is_not() {
     assert!(before.elapsed() >= Duration::from_secs(1), "Retry-After was not kept");
     assert_eq!(server.asked().len(), 3);
 
-    let gone = Server::new(|_, _| answer("404 Not Found", "", b""));
+    let gone = TestRegistry::new(|_, _| answer("404 Not Found", "", b""));
     let error = Oci::new(&http, &kept, &gone.host, "a/b", Scheme::Https).manifest("1").unwrap_err();
     assert_eq!((error.kind(), gone.asked().len()), (Kind::NotFound, 1));
-    let down = Server::new(|_, _| answer("500 Broken", "", b""));
+    let down = TestRegistry::new(|_, _| answer("500 Broken", "", b""));
     assert!(Oci::new(&http, &kept, &down.host, "a/b", Scheme::Https).tags().is_err());
     assert_eq!(down.asked().len(), 4);
 }
@@ -130,7 +130,7 @@ fn what_passes_is_tried_again_and_what_does_not_is_not() {
 fn a_download_that_breaks_off_goes_on() {
     let content: Vec<u8> = (0..100_000u32).map(|n| n as u8).collect();
     let whole = content.clone();
-    let server = Server::new(move |number, asked| match number {
+    let server = TestRegistry::new(move |number, asked| match number {
         // More announced than sent.
         0 => {
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", whole.len());
@@ -158,7 +158,7 @@ fn a_download_that_breaks_off_goes_on() {
 
 #[test]
 fn other_bytes_than_asked_for_are_refused_with_both_digests() {
-    let server = Server::new(|_, _| answer("200 OK", "", b"other"));
+    let server = TestRegistry::new(|_, _| answer("200 OK", "", b"other"));
     let scratch = Scratch::new();
     let (http, kept) = (quick(), Kept::default());
     let mut oci = Oci::new(&http, &kept, &server.host, "a/b", Scheme::Https);
@@ -182,7 +182,7 @@ fn other_bytes_than_asked_for_are_refused_with_both_digests() {
             .to_string()
             .contains("larger")
     );
-    let said = Server::new(|_, _| {
+    let said = TestRegistry::new(|_, _| {
         let digest = Digest::of(b"asked");
         answer("200 OK", &format!("docker-content-digest: {digest}\r\n"), b"other")
     });
@@ -191,9 +191,9 @@ fn other_bytes_than_asked_for_are_refused_with_both_digests() {
 
 #[test]
 fn credentials_do_not_follow_a_redirect_to_another_host() {
-    let elsewhere = Server::new(|_, _| answer("200 OK", "", b"content"));
+    let elsewhere = TestRegistry::new(|_, _| answer("200 OK", "", b"content"));
     let to = elsewhere.host.clone();
-    let server = Server::new(move |_, asked| match asked.header("authorization") {
+    let server = TestRegistry::new(move |_, asked| match asked.header("authorization") {
         None => answer("401 Who", "www-authenticate: Basic realm=\"x\"\r\n", b""),
         Some(_) if asked.line.contains("/blobs/") => {
             answer("307 There", &format!("location: http://{to}/file?signature=1\r\n"), b"")
@@ -215,7 +215,7 @@ fn credentials_do_not_follow_a_redirect_to_another_host() {
 
 #[test]
 fn endless_redirects_end() {
-    let server = Server::new(|_, _| answer("302 Round", "location: /round\r\n", b""));
+    let server = TestRegistry::new(|_, _| answer("302 Round", "location: /round\r\n", b""));
     let (mut http, kept) = (quick(), Kept::default());
     http.retry.attempts = 1;
     let error = Oci::new(&http, &kept, &server.host, "a/b", Scheme::Https).tags().unwrap_err();
@@ -224,7 +224,7 @@ fn endless_redirects_end() {
 
 #[test]
 fn a_bearer_token_is_fetched_with_the_password_and_used() {
-    let server = Server::new(|_, asked| {
+    let server = TestRegistry::new(|_, asked| {
         let host = asked.header("host").unwrap().to_owned();
         let challenge = format!(
             "www-authenticate: Bearer realm=\"http://{host}/token\",service=\"s\",scope=\"repository:a/b:pull\"\r\n"
@@ -295,8 +295,8 @@ fn other_hosts_are_spoken_to_by_tls() {
 }
 
 /// In the shape of the registry's API v0.1.
-fn public() -> Server {
-    Server::new(|_, asked| {
+fn public() -> TestRegistry {
+    TestRegistry::new(|_, asked| {
         let entry = |name: &str| {
             format!(
                 r#"{{"server": {{"name": "{name}", "description": "d", "version": "1.0.0", "packages": [{{"registryType": "npm", "identifier": "x", "version": "1.0.0", "transport": {{"type": "stdio"}}}}]}}, "_meta": {{"io.modelcontextprotocol.registry/official": {{"status": "active", "isLatest": true}}}}}}"#

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_files::Links;
 
-use super::layout::{Descriptor, Index, LARGEST_MANIFEST, MANIFEST};
+use super::layout::{Descriptor, ImageIndex, LARGEST_MANIFEST, MANIFEST};
 use super::source::{self, Source};
 use super::{Addition, Store, Under};
 use crate::digest::Digest;
@@ -35,18 +35,18 @@ pub struct Stored {
 }
 
 impl Store {
-    pub(super) fn index(&self) -> Result<Index> {
+    pub(super) fn index(&self) -> Result<ImageIndex> {
         let path = self.path("index.json");
         match mcp_files::read(&path, 16 * LARGEST_MANIFEST, Links::Refuse) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
                 Error::machine(format!("{}: {e}", path.display()), "remove it and pull again")
             }),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Index::default()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(ImageIndex::default()),
             Err(e) => Err(Error::io("read", &path, &e)),
         }
     }
 
-    pub(super) fn write_index(&self, index: &Index) -> Result<()> {
+    pub(super) fn write_index(&self, index: &ImageIndex) -> Result<()> {
         let bytes = serde_json::to_vec_pretty(index).map_err(|e| Error::package(e.to_string()))?;
         self.replace(&self.path("index.json"), &bytes)
     }

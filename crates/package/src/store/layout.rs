@@ -163,13 +163,13 @@ impl ImageManifest {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Index {
+pub struct ImageIndex {
     pub schema_version: u32,
     pub manifests: Vec<Descriptor>,
 }
 
-impl Default for Index {
-    fn default() -> Index {
-        Index { schema_version: 2, manifests: Vec::new() }
+impl Default for ImageIndex {
+    fn default() -> ImageIndex {
+        ImageIndex { schema_version: 2, manifests: Vec::new() }
     }
 }

@@ -12,7 +12,7 @@ use super::layout::ImageManifest;
 use super::record::{self, Record};
 use super::told::Told;
 use super::{DAMAGED, SERVER, Staging, Store, make_private, read_manifests};
-use crate::archive::{self, Compare, Limits, Unpack};
+use crate::archive::{self, ArchiveLimits, Compare, Unpack};
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
 
@@ -82,7 +82,7 @@ impl Store {
         make_private(&root).map_err(|e| Error::io("make", &root, &e))?;
         let mut bundle = self.open_bundle(manifest)?;
         let mut unpack = Told::new(&bundle, Unpack::into(&root)?, self.unpacking)?;
-        archive::read(&mut bundle, &Limits::DEFAULT, &mut unpack)?;
+        archive::read(&mut bundle, &ArchiveLimits::DEFAULT, &mut unpack)?;
         drop(unpack);
         read_manifests(&root)?;
         record::settle();
@@ -188,7 +188,7 @@ impl Store {
     fn compare(&self, digest: &Digest, root: &Path) -> Result<()> {
         let mut bundle = self.open_bundle(&self.manifest(digest)?)?;
         let mut compare = Compare::with(root);
-        archive::read(&mut bundle, &Limits::DEFAULT, &mut compare)?;
+        archive::read(&mut bundle, &ArchiveLimits::DEFAULT, &mut compare)?;
         let differing = compare.finish()?;
         if differing.is_empty() {
             return Ok(());

@@ -9,13 +9,13 @@ use std::rc::Rc;
 use mcp_policy::glob::{Glob, Part};
 
 /// A glob, by its number, and how many of its parts the path so far has matched.
-type State = (usize, usize);
+type GlobState = (usize, usize);
 
 pub struct GlobSet {
     /// With the number of the rule that each came from.
     globs: Vec<(usize, Glob)>,
     /// Most directories are in the same position as their neighbours.
-    known: RefCell<HashMap<Vec<State>, Rc<Position>>>,
+    known: RefCell<HashMap<Vec<GlobState>, Rc<Position>>>,
 }
 
 /// Asking for more names than this takes longer than a listing.
@@ -23,7 +23,7 @@ const FEW: usize = 4;
 
 /// How far the globs have come in a directory.
 pub struct Position {
-    states: Vec<State>,
+    states: Vec<GlobState>,
     /// What a name in here must be to be denied, and by which rule.
     last: Vec<(Part, usize)>,
     /// All that can be denied here if there are no directories, where it is little enough to
@@ -80,7 +80,7 @@ impl GlobSet {
     }
 
     /// Adds a state and what it stands for as well: any number of names may be none.
-    fn enter(&self, (glob, part): State, states: &mut Vec<State>) {
+    fn enter(&self, (glob, part): GlobState, states: &mut Vec<GlobState>) {
         let tail = &self.globs[glob].1.tail;
         if part < tail.len() {
             states.push((glob, part));
@@ -90,7 +90,7 @@ impl GlobSet {
         }
     }
 
-    fn position(&self, mut states: Vec<State>) -> Rc<Position> {
+    fn position(&self, mut states: Vec<GlobState>) -> Rc<Position> {
         states.sort_unstable();
         states.dedup();
         if let Some(known) = self.known.borrow().get(&states) {
@@ -120,7 +120,7 @@ impl GlobSet {
     /// The only names that can match here or lead to a match; `None` when any name might.
     #[cfg(any(unix, test))]
     pub fn names(&self, position: &Position) -> Option<Vec<&[u8]>> {
-        let name = |&(glob, part): &State| match &self.globs[glob].1.tail[part] {
+        let name = |&(glob, part): &GlobState| match &self.globs[glob].1.tail[part] {
             Part::Name(name) => Some(name.as_slice()),
             _ => None,
         };

@@ -22,12 +22,12 @@ use crate::linux::mounts::{Root, Trees};
 use crate::linux::open_files::Before;
 use crate::linux::phases::LinuxPlan;
 use crate::linux::sandbox_sockets::SocketFactory;
-use crate::linux::step::Listed;
+use crate::linux::step::ListedStep;
 use crate::linux::{run_directory, sys};
 use mcp_seccomp::Instruction;
 
 /// What the launcher made before init existed.
-pub struct Prepared {
+pub struct PreparedByLauncher {
     pub trees: Trees,
     /// The sandbox's ends of relayed descriptors, and files opened again.
     pub stdio: [Option<OwnedFd>; 3],
@@ -49,7 +49,7 @@ pub struct InitContext<'a> {
     pub request: &'a Request,
     pub channel: Channel,
     pub signals: sys::Signals,
-    prepared: Prepared,
+    prepared: PreparedByLauncher,
     root: Option<Root>,
     pub terminal: Option<OwnedFd>,
     proc: Option<OwnedFd>,
@@ -69,7 +69,7 @@ pub fn init(
     request: &Request,
     channel: Channel,
     signals: sys::Signals,
-    prepared: Prepared,
+    prepared: PreparedByLauncher,
 ) -> ! {
     let mut sandbox = InitContext {
         plan,
@@ -100,7 +100,7 @@ pub fn init(
 
 impl InitContext<'_> {
     fn init(&mut self) {
-        for Listed { number, step, .. } in self.plan.init.steps() {
+        for ListedStep { number, step, .. } in self.plan.init.steps() {
             match self.init_step(step) {
                 Ok(answer) => self.seen.push((number, answer)),
                 Err(failure) => {

@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, getsockname, 
 
 use crate::core::host::Ids;
 use crate::linux::sys::{self, Cloexec, Notification, Verdict};
-use crate::linux::syscall_proxy::{Memory, Use};
+use crate::linux::syscall_proxy::{CallerMemory, Use};
 use crate::linux::well_known::PROXY;
 use mcp_net::broker::{Wanted, Watched};
 
@@ -108,7 +108,7 @@ impl ConnectProxy {
         let [_, address, length, ..] = notification.arguments;
         let mut bytes = [0; 28];
         let length = (length as u32 as usize).min(bytes.len());
-        Memory::of(notification.thread, self.user, Use::Read)
+        CallerMemory::of(notification.thread, self.user, Use::Read)
             .read(address, &mut bytes[..length])?;
         destination(&bytes[..length]).ok_or_else(|| errno(libc::EAFNOSUPPORT))
     }

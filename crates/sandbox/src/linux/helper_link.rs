@@ -36,7 +36,7 @@ pub struct HelperLink {
     _leash: OwnedFd,
 }
 
-enum Piece {
+enum LinkRead {
     Some,
     NotYet,
     End,
@@ -67,21 +67,21 @@ impl HelperLink {
             if let Some(message) = self.complete() {
                 return Ok(Some(message));
             }
-            if let Piece::End = self.read(RecvFlags::empty())? {
+            if let LinkRead::End = self.read(RecvFlags::empty())? {
                 return Ok(None);
             }
         }
     }
 
-    fn read(&mut self, flags: RecvFlags) -> io::Result<Piece> {
+    fn read(&mut self, flags: RecvFlags) -> io::Result<LinkRead> {
         let mut piece = [0u8; 16 << 10];
         match recv(&self.socket, &mut piece, flags) {
-            Ok((0, _)) | Err(Errno::CONNRESET) => Ok(Piece::End),
+            Ok((0, _)) | Err(Errno::CONNRESET) => Ok(LinkRead::End),
             Ok((read, _)) => {
                 self.received.extend_from_slice(&piece[..read]);
-                Ok(Piece::Some)
+                Ok(LinkRead::Some)
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Piece::NotYet),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(LinkRead::NotYet),
             Err(e) => Err(e.into()),
         }
     }
@@ -151,9 +151,9 @@ impl Launcher {
             // What it said last is read before its end is believed.
             if !self.is_silent {
                 match self.link.read(RecvFlags::DONTWAIT)? {
-                    Piece::Some => continue,
-                    Piece::End => self.is_silent = true,
-                    Piece::NotYet => {}
+                    LinkRead::Some => continue,
+                    LinkRead::End => self.is_silent = true,
+                    LinkRead::NotYet => {}
                 }
             }
             if has_ended {

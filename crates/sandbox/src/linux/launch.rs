@@ -18,7 +18,7 @@ use crate::core::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::core::request::{Home, Request};
 use crate::core::rlimit::Resource;
 use crate::core::run_record::RunId;
-use crate::linux::apply::{self, Prepared};
+use crate::linux::apply::{self, PreparedByLauncher};
 use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::RunCgroup;
 use crate::linux::channel::{Channel, ToInit};
@@ -28,7 +28,7 @@ use crate::linux::owner_map::OwnerMap;
 use crate::linux::path_watch::PathWatch;
 use crate::linux::phases::{LinuxPlan, TargetPhase, Watches};
 use crate::linux::protected_inotify::ProtectedInotify;
-use crate::linux::replaced::Watch;
+use crate::linux::replaced::ReplacementWatch;
 use crate::linux::reservation::Reservation;
 use crate::linux::run_directory::RunDirectory;
 use crate::linux::step::{Filter, Limit, Namespaces, NetworkNamespace, Numbered};
@@ -36,11 +36,11 @@ use crate::linux::supervise::{self, Dying, Ended, Init, Limits, Mounted, Supervi
 use crate::linux::sweeper::Sweeper;
 use crate::linux::syscall_proxy::{ProxySettings, SyscallProxy};
 use crate::linux::terminal::UserTerminal;
-use crate::linux::watch::Tree;
+use crate::linux::watch::ProcessTree;
 use crate::linux::{open_files, runs, sandbox_sockets, sys};
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{ReplacedPlaces, undo};
-use crate::unix::run_records::Listed;
+use crate::unix::run_records::HeldRecord;
 use crate::unix::supervision::SIGNALS;
 
 const NAMESPACES: i32 = libc::CLONE_NEWUSER
@@ -153,7 +153,8 @@ fn try_run(
     let (trees, unmapped) = prepare_trees(plan, map.as_ref(), index)?;
     let (orders, socket_factory) = sandbox_sockets::pair()?;
     let (filter, is_checked) = (filter(plan), check.is_some());
-    let prepared = Prepared { trees, stdio, unmapped, filter, socket_factory, files, is_checked };
+    let prepared =
+        PreparedByLauncher { trees, stdio, unmapped, filter, socket_factory, files, is_checked };
 
     // Before there is a command that it could have to answer for.
     let (syscall_proxy, became) = start_syscall_proxy(plan)?.unzip();
@@ -173,14 +174,15 @@ fn try_run(
         pid,
         pidfd,
         channel: ours,
-        tree: if namespaces == 0 { Tree::Below(pid) } else { Tree::OfNamespace },
+        tree: if namespaces == 0 { ProcessTree::Below(pid) } else { ProcessTree::OfNamespace },
         syscall_proxy,
     };
     match Sweeper::start(plan, request, init.pidfd.as_fd()) {
         Ok(started) => *sweeper = started,
         Err(error) => return Err(unheard(init, error)),
     }
-    let watch = sweeper.as_ref().map(|sweeper| Watch::new(plan, request, sweeper, inotify));
+    let watch =
+        sweeper.as_ref().map(|sweeper| ReplacementWatch::new(plan, request, sweeper, inotify));
     if let Some(map) = &map {
         write_ids(plan, map, &init, index)?;
     }
@@ -191,7 +193,7 @@ fn try_run(
     let init = checked(init, check)?;
 
     let limits = limits(plan, request);
-    let meter = listed.as_ref().and_then(Listed::meter);
+    let meter = listed.as_ref().and_then(HeldRecord::meter);
     let network = Network::new(plan, request, outside, orders, meter);
     let held =
         supervise::HostResources { cgroup, network, watch, paths: PathWatch::of(plan, request) };
@@ -213,10 +215,10 @@ fn list_run(
     pid: i32,
     command: &[String],
     cgroup: Option<&RunCgroup>,
-) -> Option<Listed> {
+) -> Option<HeldRecord> {
     let directory = cgroup.map(|held| held.run().path.to_string_lossy().into_owned());
     let listed = runs::list_run(id, pid, command.to_vec(), directory);
-    listed.iter().for_each(Listed::sweep);
+    listed.iter().for_each(HeldRecord::sweep);
     cgroup.iter().for_each(|held| held.sweep());
     listed
 }

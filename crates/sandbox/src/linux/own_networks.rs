@@ -40,7 +40,7 @@ fn list() -> io::Result<Option<Networks>> {
     // Without a protocol it is the one for routes, whose number is zero.
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     send(&socket, &message(RTM_GETADDR, REQUEST | DUMP, 1, &[0; 8]), SendFlags::empty())?;
-    let mut reader = Reader::default();
+    let mut reader = NetlinkReader::default();
     let mut room = vec![0; ROOM];
     while !reader.is_done {
         // With TRUNC the length is the message's own, of which there may be more than room.
@@ -58,13 +58,13 @@ fn cut() -> io::Error {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct NetlinkReader {
     found: Networks,
     is_done: bool,
     is_disturbed: bool,
 }
 
-impl Reader {
+impl NetlinkReader {
     /// Reads the messages of one datagram.
     fn read(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
@@ -155,8 +155,8 @@ mod tests {
         message(NLMSG_DONE, 2, 1, &number.to_ne_bytes())
     }
 
-    fn read(bytes: &[u8]) -> io::Result<Reader> {
-        let mut reader = Reader::default();
+    fn read(bytes: &[u8]) -> io::Result<NetlinkReader> {
+        let mut reader = NetlinkReader::default();
         reader.read(bytes).map(|()| reader)
     }
 

@@ -25,9 +25,9 @@ use record::PathRecord;
 
 /// Shared between whoever answers the filter and the supervisor, who takes the record in the end.
 #[derive(Clone)]
-pub struct PathWatch(Arc<Mutex<State>>);
+pub struct PathWatch(Arc<Mutex<WatchState>>);
 
-struct State {
+struct WatchState {
     arch: Arch,
     /// Calls that are announced for this alone, sorted.
     only: Vec<u32>,
@@ -46,7 +46,7 @@ impl PathWatch {
         let only = mcp_seccomp::watched_numbers(arch, processes, connects, sockets, ground);
         let inside = Inside::of(plan);
         let record = PathRecord::new(request);
-        Some(PathWatch(Arc::new(Mutex::new(State { arch, only, inside, record }))))
+        Some(PathWatch(Arc::new(Mutex::new(WatchState { arch, only, inside, record }))))
     }
 
     /// Whether a call was announced to be noted and for nothing else.
@@ -86,7 +86,7 @@ impl PathWatch {
     }
 
     /// A thread that panicked left a record that is whole: each note is one insertion.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WatchState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use crate::core::host::Ids;
 use crate::core::plan::{self, Intents};
 use crate::linux::step::{
     CgroupSetting, ConnectionRelay, Descriptors, EnterCgroup, Execute, Filter, Hold, Hostname,
-    Landlock, Limit, Listed, MapIds, Masks, Namespaces, NewRoot, Numbered, Placed,
+    Landlock, Limit, ListedStep, MapIds, Masks, Namespaces, NewRoot, Numbered, Placed,
     PrivateDirectories, Protect, Reopen, Routes, SandboxSockets, Step, SyscallProxy, Timeout,
     WatchMemory,
 };
@@ -130,7 +130,7 @@ impl LinuxPlan {
     }
 
     /// All steps, in order.
-    pub fn steps(&self) -> Vec<Listed<'_>> {
+    pub fn steps(&self) -> Vec<ListedStep<'_>> {
         let mut list = List::default();
         if let Some(cgroup) = &self.cgroup {
             list.add(&cgroup.settings, Step::SetCgroup);
@@ -148,7 +148,7 @@ impl LinuxPlan {
 
     /// The plan as `--explain` and the report have it.
     pub fn outline(&self) -> plan::Plan<Step<'_>> {
-        let steps = self.steps().into_iter().map(|Listed { step, for_controls, .. }| {
+        let steps = self.steps().into_iter().map(|ListedStep { step, for_controls, .. }| {
             plan::Planned { step, for_controls: for_controls.to_vec() }
         });
         plan::Plan { controls: self.controls.clone(), steps: steps.collect() }
@@ -194,7 +194,7 @@ impl LinuxPlan {
 
 impl InitPhase {
     /// The steps of init, in order.
-    pub fn steps(&self) -> Vec<Listed<'_>> {
+    pub fn steps(&self) -> Vec<ListedStep<'_>> {
         let mut list = List::default();
         self.list(&mut list);
         list.0
@@ -260,7 +260,7 @@ impl TargetPhase {
 }
 
 #[derive(Default)]
-struct List<'a>(Vec<Listed<'a>>);
+struct List<'a>(Vec<ListedStep<'a>>);
 
 impl<'a> List<'a> {
     fn add<T: 'a>(
@@ -268,7 +268,7 @@ impl<'a> List<'a> {
         steps: impl IntoIterator<Item = &'a Numbered<T>>,
         step_of: impl Fn(&'a T) -> Step<'a>,
     ) {
-        self.0.extend(steps.into_iter().map(|planned| Listed {
+        self.0.extend(steps.into_iter().map(|planned| ListedStep {
             number: planned.number,
             step: step_of(&planned.step),
             for_controls: &planned.for_controls,

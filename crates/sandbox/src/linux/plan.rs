@@ -10,7 +10,7 @@ use std::path::Path;
 
 use mcp_policy::{NetworkMode, Subprocess};
 
-use self::limits::Counted;
+use self::limits::NprocScope;
 use crate::core::control::Control;
 use crate::core::host::{Caller, Fact};
 use crate::core::plan::{Intent, Intents};
@@ -223,7 +223,7 @@ fn target(
         watching(request, facts, Ground::Namespaces) == Watching::Paths
             && matches!(limit, Limit::To { resource: Resource::OpenFiles, .. })
     };
-    let (late, limits) = limits::rlimits(request, facts, Counted::Inside)
+    let (late, limits) = limits::rlimits(request, facts, NprocScope::Inside)
         .into_iter()
         .partition(|(limit, _)| is_late(limit));
     TargetPhase {

@@ -42,7 +42,7 @@ const MOST: usize = 256;
 /// How often in a row something is closed before it is given up.
 const ROUNDS: usize = 16;
 
-pub struct Watch<'a> {
+pub struct ReplacementWatch<'a> {
     protected: Vec<&'a Protected>,
     sweeper: &'a Sweeper,
     /// Host paths of the plan's protected places.
@@ -69,13 +69,13 @@ pub enum Sighting {
     Missing,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> ReplacementWatch<'a> {
     pub fn new(
         plan: &LinuxPlan,
         request: &'a Request,
         sweeper: &'a Sweeper,
         inotify: &'a ProtectedInotify,
-    ) -> Watch<'a> {
+    ) -> ReplacementWatch<'a> {
         let protected: Vec<_> = request.protected.iter().collect();
         let read_only = protected.iter().filter(|place| place.guarded == Guarded::ReadOnly);
         let known = read_only.filter_map(|place| Some((place.path.as_path(), place.id?)));
@@ -98,7 +98,7 @@ impl<'a> Watch<'a> {
         let look_at = None;
         let (mounts, has_news) = (None, Cell::new(false));
         let (looks, times) = (0, 0);
-        Watch {
+        ReplacementWatch {
             protected,
             sweeper,
             places,

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::core::run_record::{Record, RunId, Stats};
-use crate::unix::run_records::{self, First, Listed, RecordFile};
+use crate::unix::run_records::{self, First, HeldRecord, RecordFile};
 
 /// Lists a run whose init is this process.
 pub fn list_run(
@@ -16,7 +16,7 @@ pub fn list_run(
     init: i32,
     command: Vec<String>,
     cgroup: Option<String>,
-) -> Option<Listed> {
+) -> Option<HeldRecord> {
     let pid = u32::try_from(init).ok()?;
     let init = First { pid, started: live::started(pid)? };
     run_records::list_run(id, init, command, cgroup)

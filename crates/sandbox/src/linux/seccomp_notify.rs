@@ -29,7 +29,7 @@ const MOST_AT_ONCE: usize = 64;
 
 pub struct SeccompNotify {
     listener: OwnedFd,
-    start: Start,
+    start: FirstExec,
     syscall_proxy: Option<SyscallProxy>,
     /// Makes the command's connections, where it must not make them itself.
     connect_proxy: Option<ConnectProxy>,
@@ -40,7 +40,7 @@ pub struct SeccompNotify {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
+enum FirstExec {
     Awaited,
     Passed,
 }
@@ -60,7 +60,7 @@ impl SeccompNotify {
     ) -> SeccompNotify {
         SeccompNotify {
             listener,
-            start: Start::Awaited,
+            start: FirstExec::Awaited,
             syscall_proxy,
             connect_proxy: None,
             paths: None,
@@ -188,11 +188,11 @@ impl SeccompNotify {
         // No process but the process that becomes the command has the filter before it does so, and
         // until then it is our own code, which makes this one call.
         let first =
-            self.start == Start::Awaited && i64::from(notification.number) == libc::SYS_execve;
+            self.start == FirstExec::Awaited && i64::from(notification.number) == libc::SYS_execve;
         let verdict = if first { Verdict::Pass } else { Verdict::Refuse };
         if sys::answer(self.listener.as_fd(), notification, verdict)? {
             match verdict {
-                Verdict::Pass => self.start = Start::Passed,
+                Verdict::Pass => self.start = FirstExec::Passed,
                 _ => {
                     self.refused.fetch_add(1, Ordering::Relaxed);
                 }

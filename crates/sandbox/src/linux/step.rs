@@ -41,7 +41,7 @@ pub struct Numbered<T, C = Vec<Control>> {
 }
 
 /// A step of a plan as it is listed.
-pub type Listed<'a> = Numbered<Step<'a>, &'a [Control]>;
+pub type ListedStep<'a> = Numbered<Step<'a>, &'a [Control]>;
 
 /// Any step of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

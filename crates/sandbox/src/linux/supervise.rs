@@ -21,12 +21,12 @@ use crate::linux::leftovers::Leftovers;
 use crate::linux::network::Network;
 use crate::linux::path_watch::PathWatch;
 use crate::linux::relay::Relay;
-use crate::linux::replaced::Watch;
+use crate::linux::replaced::ReplacementWatch;
 use crate::linux::seccomp_notify::SeccompNotify;
 use crate::linux::sys::{self, Change, Signals};
 use crate::linux::terminal::UserTerminal;
 use crate::linux::tree;
-use crate::linux::watch::{MemoryWatch, Tree};
+use crate::linux::watch::{MemoryWatch, ProcessTree};
 use crate::unix::protect::undo::ReplacedPlaces;
 use crate::unix::supervision::DRAIN;
 use mcp_net::broker::NetworkUse;
@@ -46,7 +46,7 @@ const LAST_RESORT_PLAIN: Duration = Duration::from_secs(10);
 pub struct HostResources<'a> {
     pub cgroup: Option<RunCgroup>,
     pub network: Option<Network>,
-    pub watch: Option<Watch<'a>>,
+    pub watch: Option<ReplacementWatch<'a>>,
     /// Notes what the command looks for, in learning mode.
     pub paths: Option<PathWatch>,
 }
@@ -78,7 +78,7 @@ pub struct Ended {
 pub struct Supervisor<'a> {
     init: Init,
     /// Sees when something protected is replaced.
-    protected: Option<Watch<'a>>,
+    protected: Option<ReplacementWatch<'a>>,
     /// Messages that came while another was awaited.
     unheard: Vec<(ToLauncher, Vec<OwnedFd>)>,
     /// Why the command was ended, where it was no limit.
@@ -249,7 +249,7 @@ impl<'a> Supervisor<'a> {
             usage,
             blocked_processes: self.blocked_processes.load(Ordering::Relaxed),
             network: self.network.as_mut().map(Network::finish).unwrap_or_default(),
-            seen: self.protected.take().map(Watch::into_seen).unwrap_or_default(),
+            seen: self.protected.take().map(ReplacementWatch::into_seen).unwrap_or_default(),
             stopped: self.stopped.take(),
             lost: std::mem::take(&mut self.left.lost),
             watched: self.paths.take().map(PathWatch::finish),
@@ -262,7 +262,7 @@ impl<'a> Supervisor<'a> {
         // Init may have ended by itself; then this hits nothing, since the pidfd names only it.
         let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
         let waited = sys::wait_for(self.init.pid)?;
-        if let Tree::Below(_) = self.init.tree {
+        if let ProcessTree::Below(_) = self.init.tree {
             // Should init have been killed, what was below it is below us now.
             tree::end_all(Some(LAST_RESORT_PLAIN))?;
         }
@@ -283,7 +283,10 @@ impl<'a> Supervisor<'a> {
         if let Some(network) = &mut self.network {
             network.advance()?;
         }
-        if self.is_over && self.cgroup.is_none() && matches!(self.init.tree, Tree::OfNamespace) {
+        if self.is_over
+            && self.cgroup.is_none()
+            && matches!(self.init.tree, ProcessTree::OfNamespace)
+        {
             return Ok(Some(End::Over));
         }
         if self.init_is_gone() {
@@ -339,7 +342,7 @@ impl<'a> Supervisor<'a> {
         }
         let before = fds.len();
         if self.started.is_some() && self.killed.is_none() {
-            for (fd, flags) in self.protected.iter().flat_map(Watch::wants) {
+            for (fd, flags) in self.protected.iter().flat_map(ReplacementWatch::wants) {
                 fds.push(PollFd::from_borrowed_fd(fd, flags));
             }
         }
@@ -365,8 +368,11 @@ impl<'a> Supervisor<'a> {
             Some(since) => Some(since + self.last_resort()),
             None => self.termination.next(),
         };
-        let look =
-            self.protected.as_ref().and_then(Watch::deadline).filter(|_| self.killed.is_none());
+        let look = self
+            .protected
+            .as_ref()
+            .and_then(ReplacementWatch::deadline)
+            .filter(|_| self.killed.is_none());
         [end, self.look_at, self.settle_at, look].into_iter().flatten().min()
     }
 

@@ -35,7 +35,7 @@ use crate::linux::landlock::Rule;
 use crate::linux::sys::{self, Notification, Verdict};
 use mcp_seccomp::Arch;
 
-pub use memory::{Memory, Use};
+pub use memory::{CallerMemory, Use};
 
 /// How much may wait in the syscall proxy's socket: some tens of calls. More wait in the kernel.
 const WAITING_BYTES: usize = 16 * 1024;
@@ -72,13 +72,13 @@ enum FromProxy {
 pub struct SyscallProxy {
     arch: Arch,
     user: Option<Ids>,
-    process: Option<Process>,
+    process: Option<ProxyProcess>,
     channel: Channel,
     /// The last calls that it was handed; should it be gone, they are refused.
     handed: VecDeque<Notification>,
 }
 
-struct Process {
+struct ProxyProcess {
     pid: i32,
     pidfd: OwnedFd,
 }
@@ -102,7 +102,7 @@ impl SyscallProxy {
                 drop(channel);
                 process::live(&theirs, settings)
             }
-            sys::Cloned::Parent { pid, pidfd } => Some(Process { pid, pidfd }),
+            sys::Cloned::Parent { pid, pidfd } => Some(ProxyProcess { pid, pidfd }),
         };
         drop(theirs);
         let syscall_proxy = SyscallProxy { arch, user, process, channel, handed: VecDeque::new() };
@@ -149,9 +149,9 @@ impl SyscallProxy {
             return Ok(false);
         };
         // Of whoever has the number now; the syscall proxy looks whether that is still who asked.
-        let memory = needs.map(|use_| Memory::of(notification.thread, self.user, use_));
+        let memory = needs.map(|use_| CallerMemory::of(notification.thread, self.user, use_));
         let memory: Vec<_> =
-            memory.iter().filter_map(Memory::descriptor).map(AsFd::as_fd).collect();
+            memory.iter().filter_map(CallerMemory::descriptor).map(AsFd::as_fd).collect();
         if self.channel.send_with(&ToProxy::Answer(notification), &memory).is_err() {
             sys::answer(listener, notification, Verdict::Refuse)?;
             return Ok(true);
@@ -180,7 +180,7 @@ impl AsFd for SyscallProxy {
 
 impl Drop for SyscallProxy {
     fn drop(&mut self) {
-        if let Some(Process { pid, pidfd }) = self.process.take() {
+        if let Some(ProxyProcess { pid, pidfd }) = self.process.take() {
             // One that has ended already was waited for with the tree.
             let _ = pidfd_send_signal(&pidfd, Signal::KILL);
             let _ = sys::wait_for(pid);

@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_millis(250);
 const AT_ONCE: Duration = Duration::from_millis(5);
 /// How the processes of a run are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tree {
+pub enum ProcessTree {
     /// All that its own /proc lists, but for init.
     OfNamespace,
     /// All below this one.
@@ -39,7 +39,7 @@ pub enum Tree {
 
 pub struct MemoryWatch {
     proc: OwnedFd,
-    tree: Tree,
+    tree: ProcessTree,
     pub limit: u64,
     pub peak: u64,
     /// Most processes and threads in one count.
@@ -65,7 +65,7 @@ struct Round {
 
 /// One process.
 #[derive(Default)]
-struct Counted {
+struct ProcessFigures {
     bytes: u64,
     tasks: u64,
     data: u64,
@@ -79,7 +79,7 @@ pub enum TreeMemory {
 
 impl MemoryWatch {
     /// `proc` is a /proc that shows the processes of the tree.
-    pub fn new(proc: OwnedFd, tree: Tree, limit: u64) -> MemoryWatch {
+    pub fn new(proc: OwnedFd, tree: ProcessTree, limit: u64) -> MemoryWatch {
         MemoryWatch {
             proc,
             tree,
@@ -106,7 +106,7 @@ impl MemoryWatch {
         }
         while let Some(pid) = round.pending.pop() {
             let counted = match round.is_precise {
-                true => Counted { bytes: self.share(&pid), ..Counted::default() },
+                true => ProcessFigures { bytes: self.share(&pid), ..ProcessFigures::default() },
                 false => self.resident(&pid),
             };
             round.bytes += counted.bytes;
@@ -142,12 +142,12 @@ impl MemoryWatch {
     /// Every process but init.
     fn processes(&self) -> Vec<String> {
         match self.tree {
-            Tree::OfNamespace => {
+            ProcessTree::OfNamespace => {
                 let mut names = self.names(".");
                 names.retain(|name| name != "1");
                 names
             }
-            Tree::Below(top) => tree::below(top).iter().map(ToString::to_string).collect(),
+            ProcessTree::Below(top) => tree::below(top).iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -166,11 +166,11 @@ impl MemoryWatch {
 
     /// An upper bound of a process's own memory. A process that has just ended has none; one
     /// whose first thread has ended shows its memory through the others. And its threads.
-    fn resident(&self, pid: &str) -> Counted {
+    fn resident(&self, pid: &str) -> ProcessFigures {
         let Some(status) = self.status(pid) else {
-            return Counted::default();
+            return ProcessFigures::default();
         };
-        Counted {
+        ProcessFigures {
             bytes: sum(&status, &PAGES).saturating_add(beside(&status)),
             tasks: number(&status, "Threads:"),
             data: kibibytes(&status, "VmData:"),

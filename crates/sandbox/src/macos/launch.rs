@@ -35,7 +35,7 @@ use crate::macos::tree::Tree;
 use crate::macos::watch::Watch;
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{ReplacedPlaces, undo};
-use crate::unix::run_records::Listed;
+use crate::unix::run_records::HeldRecord;
 use crate::unix::supervision::SIGNALS;
 use mcp_net::broker::{Handle, NetworkUse};
 
@@ -142,7 +142,7 @@ fn start_and_watch(
         }
     };
     let listed = runs::list_run(root, words(request));
-    let meter = listed.as_ref().and_then(Listed::meter);
+    let meter = listed.as_ref().and_then(HeldRecord::meter);
     let broker = proxy_host.map(|host| host.start(meter)).transpose()?;
     if let Some(failed) = begin(&mut ours)? {
         give_up(&mut child);

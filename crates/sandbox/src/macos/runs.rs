@@ -9,10 +9,10 @@ use crate::core::error::Error;
 use crate::core::run_record::{Record, RunId, Stats};
 use crate::macos::sys::{self, Process};
 use crate::macos::tree::Tree;
-use crate::unix::run_records::{self, First, Listed, RecordFile};
+use crate::unix::run_records::{self, First, HeldRecord, RecordFile};
 
 /// Lists a run whose first process is this one.
-pub fn list_run(root: i32, command: Vec<String>) -> Option<Listed> {
+pub fn list_run(root: i32, command: Vec<String>) -> Option<HeldRecord> {
     let process = sys::process(root)?;
     let first = First { pid: u32::try_from(root).ok()?, started: process.started };
     let listed = run_records::list_run(&RunId::random(), first, command, None)?;

@@ -8,7 +8,7 @@ pub use crate::core::wire::Heard;
 
 /// In this order: one of `Accepted` and `Failed`, and after `Accepted` one of `Ended` and `Failed`.
 #[derive(Serialize, Deserialize)]
-pub enum Reply {
+pub enum LauncherReply {
     /// The order makes sense on this host and is being carried out.
     Accepted,
     Ended(Box<Report>),
@@ -39,8 +39,8 @@ mod tests {
             Error::Io { doing: name(), source: std::io::Error::other("y") },
         ] {
             let (said, code) = (format!("{error:?}"), error.exit_code());
-            let sent = serde_json::to_vec(&Reply::Failed(error)).unwrap();
-            let Ok(Reply::Failed(heard)) = serde_json::from_slice(&sent) else {
+            let sent = serde_json::to_vec(&LauncherReply::Failed(error)).unwrap();
+            let Ok(LauncherReply::Failed(heard)) = serde_json::from_slice(&sent) else {
                 panic!("{said} did not arrive");
             };
             if !said.contains("Custom") {

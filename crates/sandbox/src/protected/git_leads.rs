@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::git;
 use super::git_config::pathname::{Pathname, expand, path, places};
-use super::git_config::programs::{self, HOOKS, Names};
+use super::git_config::programs::{self, HOOKS, ValueNames};
 use super::git_config::source::Settings;
 use super::link_chain::link_chain;
 use super::user_settings::UserSettings;
@@ -281,18 +281,18 @@ impl Follower<'_> {
         for (_, setting) in &settings.settings {
             let Some(value) = &setting.value else { continue };
             match programs::names(&setting.key, value) {
-                Some(Names::Hooks) => {
+                Some(ValueNames::Hooks) => {
                     let all = expand(value, homes).into_iter();
                     for place in all.flat_map(|name| places(&name, bases, self.found.roots)) {
                         self.hooks(&place, all_tops);
                     }
                 }
-                Some(Names::Templates) => {
+                Some(ValueNames::Templates) => {
                     for name in expand(value, homes) {
                         self.all(&name, bases, Role::Whole, COPIES);
                     }
                 }
-                Some(Names::Command) => {
+                Some(ValueNames::Command) => {
                     for name in programs::files(value, homes) {
                         self.all(&name, bases, Role::File, RUNS);
                     }

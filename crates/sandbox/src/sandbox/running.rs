@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::core::error::Error;
 use crate::core::report::{Ending, Report};
-use crate::order::reply::{Heard, Reply};
+use crate::order::reply::{Heard, LauncherReply};
 use crate::platform::{self, Launcher};
 
 /// A command in its sandbox, made by [`Sandbox::spawn`](crate::Sandbox::spawn).
@@ -97,7 +97,7 @@ impl Running {
                 return Err(no_answer(launcher.reap().map_err(waiting)?));
             }
         };
-        if let Reply::Failed(error) = parse(&answer)? {
+        if let LauncherReply::Failed(error) = parse(&answer)? {
             launcher.reap().map_err(waiting)?;
             return Err(error);
         }
@@ -194,11 +194,11 @@ impl Running {
             };
         };
         match parse(answer)? {
-            Reply::Ended(report) => {
+            LauncherReply::Ended(report) => {
                 Ok(Outcome { ending: report.ending.clone(), report: Some(*report) })
             }
-            Reply::Failed(error) => Err(error),
-            Reply::Accepted => Err(no_answer(status)),
+            LauncherReply::Failed(error) => Err(error),
+            LauncherReply::Accepted => Err(no_answer(status)),
         }
     }
 }
@@ -214,7 +214,7 @@ fn read(from: Option<impl Read>, to: &mut Vec<u8>) -> io::Result<()> {
     from.map_or(Ok(0), |mut from| from.read_to_end(to)).map(drop)
 }
 
-fn parse(answer: &[u8]) -> Result<Reply, Error> {
+fn parse(answer: &[u8]) -> Result<LauncherReply, Error> {
     serde_json::from_slice(answer).map_err(|error| doing("understand the helper", error.into()))
 }
 

@@ -11,13 +11,13 @@ use crate::core::report::Judged;
 use crate::session::{Event, Events};
 
 /// What decides whether a plan with gaps may be carried out.
-pub struct Rules<'a> {
+pub struct GapRules<'a> {
     pub fallback: Fallback,
     pub strict: bool,
     pub judged: Option<&'a Judged>,
 }
 
-impl Rules<'_> {
+impl GapRules<'_> {
     /// Fail closed, degrade in the open: boundaries stop the run, limits are told.
     pub fn settle(
         &self,
@@ -94,12 +94,12 @@ mod tests {
 
     use super::*;
     /// Notes what it is told, and answers what it was told to answer.
-    struct Heard {
+    struct RecordedEvents {
         yes: bool,
         lines: Vec<String>,
     }
 
-    impl Events for Heard {
+    impl Events for RecordedEvents {
         fn tell(&mut self, event: Event<'_>) {
             self.lines.push(match event {
                 Event::Weakened(gaps) => format!("weakened {}", gaps.len()),
@@ -144,8 +144,8 @@ mod tests {
             (&limit, Deny, true, false, false, &[]),
             (&whole, Deny, true, false, true, &[]),
         ] {
-            let mut heard = Heard { yes, lines: Vec::new() };
-            let rules = Rules { fallback, strict, judged: None };
+            let mut heard = RecordedEvents { yes, lines: Vec::new() };
+            let rules = GapRules { fallback, strict, judged: None };
             let outcome = rules.settle(plan, &policy, &mut heard);
             assert_eq!(outcome.is_ok(), starts, "{plan:?} {fallback:?} {strict}");
             assert_eq!(heard.lines, lines, "{plan:?} {fallback:?} {strict}");
@@ -167,9 +167,9 @@ mod tests {
             (judged("unknown", &[]), false),
         ] {
             for (plan, starts) in [(&boundary, starts), (&whole, true)] {
-                let mut heard = Heard { yes: true, lines: Vec::new() };
+                let mut heard = RecordedEvents { yes: true, lines: Vec::new() };
                 let rules =
-                    Rules { fallback: Fallback::Warn, strict: false, judged: Some(&judged) };
+                    GapRules { fallback: Fallback::Warn, strict: false, judged: Some(&judged) };
                 let outcome = rules.settle(plan, &policy, &mut heard);
                 assert_eq!(outcome.is_ok(), starts, "{plan:?} {judged:?}");
                 if let Err(error) = outcome {
@@ -187,8 +187,8 @@ mod tests {
         flags.cpu(Some(mcp_policy::Cores::from_millicores(100)));
         let asked = Policy::merge(&[flags.build().unwrap()], Defaults::run()).unwrap();
         for (policy, lines) in [(&defaults, &[][..]), (&asked, &["unlimited cpu"])] {
-            let mut heard = Heard { yes: false, lines: Vec::new() };
-            let rules = Rules { fallback: Fallback::Deny, strict: false, judged: None };
+            let mut heard = RecordedEvents { yes: false, lines: Vec::new() };
+            let rules = GapRules { fallback: Fallback::Deny, strict: false, judged: None };
             rules.settle(&limit, policy, &mut heard).unwrap();
             assert_eq!(heard.lines, lines);
         }

@@ -7,14 +7,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::core::error::Error;
-use crate::unix::locate::{MOST_INTERPRETERS, Search, find, real_program, shebang};
+use crate::unix::locate::{MOST_INTERPRETERS, ProgramSearch, find, real_program, shebang};
 
 /// The program and arguments that do with one exec what `program` with `argv` does with more.
 /// What the kernel does by itself is left to it.
 pub fn direct(
     program: &Path,
     argv: Vec<OsString>,
-    search: &Search<'_>,
+    search: &ProgramSearch<'_>,
 ) -> Result<(PathBuf, Vec<OsString>), Error> {
     let (mut last, mut words) = (program.to_owned(), argv.clone());
     let mut helped = false;
@@ -46,7 +46,7 @@ struct Interpreter {
 }
 
 impl Interpreter {
-    fn of(line: &[u8], script: &Path, search: &Search<'_>) -> Result<Option<Self>, Error> {
+    fn of(line: &[u8], script: &Path, search: &ProgramSearch<'_>) -> Result<Option<Self>, Error> {
         let line = line.trim_ascii();
         let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
         let (name, rest) = (&line[..end], line[end..].trim_ascii());

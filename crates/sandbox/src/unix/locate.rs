@@ -24,7 +24,7 @@ pub use system::{Looked, SystemPath};
 pub const MOST_INTERPRETERS: usize = 5;
 
 /// Where to look.
-pub struct Search<'a> {
+pub struct ProgramSearch<'a> {
     pub path: Vec<PathBuf>,
     pub home: Option<&'a Path>,
     pub cwd: &'a Path,
@@ -32,11 +32,11 @@ pub struct Search<'a> {
     pub writable: &'a Writable,
 }
 
-impl Search<'_> {
+impl ProgramSearch<'_> {
     /// The same without the directories in which the command may put programs of its own.
-    pub fn untouched(&self) -> Search<'_> {
+    pub fn untouched(&self) -> ProgramSearch<'_> {
         let path = self.path.iter().filter(|at| self.writable.is_untouched(&self.cwd.join(at)));
-        Search { path: path.cloned().collect(), ..*self }
+        ProgramSearch { path: path.cloned().collect(), ..*self }
     }
 
     /// In full, and without `..` but where it leads out of a writable place: the way there is still to be judged.
@@ -104,7 +104,7 @@ impl From<Unlocated> for Error {
     }
 }
 
-pub fn locate(command: &OsStr, search: &Search<'_>) -> Result<Located, Unlocated> {
+pub fn locate(command: &OsStr, search: &ProgramSearch<'_>) -> Result<Located, Unlocated> {
     let program = find(command, search)?;
     let mut found = Located { program: program.clone(), ..Located::default() };
     // What the user named is shown. What a file says belongs to it may be a trap: a package can
@@ -138,7 +138,7 @@ fn way_to(file: &Path) -> Result<Walked, Error> {
 }
 
 /// Whether the program is what was named, and not what a stand-in leads to.
-fn asked_for(command: &OsStr, program: &Path, search: &Search<'_>) -> bool {
+fn asked_for(command: &OsStr, program: &Path, search: &ProgramSearch<'_>) -> bool {
     match command.as_bytes().contains(&b'/') {
         true => program == search.absolute(Path::new(command)),
         false => {
@@ -175,7 +175,7 @@ impl Located {
         &mut self,
         file: &Path,
         needed_by: NeededBy,
-        search: &Search<'_>,
+        search: &ProgramSearch<'_>,
         depth: usize,
     ) -> Result<Option<PathBuf>, Error> {
         let walked = way_to(file)?;
@@ -205,7 +205,7 @@ impl Located {
         file: &Path,
         walked: Walked,
         needed_by: &NeededBy,
-        search: &Search<'_>,
+        search: &ProgramSearch<'_>,
         depth: usize,
     ) -> PathBuf {
         if let Some(directory) = file.parent() {
@@ -251,7 +251,7 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     }
 }
 
-pub fn find(command: &OsStr, search: &Search<'_>) -> Result<PathBuf, Error> {
+pub fn find(command: &OsStr, search: &ProgramSearch<'_>) -> Result<PathBuf, Error> {
     let name = command.to_string_lossy().into_owned();
     if command.is_empty() {
         return Err(Error::NotFound { command: "\"\"".to_owned() });
@@ -295,7 +295,7 @@ pub fn without_parents(path: PathBuf) -> PathBuf {
     walk(parent).map_or_else(|_| path.clone(), |walked| walked.real.join(name))
 }
 
-pub fn real_program(path: PathBuf, search: &Search<'_>) -> PathBuf {
+pub fn real_program(path: PathBuf, search: &ProgramSearch<'_>) -> PathBuf {
     match search.behind(&path) {
         Some(Behind::Program(program) | Behind::Elsewhere(program)) => program,
         None => path,
@@ -330,7 +330,7 @@ pub fn shebang(script: &Path) -> Option<Vec<u8>> {
 }
 
 /// The program of a `#!` line; for `env`, the program that env would start.
-fn interpreter(script: &Path, search: &Search<'_>) -> Option<PathBuf> {
+fn interpreter(script: &Path, search: &ProgramSearch<'_>) -> Option<PathBuf> {
     let line = shebang(script)?;
     let mut words = line
         .split(|byte| *byte == b' ' || *byte == b'\t')

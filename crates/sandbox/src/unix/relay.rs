@@ -22,7 +22,7 @@ pub struct Relay {
     from: Option<OwnedFd>,
     to: Option<OwnedFd>,
     buffer: Vec<u8>,
-    kind: Kind,
+    kind: SinkKind,
     sorter: Option<Sorter>,
 }
 
@@ -73,7 +73,7 @@ impl Sorter {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum SinkKind {
     /// A socket, a pipe or a terminal, which may be slow to take something.
     Stream,
     /// A file that is only added to, up to this size.
@@ -83,14 +83,14 @@ enum Kind {
 impl Relay {
     pub fn new(from: OwnedFd, to: OwnedFd) -> Relay {
         let (from, to) = (Some(from), Some(to));
-        Relay { from, to, buffer: Vec::new(), kind: Kind::Stream, sorter: None }
+        Relay { from, to, buffer: Vec::new(), kind: SinkKind::Stream, sorter: None }
     }
 
     /// To what a user has given for the command's output: a file grows to `most` bytes and no further.
     pub fn output(from: OwnedFd, to: OwnedFd, most: Option<u64>) -> Relay {
         let is_file = fstat(&to)
             .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
-        let kind = if is_file { Kind::File { most } } else { Kind::Stream };
+        let kind = if is_file { SinkKind::File { most } } else { SinkKind::Stream };
         Relay { kind, ..Relay::new(from, to) }
     }
 
@@ -167,8 +167,8 @@ impl Relay {
             return;
         }
         let written = match self.kind {
-            Kind::Stream => write_now(to, &self.buffer),
-            Kind::File { most } => append(to, &self.buffer, most),
+            SinkKind::Stream => write_now(to, &self.buffer),
+            SinkKind::File { most } => append(to, &self.buffer, most),
         };
         match written {
             Ok(count) => {

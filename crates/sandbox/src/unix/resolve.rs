@@ -21,7 +21,7 @@ use crate::unix::denials::Denials;
 use crate::unix::direct::direct;
 use crate::unix::grants::{self, forbidden, place};
 use crate::unix::locate::{
-    Located, Looked, Search, SystemPath, Unlocated, locate, without_parents,
+    Located, Looked, ProgramSearch, SystemPath, Unlocated, locate, without_parents,
 };
 use crate::unix::writable::Writable;
 use crate::unix::{protect, sockets};
@@ -47,7 +47,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
 
     let program = command.first().ok_or(Error::NotFound { command: String::new() })?;
     let host_path = host_path();
-    let search = Search {
+    let search = ProgramSearch {
         path: host_path.clone(),
         home: host_home.as_deref(),
         cwd: &current,
@@ -187,7 +187,7 @@ impl View<'_> {
 fn locate_all(
     program: &OsStr,
     programs: &[OsString],
-    search: &Search<'_>,
+    search: &ProgramSearch<'_>,
 ) -> Result<Located, Error> {
     let mut located = locate(program, search)?;
     let system = if programs.is_empty() { None } else { Some(SystemPath::new(search)) };

@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 8;
 const LEAVING: Duration = Duration::from_secs(10);
 
 /// A record as long as it is there: taken away when dropped.
-pub struct Listed {
+pub struct HeldRecord {
     directory: Directory,
     name: String,
     locked: OwnedFd,
@@ -46,7 +46,7 @@ pub fn list_run(
     init: First,
     command: Vec<String>,
     cgroup: Option<String>,
-) -> Option<Listed> {
+) -> Option<HeldRecord> {
     let directory = Directory::for_writing()?;
     let record = Record {
         id: id.clone(),
@@ -63,7 +63,7 @@ pub fn list_run(
     // Half a record is not read by anybody.
     let _ = rustix::io::write(&locked, &text);
     let counters = text.len() as u64;
-    Some(Listed { directory, name, locked, counters })
+    Some(HeldRecord { directory, name, locked, counters })
 }
 
 fn file_name(id: &RunId) -> String {
@@ -84,7 +84,7 @@ fn create(directory: &Directory, name: &str) -> Option<OwnedFd> {
     None
 }
 
-impl Listed {
+impl HeldRecord {
     /// Writes the counters of the network behind the record, always as long as before.
     pub fn meter(&self) -> Option<Meter> {
         let (file, at) = (self.locked.try_clone().ok()?, self.counters);
@@ -106,7 +106,7 @@ impl Listed {
     }
 }
 
-impl Drop for Listed {
+impl Drop for HeldRecord {
     fn drop(&mut self) {
         let _ = self.directory.remove(&self.name);
     }

@@ -69,9 +69,9 @@ pub fn allowed(
 /// owner, could open it again with chmod.
 pub fn found(read: &[Place], write: &[Place], allowed: &[Place]) -> Vec<Stray> {
     let mut left = MOST_NAMES;
-    let mut found = strays(read, Modes::Fixed, &mut left);
+    let mut found = strays(read, ModeChanges::Fixed, &mut left);
     let lives = |stray: &Stray| stray.kind == DeniedKind::Directory || is_alive(&stray.path);
-    found.extend(strays(write, Modes::Free, &mut left).into_iter().filter(lives));
+    found.extend(strays(write, ModeChanges::Free, &mut left).into_iter().filter(lives));
     found.retain(|stray| !allowed.iter().any(|allowed| allowed.path.starts_with(&stray.path)));
     found.sort();
     found.dedup();
@@ -81,13 +81,13 @@ pub fn found(read: &[Place], write: &[Place], allowed: &[Place]) -> Vec<Stray> {
 
 /// Whether the command may change the modes of its own files.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Modes {
+enum ModeChanges {
     Fixed,
     Free,
 }
 
 /// Breadth first: what a server offers is seldom deep.
-fn strays(places: &[Place], modes: Modes, left: &mut usize) -> Vec<Stray> {
+fn strays(places: &[Place], modes: ModeChanges, left: &mut usize) -> Vec<Stray> {
     let mut found = Vec::new();
     let stray = |path: PathBuf, kind: DeniedKind| Stray { path, kind };
     let directories = places.iter().filter(|place| place.kind == PlaceKind::Directory);
@@ -98,7 +98,7 @@ fn strays(places: &[Place], modes: Modes, left: &mut usize) -> Vec<Stray> {
             // A grant itself is what the user wants to be seen.
             Err(e)
                 if e.kind() == ErrorKind::PermissionDenied
-                    && modes == Modes::Free
+                    && modes == ModeChanges::Free
                     && is_shut(&directory)
                     && !places.iter().any(|place| place.path == directory) =>
             {

@@ -17,7 +17,7 @@ use crate::windows::confinement::Confinement;
 use crate::windows::failure::{RunError, at_step};
 use crate::windows::network::REMEDY;
 use crate::windows::proxy_host::{ProxyHost, RunningProxy};
-use crate::windows::runs::Listed;
+use crate::windows::runs::HeldRecord;
 use crate::windows::stdio_pipes::Streams;
 use crate::windows::step::{Act, Step};
 use crate::windows::supervise::{Ended, Limits, Supervisor};
@@ -59,8 +59,8 @@ fn try_run(
     let confinement = Confinement::build(plan)?;
     let command: Vec<String> =
         request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-    let mut listed = Listed::begin(&confinement.run, command.clone());
-    let meter = listed.as_ref().and_then(Listed::meter);
+    let mut listed = HeldRecord::begin(&confinement.run, command.clone());
+    let meter = listed.as_ref().and_then(HeldRecord::meter);
     let running_proxy =
         proxy_host.map(|proxy_host| proxy_host.metered(meter).start(&confinement)).transpose()?;
     let mut evidence = confinement.evidence.clone();

@@ -51,17 +51,17 @@ fn job_name(id: &RunId) -> String {
 }
 
 /// A record as long as it is there: gone when dropped.
-pub struct Listed {
+pub struct HeldRecord {
     file: File,
     record: Record,
     /// The record always has this length; the counters of the network follow it.
     length: usize,
 }
 
-impl Listed {
+impl HeldRecord {
     /// Lists a run whose command is about to start. A machine without a place for records has a run that is not
     /// listed, and nothing else.
-    pub fn begin(id: &RunId, command: Vec<String>) -> Option<Listed> {
+    pub fn begin(id: &RunId, command: Vec<String>) -> Option<HeldRecord> {
         let directory = undo_log::directory();
         fs::create_dir_all(&directory).ok()?;
         let record = Record {
@@ -82,7 +82,7 @@ impl Listed {
             .open(directory.join(format!("{id}.json")))
             .ok()?;
         let length = serde_json::to_vec(&record).ok()?.len() + PADDING;
-        let listed = Listed { file, record, length };
+        let listed = HeldRecord { file, record, length };
         listed.write().ok()?;
         Some(listed)
     }

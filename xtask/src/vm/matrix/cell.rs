@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::stage::Stage;
-use super::suite::{self, Suite, Suites};
+use super::suite::{self, MatrixSuite, Suites};
 use crate::Result;
 
 /// Between the parts of what the script prints. A part's name and a code follow.
@@ -129,7 +129,7 @@ impl Tried {
         let mut results = BTreeMap::new();
         for name in suite::NAMES {
             if let Some((_, text)) = parts.get(name) {
-                results.insert(name.to_owned(), Suite::parse(text)?);
+                results.insert(name.to_owned(), MatrixSuite::parse(text)?);
             }
         }
         let suites = Suites { commit: stage.commit.clone(), repeated: None, results };

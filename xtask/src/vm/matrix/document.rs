@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use super::Cell;
 use super::cell::{Controls, Doctor, Tried};
-use super::host::Kind;
+use super::host::HostKind;
 use crate::Result;
 use crate::vm::document::Marks;
 use crate::vm::guest::User;
@@ -26,16 +26,16 @@ const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// What a run came to, apart from the tests.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Outcome {
+struct CellOutcome {
     controls: Controls,
     default: i32,
 }
 
 pub fn render(known: &[(Cell, Tried)]) -> String {
-    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut outcomes: Vec<CellOutcome> = Vec::new();
     let mut letters: BTreeMap<Cell, usize> = BTreeMap::new();
     for (cell, tried) in known {
-        let outcome = Outcome { controls: tried.controls.clone(), default: tried.default };
+        let outcome = CellOutcome { controls: tried.controls.clone(), default: tried.default };
         let place = outcomes.iter().position(|it| *it == outcome).unwrap_or_else(|| {
             outcomes.push(outcome);
             outcomes.len() - 1
@@ -60,7 +60,7 @@ fn letter(place: usize) -> &'static str {
 fn hosts(known: &[(Cell, Tried)], letters: &BTreeMap<Cell, usize>) -> String {
     let mut text = format!("{HOSTS}\n|---|---|---|---|---|---|\n");
     for kernel in Kernel::ALL {
-        for kind in Kind::ALL {
+        for kind in HostKind::ALL {
             let cell = |user| Cell { kernel, kind, user };
             let find = |user| known.iter().find(|(it, _)| *it == cell(user));
             let found = [find(User::Ordinary), find(User::Root)];
@@ -101,7 +101,7 @@ fn doubt(tried: &Tried) -> &'static str {
     }
 }
 
-fn controls(outcomes: &[Outcome]) -> String {
+fn controls(outcomes: &[CellOutcome]) -> String {
     let mut text = CONTROLS.to_owned();
     for place in 0..outcomes.len() {
         let _ = write!(text, " {} |", letter(place));
@@ -162,7 +162,7 @@ pub fn check(document: &str) -> Result<()> {
         lines.take_while(|line| line.starts_with('|')).map(fields).collect()
     };
     let (hosts, controls) = (rows(HOSTS), rows(CONTROLS));
-    let expected = 2 + Kernel::ALL.len() * Kind::ALL.len();
+    let expected = 2 + Kernel::ALL.len() * HostKind::ALL.len();
     if hosts.len() != expected || hosts.iter().any(|row| row.len() != 6) {
         return Err(format!("{} lines of hosts, {expected} are expected", hosts.len()).into());
     }
@@ -189,11 +189,11 @@ fn fields(line: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::suite::{Suite, Suites};
+    use super::super::suite::{MatrixSuite, Suites};
     use super::*;
 
     fn tried(controls: Controls, default: i32) -> Tried {
-        let suite = Suite { passed: 9, skipped: 1, failed: Vec::new() };
+        let suite = MatrixSuite { passed: 9, skipped: 1, failed: Vec::new() };
         let results = BTreeMap::from([("exec".to_owned(), suite)]);
         Tried {
             stage: "x".to_owned(),
@@ -215,9 +215,9 @@ mod tests {
         let refused = Controls::Refused("mcp: no user namespaces | sorry".to_owned());
         let cell = |kind, user| Cell { kernel: Kernel::V6_1, kind, user };
         vec![
-            (cell(Kind::Plain, User::Ordinary), tried(reported.clone(), 0)),
-            (cell(Kind::Plain, User::Root), tried(reported, 0)),
-            (cell(Kind::NoUserNamespaces, User::Ordinary), tried(refused, 125)),
+            (cell(HostKind::Plain, User::Ordinary), tried(reported.clone(), 0)),
+            (cell(HostKind::Plain, User::Root), tried(reported, 0)),
+            (cell(HostKind::NoUserNamespaces, User::Ordinary), tried(refused, 125)),
         ]
     }
 

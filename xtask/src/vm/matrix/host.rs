@@ -1,7 +1,7 @@
 //! Kinds of hosts: what an administrator, a distribution or a container leaves of a kernel.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum HostKind {
     Plain,
     /// For everybody, root included.
     NoUserNamespaces,
@@ -12,49 +12,49 @@ pub enum Kind {
     Neither,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 5] = [
-        Kind::Plain,
-        Kind::NoUserNamespaces,
-        Kind::NoUnprivileged,
-        Kind::NoLandlock,
-        Kind::Neither,
+impl HostKind {
+    pub const ALL: [HostKind; 5] = [
+        HostKind::Plain,
+        HostKind::NoUserNamespaces,
+        HostKind::NoUnprivileged,
+        HostKind::NoLandlock,
+        HostKind::Neither,
     ];
 
     /// For file names and `--only`.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Plain => "plain",
-            Kind::NoUserNamespaces => "no-userns",
-            Kind::NoUnprivileged => "no-unprivileged",
-            Kind::NoLandlock => "no-landlock",
-            Kind::Neither => "neither",
+            HostKind::Plain => "plain",
+            HostKind::NoUserNamespaces => "no-userns",
+            HostKind::NoUnprivileged => "no-unprivileged",
+            HostKind::NoLandlock => "no-landlock",
+            HostKind::Neither => "neither",
         }
     }
 
     /// For the document.
     pub fn describe(self) -> &'static str {
         match self {
-            Kind::Plain => "as it comes",
-            Kind::NoUserNamespaces => "`user.max_user_namespaces=0`",
-            Kind::NoUnprivileged => "`kernel.unprivileged_userns_clone=0`",
-            Kind::NoLandlock => "no Landlock",
-            Kind::Neither => "`user.max_user_namespaces=0`, no Landlock",
+            HostKind::Plain => "as it comes",
+            HostKind::NoUserNamespaces => "`user.max_user_namespaces=0`",
+            HostKind::NoUnprivileged => "`kernel.unprivileged_userns_clone=0`",
+            HostKind::NoLandlock => "no Landlock",
+            HostKind::Neither => "`user.max_user_namespaces=0`, no Landlock",
         }
     }
 
     pub fn sysctls(self) -> &'static [&'static str] {
         match self {
-            Kind::Plain | Kind::NoLandlock => &[],
-            Kind::NoUserNamespaces | Kind::Neither => &["user.max_user_namespaces=0"],
-            Kind::NoUnprivileged => &["kernel.unprivileged_userns_clone=0"],
+            HostKind::Plain | HostKind::NoLandlock => &[],
+            HostKind::NoUserNamespaces | HostKind::Neither => &["user.max_user_namespaces=0"],
+            HostKind::NoUnprivileged => &["kernel.unprivileged_userns_clone=0"],
         }
     }
 
     /// Words for the kernel's command line.
     pub fn append(self) -> &'static [&'static str] {
         match self {
-            Kind::NoLandlock | Kind::Neither => &["lsm=lockdown,yama"],
+            HostKind::NoLandlock | HostKind::Neither => &["lsm=lockdown,yama"],
             _ => &[],
         }
     }

@@ -18,11 +18,11 @@ pub struct Suites {
     /// The commit that those which had failed were run again with.
     #[serde(default)]
     pub repeated: Option<String>,
-    pub results: BTreeMap<String, Suite>,
+    pub results: BTreeMap<String, MatrixSuite>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Suite {
+pub struct MatrixSuite {
     pub passed: usize,
     /// Of the passed: those that said why they could not try.
     pub skipped: usize,
@@ -36,7 +36,8 @@ impl Suites {
 
     /// Names of the tests that failed, by suite.
     pub fn failed(&self) -> BTreeMap<String, Vec<String>> {
-        let plain = |suite: &Suite| suite.failed.iter().map(|it| it.replace('`', "")).collect();
+        let plain =
+            |suite: &MatrixSuite| suite.failed.iter().map(|it| it.replace('`', "")).collect();
         let failed = self.results.iter().filter(|(_, suite)| !suite.failed.is_empty());
         failed.map(|(name, suite)| (name.clone(), plain(suite))).collect()
     }
@@ -70,7 +71,7 @@ impl fmt::Display for Suites {
     }
 }
 
-impl fmt::Display for Suite {
+impl fmt::Display for MatrixSuite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed", self.passed - self.skipped)?;
         if self.skipped > 0 {
@@ -83,10 +84,10 @@ impl fmt::Display for Suite {
     }
 }
 
-impl Suite {
+impl MatrixSuite {
     /// The test harness' own account. Tests may run at the same time, so only whole lines count.
-    pub fn parse(text: &str) -> Result<Suite> {
-        let mut suite = Suite::default();
+    pub fn parse(text: &str) -> Result<MatrixSuite> {
+        let mut suite = MatrixSuite::default();
         let mut skipping = BTreeSet::new();
         let (mut current, mut ended) = (None, false);
         for line in text.lines() {
@@ -124,8 +125,8 @@ pub mod tests {
 
     #[test]
     fn passed_skipped_and_failed_are_told_apart() {
-        let suite = Suite::parse(SAID).unwrap();
-        let expected = Suite { passed: 3, skipped: 1, failed: vec!["`b::four`".to_owned()] };
+        let suite = MatrixSuite::parse(SAID).unwrap();
+        let expected = MatrixSuite { passed: 3, skipped: 1, failed: vec!["`b::four`".to_owned()] };
         assert_eq!(suite, expected);
         assert_eq!(suite.to_string(), "2 passed, 1 skipped, **1 failed**: `b::four`");
     }
@@ -134,7 +135,7 @@ pub mod tests {
     fn what_had_failed_is_run_again() {
         let suites = |commit: &str, text: &str| Suites {
             commit: commit.to_owned(),
-            results: BTreeMap::from([("escape".to_owned(), Suite::parse(text).unwrap())]),
+            results: BTreeMap::from([("escape".to_owned(), MatrixSuite::parse(text).unwrap())]),
             ..Suites::default()
         };
         let first = suites("abc", SAID);
@@ -148,6 +149,6 @@ pub mod tests {
 
     #[test]
     fn a_suite_without_an_end_is_no_result() {
-        assert!(Suite::parse("test a::one ... ok\n").is_err());
+        assert!(MatrixSuite::parse("test a::one ... ok\n").is_err());
     }
 }

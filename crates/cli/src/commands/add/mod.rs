@@ -81,9 +81,9 @@ fn add_to(
             }
         }
         match one(server, found) {
-            Ok(Planned::Edit(edit)) if args.dry_run => show_edit(scene, server, &edit),
-            Ok(Planned::Edit(edit)) => edits.push(*edit),
-            Ok(Planned::ByHand { why, entry }) => {
+            Ok(PlannedAdd::Edit(edit)) if args.dry_run => show_edit(scene, server, &edit),
+            Ok(PlannedAdd::Edit(edit)) => edits.push(*edit),
+            Ok(PlannedAdd::ByHand { why, entry }) => {
                 failed = true;
                 render::say(&format!("{shown}: {why}:"));
                 render::tell(&render::printable(&entry));
@@ -276,7 +276,7 @@ impl Edit<'_> {
 }
 
 /// What is to become of one file.
-enum Planned<'a> {
+enum PlannedAdd<'a> {
     Edit(Box<Edit<'a>>),
     /// No editor of ours keeps such a file whole: the entry is printed.
     ByHand {
@@ -285,7 +285,7 @@ enum Planned<'a> {
     },
 }
 
-fn one<'a>(server: &NewServer, found: &'a Found) -> Result<Planned<'a>, Failure> {
+fn one<'a>(server: &NewServer, found: &'a Found) -> Result<PlannedAdd<'a>, Failure> {
     let original = match found.path.exists() {
         true => mcp_clients::read(&found.path).map_err(apply::failure)?,
         false => Original::missing(&found.path),
@@ -299,7 +299,10 @@ fn one<'a>(server: &NewServer, found: &'a Found) -> Result<Planned<'a>, Failure>
     let (edited, trail) = match document.add(found.client, &keys, server) {
         Ok(added) => added,
         Err(why) if why.contains("by hand") => {
-            return Ok(Planned::ByHand { why, entry: mcp_clients::printed(found.client, server) });
+            return Ok(PlannedAdd::ByHand {
+                why,
+                entry: mcp_clients::printed(found.client, server),
+            });
         }
         Err(why) => {
             return Err(Failure::Client(format!("{}: {why}", render::path(&found.path))));
@@ -307,7 +310,7 @@ fn one<'a>(server: &NewServer, found: &'a Found) -> Result<Planned<'a>, Failure>
     };
     let after = text.with(&edited.text);
     let added = Added::new(found.client, trail, original.is_missing());
-    Ok(Planned::Edit(Box::new(Edit { found, original, after, added })))
+    Ok(PlannedAdd::Edit(Box::new(Edit { found, original, after, added })))
 }
 
 fn show_edit(scene: &WireContext, server: &NewServer, edit: &Edit<'_>) {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::args::package::{Data, DataCommand};
 use crate::failure::Failure;
-use crate::packages::kept::{self, Found, Written, size_of};
+use crate::packages::kept::{self, KeptDirectory, Written, size_of};
 use crate::packages::reference_name;
 use crate::render::to_json;
 use crate::render::{self, Paint};
@@ -38,7 +38,7 @@ fn list(args: &Data) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn show(found: &[Found], args: &Data) -> Result<u8, Failure> {
+fn show(found: &[KeptDirectory], args: &Data) -> Result<u8, Failure> {
     if args.json {
         render::print(&(to_json(&found.iter().map(as_json).collect::<Vec<_>>()) + "\n"));
         return Ok(0);
@@ -84,7 +84,7 @@ fn counted(written: &Written) -> String {
     format!("{more}{} {files} ({size}{changed})", written.entries)
 }
 
-fn as_json(one: &Found) -> serde_json::Value {
+fn as_json(one: &KeptDirectory) -> serde_json::Value {
     let layers: Vec<_> = one
         .layers
         .iter()
@@ -100,9 +100,9 @@ fn as_json(one: &Found) -> serde_json::Value {
 }
 
 /// All that is kept under a name, of every source.
-fn find(package: &str) -> Result<Vec<Found>, Failure> {
+fn find(package: &str) -> Result<Vec<KeptDirectory>, Failure> {
     let name = reference_name(package);
-    let found: Vec<Found> =
+    let found: Vec<KeptDirectory> =
         kept::all()?.into_iter().filter(|one| one.about.package == name).collect();
     match found.is_empty() {
         true => Err(Failure::NoSuchRun(format!(

@@ -5,11 +5,11 @@ use std::process::Output;
 
 use mcp_sandbox::{Control, Report, Status};
 
-use super::trial::{Outcome, TrialScene, outcomes, words};
+use super::trial::{ActOutcome, TrialScene, outcomes, words};
 use super::{Line, Mark, topic};
 use crate::failure::Failure;
 
-struct Limit {
+struct LimitTrial {
     control: Control,
     flag: [&'static str; 2],
     act: Vec<String>,
@@ -22,7 +22,7 @@ const SHARE: f64 = 0.2;
 const OWN_PLACE: &str = if cfg!(windows) { "/home/mcp" } else { "/tmp" };
 
 pub fn lines(scene: &TrialScene) -> Result<Vec<Line>, Failure> {
-    let limit = |control, flag, act: &[&str]| Limit { control, flag, act: words(act) };
+    let limit = |control, flag, act: &[&str]| LimitTrial { control, flag, act: words(act) };
     let limits = [
         limit(Control::OpenFiles, ["--max-fds", "32"], &["open-files", "64"]),
         limit(Control::Processes, ["--max-pids", "8"], &["fork", "16"]),
@@ -56,8 +56,8 @@ fn reported(
 }
 
 fn verdict(
-    limit: &Limit,
-    free: &[Outcome],
+    limit: &LimitTrial,
+    free: &[ActOutcome],
     bound: &Output,
     report: Option<&Report>,
 ) -> Result<Line, Failure> {

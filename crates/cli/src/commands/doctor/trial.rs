@@ -19,21 +19,21 @@ const DOES_NOT_START: &str = "sandbox";
 
 /// What the guest prints for each act.
 #[derive(Debug, Deserialize)]
-pub struct Outcome {
+pub struct ActOutcome {
     pub ok: bool,
     #[serde(default)]
     errno: Option<String>,
     detail: String,
 }
 
-impl Outcome {
+impl ActOutcome {
     pub fn answer(&self) -> &str {
         self.errno.as_deref().unwrap_or("allowed")
     }
 }
 
 /// One act that works outside and must be refused inside.
-struct Trial {
+struct ActTrial {
     control: Control,
     what: &'static str,
     act: Vec<String>,
@@ -91,7 +91,7 @@ impl TrialScene {
     }
 
     /// The acts done outside: each must work, or its refusal inside would mean nothing.
-    fn outside(&self, acts: &[Vec<String>]) -> Result<Vec<Outcome>, Failure> {
+    fn outside(&self, acts: &[Vec<String>]) -> Result<Vec<ActOutcome>, Failure> {
         let output =
             Command::new(&self.exe).arg(GUEST).args(joined(acts)).env(CANARY, "1").output();
         outcomes(&finished(&self.exe, output)?)
@@ -128,7 +128,7 @@ fn joined(acts: &[Vec<String>]) -> Vec<String> {
     acts.join(&"--then".to_owned())
 }
 
-pub fn outcomes(output: &Output) -> Result<Vec<Outcome>, Failure> {
+pub fn outcomes(output: &Output) -> Result<Vec<ActOutcome>, Failure> {
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .map(|line| {
@@ -142,9 +142,10 @@ pub fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn trials(scene: &TrialScene, host: &platform::Facts) -> Vec<Trial> {
-    let trial = |control, what, act: &[&str]| Trial { control, what, act: words(act), open: false };
-    let open = |trial: Trial| Trial { open: host.is_plain(), ..trial };
+fn trials(scene: &TrialScene, host: &platform::Facts) -> Vec<ActTrial> {
+    let trial =
+        |control, what, act: &[&str]| ActTrial { control, what, act: words(act), open: false };
+    let open = |trial: ActTrial| ActTrial { open: host.is_plain(), ..trial };
     let port = scene.listener.local_addr().map_or(0, |address| address.port());
     let bystander = scene.bystander.id().to_string();
     let mut trials = vec![
@@ -165,7 +166,7 @@ fn trials(scene: &TrialScene, host: &platform::Facts) -> Vec<Trial> {
         ),
         trial(Control::ProcessIsolation, "signal a process of yours", &["kill", &bystander, "0"]),
         trial(Control::ProcessIsolation, "read its environment", &["environ", &bystander]),
-        Trial {
+        ActTrial {
             open: host.leaves_open(),
             ..trial(Control::ProcessIsolation, "read its command line", &["cmdline", &bystander])
         },
@@ -222,10 +223,10 @@ fn deny(scene: &TrialScene, host: &platform::Facts) -> Result<Line, Failure> {
         return Ok(Line::new(topic(control), Mark::Fails, "the sandbox does not start"));
     };
     let what = "read a denied file in a granted directory";
-    Ok(verdict(&Trial { control, what, act, open: false }, free, closed))
+    Ok(verdict(&ActTrial { control, what, act, open: false }, free, closed))
 }
 
-fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
+fn verdict(trial: &ActTrial, outside: &ActOutcome, inside: &ActOutcome) -> Line {
     let topic = topic(trial.control);
     let what = trial.what;
     match (outside.ok, inside.ok) {
@@ -247,7 +248,7 @@ fn verdict(trial: &Trial, outside: &Outcome, inside: &Outcome) -> Line {
 
 /// On a Mac, which has no capabilities to read back: a mode that would give rights away.
 fn set_id(scene: &TrialScene) -> Result<Line, Failure> {
-    let trial = |path: &str| Trial {
+    let trial = |path: &str| ActTrial {
         control: Control::Privileges,
         what: "make a file set-uid",
         act: words(&["chmod", path, "4755"]),

@@ -27,7 +27,7 @@ struct Output {
 }
 
 pub fn run(args: &Exec) -> Result<u8, Failure> {
-    let place = Place::new(args)?;
+    let place = ReportPlace::new(args)?;
     let mut command = command(&place)?;
     let mut child = command.spawn().map_err(|e| Failure::file(&PathBuf::from("mcp"), &e))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -52,7 +52,7 @@ pub fn run(args: &Exec) -> Result<u8, Failure> {
 }
 
 /// The same words without what is for this process, quiet, with a report to read.
-fn command(place: &Place) -> Result<Command, Failure> {
+fn command(place: &ReportPlace) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::file(&PathBuf::from("mcp"), &e))?;
     let mut command = Command::new(program);
     command.arg("exec").args(["--captured", "--quiet"]);
@@ -73,14 +73,14 @@ fn command(place: &Place) -> Result<Command, Failure> {
 }
 
 /// Where the report of the run is written.
-struct Place {
+struct ReportPlace {
     report: PathBuf,
     /// A directory of ours, gone afterwards; not a file that was asked for.
     is_own: bool,
 }
 
-impl Place {
-    fn new(args: &Exec) -> Result<Place, Failure> {
+impl ReportPlace {
+    fn new(args: &Exec) -> Result<ReportPlace, Failure> {
         if let Some(report) = &args.starting.report {
             if report.as_os_str() == "-" {
                 return Err(Failure::Usage(
@@ -88,7 +88,7 @@ impl Place {
                 ));
             }
             let base = args.directory.clone().unwrap_or_default();
-            return Ok(Place { report: base.join(report), is_own: false });
+            return Ok(ReportPlace { report: base.join(report), is_own: false });
         }
         let name = format!("mcp-exec-{}", mcp_sandbox::runs::RunId::random());
         let directory = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
@@ -98,7 +98,7 @@ impl Place {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         // A new one: what lies there under the name is anybody's.
         builder.create(&directory).map_err(|e| Failure::temporary(&directory, &e))?;
-        Ok(Place { report: directory.join("report.json"), is_own: true })
+        Ok(ReportPlace { report: directory.join("report.json"), is_own: true })
     }
 
     fn read(&self) -> Option<Report> {
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ReportPlace {
     fn drop(&mut self) {
         if let Some(directory) = self.report.parent().filter(|_| self.is_own) {
             let _ = std::fs::remove_dir_all(directory);

@@ -14,22 +14,22 @@ use crate::render;
 const LARGEST: u64 = 4 << 20;
 
 /// A base, and where its layers are.
-pub struct Found {
+pub struct LocatedBase {
     pub base: Base,
-    place: Place,
+    place: BaseSource,
 }
 
-enum Place {
+enum BaseSource {
     Layout(Layout),
     Registry(Repository, Scheme),
 }
 
-impl Found {
+impl LocatedBase {
     /// A file with a layer, fetched into `staging` where it is not on this machine.
     pub fn layer(&self, layer: &Descriptor, staging: &Path) -> Result<PathBuf, Failure> {
         match &self.place {
-            Place::Layout(layout) => Ok(layout.blob(&layer.digest)),
-            Place::Registry(from, scheme) => {
+            BaseSource::Layout(layout) => Ok(layout.blob(&layer.digest)),
+            BaseSource::Registry(from, scheme) => {
                 let path = staging.join(layer.digest.hex());
                 if !path.exists() {
                     let (http, kept) = (fetch::http(), fetch::kept());
@@ -42,10 +42,10 @@ impl Found {
     }
 }
 
-pub fn find(text: &str, architecture: &str, plain_http: bool) -> Result<Found, Failure> {
+pub fn find(text: &str, architecture: &str, plain_http: bool) -> Result<LocatedBase, Failure> {
     if let Some(layout) = Layout::open(Path::new(text)) {
         let base = layout.base(architecture)?;
-        return Ok(Found { base, place: Place::Layout(layout) });
+        return Ok(LocatedBase { base, place: BaseSource::Layout(layout) });
     }
     if Path::new(text).is_dir() {
         return Err(Failure::Usage(format!(
@@ -71,7 +71,7 @@ pub fn find(text: &str, architecture: &str, plain_http: bool) -> Result<Found, F
     };
     let config = oci.small_blob(&manifest.config, LARGEST)?;
     let base = Base::new(digest, &manifest, config)?;
-    Ok(Found { base, place: Place::Registry(from, scheme) })
+    Ok(LocatedBase { base, place: BaseSource::Registry(from, scheme) })
 }
 
 /// `HOST/NAME:TAG`, as other tools write it.

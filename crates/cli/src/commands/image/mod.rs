@@ -17,7 +17,7 @@ use crate::packages::files::{self, PackageFiles};
 use crate::packages::locate::{self, Located, Looking};
 use crate::packages::{fetch, open_store};
 use crate::render::{self, to_json};
-use base::Found;
+use base::LocatedBase;
 
 /// What refers to an image: its manifest, its kind, and the blob that it names.
 struct Referrer {
@@ -99,7 +99,7 @@ fn referrers(
     made: &Assembled,
     package: &PackageFiles,
     purpose: &Purpose,
-    found: &Found,
+    found: &LocatedBase,
     staging: &Path,
 ) -> Result<Vec<Referrer>, Failure> {
     let subject = Descriptor::of(MANIFEST, &made.manifest);
@@ -130,7 +130,7 @@ fn write(
     made: &Assembled,
     layers: &[Layer],
     referrers: &[Referrer],
-    found: &Found,
+    found: &LocatedBase,
     staging: &Path,
     name: &str,
 ) -> Result<(), Failure> {
@@ -152,7 +152,7 @@ fn push(
     made: &Assembled,
     layers: &[Layer],
     referrers: &[Referrer],
-    found: &Found,
+    found: &LocatedBase,
     staging: &Path,
 ) -> Result<(), Failure> {
     let (http, kept) = (fetch::http(), fetch::kept());

@@ -8,21 +8,21 @@ use mcp_sandbox::session::{CommandView, Event, Events, Gap};
 use super::hints::{Hints, Runs};
 use super::{hidden, tell_unshown, warnings};
 use crate::args::Starting;
-use crate::audit::Log;
+use crate::audit::AuditLog;
 use crate::failure::Failure;
 use crate::render;
 
 pub struct Terminal<'a> {
     pub starting: &'a Starting,
-    pub log: &'a mut Option<Log>,
+    pub log: &'a mut Option<AuditLog>,
     /// What came of the question whether to start anyway.
-    pub answer: Option<Answer>,
+    pub answer: Option<Declined>,
     /// Silent until the command starts, and with --quiet.
     pub hints: Hints,
     pub runs: Runs,
 }
 
-pub enum Answer {
+pub enum Declined {
     /// There is no terminal to ask on.
     NotAsked,
     No,
@@ -55,7 +55,7 @@ impl Events for Terminal<'_> {
 
     fn start_anyway(&mut self, gaps: &[Gap]) -> bool {
         if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-            self.answer = Some(Answer::NotAsked);
+            self.answer = Some(Declined::NotAsked);
             return false;
         }
         render::say(&format!("warning: {}", lines(gaps)));
@@ -64,7 +64,7 @@ impl Events for Terminal<'_> {
         let read = std::io::stdin().lock().read_line(&mut answer);
         let yes = read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes");
         if !yes {
-            self.answer = Some(Answer::No);
+            self.answer = Some(Declined::No);
         }
         yes
     }
@@ -106,8 +106,8 @@ impl Terminal<'_> {
                 "not started, because --strict was given:\n     {gaps}\n     \
                  (take the limit away with `none`, or leave out --strict)"
             ),
-            Some(Answer::No) => "not started".to_owned(),
-            Some(Answer::NotAsked) => format!(
+            Some(Declined::No) => "not started".to_owned(),
+            Some(Declined::NotAsked) => format!(
                 "not started: {gaps}\n     (there is no terminal to ask on; --fallback warn starts without it)"
             ),
             None => format!("not started: {gaps}\n     (--fallback warn starts without it)"),

@@ -40,7 +40,7 @@ pub fn run(args: &Unwire) -> Result<u8, Failure> {
     let (mut failed, mut count, mut reports) = (false, 0, Vec::new());
     for (path, planned) in files.keys().zip(planned) {
         match planned {
-            Ok(Planned { report, original, bytes, .. }) => {
+            Ok(PlannedRestore { report, original, bytes, .. }) => {
                 count += report.restored.len();
                 if let Some(original) = original.filter(|_| args.dry_run && !args.json) {
                     let title = show::path(&scene, path);
@@ -86,14 +86,14 @@ fn is_selected(selection: &Selection, client: &str, trail: &Trail) -> bool {
 }
 
 #[derive(Default)]
-struct Report {
+struct RestoreReport {
     restored: Vec<String>,
     gone: Vec<String>,
     over: Vec<String>,
     is_exact: bool,
 }
 
-impl Report {
+impl RestoreReport {
     fn tell(&self, scene: &WireContext, path: &Path) {
         let shown = show::path(scene, path);
         let list = |names: &[String]| render::plain(&names.join(", "));
@@ -123,8 +123,8 @@ impl Report {
 }
 
 /// What is to become of one file.
-struct Planned {
-    report: Report,
+struct PlannedRestore {
+    report: RestoreReport,
     /// None where the file is gone.
     original: Option<Original>,
     bytes: Vec<u8>,
@@ -139,15 +139,15 @@ fn one(
     args: &Unwire,
     path: &Path,
     changes: &[Change],
-) -> Result<Planned, Failure> {
+) -> Result<PlannedRestore, Failure> {
     let up_to = changes.iter().map(|change| change.id).max().unwrap_or(0);
     let whole = TakenBack::Whole { file: path.to_owned(), up_to };
-    let mut report = Report::default();
+    let mut report = RestoreReport::default();
     if !path.exists() {
         report.gone = names(changes);
         let bytes = Vec::new();
         let (original, is_removed) = (None, false);
-        return Ok(Planned { report, original, bytes, is_removed, taken_back: whole });
+        return Ok(PlannedRestore { report, original, bytes, is_removed, taken_back: whole });
     }
     let original = mcp_clients::read(path).map_err(apply::failure)?;
     let mut bytes = original.bytes.clone();
@@ -181,14 +181,14 @@ fn one(
     }
     let is_removed = is_made && bytes.is_empty();
     let taken_back = if is_whole { whole } else { TakenBack::Servers(alone) };
-    Ok(Planned { report, original: Some(original), bytes, is_removed, taken_back })
+    Ok(PlannedRestore { report, original: Some(original), bytes, is_removed, taken_back })
 }
 
 /// Writes the files, then notes what was taken back. A file that could not be written keeps its changes.
-fn carry_out(journal: &Journal, planned: &mut [Result<Planned, Failure>]) -> io::Result<()> {
+fn carry_out(journal: &Journal, planned: &mut [Result<PlannedRestore, Failure>]) -> io::Result<()> {
     let mut edits = Vec::new();
     for (at, one) in planned.iter().enumerate() {
-        if let Ok(Planned { original: Some(original), bytes, is_removed: false, .. }) = one
+        if let Ok(PlannedRestore { original: Some(original), bytes, is_removed: false, .. }) = one
             && original.bytes != *bytes
         {
             edits.push((at, (original, bytes.as_slice())));
@@ -197,7 +197,7 @@ fn carry_out(journal: &Journal, planned: &mut [Result<Planned, Failure>]) -> io:
     let (places, edits): (Vec<usize>, Vec<_>) = edits.into_iter().unzip();
     let mut failures: Vec<_> = places.into_iter().zip(mcp_clients::write(&edits)).collect();
     for (at, one) in planned.iter().enumerate() {
-        if let Ok(Planned { original: Some(original), is_removed: true, .. }) = one {
+        if let Ok(PlannedRestore { original: Some(original), is_removed: true, .. }) = one {
             failures.push((at, mcp_clients::remove_file(original)));
         }
     }
@@ -228,7 +228,7 @@ fn by_structure(
     path: &Path,
     change: &Change,
     selection: &Selection,
-    report: &mut Report,
+    report: &mut RestoreReport,
 ) -> Result<Vec<Trail>, Failure> {
     let mut done = Vec::new();
     let refused =

@@ -6,7 +6,7 @@ use mcp_clients::{Access, Proposal};
 
 use crate::render;
 
-pub enum Answer {
+pub enum WireAnswer {
     Yes(Vec<Access>),
     No,
     Quit,
@@ -17,7 +17,7 @@ pub fn is_possible() -> bool {
 }
 
 /// Asks until the answer can be understood.
-pub fn server(proposal: &Proposal) -> Answer {
+pub fn server(proposal: &Proposal) -> WireAnswer {
     let open: Vec<&str> = proposal
         .grants
         .iter()
@@ -39,7 +39,7 @@ pub fn server(proposal: &Proposal) -> Answer {
             Some(None) => {
                 render::say("answer with the letters in brackets; Enter means the capital letter")
             }
-            None => return Answer::Quit,
+            None => return WireAnswer::Quit,
         }
     }
 }
@@ -69,7 +69,7 @@ fn line(question: &str) -> Option<String> {
     }
 }
 
-fn understood(line: &str, open: usize) -> Option<Answer> {
+fn understood(line: &str, open: usize) -> Option<WireAnswer> {
     let word = line.trim().to_ascii_lowercase();
     let access = |letter: char| match letter {
         'r' => Some(Access::Read),
@@ -77,11 +77,11 @@ fn understood(line: &str, open: usize) -> Option<Answer> {
         _ => None,
     };
     match word.as_str() {
-        "" | "y" | "yes" => Some(Answer::Yes(vec![Access::Read])),
-        "n" | "no" | "s" => Some(Answer::No),
-        "q" | "quit" => Some(Answer::Quit),
+        "" | "y" | "yes" => Some(WireAnswer::Yes(vec![Access::Read])),
+        "n" | "no" | "s" => Some(WireAnswer::No),
+        "q" | "quit" => Some(WireAnswer::Quit),
         letters if open > 0 && (letters.len() == 1 || letters.len() == open) => {
-            letters.chars().map(access).collect::<Option<Vec<_>>>().map(Answer::Yes)
+            letters.chars().map(access).collect::<Option<Vec<_>>>().map(WireAnswer::Yes)
         }
         _ => None,
     }
@@ -95,14 +95,14 @@ mod tests {
     #[test]
     fn answers() {
         let chosen = |line: &str, open| match understood(line, open) {
-            Some(Answer::Yes(access)) => access,
+            Some(WireAnswer::Yes(access)) => access,
             _ => panic!("{line}"),
         };
         assert_eq!(chosen("\n", 2), [Access::Read]);
         assert_eq!(chosen("w", 2), [Access::Write]);
         assert_eq!(chosen(" RW\n", 2), [Access::Read, Access::Write]);
-        assert!(matches!(understood("n", 1), Some(Answer::No)));
-        assert!(matches!(understood("q", 1), Some(Answer::Quit)));
+        assert!(matches!(understood("n", 1), Some(WireAnswer::No)));
+        assert!(matches!(understood("q", 1), Some(WireAnswer::Quit)));
         for (line, open) in [("rww", 2), ("x", 1), ("w", 0), ("rx", 2)] {
             assert!(understood(line, open).is_none(), "{line}");
         }

@@ -55,7 +55,7 @@ pub fn run(args: &Wire) -> Result<u8, Failure> {
 }
 
 /// The changes of one file.
-struct Change<'a> {
+struct FileChange<'a> {
     file: &'a File,
     servers: Vec<(usize, Proposal)>,
     edited: apply::Edited,
@@ -78,7 +78,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Shows what each server would become, and asks.
-    fn choose<'f>(&mut self, files: &'f [File]) -> Result<Vec<Change<'f>>, Failure> {
+    fn choose<'f>(&mut self, files: &'f [File]) -> Result<Vec<FileChange<'f>>, Failure> {
         let mut changes = Vec::new();
         for file in files {
             if self.stop {
@@ -128,7 +128,7 @@ impl Work<'_> {
                     self.tell_by_hand(file, name, why, &chosen);
                 }
                 if !edited.undo.is_empty() {
-                    changes.push(Change { file, servers: chosen, edited });
+                    changes.push(FileChange { file, servers: chosen, edited });
                 }
             }
         }
@@ -159,7 +159,7 @@ impl Work<'_> {
 
     fn agreed(
         &mut self,
-        server: &survey::Server,
+        server: &survey::SurveyedServer,
         stdio: &mcp_clients::Stdio,
         proposal: &mut Proposal,
     ) -> bool {
@@ -178,15 +178,15 @@ impl Work<'_> {
             );
         }
         match ask::server(proposal) {
-            ask::Answer::Yes(chosen) => {
+            ask::WireAnswer::Yes(chosen) => {
                 plan::set_access(proposal, &chosen);
                 true
             }
-            ask::Answer::No => {
+            ask::WireAnswer::No => {
                 self.declined = true;
                 false
             }
-            ask::Answer::Quit => {
+            ask::WireAnswer::Quit => {
                 (self.declined, self.stop) = (true, true);
                 false
             }
@@ -223,8 +223,8 @@ impl Work<'_> {
     /// Writes, or shows what would be written. Which changes were written; none where no person could be asked.
     fn carry_out<'c>(
         &mut self,
-        changes: &'c [Change<'_>],
-    ) -> Result<Option<Vec<&'c Change<'c>>>, Failure> {
+        changes: &'c [FileChange<'_>],
+    ) -> Result<Option<Vec<&'c FileChange<'c>>>, Failure> {
         if self.args.dry_run {
             for change in changes.iter().filter(|_| !self.args.json) {
                 let hidden = change.file.content.as_ref().map(plan::secrets).unwrap_or_default();
@@ -247,7 +247,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let journal = apply::journal(self.scene)?;
-        let replacement = |change: &'c Change<'_>| {
+        let replacement = |change: &'c FileChange<'_>| {
             let content = change.file.content.as_ref().ok()?;
             let after = change.edited.after.as_slice();
             let entries = change.edited.undo.clone();
@@ -272,8 +272,8 @@ impl Work<'_> {
     fn finish(
         &self,
         files: &[File],
-        changes: &[Change<'_>],
-        written: Option<Vec<&Change<'_>>>,
+        changes: &[FileChange<'_>],
+        written: Option<Vec<&FileChange<'_>>>,
     ) -> Result<u8, Failure> {
         let count: usize = changes.iter().map(|change| change.edited.undo.len()).sum();
         let not_asked = written.is_none() && !self.args.dry_run && count > 0;
@@ -299,7 +299,7 @@ impl Work<'_> {
         Ok(u8::from(self.failed))
     }
 
-    fn summary(&self, files: &[File], count: usize, written: &[&Change<'_>]) {
+    fn summary(&self, files: &[File], count: usize, written: &[&FileChange<'_>]) {
         for line in status::not_covered(self.scene, files) {
             self.tell(&(self.paint.faint(&line) + "\n"));
         }

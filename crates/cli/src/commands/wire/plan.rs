@@ -7,7 +7,7 @@ use mcp_clients::{
 };
 
 use super::known::known;
-use super::survey::{Content, File, Server, State, WireContext, is_project, variable};
+use super::survey::{Content, File, State, SurveyedServer, WireContext, is_project, variable};
 use crate::package_runner::{self, Meaning};
 
 /// What is to be done with one server.
@@ -19,7 +19,7 @@ pub enum Step {
     Nothing,
 }
 
-pub fn step(scene: &WireContext, file: &File, server: &Server) -> Step {
+pub fn step(scene: &WireContext, file: &File, server: &SurveyedServer) -> Step {
     let Kind::Stdio(stdio) = &server.entry.kind else {
         return match &server.state {
             State::Odd(why) => Step::Stay((*why).to_owned()),

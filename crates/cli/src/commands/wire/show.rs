@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::plan::{line_of, shell_line};
-use super::survey::{File, Server, State, WireContext};
+use super::survey::{File, State, SurveyedServer, WireContext};
 use crate::render::{self, Paint};
 
 /// A path as people write it.
@@ -41,7 +41,12 @@ pub fn grade(grade: Grade) -> &'static str {
 }
 
 /// One server, before and after.
-pub fn proposal(server: &Server, stdio: &Stdio, proposal: &Proposal, paint: Paint) -> String {
+pub fn proposal(
+    server: &SurveyedServer,
+    stdio: &Stdio,
+    proposal: &Proposal,
+    paint: Paint,
+) -> String {
     let mut text = format!("  {}\n", paint.strong(&render::plain(&server.entry.name)));
     let mut line = |key: &str, value: String| text += &format!("    {key:<8} {value}\n");
     line("before", paint.bad(&render::plain(&line_of(stdio))));
@@ -114,7 +119,7 @@ pub fn diff(title: &str, before: &[u8], after: &[u8], hidden: &[String], paint: 
 }
 
 /// One server in the table of `--status`.
-pub fn status(server: &Server, paint: Paint) -> String {
+pub fn status(server: &SurveyedServer, paint: Paint) -> String {
     let what = match &server.state {
         State::Wired => paint.good("wired"),
         State::Open(wide) => {
@@ -141,7 +146,7 @@ fn host(url: &str) -> String {
 }
 
 /// A server for `--json`.
-pub fn server_json(server: &Server) -> Value {
+pub fn server_json(server: &SurveyedServer) -> Value {
     let mut value = json!({
         "name": server.entry.name,
         "keys": server.entry.trail.container,

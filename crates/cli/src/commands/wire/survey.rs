@@ -88,10 +88,10 @@ pub struct File {
 pub struct Content {
     pub original: Original,
     pub document: Document,
-    pub servers: Vec<Server>,
+    pub servers: Vec<SurveyedServer>,
 }
 
-pub struct Server {
+pub struct SurveyedServer {
     pub client: &'static Client,
     pub entry: Entry,
     pub state: State,
@@ -186,7 +186,7 @@ fn join(file: &mut File, found: Found, scene: &WireContext) {
         for entry in entries {
             if !content.servers.iter().any(|server| server.entry.trail == entry.trail) {
                 let state = state(&entry, &content.original.real, scene);
-                content.servers.push(Server { client: found.client, entry, state });
+                content.servers.push(SurveyedServer { client: found.client, entry, state });
             }
         }
     }
@@ -198,7 +198,7 @@ fn read(found: &Found, scene: &WireContext) -> Result<Content, Error> {
     let text = Bytes::new(&original.bytes).ok_or_else(|| not_text(&found.path, &original.bytes))?;
     let document = Document::parse(found.format(), text.text).map_err(fault)?;
     let entries = document.entries(found.client, &found.servers).map_err(fault)?;
-    let server = |entry: Entry| Server {
+    let server = |entry: Entry| SurveyedServer {
         client: found.client,
         state: state(&entry, &original.real, scene),
         entry,

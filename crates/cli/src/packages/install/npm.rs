@@ -13,7 +13,8 @@ use mcp_package::{Digest, Package, Reference, Store};
 use mcp_sandbox::Sandbox;
 
 use super::{
-    Work, allow, file_text, is_on_path, missing, names, refuse_signature, say, step, variable,
+    InstallDirectory, allow, file_text, is_on_path, missing, names, refuse_signature, say, step,
+    variable,
 };
 use crate::args::package::Fetching;
 use crate::failure::Failure;
@@ -48,7 +49,7 @@ pub fn npm(
     let files = npm_tarball_host(&metadata).map(|files| (files.host(), files.port()));
     let files: Vec<(String, u16)> = files.into_iter().collect();
     say(reference, "npm");
-    let work = Work::new(store)?;
+    let work = InstallDirectory::new(store)?;
     work.write("package.json", r#"{"name": "mcp-install", "version": "0.0.0", "private": true}"#)?;
     let mut install = work.sandbox("npm");
     allow(&mut install, &index, &files, &how.install_net);
@@ -103,7 +104,7 @@ pub fn lacks_scripts(root: &Path) -> bool {
 }
 
 /// Whatever they do, they do it without token, and reach no host but those that a person named.
-fn rebuild(work: &Work, how: &Fetching) -> Result<(), Failure> {
+fn rebuild(work: &InstallDirectory, how: &Fetching) -> Result<(), Failure> {
     let mut rebuild = work.sandbox("npm");
     common(&mut rebuild, work);
     for rule in &how.install_net {
@@ -145,7 +146,7 @@ fn tell_older(package: &Package, version: &str, metadata: &[u8]) {
 }
 
 /// Where no version fits, or a person named one that does not, npm installs it as well.
-fn tell_unfit(package: &Package, installed: &str, work: &Work) -> Result<(), Failure> {
+fn tell_unfit(package: &Package, installed: &str, work: &InstallDirectory) -> Result<(), Failure> {
     let Some((version, Some(needed))) = npm_version_needs(installed.as_bytes()) else {
         return Ok(());
     };
@@ -186,7 +187,7 @@ fn metadata(index: &Index, package: &Package) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn common(sandbox: &mut Sandbox, work: &Work) {
+fn common(sandbox: &mut Sandbox, work: &InstallDirectory) {
     for (name, value) in [
         ("npm_config_audit", "false"),
         ("npm_config_fund", "false"),
@@ -205,7 +206,7 @@ fn common(sandbox: &mut Sandbox, work: &Work) {
 }
 
 /// By variables, so that no secret is written down.
-fn settings(sandbox: &mut Sandbox, work: &Work, index: &Index, name: &str) {
+fn settings(sandbox: &mut Sandbox, work: &InstallDirectory, index: &Index, name: &str) {
     common(sandbox, work);
     sandbox.env("npm_config_ignore_scripts", "true");
     sandbox.env("npm_config_registry", &index.url);

@@ -7,13 +7,15 @@ pub(super) mod uv;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use mcp_package::install::{Files, Index, hosts_in_simple_page, pypi_launchers, pypi_manifest};
+use mcp_package::install::{
+    Distributions, Index, hosts_in_simple_page, pypi_launchers, pypi_manifest,
+};
 use mcp_package::store::{Source, Under};
 use mcp_package::{Digest, Package, Reference, Store, normal_pypi};
 use mcp_policy::NetRule;
 use mcp_sandbox::Sandbox;
 
-use super::{Work, allow, is_on_path, missing, names, refuse_signature, say, variable};
+use super::{InstallDirectory, allow, is_on_path, missing, names, refuse_signature, say, variable};
 use crate::args::package::Fetching;
 use crate::failure::Failure;
 use crate::packages::fetch::{self, RegistryEntry};
@@ -23,14 +25,14 @@ const LARGEST_PAGE: u64 = 64 << 20;
 
 /// What an installation is made with.
 pub(super) struct Installing<'a> {
-    pub work: &'a Work,
+    pub work: &'a InstallDirectory,
     pub index: &'a Index,
     /// The hosts that files are on.
     pub files: &'a [(String, u16)],
     pub python: &'a Python,
     /// Further hosts that a person named.
     pub more: &'a [NetRule],
-    pub kinds: Files,
+    pub kinds: Distributions,
 }
 
 /// The interpreter that packages are installed for, and run with.
@@ -64,7 +66,7 @@ pub fn pypi(
     store.check_free(&Under::Names { names: &asked, source: &source }, None)?;
     let files = file_hosts(&index, &package.name)?;
     say(reference, name);
-    let work = Work::new(store)?;
+    let work = InstallDirectory::new(store)?;
     if how.allow_build && index.has_credentials() {
         return Err(Failure::Refused(
             "--allow-build runs code of packages, and the address of the index has a password in it that this code \
@@ -72,7 +74,7 @@ pub fn pypi(
                 .to_owned(),
         ));
     }
-    let kinds = if how.allow_build { Files::AnyKind } else { Files::Wheels };
+    let kinds = if how.allow_build { Distributions::AnyKind } else { Distributions::Wheels };
     let (work_of, more) = (&work, how.install_net.as_slice());
     let installing =
         Installing { work: work_of, index: &index, files: &files, python: &python, more, kinds };
@@ -103,8 +105,8 @@ pub fn newest_on_pypi(store: &Store, package: &Package) -> Result<Option<String>
     let tool = Tool::of_this_machine()?;
     let (_, index) = tool.name_and_index()?;
     let files = file_hosts(&index, &package.name)?;
-    let work = Work::new(store)?;
-    let kinds = Files::Wheels;
+    let work = InstallDirectory::new(store)?;
+    let kinds = Distributions::Wheels;
     let installing =
         Installing { work: &work, index: &index, files: &files, python: &python, more: &[], kinds };
     newest(&tool, &installing, &package.name).map(Some)
@@ -120,7 +122,7 @@ fn newest(tool: &Tool, installing: &Installing<'_>, name: &str) -> Result<String
     };
     let (_, version) = version.map_err(|failure| wheels_only(failure, installing.kinds, name))?;
     let known = match (tool, installing.kinds) {
-        (Tool::Pip(_), Files::Wheels) => pip::newest_of_any_kind(installing, name),
+        (Tool::Pip(_), Distributions::Wheels) => pip::newest_of_any_kind(installing, name),
         _ => None,
     };
     if let Some(known) = known.filter(|known| *known != version) {
@@ -163,9 +165,9 @@ pub(super) fn install_locked(
     Ok(version)
 }
 
-fn wheels_only(failure: Failure, kinds: Files, wanted: &str) -> Failure {
+fn wheels_only(failure: Failure, kinds: Distributions, wanted: &str) -> Failure {
     match failure {
-        Failure::Refused(why) if kinds == Files::Wheels => Failure::Refused(format!(
+        Failure::Refused(why) if kinds == Distributions::Wheels => Failure::Refused(format!(
             "{why}\n     {wanted}: only wheels are installed, because building from source runs code of the package. \
              With --allow-build it is built, in a sandbox without secrets; or name an older version (@VERSION)"
         )),
@@ -277,7 +279,7 @@ fn set_index(sandbox: &mut Sandbox, name: &str, index: &Index) {
 }
 
 /// With checked digests there is nothing left to check at every start; and no time in the files.
-fn compile(work: &Work) -> Result<(), Failure> {
+fn compile(work: &InstallDirectory) -> Result<(), Failure> {
     let mut sandbox = work.sandbox("python3");
     sandbox.args(["-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s"]);
     sandbox.arg(&work.directory).arg("site");
@@ -286,7 +288,7 @@ fn compile(work: &Work) -> Result<(), Failure> {
     Ok(())
 }
 
-fn entry_points(work: &Work, name: &str) -> Result<String, Failure> {
+fn entry_points(work: &InstallDirectory, name: &str) -> Result<String, Failure> {
     let site = work.path("site");
     let entries = std::fs::read_dir(&site).map_err(|e| Failure::file(&site, &e))?;
     for entry in entries.flatten() {

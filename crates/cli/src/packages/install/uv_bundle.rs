@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use mcp_package::install::{Files, pypi_index, uv_bundle};
+use mcp_package::install::{Distributions, pypi_index, uv_bundle};
 use mcp_package::store::Under;
 use mcp_package::{Digest, Store, normal_pypi};
 
 use super::pypi::{Installing, Python, Tool};
-use super::{Work, variable};
+use super::{InstallDirectory, variable};
 use crate::failure::Failure;
 use crate::{progress, render};
 
@@ -20,7 +20,7 @@ pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<D
     let pyproject = mcp_files::read_text(&path, 4 << 20, mcp_files::Links::Refuse)
         .map_err(|e| Failure::file(&path, &e))?;
     let bundle = uv_bundle(manifest, &pyproject, &python.version)?;
-    let work = Work::new(store)?;
+    let work = InstallDirectory::new(store)?;
     if let Some(first) = bundle.dependencies.first() {
         let index = match &tool {
             Tool::Pip(config) => pypi_index(config, &variable)?,
@@ -33,7 +33,7 @@ pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<D
             "installing what {} depends on, in a sandbox of its own",
             bundle.name
         )));
-        let (work, kinds) = (&work, Files::Wheels);
+        let (work, kinds) = (&work, Distributions::Wheels);
         let (index, files, python) = (&index, files.as_slice(), &python);
         let installing = Installing { work, index, files, python, more: &[], kinds };
         super::pypi::install_locked(&tool, &installing, &bundle.dependencies, &first)?;

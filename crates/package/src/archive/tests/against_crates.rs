@@ -18,9 +18,9 @@ struct Seen {
 }
 
 #[derive(Default)]
-struct Record(Vec<Seen>);
+struct RecordingSink(Vec<Seen>);
 
-impl Sink for Record {
+impl Sink for RecordingSink {
     fn entry(&mut self, entry: &Entry, content: &mut dyn Read) -> Result<()> {
         let mut bytes = Vec::new();
         content.read_to_end(&mut bytes).map_err(|e| Error::package(e.to_string()))?;
@@ -41,8 +41,8 @@ impl Sink for Record {
 fn ours(bytes: &[u8]) -> Result<Vec<Seen>> {
     let scratch = Scratch::new();
     let archive = scratch.file("archive", bytes);
-    let mut record = Record::default();
-    read(&mut fs::File::open(archive).unwrap(), &Limits::DEFAULT, &mut record)?;
+    let mut record = RecordingSink::default();
+    read(&mut fs::File::open(archive).unwrap(), &ArchiveLimits::DEFAULT, &mut record)?;
     Ok(record.0)
 }
 
@@ -260,7 +260,7 @@ proptest! {
         let mut written = ZipWriter::new(Vec::new(), Effort::Quick);
         for (name, content) in &files {
             let path = EntryPath::parse(name.as_bytes()).unwrap();
-            let source = Source::File { is_executable: false, content: &mut content.as_bytes() };
+            let source = ZipContent::File { is_executable: false, content: &mut content.as_bytes() };
             written.add(&path, source).unwrap();
             let mut header = ::tar::Header::new_gnu();
             header.set_size(content.len() as u64);

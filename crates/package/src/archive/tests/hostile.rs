@@ -150,12 +150,12 @@ fn bombs_are_not_lit() {
     let mut writer = ZipWriter::new(&mut out, Effort::Quick);
     let path = EntryPath::parse(b"bomb").unwrap();
     writer
-        .add(&path, Source::File { is_executable: false, content: &mut bomb.as_slice() })
+        .add(&path, ZipContent::File { is_executable: false, content: &mut bomb.as_slice() })
         .unwrap();
     writer.finish().unwrap();
     refused(&fs::read(scratch.join("z")).unwrap(), "no real package");
 
-    let small = Limits { entries: 2, file: 10, total: 15, ratio: 1000 };
+    let small = ArchiveLimits { entries: 2, file: 10, total: 15, ratio: 1000 };
     let two = [file("a", "12345"), file("b", "12345")];
     assert!(unpack_with(&zip(&two), &small).is_ok());
     let three = [&two[..], &[file("c", "")]].concat();

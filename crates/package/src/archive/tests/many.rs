@@ -12,7 +12,7 @@ fn more_entries_than_a_zip_has_numbers_for() {
         for number in 0..count {
             let path = EntryPath::parse(format!("d{}/{number}", number % 300).as_bytes()).unwrap();
             let content = &mut &b"x"[..];
-            zip.add(&path, Source::File { is_executable: false, content }).unwrap();
+            zip.add(&path, ZipContent::File { is_executable: false, content }).unwrap();
         }
         zip.finish().unwrap()
     };
@@ -27,7 +27,7 @@ fn more_entries_than_a_zip_has_numbers_for() {
         let path = scratch.file("zip", bytes);
         let mut count = Count(0);
         let mut file = std::fs::File::open(path).unwrap();
-        read_archive(&mut file, &Limits::DEFAULT, &mut count).map(|()| count.0)
+        read_archive(&mut file, &ArchiveLimits::DEFAULT, &mut count).map(|()| count.0)
     };
     for count in [65_534, 65_536] {
         assert_eq!(read(&packed(count)).unwrap(), u64::from(count));

@@ -46,10 +46,10 @@ fn a_changed_tree_is_told_from_its_archive() {
         let scratch = Scratch::new();
         let archive = scratch.file("archive", &bytes);
         let root = scratch.dir("root");
-        read_path(&archive, &Limits::DEFAULT, &mut Unpack::into(&root).unwrap()).unwrap();
+        read_path(&archive, &ArchiveLimits::DEFAULT, &mut Unpack::into(&root).unwrap()).unwrap();
         change(&root);
         let mut compare = Compare::with(&root);
-        read_path(&archive, &Limits::DEFAULT, &mut compare).unwrap();
+        read_path(&archive, &ArchiveLimits::DEFAULT, &mut compare).unwrap();
         compare.finish().unwrap()
     };
     assert!(compare(&|_| {}).is_empty());
@@ -78,7 +78,7 @@ proptest! {
                 kept.push(PathBuf::from(name));
             }
         }
-        let (scratch, _) = unpack_with(&packed(source.path(), Take::Everything).clone(), &Limits::DEFAULT).unwrap();
+        let (scratch, _) = unpack_with(&packed(source.path(), Take::Everything).clone(), &ArchiveLimits::DEFAULT).unwrap();
         for name in kept {
             prop_assert_eq!(fs::read(scratch.join("box/root").join(&name)).unwrap(), fs::read(source.join(&name)).unwrap());
         }

@@ -6,8 +6,8 @@ const CHALLENGES: [&str; 2] =
     ["Basic realm=\"x\"", "Bearer realm=\"http://HOST/token\",service=\"s\""];
 
 /// Wants credentials by this challenge, and has tokens to give for them.
-fn stranger(challenge: &'static str) -> Server {
-    Server::new(move |_, asked| {
+fn stranger(challenge: &'static str) -> TestRegistry {
+    TestRegistry::new(move |_, asked| {
         let challenge = challenge.replace("HOST", asked.header("host").unwrap());
         match (asked.line.contains("/token"), asked.header("authorization")) {
             (true, _) => answer("200 OK", "", br#"{"token": "stolen"}"#),
@@ -18,7 +18,7 @@ fn stranger(challenge: &'static str) -> Server {
 }
 
 /// Whether any of the credentials came by, in a header or an address.
-fn was_told(server: &Server) -> bool {
+fn was_told(server: &TestRegistry) -> bool {
     let secrets = ["hunter2", "dXNlcjpodW50ZXIy", "Bearer"];
     server.asked().iter().any(|one| {
         let values = one.headers.iter().map(|(_, value)| value).chain([&one.line]);
@@ -26,7 +26,7 @@ fn was_told(server: &Server) -> bool {
     })
 }
 
-fn refused(result: crate::error::Result<Vec<u8>>, by: &Server) {
+fn refused(result: crate::error::Result<Vec<u8>>, by: &TestRegistry) {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), Kind::Denied, "{error}");
     assert!(error.to_string().contains(&by.host), "{error}");
@@ -39,7 +39,7 @@ fn a_challenge_of_a_server_that_a_blob_is_redirected_to_gets_nothing() {
             let thief = stranger(challenge);
             let to = thief.host.clone();
             // As a registry that is open, or that asks for the password before it redirects.
-            let server = Server::new(move |_, asked| match asked.header("authorization") {
+            let server = TestRegistry::new(move |_, asked| match asked.header("authorization") {
                 None if is_asked_first => {
                     answer("401 Who", "www-authenticate: Basic realm=\"x\"\r\n", b"")
                 }
@@ -67,12 +67,12 @@ fn a_challenge_of_a_server_that_a_blob_is_redirected_to_gets_nothing() {
 /// A → B → A: who leads back chooses what is asked there, so a challenge to that does not count either.
 #[test]
 fn a_way_out_and_back_gets_nothing() {
-    let between = Server::new(|_, asked| {
+    let between = TestRegistry::new(|_, asked| {
         let home = asked.line.split("home=").nth(1).unwrap().split(' ').next().unwrap();
         answer("302 Back", &format!("location: http://{home}/token\r\n"), b"")
     });
     let by = between.host.clone();
-    let server = Server::new(move |_, asked| {
+    let server = TestRegistry::new(move |_, asked| {
         let host = asked.header("host").unwrap();
         match asked.line.contains("/token") {
             true => answer("401 Who", "www-authenticate: Basic realm=\"x\"\r\n", b""),
@@ -90,7 +90,7 @@ fn a_way_out_and_back_gets_nothing() {
 fn a_token_service_that_redirects_elsewhere_is_not_followed() {
     let thief = stranger(CHALLENGES[0]);
     let to = thief.host.clone();
-    let server = Server::new(move |_, asked| {
+    let server = TestRegistry::new(move |_, asked| {
         let host = asked.header("host").unwrap();
         let challenge = format!("www-authenticate: Bearer realm=\"http://{host}/token\"\r\n");
         if asked.line.contains("/token/here") {
@@ -152,11 +152,11 @@ fn a_token_service_is_known_by_its_address_alone() {
 /// By address, by a name that leads there, by another spelling, by a redirect.
 #[test]
 fn what_metadata_names_is_reached_in_public_places_only() {
-    let server = Server::new(|_, _| answer("200 OK", "", b"content"));
+    let server = TestRegistry::new(|_, _| answer("200 OK", "", b"content"));
     let port = server.host.rsplit(':').next().unwrap().to_owned();
     let to = format!("http://localhost:{port}/");
     let redirecting =
-        Server::new(move |_, _| answer("302 There", &format!("location: {to}\r\n"), b""));
+        TestRegistry::new(move |_, _| answer("302 There", &format!("location: {to}\r\n"), b""));
     let at = redirecting.host.clone();
     let lookup: Lookup = |_| Ok(vec!["127.0.0.1".parse().unwrap()]);
     let scratch = Scratch::new();

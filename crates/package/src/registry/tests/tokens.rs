@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_identity_token_is_traded_for_a_token_and_never_sent_to_the_registry() {
-    let server = Server::new(|_, asked| {
+    let server = TestRegistry::new(|_, asked| {
         let host = asked.header("host").unwrap().to_owned();
         if asked.line.starts_with("POST /token ") {
             let is_form = asked.header("content-type") == Some("application/x-www-form-urlencoded");
@@ -36,9 +36,9 @@ fn an_identity_token_is_traded_for_a_token_and_never_sent_to_the_registry() {
 
 #[test]
 fn an_upload_that_is_sent_elsewhere_takes_no_credentials_along() {
-    let elsewhere = Server::new(|_, _| answer("201 Made", "", b""));
+    let elsewhere = TestRegistry::new(|_, _| answer("201 Made", "", b""));
     let to = elsewhere.host.clone();
-    let server = Server::new(move |_, asked| match asked.header("authorization") {
+    let server = TestRegistry::new(move |_, asked| match asked.header("authorization") {
         None => answer("401 Who", "www-authenticate: Basic realm=\"x\"\r\n", b""),
         Some(_) if asked.line.starts_with("POST ") => {
             answer("202 There", &format!("location: http://{to}/upload?state=1\r\n"), b"")
@@ -57,7 +57,7 @@ fn an_upload_that_is_sent_elsewhere_takes_no_credentials_along() {
 
 #[test]
 fn a_token_service_without_tls_is_not_told_the_password() {
-    let service = Server::new(|_, _| answer("200 OK", "", br#"{"token": "abc"}"#));
+    let service = TestRegistry::new(|_, _| answer("200 OK", "", br#"{"token": "abc"}"#));
     let realm = format!("http://{}/token", service.host);
     let challenge = auth::Challenge::Bearer { realm, service: "s".into(), scope: String::new() };
     let (user, password) = ("user".to_owned(), "hunter2".to_owned());
@@ -101,7 +101,7 @@ fn a_redirect_leads_neither_from_tls_nor_with_credentials_to_others() {
 
 #[test]
 fn a_file_from_anywhere_is_what_its_digest_says() {
-    let server = Server::new(|_, _| answer("200 OK", "", b"other"));
+    let server = TestRegistry::new(|_, _| answer("200 OK", "", b"other"));
     let (scratch, http) = (Scratch::new(), quick());
     let url = format!("http://{}/file?token=hunter2", server.host);
     let get = |digest: Digest, most: u64| {
@@ -120,7 +120,7 @@ fn a_file_from_anywhere_is_what_its_digest_says() {
 
 #[test]
 fn a_server_that_wants_more_patience_than_there_is_is_not_waited_for() {
-    let server = Server::new(|_, _| answer("503 Busy", "retry-after: 86400\r\n", b""));
+    let server = TestRegistry::new(|_, _| answer("503 Busy", "retry-after: 86400\r\n", b""));
     let (http, kept) = (quick(), Kept::default());
     let before = std::time::Instant::now();
     assert!(Oci::new(&http, &kept, &server.host, "a/b", Scheme::Https).tags().is_err());

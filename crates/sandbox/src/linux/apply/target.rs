@@ -92,8 +92,8 @@ impl InitContext<'_> {
     /// From here on only what the command may do works, and the one exec that starts it.
     fn filter(&self, filter: &Filter) -> io::Result<Option<OwnedFd>> {
         let listening = match filter.asks() {
-            true => sys::Listening::On,
-            false => sys::Listening::Off,
+            true => sys::Listener::On,
+            false => sys::Listener::Off,
         };
         let listener = sys::install_filter(&self.prepared.filter, listening)?;
         if !sys::is_filtered() {

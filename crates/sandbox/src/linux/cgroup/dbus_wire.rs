@@ -131,7 +131,7 @@ pub struct Malformed;
 
 /// The length of the message that starts with these bytes.
 pub fn length(prefix: &[u8; PREFIX]) -> Result<usize, Malformed> {
-    let mut read = Reader::new(prefix)?;
+    let mut read = DbusReader::new(prefix)?;
     read.at = 4;
     let body = read.u32()? as usize;
     read.at = 12;
@@ -144,7 +144,7 @@ pub fn length(prefix: &[u8; PREFIX]) -> Result<usize, Malformed> {
 }
 
 pub fn parse(message: &[u8]) -> Result<Incoming, Malformed> {
-    let mut read = Reader::new(message)?;
+    let mut read = DbusReader::new(message)?;
     let kind = *message.get(1).ok_or(Malformed)?;
     read.at = 4;
     let body = read.u32()? as usize;
@@ -153,7 +153,7 @@ pub fn parse(message: &[u8]) -> Result<Incoming, Malformed> {
     read.align(8)?;
     let end = read.at.checked_add(body).ok_or(Malformed)?;
     let arguments = message.get(read.at..end).ok_or(Malformed)?;
-    let mut arguments = Reader { bytes: arguments, at: 0, is_big: read.is_big };
+    let mut arguments = DbusReader { bytes: arguments, at: 0, is_big: read.is_big };
     let is_text = header.signature.starts_with(['s', 'o']);
     Ok(match kind {
         METHOD_RETURN => {
@@ -183,7 +183,7 @@ struct Header {
 }
 
 impl Header {
-    fn read(read: &mut Reader<'_>) -> Result<Header, Malformed> {
+    fn read(read: &mut DbusReader<'_>) -> Result<Header, Malformed> {
         let length = read.u32()? as usize;
         let end = read.at.checked_add(length).ok_or(Malformed)?;
         let mut header = Header::default();
@@ -205,17 +205,17 @@ impl Header {
     }
 }
 
-struct Reader<'a> {
+struct DbusReader<'a> {
     bytes: &'a [u8],
     at: usize,
     is_big: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn new(message: &'a [u8]) -> Result<Reader<'a>, Malformed> {
+impl<'a> DbusReader<'a> {
+    fn new(message: &'a [u8]) -> Result<DbusReader<'a>, Malformed> {
         match message.first() {
-            Some(b'l') => Ok(Reader { bytes: message, at: 0, is_big: false }),
-            Some(b'B') => Ok(Reader { bytes: message, at: 0, is_big: true }),
+            Some(b'l') => Ok(DbusReader { bytes: message, at: 0, is_big: false }),
+            Some(b'B') => Ok(DbusReader { bytes: message, at: 0, is_big: true }),
             _ => Err(Malformed),
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::files::Cgroup;
 use super::sweep;
-use super::usage::{self, Used};
+use super::usage::{self, CgroupUsage};
 use crate::linux::facts::CgroupMeans;
 
 /// The child that holds the sandbox, where the run's directory holds the launcher as well.
@@ -61,8 +61,8 @@ impl RunCgroup {
         self.run().read(file)
     }
 
-    pub fn used(&self) -> Used {
-        Used::read(|file| self.run().read(file).ok())
+    pub fn used(&self) -> CgroupUsage {
+        CgroupUsage::read(|file| self.run().read(file).ok())
     }
 
     /// For kernels that keep no peak.

@@ -23,7 +23,7 @@ const LONGEST_PERIOD: u64 = 1_000_000;
 
 /// One file and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
+pub struct CgroupFile {
     pub control: Control,
     pub file: &'static str,
     pub value: String,
@@ -48,10 +48,10 @@ pub fn wanted(limits: &Limits) -> Vec<&'static str> {
 }
 
 /// What is written for these limits, where the cgroup has those controllers.
-pub fn settings(limits: &Limits, controllers: &[String], disks: &[String]) -> Vec<Setting> {
+pub fn settings(limits: &Limits, controllers: &[String], disks: &[String]) -> Vec<CgroupFile> {
     let has = |name: &str| controllers.iter().any(|controller| controller == name);
     let mut settings = Vec::new();
-    let mut set = |control, file, value| settings.push(Setting { control, file, value });
+    let mut set = |control, file, value| settings.push(CgroupFile { control, file, value });
     if let (Some(Bytes(limit)), true) = (limits.memory.value, has(MEMORY)) {
         // First: once the limit is there, what is over it could be moved to the swap.
         set(Control::Memory, "memory.swap.max", "0".to_owned());

@@ -18,7 +18,8 @@ pub struct Standing {
 /// place hides the earlier one.
 pub fn standing(mountinfo: &[u8], membership: &[u8]) -> Option<Standing> {
     let own = own_path(membership)?;
-    let mounts: Vec<Mount> = mountinfo.split(|b| *b == b'\n').filter_map(Mount::parse).collect();
+    let mounts: Vec<CgroupMount> =
+        mountinfo.split(|b| *b == b'\n').filter_map(CgroupMount::parse).collect();
     mounts.iter().enumerate().rev().find_map(|(index, mount)| {
         if !mount.is_cgroup2 || mounts[index + 1..].iter().any(|later| later.hides(mount)) {
             return None;
@@ -37,7 +38,7 @@ pub fn standing(mountinfo: &[u8], membership: &[u8]) -> Option<Standing> {
 /// Whether version 2 is mounted anywhere, for an explanation.
 #[cfg(target_os = "linux")]
 pub fn is_mounted(mountinfo: &[u8]) -> bool {
-    mountinfo.split(|b| *b == b'\n').filter_map(Mount::parse).any(|mount| mount.is_cgroup2)
+    mountinfo.split(|b| *b == b'\n').filter_map(CgroupMount::parse).any(|mount| mount.is_cgroup2)
 }
 
 /// The path of the one line that names no controller: `0::/path`.
@@ -61,25 +62,25 @@ pub fn held_by_version_1<'a>(membership: &[u8], wanted: &[&'a str]) -> Vec<&'a s
     wanted.iter().copied().filter(|name| is_there(name)).collect()
 }
 
-struct Mount {
+struct CgroupMount {
     /// Which directory of the file system is mounted.
     root: PathBuf,
     point: PathBuf,
     is_cgroup2: bool,
 }
 
-impl Mount {
+impl CgroupMount {
     /// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG…] - TYPE SOURCE SUPER-OPTIONS`
-    fn parse(line: &[u8]) -> Option<Mount> {
+    fn parse(line: &[u8]) -> Option<CgroupMount> {
         let mut words = line.split(|b| *b == b' ');
         let root = path(unescaped(words.nth(3)?))?;
         let point = path(unescaped(words.next()?))?;
         let mut rest = words.skip_while(|word| *word != b"-");
         rest.next()?;
-        Some(Mount { root, point, is_cgroup2: rest.next()? == b"cgroup2" })
+        Some(CgroupMount { root, point, is_cgroup2: rest.next()? == b"cgroup2" })
     }
 
-    fn hides(&self, other: &Mount) -> bool {
+    fn hides(&self, other: &CgroupMount) -> bool {
         other.point.starts_with(&self.point)
     }
 }

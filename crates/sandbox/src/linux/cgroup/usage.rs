@@ -15,7 +15,7 @@ pub fn number(text: &str) -> Option<u64> {
 
 /// What the files said, each where there was one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct CgroupUsage {
     pub peak_memory: Option<u64>,
     pub peak_processes: Option<u64>,
     pub cpu_micros: Option<u64>,
@@ -26,10 +26,10 @@ pub struct Used {
     pub refused_processes: u64,
 }
 
-impl Used {
+impl CgroupUsage {
     /// `read` gives the text of a file of the cgroup. Older kernels have no peaks (`memory.peak`
     /// is there from 5.19 on, `pids.peak` from 6.1).
-    pub fn read(read: impl Fn(&str) -> Option<String>) -> Used {
+    pub fn read(read: impl Fn(&str) -> Option<String>) -> CgroupUsage {
         let one = |file: &str| read(file).as_deref().and_then(number);
         let cpu = read("cpu.stat").unwrap_or_default();
         let events = read("memory.events").unwrap_or_default();
@@ -39,7 +39,7 @@ impl Used {
         let oom_kills = field(&events, "oom_kill").filter(|_| at_limit).unwrap_or(0);
         // Who was killed at the limit had all of it.
         let all_of_it = || if oom_kills > 0 { one("memory.max") } else { None };
-        Used {
+        CgroupUsage {
             peak_memory: one("memory.peak").or_else(all_of_it),
             peak_processes: one("pids.peak"),
             cpu_micros: field(&cpu, "usage_usec"),
@@ -83,7 +83,7 @@ mod tests {
             };
             Some(text.to_owned())
         };
-        let used = Used {
+        let used = CgroupUsage {
             peak_memory: Some(64 << 20),
             peak_processes: None,
             cpu_micros: Some(1500),
@@ -91,14 +91,14 @@ mod tests {
             oom_kills: 3,
             refused_processes: 4,
         };
-        assert_eq!(Used::read(files), used);
-        assert_eq!(Used::read(|_| None), Used::default());
+        assert_eq!(CgroupUsage::read(files), used);
+        assert_eq!(CgroupUsage::read(|_| None), CgroupUsage::default());
     }
 
     #[test]
     fn a_kill_at_the_limit_is_told_from_one_by_the_host() {
         let read = |events: &'static str| {
-            Used::read(move |name| match name {
+            CgroupUsage::read(move |name| match name {
                 "memory.events" => Some(events.to_owned()),
                 "memory.max" => Some("67108864\n".to_owned()),
                 _ => None,

@@ -5,11 +5,11 @@ use std::io;
 use crate::core::error::{Error, SetupFailure};
 use crate::linux::channel::Failed;
 use crate::linux::phases::LinuxPlan;
-use crate::linux::step::{Execute, Listed, Placed, Step};
+use crate::linux::step::{Execute, ListedStep, Placed, Step};
 
 /// The failed step in the user's words.
 pub(super) fn explain(plan: &LinuxPlan, failed: Failed) -> Error {
-    let Some(Listed { step, .. }) = plan.steps().get(failed.step).copied() else {
+    let Some(ListedStep { step, .. }) = plan.steps().get(failed.step).copied() else {
         return Error::Setup(SetupFailure {
             step: "set up".to_owned(),
             target: failed.part,

@@ -13,7 +13,7 @@ use crate::linux::phases::LinuxPlan;
 
 /// What is at a path inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LookupOutcome {
     /// It can be had, at this place without links.
     There(PathBuf),
     /// It is not there, or what is wanted with it is closed.
@@ -36,7 +36,7 @@ impl Inside {
         }
     }
 
-    pub fn look(&mut self, thread: i32, wanted: &PathCall) -> Outcome {
+    pub fn look(&mut self, thread: i32, wanted: &PathCall) -> LookupOutcome {
         match self {
             Inside::Root(root) => {
                 if root.is_none() {
@@ -45,7 +45,7 @@ impl Inside {
                         rustix::fs::open(format!("/proc/{thread}/root"), flags, Mode::empty()).ok();
                 }
                 // Not to be told: as if all were well.
-                let Some(root) = root else { return Outcome::There(PathBuf::new()) };
+                let Some(root) = root else { return LookupOutcome::There(PathBuf::new()) };
                 in_root(root, wanted)
             }
             Inside::Rules(rules) => by_rules(rules, wanted),
@@ -53,7 +53,7 @@ impl Inside {
     }
 }
 
-fn in_root(root: &OwnedFd, wanted: &PathCall) -> Outcome {
+fn in_root(root: &OwnedFd, wanted: &PathCall) -> LookupOutcome {
     let open = |path: &Path, follows| handle(root.as_fd(), path, follows);
     let found = open(&wanted.path, wanted.follows);
     let parent = || wanted.path.parent().and_then(|parent| open(parent, true));
@@ -61,7 +61,7 @@ fn in_root(root: &OwnedFd, wanted: &PathCall) -> Outcome {
     let place = match wanted.act {
         // It is about to be made, in a place of the sandbox's own.
         WatchedAct::MadeInstead if found.is_none() && is_temporary(&wanted.path) => {
-            return Outcome::Missing;
+            return LookupOutcome::Missing;
         }
         WatchedAct::Look | WatchedAct::Read => found.and_then(|handle| there(&handle)),
         WatchedAct::Write => found.and_then(writable),
@@ -74,22 +74,22 @@ fn in_root(root: &OwnedFd, wanted: &PathCall) -> Outcome {
         WatchedAct::Remove => parent().and_then(writable),
         WatchedAct::Connect => found.filter(is_socket).and_then(|handle| there(&handle)),
     };
-    place.map_or(Outcome::Missing, Outcome::There)
+    place.map_or(LookupOutcome::Missing, LookupOutcome::There)
 }
 
 /// Without a root of its own everything of the host is there, and Landlock refuses what no rule covers. It does not keep
 /// anybody from looking.
-fn by_rules(rules: &[Rule], wanted: &PathCall) -> Outcome {
+fn by_rules(rules: &[Rule], wanted: &PathCall) -> LookupOutcome {
     let open = |path: &Path| handle(CWD, path, true).and_then(|handle| there(&handle));
     let parent = || wanted.path.parent().and_then(open);
     let real = match wanted.act {
-        WatchedAct::Look => return Outcome::There(wanted.path.clone()),
+        WatchedAct::Look => return LookupOutcome::There(wanted.path.clone()),
         WatchedAct::Create | WatchedAct::MadeInstead => open(&wanted.path).or_else(parent),
         WatchedAct::Remove => parent(),
         _ => open(&wanted.path),
     };
     // Not there at all: nothing could be granted.
-    let Some(real) = real else { return Outcome::There(wanted.path.clone()) };
+    let Some(real) = real else { return LookupOutcome::There(wanted.path.clone()) };
     let writes = !matches!(wanted.act, WatchedAct::Read | WatchedAct::Connect);
     let allows = |rule: &&Rule| {
         real.starts_with(&rule.path)
@@ -101,7 +101,11 @@ fn by_rules(rules: &[Rule], wanted: &PathCall) -> Outcome {
                 _ => !writes && wanted.act != WatchedAct::Connect,
             }
     };
-    if rules.iter().any(|rule| allows(&rule)) { Outcome::There(real) } else { Outcome::Missing }
+    if rules.iter().any(|rule| allows(&rule)) {
+        LookupOutcome::There(real)
+    } else {
+        LookupOutcome::Missing
+    }
 }
 
 /// Where the command may make what it likes, and the host has other things.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::lookup::Outcome;
+use super::lookup::LookupOutcome;
 use super::reading::PathCall;
 use crate::core::request::Request;
 use crate::core::watched::{MissingPath, UsedGrant, Watched, WatchedAct};
@@ -62,10 +62,10 @@ impl PathRecord {
         self.cut_off.is_some()
     }
 
-    pub fn note(&mut self, wanted: PathCall, outcome: Outcome) {
+    pub fn note(&mut self, wanted: PathCall, outcome: LookupOutcome) {
         match outcome {
-            Outcome::There(place) => self.used(&place, wanted.act),
-            Outcome::Missing => self.missing(wanted),
+            LookupOutcome::There(place) => self.used(&place, wanted.act),
+            LookupOutcome::Missing => self.missing(wanted),
         }
     }
 
@@ -152,9 +152,9 @@ mod tests {
     fn the_same_place_is_counted() {
         let mut record = record();
         for _ in 0..3 {
-            record.note(wanted("/x", WatchedAct::Read), Outcome::Missing);
+            record.note(wanted("/x", WatchedAct::Read), LookupOutcome::Missing);
         }
-        record.note(wanted("/x", WatchedAct::Look), Outcome::Missing);
+        record.note(wanted("/x", WatchedAct::Look), LookupOutcome::Missing);
         let watched = record.take();
         assert_eq!(watched.missing.len(), 2);
         assert_eq!(watched.missing[0].times, 3);
@@ -164,11 +164,18 @@ mod tests {
     fn grants_are_used_or_not() {
         let mut record = record();
         assert_eq!(record.take().used, []);
-        record
-            .note(wanted("/srv/notes/a", WatchedAct::Create), Outcome::There("/srv/notes".into()));
-        record
-            .note(wanted("/srv/notes/a", WatchedAct::Read), Outcome::There("/srv/notes/a".into()));
-        record.note(wanted("/srv/notesx", WatchedAct::Read), Outcome::There("/srv/notesx".into()));
+        record.note(
+            wanted("/srv/notes/a", WatchedAct::Create),
+            LookupOutcome::There("/srv/notes".into()),
+        );
+        record.note(
+            wanted("/srv/notes/a", WatchedAct::Read),
+            LookupOutcome::There("/srv/notes/a".into()),
+        );
+        record.note(
+            wanted("/srv/notesx", WatchedAct::Read),
+            LookupOutcome::There("/srv/notesx".into()),
+        );
         assert_eq!(
             record.take().used,
             [UsedGrant { path: "/srv/notes".to_owned(), written: true }]
@@ -179,7 +186,7 @@ mod tests {
     fn a_flood_is_cut_off_and_told() {
         let mut record = record();
         for number in 0..MOST + 10 {
-            record.note(wanted(&format!("/x/{number}"), WatchedAct::Read), Outcome::Missing);
+            record.note(wanted(&format!("/x/{number}"), WatchedAct::Read), LookupOutcome::Missing);
         }
         assert!(record.is_full());
         let watched = record.take();
@@ -189,7 +196,7 @@ mod tests {
         let mut record = self::record();
         for number in 0..2_000 {
             let name = format!("/{}/{number}", "x".repeat(4_000));
-            record.note(wanted(&name, WatchedAct::Read), Outcome::Missing);
+            record.note(wanted(&name, WatchedAct::Read), LookupOutcome::Missing);
         }
         assert!(record.is_full() && record.bytes <= MOST_BYTES);
     }

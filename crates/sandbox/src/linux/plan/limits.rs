@@ -23,7 +23,7 @@ pub fn cgroup(request: &Request, facts: &LinuxFacts, numbers: &mut Numbers) -> O
     }
     let mut controls: Vec<_> = settings.iter().map(|setting| setting.control).collect();
     controls.dedup();
-    let settings = settings.into_iter().map(|files::Setting { control, file, value }| {
+    let settings = settings.into_iter().map(|files::CgroupFile { control, file, value }| {
         numbers.step(CgroupSetting { file, value }, &[control])
     });
     let settings = settings.collect();
@@ -44,13 +44,17 @@ pub fn watches(request: &Request, facts: &LinuxFacts, numbers: &mut Numbers) -> 
 
 /// What RLIMIT_NPROC counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum NprocScope {
     Inside,
     OfTheUser,
 }
 
 /// The target's part: what a process is told with `ulimit`, and what holds where no cgroup does.
-pub fn rlimits(request: &Request, facts: &LinuxFacts, counted: Counted) -> Vec<(Limit, Control)> {
+pub fn rlimits(
+    request: &Request,
+    facts: &LinuxFacts,
+    counted: NprocScope,
+) -> Vec<(Limit, Control)> {
     let limits = &request.policy.limits;
     let mut all = Vec::new();
     let mut limit = |resource, value, control| all.push((Limit::To { resource, value }, control));
@@ -78,16 +82,16 @@ pub fn rlimits(request: &Request, facts: &LinuxFacts, counted: Counted) -> Vec<(
     all
 }
 
-fn processes_limit(request: &Request, facts: &LinuxFacts, counted: Counted) -> Option<Limit> {
+fn processes_limit(request: &Request, facts: &LinuxFacts, counted: NprocScope) -> Option<Limit> {
     let count = u64::from(request.policy.limits.processes.value?);
     let held = facts.cgroup.has(files::PIDS);
     match counted {
         // The sandbox's init has the same user and is counted as well.
-        Counted::Inside if counts_inside(facts) || !held => {
+        NprocScope::Inside if counts_inside(facts) || !held => {
             Some(Limit::To { resource: Resource::Processes, value: count + 1 })
         }
-        Counted::OfTheUser if !held => Some(Limit::UserProcesses { more: count }),
-        Counted::Inside | Counted::OfTheUser => None,
+        NprocScope::OfTheUser if !held => Some(Limit::UserProcesses { more: count }),
+        NprocScope::Inside | NprocScope::OfTheUser => None,
     }
 }
 

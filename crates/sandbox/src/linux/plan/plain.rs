@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_policy::{NetworkMode, Subprocess};
 
-use super::limits::{self, Counted};
+use super::limits::{self, NprocScope};
 use super::{filter, filter_arch, numbered, proxied, terminal};
 use crate::core::control::Control;
 use crate::core::host::{Fact, Ids};
@@ -128,7 +128,7 @@ fn target(
         ports: if isolated { Ports::Closed } else { Ports::Open },
     });
     // The filter opens a descriptor for its listener, of which the command may have few.
-    let limits = limits::rlimits(request, facts, Counted::OfTheUser).into_iter();
+    let limits = limits::rlimits(request, facts, NprocScope::OfTheUser).into_iter();
     let (late, limits): (Vec<_>, Vec<_>) = limits
         .partition(|(limit, _)| matches!(limit, Limit::To { resource: Resource::OpenFiles, .. }));
     // Landlock lets a file on a standard descriptor be opened again only as it was given.

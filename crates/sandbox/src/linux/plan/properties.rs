@@ -10,7 +10,7 @@ use crate::core::report::{Answer, Ending, Evidence, Report, Status, Usage};
 use crate::core::request::{HOME, Home, Place};
 use crate::linux::landlock::Allowed;
 use crate::linux::plan::arbitrary;
-use crate::linux::step::{Access, Listed, Stage, Step};
+use crate::linux::step::{Access, ListedStep, Stage, Step};
 
 /// What stands at a path inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,7 +258,7 @@ proptest! {
             prop_assert_eq!(*status == Status::NotRequested, not_asked, "{}", control);
             let steps = plan.steps().into_iter();
             let rests = steps.filter(|listed| listed.for_controls.contains(control));
-            for Listed { number, step, .. } in rests {
+            for ListedStep { number, step, .. } in rests {
                 let mut of_step = answers.iter().filter(|(step, _)| *step == number).peekable();
                 let is_lacking = of_step.peek().is_none();
                 let is_less = of_step.any(|(_, answer)| matches!(answer, Answer::Less(_)));
@@ -324,7 +324,7 @@ proptest! {
         request in arbitrary::request(),
         facts in arbitrary::plain(),
     ) {
-        for Listed { step, .. } in plan(&request, &facts).steps() {
+        for ListedStep { step, .. } in plan(&request, &facts).steps() {
             let mounts = matches!(
                 step,
                 Step::Namespaces(_) | Step::MapIds(_) | Step::NewRoot(_) | Step::Placed(_)

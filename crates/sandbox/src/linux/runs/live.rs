@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::core::run_record::Stats;
-use crate::linux::cgroup::usage::{Used, number};
+use crate::linux::cgroup::usage::{CgroupUsage, number};
 
 /// In which /proc counts time; the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -31,7 +31,7 @@ pub fn of_cgroup(directory: &str) -> Option<Stats> {
     let read = |file: &str| fs::read_to_string(directory.join(file)).ok();
     let one = |file: &str| read(file).as_deref().and_then(number);
     read("cgroup.procs")?;
-    let used = Used::read(read);
+    let used = CgroupUsage::read(read);
     let seconds = |micros: u64| micros as f64 / 1e6;
     Some(Stats {
         memory_bytes: one("memory.current"),

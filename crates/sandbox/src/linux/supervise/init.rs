@@ -8,7 +8,7 @@ use super::LAST_RESORT_PLAIN;
 use crate::core::report::Usage;
 use crate::linux::channel::{Channel, ToLauncher};
 use crate::linux::syscall_proxy::SyscallProxy;
-use crate::linux::watch::Tree;
+use crate::linux::watch::ProcessTree;
 use crate::linux::{sys, tree};
 
 /// Init of a pid namespace after its last words. No other process is left; the kernel takes the namespaces down, which
@@ -51,7 +51,7 @@ pub struct Init {
     pub pid: i32,
     pub pidfd: OwnedFd,
     pub channel: Channel,
-    pub tree: Tree,
+    pub tree: ProcessTree,
     /// Who answers for files and signals, where no namespace keeps them apart.
     pub syscall_proxy: Option<SyscallProxy>,
 }
@@ -67,7 +67,7 @@ impl Init {
     pub fn end_unheard(self) -> bool {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         let _ = sys::wait_for(self.pid);
-        if let Tree::Below(_) = self.tree {
+        if let ProcessTree::Below(_) = self.tree {
             let _ = tree::end_all(Some(LAST_RESORT_PLAIN));
         }
         let mut executing = false;

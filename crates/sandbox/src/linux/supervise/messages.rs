@@ -12,9 +12,9 @@ use crate::core::report::{Ending, Evidence};
 use crate::core::request::Stdio;
 use crate::linux::channel::{CommandEnd, LastWords, Seen, ToLauncher};
 use crate::linux::relay::{Relay, set_nonblocking};
-use crate::linux::replaced::Watch;
+use crate::linux::replaced::ReplacementWatch;
 use crate::linux::seccomp_notify::{Askers, SeccompNotify};
-use crate::linux::watch::{MemoryWatch, Tree};
+use crate::linux::watch::{MemoryWatch, ProcessTree};
 
 /// A command that takes this long may take days.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
@@ -106,7 +106,7 @@ impl Supervisor<'_> {
             // Where init has no /proc to send, the tree is in ours.
             let (proc, tree) = match proc {
                 Some(proc) => (proc, self.init.tree),
-                None => (open_proc()?, Tree::Below(self.init.pid)),
+                None => (open_proc()?, ProcessTree::Below(self.init.pid)),
             };
             self.watch = Some(MemoryWatch::new(proc, tree, limit));
         }
@@ -120,7 +120,7 @@ impl Supervisor<'_> {
         if let Some(user) = &mut self.user {
             user.engage();
         }
-        self.protected.iter_mut().for_each(Watch::started);
+        self.protected.iter_mut().for_each(ReplacementWatch::started);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use crate::core::report::Ending;
 use crate::core::termination::Due;
 use crate::linux::channel::ToInit;
 use crate::linux::sys::{self, Arrived};
-use crate::linux::watch::{Tree, TreeMemory};
+use crate::linux::watch::{ProcessTree, TreeMemory};
 use crate::unix::terminal::UserTerminal;
 
 /// How long init may take to kill and collect the tree before it is killed with it.
@@ -163,8 +163,8 @@ impl Supervisor<'_> {
 
     pub(super) fn last_resort(&self) -> Duration {
         match self.init.tree {
-            Tree::OfNamespace => LAST_RESORT,
-            Tree::Below(_) => LAST_RESORT_PLAIN,
+            ProcessTree::OfNamespace => LAST_RESORT,
+            ProcessTree::Below(_) => LAST_RESORT_PLAIN,
         }
     }
 }

@@ -38,17 +38,14 @@ pub fn refuse_getppid() -> io::Result<bool> {
 
 /// Whether a listener is notified of calls that a filter neither allows nor refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listening {
+pub enum Listener {
     Off,
     On,
 }
 
 /// Puts a filter on this thread and all it becomes (seccomp, Linux 3.17; with a listener 5.0).
 /// Gives the listener, which is closed on exec.
-pub fn install_filter(
-    program: &[Instruction],
-    listening: Listening,
-) -> io::Result<Option<OwnedFd>> {
+pub fn install_filter(program: &[Instruction], listening: Listener) -> io::Result<Option<OwnedFd>> {
     let mut filter: Vec<libc::sock_filter> = program
         .iter()
         .map(|step| libc::sock_filter { code: step.code, jt: step.yes, jf: step.no, k: step.k })
@@ -65,7 +62,7 @@ pub fn install_filter(
             )
         })
     };
-    if listening == Listening::Off {
+    if listening == Listener::Off {
         install(0)?;
         return Ok(None);
     }
@@ -93,7 +90,7 @@ fn listener_to_nothing() -> io::Result<Option<OwnedFd>> {
     const ALLOW: u32 = 0x7fff_0000;
     rustix::thread::set_no_new_privs(true)?;
     let allow = Instruction { code: RETURN, yes: 0, no: 0, k: ALLOW };
-    install_filter(&[allow], Listening::On)
+    install_filter(&[allow], Listener::On)
 }
 
 /// Whether a filter is on this thread, by the kernel's word.

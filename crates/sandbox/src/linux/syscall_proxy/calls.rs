@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rustix::fs::Timestamps;
 
 use super::errno;
-use super::memory::{Clock, Memory, Use};
+use super::memory::{CallerMemory, Clock, Use};
 use crate::linux::sys::Notification;
 use mcp_seccomp::plain::call;
 use mcp_seccomp::{Arch, Number};
@@ -25,7 +25,7 @@ pub enum Follow {
 }
 
 /// What is to be done with it.
-pub enum Act {
+pub enum ProxiedCall {
     Mode(u32),
     Owner(u32, u32),
     Times(Timestamps),
@@ -96,13 +96,13 @@ pub fn is(arch: Arch, notification: &Notification, call: Number) -> bool {
 pub struct Parser<'a> {
     pub arch: Arch,
     pub notification: &'a Notification,
-    pub memory: &'a Memory,
+    pub memory: &'a CallerMemory,
 }
 
-type Parsed = io::Result<(Named, Act)>;
+type ParsedCall = io::Result<(Named, ProxiedCall)>;
 
 impl Parser<'_> {
-    pub fn parse(&self) -> Option<Parsed> {
+    pub fn parse(&self) -> Option<ParsedCall> {
         self.mode_or_owner()
             .or_else(|| self.times())
             .or_else(|| self.change())
@@ -113,10 +113,10 @@ impl Parser<'_> {
         is(self.arch, self.notification, call)
     }
 
-    fn mode_or_owner(&self) -> Option<Parsed> {
+    fn mode_or_owner(&self) -> Option<ParsedCall> {
         let [a, b, c, d, e, _] = self.notification.arguments;
-        let mode = |mode: u64| Act::Mode(mode as u32);
-        let owner = |uid: u64, gid: u64| Act::Owner(uid as u32, gid as u32);
+        let mode = |mode: u64| ProxiedCall::Mode(mode as u32);
+        let owner = |uid: u64, gid: u64| ProxiedCall::Owner(uid as u32, gid as u32);
         let (named, act) = if self.is(call::CHMOD) {
             (self.here(a, Follow::Yes), mode(b))
         } else if self.is(call::FCHMOD) {
@@ -139,7 +139,7 @@ impl Parser<'_> {
         Some(named.map(|named| (named, act)))
     }
 
-    fn times(&self) -> Option<Parsed> {
+    fn times(&self) -> Option<ParsedCall> {
         let [a, b, c, d, ..] = self.notification.arguments;
         let descriptor = || Ok(Named::Descriptor(a as i32));
         let (named, times) = if self.is(call::UTIMENSAT) {
@@ -155,16 +155,16 @@ impl Parser<'_> {
         } else {
             return None;
         };
-        Some(named.and_then(|named| Ok((named, Act::Times(times?)))))
+        Some(named.and_then(|named| Ok((named, ProxiedCall::Times(times?)))))
     }
 
-    fn change(&self) -> Option<Parsed> {
+    fn change(&self) -> Option<ParsedCall> {
         let [a, b, c, d, e, _] = self.notification.arguments;
-        let set = || -> io::Result<Act> {
+        let set = || -> io::Result<ProxiedCall> {
             let (name, value) = (self.memory.name(b)?, self.memory.value(c, d)?);
-            Ok(Act::SetAttribute { name, value, flags: e as u32 })
+            Ok(ProxiedCall::SetAttribute { name, value, flags: e as u32 })
         };
-        let remove = || Ok(Act::RemoveAttribute { name: self.memory.name(b)? });
+        let remove = || Ok(ProxiedCall::RemoveAttribute { name: self.memory.name(b)? });
         let descriptor = || Ok(Named::Descriptor(a as i32));
         let (named, act) = if self.is(call::SETXATTR) {
             (self.here(a, Follow::Yes), set())
@@ -179,20 +179,20 @@ impl Parser<'_> {
         } else if self.is(call::FREMOVEXATTR) {
             (descriptor(), remove())
         } else if self.is(call::TRUNCATE) {
-            (self.here(a, Follow::Yes), Ok(Act::Length(b)))
+            (self.here(a, Follow::Yes), Ok(ProxiedCall::Length(b)))
         } else {
             return None;
         };
         Some(named.and_then(|named| Ok((named, act?))))
     }
 
-    fn read(&self) -> Option<Parsed> {
+    fn read(&self) -> Option<ParsedCall> {
         let [a, b, c, d, ..] = self.notification.arguments;
-        let value = || -> io::Result<Act> {
+        let value = || -> io::Result<ProxiedCall> {
             let into = Room { at: c, size: d };
-            Ok(Act::ReadAttribute { name: self.memory.name(b)?, into })
+            Ok(ProxiedCall::ReadAttribute { name: self.memory.name(b)?, into })
         };
-        let list = || Ok(Act::ListAttributes { into: Room { at: b, size: c } });
+        let list = || Ok(ProxiedCall::ListAttributes { into: Room { at: b, size: c } });
         let (named, act) = if self.is(call::GETXATTR) {
             (self.here(a, Follow::Yes), value())
         } else if self.is(call::LGETXATTR) {

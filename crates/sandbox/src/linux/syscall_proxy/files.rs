@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Timestamps, XattrFlags};
 use rustix::process::{Gid, Uid};
 
-use super::calls::{Act, Follow, Named, Room};
+use super::calls::{Follow, Named, ProxiedCall, Room};
 use super::errno;
-use super::memory::{LARGEST_VALUE, Memory};
+use super::memory::{CallerMemory, LARGEST_VALUE};
 use super::places::AttributeAccess;
 
 /// Attributes that a command may change: those of users, and access control lists. All others mean something to
@@ -21,10 +21,12 @@ use super::places::AttributeAccess;
 const OF_USERS: &[u8] = b"user.";
 const LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
 
-impl Act {
+impl ProxiedCall {
     pub fn reach(&self) -> AttributeAccess {
         match self {
-            Act::ReadAttribute { .. } | Act::ListAttributes { .. } => AttributeAccess::Read,
+            ProxiedCall::ReadAttribute { .. } | ProxiedCall::ListAttributes { .. } => {
+                AttributeAccess::Read
+            }
             _ => AttributeAccess::Change,
         }
     }
@@ -93,38 +95,38 @@ fn of_the_asker(thread: i32, path: &Path) -> PathBuf {
 /// `largest`: how long the command may make a file. Answers as the call would.
 pub fn perform(
     file: &OwnedFd,
-    act: &Act,
-    memory: &Memory,
+    act: &ProxiedCall,
+    memory: &CallerMemory,
     largest: Option<u64>,
 ) -> io::Result<i64> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     match act {
         // The filter has refused set-id modes already.
-        Act::Mode(mode) => rustix::fs::chmod(&path, Mode::from_raw_mode(mode & 0o1777))?,
-        Act::Owner(uid, gid) => {
+        ProxiedCall::Mode(mode) => rustix::fs::chmod(&path, Mode::from_raw_mode(mode & 0o1777))?,
+        ProxiedCall::Owner(uid, gid) => {
             let uid = (*uid != u32::MAX).then(|| Uid::from_raw(*uid));
             let gid = (*gid != u32::MAX).then(|| Gid::from_raw(*gid));
             rustix::fs::chownat(file, "", uid, gid, AtFlags::EMPTY_PATH)?;
         }
-        Act::Times(times) => set_times(file, &path, times)?,
-        Act::SetAttribute { name, value, flags } => {
+        ProxiedCall::Times(times) => set_times(file, &path, times)?,
+        ProxiedCall::SetAttribute { name, value, flags } => {
             check_name(name)?;
             let flags = XattrFlags::from_bits(*flags).ok_or_else(|| errno(libc::EINVAL))?;
             rustix::fs::setxattr(&path, name.as_os_str(), value, flags)?;
         }
-        Act::RemoveAttribute { name } => {
+        ProxiedCall::RemoveAttribute { name } => {
             check_name(name)?;
             rustix::fs::removexattr(&path, name.as_os_str())?;
         }
-        Act::Length(length) => set_length(file, &path, *length, largest)?,
-        Act::ReadAttribute { name, into } => {
+        ProxiedCall::Length(length) => set_length(file, &path, *length, largest)?,
+        ProxiedCall::ReadAttribute { name, into } => {
             let name = name.as_os_str();
             return answer_in(*into, memory, |room| match room {
                 [] => rustix::fs::getxattr_query(&path, name),
                 room => rustix::fs::getxattr(&path, name, room),
             });
         }
-        Act::ListAttributes { into } => {
+        ProxiedCall::ListAttributes { into } => {
             return answer_in(*into, memory, |room| match room {
                 [] => rustix::fs::listxattr_query(&path),
                 room => rustix::fs::listxattr(&path, room),
@@ -174,7 +176,7 @@ fn kind(file: &OwnedFd) -> io::Result<FileType> {
 
 fn answer_in(
     into: Room,
-    memory: &Memory,
+    memory: &CallerMemory,
     ask: impl FnOnce(&mut [u8]) -> rustix::io::Result<usize>,
 ) -> io::Result<i64> {
     let size = usize::try_from(into.size).unwrap_or(usize::MAX).min(LARGEST_VALUE);
@@ -195,8 +197,8 @@ mod tests {
         rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap()
     }
 
-    fn told(path: &Path, act: &Act, largest: Option<u64>) -> Option<i32> {
-        let outcome = perform(&handle(path), act, &Memory::from_descriptor(None), largest);
+    fn told(path: &Path, act: &ProxiedCall, largest: Option<u64>) -> Option<i32> {
+        let outcome = perform(&handle(path), act, &CallerMemory::from_descriptor(None), largest);
         outcome.err().map(|error| error.raw_os_error().unwrap())
     }
 
@@ -207,13 +209,13 @@ mod tests {
         let file = fixture.file("file", "text");
         let fifo = fixture.path("fifo");
         rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
-        assert_eq!(told(&fifo, &Act::Length(0), None), Some(libc::EINVAL));
-        assert_eq!(told(file.parent().unwrap(), &Act::Length(0), None), Some(libc::EISDIR));
-        assert_eq!(told(&file, &Act::Length(u64::MAX), None), Some(libc::EINVAL));
+        assert_eq!(told(&fifo, &ProxiedCall::Length(0), None), Some(libc::EINVAL));
+        assert_eq!(told(file.parent().unwrap(), &ProxiedCall::Length(0), None), Some(libc::EISDIR));
+        assert_eq!(told(&file, &ProxiedCall::Length(u64::MAX), None), Some(libc::EINVAL));
         // A file that the command may not write is not made longer for it.
-        assert_eq!(told(&file, &Act::Length(9), Some(8)), Some(libc::EFBIG));
+        assert_eq!(told(&file, &ProxiedCall::Length(9), Some(8)), Some(libc::EFBIG));
         assert_eq!(std::fs::metadata(&file).unwrap().len(), 4);
-        assert_eq!(told(&file, &Act::Length(8), Some(8)), None);
+        assert_eq!(told(&file, &ProxiedCall::Length(8), Some(8)), None);
         assert_eq!(std::fs::metadata(&file).unwrap().len(), 8);
     }
 

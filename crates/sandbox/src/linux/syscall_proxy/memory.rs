@@ -22,7 +22,7 @@ pub const LARGEST_VALUE: usize = 64 * 1024;
 const PAGE: usize = 4096;
 
 /// Nothing where it could not be opened: a process that is not dumpable.
-pub struct Memory(Option<File>);
+pub struct CallerMemory(Option<File>);
 
 #[derive(Clone, Copy)]
 pub enum Clock {
@@ -38,15 +38,15 @@ pub enum Use {
     ReadWrite,
 }
 
-impl Memory {
-    pub fn of(thread: i32, user: Option<Ids>, use_: Use) -> Memory {
+impl CallerMemory {
+    pub fn of(thread: i32, user: Option<Ids>, use_: Use) -> CallerMemory {
         let mut options = File::options();
         options.read(true).write(use_ == Use::ReadWrite);
-        Memory(sys::look_as(user, || options.open(format!("/proc/{thread}/mem"))).ok())
+        CallerMemory(sys::look_as(user, || options.open(format!("/proc/{thread}/mem"))).ok())
     }
 
-    pub fn from_descriptor(descriptor: Option<OwnedFd>) -> Memory {
-        Memory(descriptor.map(File::from))
+    pub fn from_descriptor(descriptor: Option<OwnedFd>) -> CallerMemory {
+        CallerMemory(descriptor.map(File::from))
     }
 
     pub fn descriptor(&self) -> Option<&File> {

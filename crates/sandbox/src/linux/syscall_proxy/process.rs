@@ -8,9 +8,9 @@ use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{self, DumpableBehavior, Signal};
 
 use super::calls::Parser;
-use super::memory::Memory;
+use super::memory::CallerMemory;
 use super::places::GrantedPlaces;
-use super::signals::Signals;
+use super::signals::SignalCalls;
 use super::{FromProxy, ProxySettings, ToProxy, errno, files};
 use crate::linux::channel::{Channel, Seen};
 use crate::linux::privileges::drop_privileges;
@@ -86,7 +86,7 @@ struct CallServer {
     settings: ProxySettings,
     listener: OwnedFd,
     places: GrantedPlaces,
-    signals: Signals,
+    signals: SignalCalls,
 }
 
 fn serve(channel: &Channel, settings: ProxySettings) -> io::Result<()> {
@@ -95,10 +95,10 @@ fn serve(channel: &Channel, settings: ProxySettings) -> io::Result<()> {
     };
     // The directories of the run are there by now.
     let places = GrantedPlaces::hold(&settings.rules);
-    let signals = Signals { arch: settings.arch, top };
+    let signals = SignalCalls { arch: settings.arch, top };
     let server = CallServer { settings, listener, places, signals };
     while let Some((ToProxy::Answer(notification), memory)) = channel.receive()? {
-        let verdict = server.verdict(&notification, &Memory::from_descriptor(memory));
+        let verdict = server.verdict(&notification, &CallerMemory::from_descriptor(memory));
         // A caller that is gone needs no answer.
         let _ = sys::answer(server.listener.as_fd(), notification, verdict);
     }
@@ -106,7 +106,7 @@ fn serve(channel: &Channel, settings: ProxySettings) -> io::Result<()> {
 }
 
 impl CallServer {
-    fn verdict(&self, notification: &Notification, memory: &Memory) -> Verdict {
+    fn verdict(&self, notification: &Notification, memory: &CallerMemory) -> Verdict {
         let verdict = match self.signals.answer(notification) {
             Some(verdict) => verdict,
             None => self.file(notification, memory).map(Verdict::Done),
@@ -114,7 +114,7 @@ impl CallServer {
         verdict.unwrap_or_else(|e| Verdict::Errno(e.raw_os_error().unwrap_or(libc::EPERM)))
     }
 
-    fn file(&self, notification: &Notification, memory: &Memory) -> io::Result<i64> {
+    fn file(&self, notification: &Notification, memory: &CallerMemory) -> io::Result<i64> {
         let parser = Parser { arch: self.settings.arch, notification, memory };
         let (named, act) = parser.parse().unwrap_or_else(|| Err(errno(libc::EPERM)))?;
         let file = files::open(notification.thread, &named)?;

@@ -15,13 +15,13 @@ use crate::linux::tree;
 use mcp_seccomp::Arch;
 use mcp_seccomp::plain::call;
 
-pub struct Signals {
+pub struct SignalCalls {
     pub arch: Arch,
     /// The process that all of the tree is below.
     pub top: i32,
 }
 
-impl Signals {
+impl SignalCalls {
     /// `None` for a call that sends no signal.
     pub fn answer(&self, notification: &Notification) -> Option<io::Result<Verdict>> {
         let [a, b, c, ..] = notification.arguments;

@@ -6,7 +6,7 @@ use super::pathname::{Homes, Pathname, expand, path};
 
 /// What the value of a setting is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum ValueNames {
     /// A directory; git runs the files in it by their names.
     Hooks,
     /// A directory that is copied into each new repository, hooks and all.
@@ -111,10 +111,10 @@ pub const HOOKS: &[&str] = &[
 ];
 
 /// What a setting names, if git acts on it.
-pub fn names(key: &[u8], value: &[u8]) -> Option<Names> {
+pub fn names(key: &[u8], value: &[u8]) -> Option<ValueNames> {
     match key {
-        b"core.hookspath" => return Some(Names::Hooks),
-        b"init.templatedir" => return Some(Names::Templates),
+        b"core.hookspath" => return Some(ValueNames::Hooks),
+        b"init.templatedir" => return Some(ValueNames::Templates),
         _ => {}
     }
     let is_command = COMMANDS.iter().any(|pattern| fits(pattern.as_bytes(), key));
@@ -126,7 +126,7 @@ pub fn names(key: &[u8], value: &[u8]) -> Option<Names> {
         }
         _ => false,
     };
-    (is_command && !is_plain).then_some(Names::Command)
+    (is_command && !is_plain).then_some(ValueNames::Command)
 }
 
 /// Whether a key is one of a pattern with at most one `*`.
@@ -297,7 +297,7 @@ mod tests {
             ("remote.origin.url", "ext::sh -c x"),
             ("submodule.a.update", "!x"),
         ] {
-            assert_eq!(names(key.as_bytes(), value.as_bytes()), Some(Names::Command), "{key}");
+            assert_eq!(names(key.as_bytes(), value.as_bytes()), Some(ValueNames::Command), "{key}");
         }
         for (key, value) in [
             ("alias.st", "status"),

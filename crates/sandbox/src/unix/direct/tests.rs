@@ -11,8 +11,13 @@ fn started(f: &Fixture, line: &str) -> Result<(PathBuf, Vec<OsString>), Error> {
     let script = f.program("home/tool", format!("{line}\n"));
     let (cwd, bin) = (f.directory("home/project"), f.directory("bin"));
     let writable = Writable::default();
-    let search =
-        Search { path: vec![bin], home: None, cwd: &cwd, variable: &|_| None, writable: &writable };
+    let search = ProgramSearch {
+        path: vec![bin],
+        home: None,
+        cwd: &cwd,
+        variable: &|_| None,
+        writable: &writable,
+    };
     direct(&script, words(&["tool", "--flag"]), &search)
 }
 

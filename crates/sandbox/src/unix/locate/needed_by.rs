@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Search, is_compiled};
+use super::{ProgramSearch, is_compiled};
 use crate::core::request::Unshown;
 use crate::host_files::walk::{Walked, walk};
 use crate::unix::layout;
@@ -25,7 +25,7 @@ pub enum NeededBy {
 }
 
 impl NeededBy {
-    pub fn by(file: &Path, search: &Search<'_>) -> NeededBy {
+    pub fn by(file: &Path, search: &ProgramSearch<'_>) -> NeededBy {
         let walked = walk(file).ok();
         match walked.as_ref().and_then(|walked| search.writable.touched_by(walked)) {
             Some(root) => NeededBy::Inside { at: file.to_owned(), root: root.to_owned() },
@@ -34,7 +34,7 @@ impl NeededBy {
     }
 
     /// With what the way itself adds: a link on it leads where the command likes.
-    pub fn on(self, file: &Path, way: &Walked, search: &Search<'_>) -> NeededBy {
+    pub fn on(self, file: &Path, way: &Walked, search: &ProgramSearch<'_>) -> NeededBy {
         match search.writable.left_by(way) {
             Some(root) => NeededBy::Linked { at: file.to_owned(), root: root.to_owned() },
             None => self,
@@ -42,7 +42,12 @@ impl NeededBy {
     }
 
     /// What is not shown, because the command is the one who says it.
-    pub fn unshown(&self, file: &Path, way: &Walked, search: &Search<'_>) -> Option<Unshown> {
+    pub fn unshown(
+        &self,
+        file: &Path,
+        way: &Walked,
+        search: &ProgramSearch<'_>,
+    ) -> Option<Unshown> {
         // A name that was written is found like any other; of a link, only its end counts.
         let (at, root, named) = match self {
             NeededBy::Inside { at, root } => (at, root, Some(file)),
@@ -56,7 +61,7 @@ impl NeededBy {
 
 /// Whether the command may choose that a program is shown, by a file of its own: an interpreter that a version
 /// manager installed, or a program on the user's PATH that is no script, for scripts may hold anything.
-pub fn may_be_chosen(search: &Search<'_>, file: Option<&Path>, real: &Path) -> bool {
+pub fn may_be_chosen(search: &ProgramSearch<'_>, file: Option<&Path>, real: &Path) -> bool {
     let writable = search.writable;
     if writable.is_given(real) {
         return true;
@@ -68,7 +73,7 @@ pub fn may_be_chosen(search: &Search<'_>, file: Option<&Path>, real: &Path) -> b
         || (file.is_some_and(on_path) || on_path(real)) && is_installed()
 }
 
-fn unshown(search: &Search<'_>, at: &Path, root: &Path, real: &Path) -> Unshown {
+fn unshown(search: &ProgramSearch<'_>, at: &Path, root: &Path, real: &Path) -> Unshown {
     let read = search.surroundings(real).into_iter().next().unwrap_or_else(|| real.to_owned());
     Unshown { at: at.to_owned(), root: root.to_owned(), to: real.to_owned(), read }
 }

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{COMPILED, Located, MOST_INTERPRETERS, Search, push_new};
+use super::{COMPILED, Located, MOST_INTERPRETERS, ProgramSearch, push_new};
 use crate::host_files::walk::{Walked, walk, walk_by};
 use crate::unix::peek;
 use crate::unix::writable::Writable;
@@ -36,13 +36,13 @@ pub struct SystemPath<'a> {
 
 struct PathDirectory {
     at: PathBuf,
-    kind: Kind,
+    kind: DirectoryKind,
     /// All names in it, where they are few: one look instead of one for each program.
     names: Option<Vec<OsString>>,
 }
 
 impl PathDirectory {
-    fn new(at: PathBuf, kind: Kind) -> PathDirectory {
+    fn new(at: PathBuf, kind: DirectoryKind) -> PathDirectory {
         let is_small = fs::metadata(&at).is_ok_and(|directory| directory.len() <= SMALL);
         let names = || -> io::Result<Vec<OsString>> {
             fs::read_dir(&at)?.map(|entry| Ok(entry?.file_name())).collect()
@@ -59,7 +59,7 @@ impl PathDirectory {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum DirectoryKind {
     /// Below `/usr`, without links on the way to it, stand-ins in it or a virtual environment around it.
     System,
     Other,
@@ -74,7 +74,7 @@ pub enum Looked {
 }
 
 impl<'a> SystemPath<'a> {
-    pub fn new(search: &'a Search<'_>) -> SystemPath<'a> {
+    pub fn new(search: &'a ProgramSearch<'_>) -> SystemPath<'a> {
         let mut directories = Vec::new();
         let mut seen: Vec<PathBuf> = Vec::new();
         for directory in &search.path {
@@ -93,7 +93,7 @@ impl<'a> SystemPath<'a> {
                 }
                 seen.push(real);
             }
-            let kind = if is_system { Kind::System } else { Kind::Other };
+            let kind = if is_system { DirectoryKind::System } else { DirectoryKind::Other };
             directories.push(PathDirectory::new(at, kind));
         }
         let (links, interpreters) = (RefCell::default(), RefCell::default());
@@ -112,7 +112,7 @@ impl<'a> SystemPath<'a> {
             let file = directory.at.join(name);
             match fs::metadata(&file) {
                 Err(error) if is_passed_over(&error) => {}
-                Ok(looked) if directory.kind == Kind::System => {
+                Ok(looked) if directory.kind == DirectoryKind::System => {
                     let runs = looked.is_file() && looked.permissions().mode() & 0o111 != 0;
                     let found = if runs { self.found(&file, depth) } else { None };
                     return found.map_or(Looked::Unclear, Looked::Found);
@@ -178,7 +178,8 @@ impl<'a> SystemPath<'a> {
         let program = Path::new(OsStr::from_bytes(words.next()?));
         let (directory, name) = (program.parent()?, program.file_name()?);
         let known = self.directories.iter().find(|known| known.at == directory);
-        if !known.is_some_and(|known| known.kind == Kind::System) || !program.is_absolute() {
+        if !known.is_some_and(|known| known.kind == DirectoryKind::System) || !program.is_absolute()
+        {
             return None;
         }
         if name != "env" {
@@ -233,9 +234,9 @@ mod tests {
     use crate::unix::fixture::Fixture;
     use crate::unix::locate::{Unlocated, locate};
 
-    fn search<'a>(path: &[&str], f: &'a Path, writable: &'a Writable) -> Search<'a> {
+    fn search<'a>(path: &[&str], f: &'a Path, writable: &'a Writable) -> ProgramSearch<'a> {
         let path = path.iter().map(|at| f.join(at)).collect();
-        Search { path, home: Some(f), cwd: f, variable: &|_| None, writable }
+        ProgramSearch { path, home: Some(f), cwd: f, variable: &|_| None, writable }
     }
 
     /// Every program of this machine is located as it would be without the short cut.

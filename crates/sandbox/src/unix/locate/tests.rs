@@ -10,7 +10,7 @@ fn try_locate(f: &Fixture, path: &[&str], command: impl AsRef<OsStr>) -> Result<
     let cwd = f.directory("home/project");
     locate(
         command.as_ref(),
-        &Search {
+        &ProgramSearch {
             path: path.iter().map(|directory| f.path(directory)).collect(),
             home: Some(&home),
             cwd: &cwd,
@@ -202,7 +202,7 @@ fn a_home_behind_a_link_is_still_home() {
     let home = f.link("linked", "real");
     let cwd = f.home();
     let writable = Writable::default();
-    let search = Search {
+    let search = ProgramSearch {
         path: vec![],
         home: Some(&home),
         cwd: &cwd,

@@ -17,14 +17,14 @@ fn record(id: &RunId) -> Record {
     }
 }
 
-struct Place(std::path::PathBuf);
+struct TestDirectory(std::path::PathBuf);
 
-impl Place {
-    fn new(mode: u32) -> Place {
+impl TestDirectory {
+    fn new(mode: u32) -> TestDirectory {
         let path = std::env::temp_dir().join(format!("mcp-runs-{}", RunId::random()));
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        Place(path)
+        TestDirectory(path)
     }
 
     fn directory(&self) -> Option<Directory> {
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -44,18 +44,18 @@ impl Drop for Place {
 
 #[test]
 fn a_directory_that_others_may_enter_is_not_used() {
-    assert!(Place::new(0o700).directory().is_some());
+    assert!(TestDirectory::new(0o700).directory().is_some());
     for mode in [0o755, 0o770, 0o701, 0o777] {
-        assert!(Place::new(mode).directory().is_none(), "{mode:o}");
+        assert!(TestDirectory::new(mode).directory().is_none(), "{mode:o}");
     }
-    let place = Place::new(0o700);
+    let place = TestDirectory::new(0o700);
     std::os::unix::fs::symlink(&place.0, place.0.join("link")).unwrap();
     assert!(directory::open(&place.0.join("link")).is_none());
 }
 
 #[test]
 fn a_record_is_read_while_it_is_locked_and_removed_after() {
-    let place = Place::new(0o700);
+    let place = TestDirectory::new(0o700);
     let directory = place.directory().unwrap();
     let id = RunId::random();
     let name = file_name(&id);
@@ -71,7 +71,7 @@ fn a_record_is_read_while_it_is_locked_and_removed_after() {
 
 #[test]
 fn nonsense_is_passed_over() {
-    let place = Place::new(0o700);
+    let place = TestDirectory::new(0o700);
     let directory = place.directory().unwrap();
     let id = RunId::random();
     place.put("zzzzzzzz.json", b"{}");

@@ -39,7 +39,7 @@ impl fmt::Display for Fault {
 }
 
 /// A server that was started, and the pipes to it. Killed and reaped when dropped.
-pub struct Server {
+pub struct ServerProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -48,15 +48,16 @@ pub struct Server {
     greeted: bool,
 }
 
-impl Server {
-    pub fn start(command: &mut Command) -> io::Result<Server> {
+impl ServerProcess {
+    pub fn start(command: &mut Command) -> io::Result<ServerProcess> {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (sender, lines) = mpsc::channel();
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // From here on a failure must not leave the process behind.
-        let mut server = Server { child, stdin, lines, stderr: None, requests: 0, greeted: false };
+        let mut server =
+            ServerProcess { child, stdin, lines, stderr: None, requests: 0, greeted: false };
         if let Some(stdout) = stdout {
             thread::Builder::new().spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -188,7 +189,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // Both fail only for a child that is gone already; its sandbox goes with it.
         let _ = self.child.kill();

@@ -18,10 +18,10 @@ use std::thread;
 use std::time::Instant;
 
 use self::attempt::Session;
-use self::client::Server;
+use self::client::ServerProcess;
 use self::scene::{DemoScene, TOKEN};
 use self::table::{Row, Table};
-use self::trial::Seen;
+use self::trial::AttemptResult;
 use crate::args;
 use crate::failure::Failure;
 use crate::guest_arguments::{GUEST, SERVER};
@@ -75,7 +75,7 @@ impl Stage {
 
     /// The server in its sandbox. Where the machine cannot give what the default policy asks for, that is said,
     /// and the rest of the demo shows what is left.
-    fn introduce_inside(&mut self) -> Result<(Server, String), Failure> {
+    fn introduce_inside(&mut self) -> Result<(ServerProcess, String), Failure> {
         match self.introduce(Side::Inside) {
             Err(Failure::Refused(why)) if cfg!(windows) => {
                 render::say(&format!(
@@ -90,8 +90,8 @@ impl Stage {
     }
 
     /// Starts the server and sees that it does its honest work.
-    fn introduce(&self, side: Side) -> Result<(Server, String), Failure> {
-        let mut server = Server::start(&mut self.command(side, &[])).map_err(not_started)?;
+    fn introduce(&self, side: Side) -> Result<(ServerProcess, String), Failure> {
+        let mut server = ServerProcess::start(&mut self.command(side, &[])).map_err(not_started)?;
         match server.introduce() {
             Ok(forecast) => Ok((server, forecast)),
             Err(fault) => {
@@ -162,7 +162,8 @@ fn try_all(stage: &Stage, sessions: &[Session]) -> std::io::Result<Vec<Row>> {
             let mut bare = bare.join().unwrap_or_else(none)?.into_iter();
             let mut inside = inside.join().unwrap_or_else(none)?.into_iter();
             for attempt in &session.attempts {
-                let missing = || Seen::Unclear { what: "not tried".into(), stderr: String::new() };
+                let missing =
+                    || AttemptResult::Unclear { what: "not tried".into(), stderr: String::new() };
                 let bare = bare.next().unwrap_or_else(missing);
                 rows.push(Row::new(attempt, bare, inside.next().unwrap_or_else(missing)));
             }

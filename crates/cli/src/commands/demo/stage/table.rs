@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::attempt::Attempt;
-use super::trial::Seen;
+use super::trial::AttemptResult;
 use crate::render::Paint;
 use crate::render::to_json;
 
@@ -24,23 +24,23 @@ pub enum Verdict {
 
 pub struct Row {
     name: &'static str,
-    bare: Seen,
-    inside: Seen,
+    bare: AttemptResult,
+    inside: AttemptResult,
     stopped_by: &'static str,
 }
 
 impl Row {
-    pub fn new(attempt: &Attempt, bare: Seen, inside: Seen) -> Row {
+    pub fn new(attempt: &Attempt, bare: AttemptResult, inside: AttemptResult) -> Row {
         Row { name: attempt.name, bare, inside, stopped_by: attempt.stopped_by }
     }
 
     fn verdict(&self) -> Verdict {
         match (&self.bare, &self.inside) {
             // Whatever happened outside: this must not be.
-            (_, Seen::Worked(_)) => Verdict::NotStopped,
-            (_, Seen::Unclear { .. }) => Verdict::Unclear,
-            (Seen::Worked(_), Seen::Failed(_)) => Verdict::Stopped,
-            (_, Seen::Failed(_)) => Verdict::NotProven,
+            (_, AttemptResult::Worked(_)) => Verdict::NotStopped,
+            (_, AttemptResult::Unclear { .. }) => Verdict::Unclear,
+            (AttemptResult::Worked(_), AttemptResult::Failed(_)) => Verdict::Stopped,
+            (_, AttemptResult::Failed(_)) => Verdict::NotProven,
         }
     }
 
@@ -72,7 +72,7 @@ impl Table {
     /// What servers said that ended for no good reason.
     pub fn complaints(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().flat_map(|row| [&row.bare, &row.inside]).filter_map(|seen| match seen {
-            Seen::Unclear { stderr, .. } if !stderr.is_empty() => Some(stderr.as_str()),
+            AttemptResult::Unclear { stderr, .. } if !stderr.is_empty() => Some(stderr.as_str()),
             _ => None,
         })
     }
@@ -114,7 +114,7 @@ impl Table {
             let bare = pad(bare, widths[1]);
             text += &pad(name, widths[0]);
             text += &match row.bare {
-                Seen::Worked(_) => bare,
+                AttemptResult::Worked(_) => bare,
                 _ => paint.warn(&bare),
             };
             let inside = pad(inside, widths[2]);
@@ -161,22 +161,22 @@ fn pad(text: &str, width: usize) -> String {
     format!("{text:<width$}  ")
 }
 
-fn words(seen: &Seen) -> &str {
+fn words(seen: &AttemptResult) -> &str {
     match seen {
-        Seen::Worked(text) | Seen::Failed(text) => text,
-        Seen::Unclear { what, .. } => what,
+        AttemptResult::Worked(text) | AttemptResult::Failed(text) => text,
+        AttemptResult::Unclear { what, .. } => what,
     }
 }
 
-fn side(seen: &Seen) -> serde_json::Value {
-    json!({"succeeded": matches!(seen, Seen::Worked(_)), "seen": words(seen)})
+fn side(seen: &AttemptResult) -> serde_json::Value {
+    json!({"succeeded": matches!(seen, AttemptResult::Worked(_)), "seen": words(seen)})
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(bare: Seen, inside: Seen) -> Row {
+    fn row(bare: AttemptResult, inside: AttemptResult) -> Row {
         Row { name: "try", bare, inside, stopped_by: "a wall" }
     }
 
@@ -186,9 +186,9 @@ mod tests {
 
     #[test]
     fn a_refusal_counts_only_where_the_act_works_bare() {
-        let worked = || Seen::Worked("did".into());
-        let failed = || Seen::Failed("ENOENT".into());
-        let unclear = || Seen::Unclear { what: "gone".into(), stderr: String::new() };
+        let worked = || AttemptResult::Worked("did".into());
+        let failed = || AttemptResult::Failed("ENOENT".into());
+        let unclear = || AttemptResult::Unclear { what: "gone".into(), stderr: String::new() };
         for (bare, inside, verdict, exit) in [
             (worked(), failed(), Verdict::Stopped, 0),
             (failed(), failed(), Verdict::NotProven, 0),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use mcp_probe::Outcome;
 
 use super::attempt::{Attempt, Proof, Session};
-use super::client::{Fault, PATIENCE, Server};
+use super::client::{Fault, PATIENCE, ServerProcess};
 use super::{Side, Stage};
 
 /// How long the client bears with a server that nothing else ends.
@@ -20,7 +20,7 @@ const SILENCE: Duration = Duration::from_millis(150);
 
 /// What came of an attempt on one side, in a few words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum AttemptResult {
     Worked(String),
     Failed(String),
     /// Neither: the server ended or fell silent for a reason that is not the attempt's.
@@ -34,13 +34,13 @@ pub enum Seen {
 ///
 /// # Errors
 /// When no process can be started, which says nothing about any attempt.
-pub fn run(stage: &Stage, session: &Session, side: Side) -> io::Result<Vec<Seen>> {
-    let mut running: Option<Server> = None;
+pub fn run(stage: &Stage, session: &Session, side: Side) -> io::Result<Vec<AttemptResult>> {
+    let mut running: Option<ServerProcess> = None;
     let mut seen = Vec::new();
     for attempt in &session.attempts {
         let mut server = match running.take() {
             Some(server) => server,
-            None => Server::start(&mut stage.command(side, &session.flags))?,
+            None => ServerProcess::start(&mut stage.command(side, &session.flags))?,
         };
         seen.push(match try_one(&mut server, attempt, side) {
             Ok(result) => {
@@ -53,7 +53,11 @@ pub fn run(stage: &Stage, session: &Session, side: Side) -> io::Result<Vec<Seen>
     Ok(seen)
 }
 
-fn try_one(server: &mut Server, attempt: &Attempt, side: Side) -> Result<Seen, Fault> {
+fn try_one(
+    server: &mut ServerProcess,
+    attempt: &Attempt,
+    side: Side,
+) -> Result<AttemptResult, Fault> {
     let acts = match side {
         Side::Bare => &attempt.bare,
         Side::Inside => &attempt.inside,
@@ -77,16 +81,16 @@ fn try_one(server: &mut Server, attempt: &Attempt, side: Side) -> Result<Seen, F
 
 /// Should it be gone already, the missing answer tells.
 #[cfg(unix)]
-fn ask_to_end(server: &Server) {
+fn ask_to_end(server: &ServerProcess) {
     use rustix::process::{Pid, Signal, kill_process};
     let _ = kill_process(Pid::from_child(server.child()), Signal::TERM);
 }
 
 /// A client of Windows has no way to ask.
 #[cfg(not(unix))]
-fn ask_to_end(_: &Server) {}
+fn ask_to_end(_: &ServerProcess) {}
 
-fn judge(outcomes: &[Outcome], proof: &Proof) -> Seen {
+fn judge(outcomes: &[Outcome], proof: &Proof) -> AttemptResult {
     let success = outcomes.iter().find(|outcome| {
         outcome.ok
             && match proof {
@@ -96,14 +100,16 @@ fn judge(outcomes: &[Outcome], proof: &Proof) -> Seen {
             }
     });
     match (success, outcomes.last()) {
-        (Some(outcome), _) => Seen::Worked(describe(outcome)),
-        (None, Some(outcome)) => Seen::Failed(describe(outcome)),
-        (None, None) => Seen::Unclear { what: "nothing tried".to_owned(), stderr: String::new() },
+        (Some(outcome), _) => AttemptResult::Worked(describe(outcome)),
+        (None, Some(outcome)) => AttemptResult::Failed(describe(outcome)),
+        (None, None) => {
+            AttemptResult::Unclear { what: "nothing tried".to_owned(), stderr: String::new() }
+        }
     }
 }
 
 /// A server that does not answer was killed by the limit it ran into, or something is wrong.
-fn ended(server: &mut Server, fault: &Fault, proof: &Proof) -> Seen {
+fn ended(server: &mut ServerProcess, fault: &Fault, proof: &Proof) -> AttemptResult {
     let status = server.leave();
     let code = status.as_ref().ok().and_then(ExitStatus::code);
     let expected = match proof {
@@ -112,18 +118,18 @@ fn ended(server: &mut Server, fault: &Fault, proof: &Proof) -> Seen {
     };
     match (fault, code) {
         (Fault::Ended, Some(code)) if expected == Some(code) => {
-            Seen::Failed(format!("killed, exit {code}"))
+            AttemptResult::Failed(format!("killed, exit {code}"))
         }
         _ => {
             let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
             let what = format!("{fault}, {how}");
-            Seen::Unclear { what, stderr: server.stderr() }
+            AttemptResult::Unclear { what, stderr: server.stderr() }
         }
     }
 }
 
 /// Looks from the host whether the heart beats on after its server's end.
-fn stay_behind(server: &mut Server, heartbeat: &Path) -> Result<Seen, Fault> {
+fn stay_behind(server: &mut ServerProcess, heartbeat: &Path) -> Result<AttemptResult, Fault> {
     let size = || fs::metadata(heartbeat).map_or(0, |metadata| metadata.len());
     let born = within(PATIENCE, || size() > 0);
     server.leave().map_err(|error| Fault::Odd(error.to_string()))?;
@@ -132,9 +138,11 @@ fn stay_behind(server: &mut Server, heartbeat: &Path) -> Result<Seen, Fault> {
     // A daemon ends by itself, and holds the server's stdout until then: none outlives the demo.
     server.drain()?;
     Ok(match (born, alive) {
-        (false, _) => Seen::Unclear { what: "no daemon".to_owned(), stderr: server.stderr() },
-        (true, true) => Seen::Worked("lived on".to_owned()),
-        (true, false) => Seen::Failed("died with it".to_owned()),
+        (false, _) => {
+            AttemptResult::Unclear { what: "no daemon".to_owned(), stderr: server.stderr() }
+        }
+        (true, true) => AttemptResult::Worked("lived on".to_owned()),
+        (true, false) => AttemptResult::Failed("died with it".to_owned()),
     })
 }
 
@@ -193,22 +201,22 @@ mod tests {
     fn only_the_secret_proves_a_theft() {
         let proof = Proof::Shows("s3cret".into());
         let theft = [outcome("read", true, "key: s3cret"), outcome("read", false, "")];
-        assert_eq!(judge(&theft, &proof), Seen::Worked("read 11 bytes".into()));
+        assert_eq!(judge(&theft, &proof), AttemptResult::Worked("read 11 bytes".into()));
         let decoy = [outcome("read", true, "harmless")];
-        assert_eq!(judge(&decoy, &proof), Seen::Failed("read 8 bytes".into()));
+        assert_eq!(judge(&decoy, &proof), AttemptResult::Failed("read 8 bytes".into()));
         let refusal = [outcome("read", false, "")];
-        assert_eq!(judge(&refusal, &proof), Seen::Failed("EPERM".into()));
+        assert_eq!(judge(&refusal, &proof), AttemptResult::Failed("EPERM".into()));
     }
 
     #[test]
     fn a_listed_process_is_a_whole_line() {
         let list = [outcome("proc-list", true, "1\n1234")];
-        assert!(matches!(judge(&list, &Proof::Lists("123".into())), Seen::Failed(_)));
-        assert!(matches!(judge(&list, &Proof::Lists("1234".into())), Seen::Worked(_)));
+        assert!(matches!(judge(&list, &Proof::Lists("123".into())), AttemptResult::Failed(_)));
+        assert!(matches!(judge(&list, &Proof::Lists("1234".into())), AttemptResult::Worked(_)));
     }
 
     #[test]
     fn nothing_tried_proves_nothing() {
-        assert!(matches!(judge(&[], &Proof::Done), Seen::Unclear { .. }));
+        assert!(matches!(judge(&[], &Proof::Done), AttemptResult::Unclear { .. }));
     }
 }

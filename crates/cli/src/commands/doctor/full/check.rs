@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(5);
 /// What is tried. In words, `{dir}` is a directory of the check's own, `{port}` a port on which mcp listens outside
 /// and `{free}` a free one.
 #[derive(Debug, Clone, Copy)]
-pub struct Check {
+pub struct FullCheck {
     /// A stable name: summaries of different machines are compared by it.
     pub id: &'static str,
     pub what: &'static str,
@@ -56,7 +56,7 @@ pub enum Expect {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CheckOutcome {
     Passed,
     Failed {
         why: String,
@@ -92,7 +92,7 @@ impl Finished {
 }
 
 /// Where a check runs: files for it, and this program.
-pub struct Place<'a> {
+pub struct CheckScene<'a> {
     pub exe: &'a Path,
     pub directory: PathBuf,
     pub port: u16,
@@ -100,7 +100,7 @@ pub struct Place<'a> {
     pub free: u16,
 }
 
-impl Place<'_> {
+impl CheckScene<'_> {
     fn words(&self, words: &[&str]) -> Vec<String> {
         let directory = self.directory.display().to_string();
         let port = self.port.to_string();
@@ -122,7 +122,7 @@ impl Place<'_> {
         }
     }
 
-    fn outside(&self, check: &Check) -> std::io::Result<Finished> {
+    fn outside(&self, check: &FullCheck) -> std::io::Result<Finished> {
         let words = self.command(check.program);
         let (program, arguments) = words.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -131,13 +131,13 @@ impl Place<'_> {
         self.finish(command, None)
     }
 
-    fn inside(&self, check: &Check, output: Option<File>) -> std::io::Result<Finished> {
+    fn inside(&self, check: &FullCheck, output: Option<File>) -> std::io::Result<Finished> {
         self.prepare();
         self.finish(self.sandboxed(check), output)
     }
 
     /// What it was refused, by running it once more.
-    fn denied(&self, check: &Check) -> String {
+    fn denied(&self, check: &FullCheck) -> String {
         let report = self.directory.with_extension("report");
         let extra = denied::flags(&report);
         self.prepare();
@@ -150,7 +150,7 @@ impl Place<'_> {
         if ran.is_ok() { denied::told(&text) } else { String::new() }
     }
 
-    fn sandboxed(&self, check: &Check) -> Command {
+    fn sandboxed(&self, check: &FullCheck) -> Command {
         let mut command = Command::new(self.exe);
         command.args(["run", "--quiet"]).args(self.words(check.flags)).arg("--");
         command.args(self.command(check.program));
@@ -226,7 +226,7 @@ fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
 }
 
 /// Runs a check to its outcome.
-pub fn run(check: &Check, place: &Place<'_>) -> Outcome {
+pub fn run(check: &FullCheck, place: &CheckScene<'_>) -> CheckOutcome {
     let outcome = match check.expect {
         Expect::Works => works(check, place, None),
         Expect::WorksIntoFile => into_file(check, place),
@@ -238,30 +238,37 @@ pub fn run(check: &Check, place: &Place<'_>) -> Outcome {
     };
     let _ = fs::remove_dir_all(&place.directory);
     outcome.unwrap_or_else(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Outcome::Skipped { why: "not installed".to_owned() },
+        std::io::ErrorKind::NotFound => CheckOutcome::Skipped { why: "not installed".to_owned() },
         std::io::ErrorKind::PermissionDenied => {
-            Outcome::Skipped { why: "this user may not execute it".to_owned() }
+            CheckOutcome::Skipped { why: "this user may not execute it".to_owned() }
         }
-        _ => Outcome::Failed { why: e.to_string() },
+        _ => CheckOutcome::Failed { why: e.to_string() },
     })
 }
 
-fn failed(why: impl Into<String>) -> Outcome {
-    Outcome::Failed { why: why.into() }
+fn failed(why: impl Into<String>) -> CheckOutcome {
+    CheckOutcome::Failed { why: why.into() }
 }
 
 /// The control; `Err` with the outcome where it does not work.
-fn control(check: &Check, place: &Place<'_>) -> std::io::Result<Result<Finished, Outcome>> {
+fn control(
+    check: &FullCheck,
+    place: &CheckScene<'_>,
+) -> std::io::Result<Result<Finished, CheckOutcome>> {
     let outside = place.outside(check)?;
     Ok(match outside.succeeded() {
         true => Ok(outside),
-        false => {
-            Err(Outcome::Skipped { why: format!("does not work outside: {}", outside.shown()) })
-        }
+        false => Err(CheckOutcome::Skipped {
+            why: format!("does not work outside: {}", outside.shown()),
+        }),
     })
 }
 
-fn works(check: &Check, place: &Place<'_>, output: Option<File>) -> std::io::Result<Outcome> {
+fn works(
+    check: &FullCheck,
+    place: &CheckScene<'_>,
+    output: Option<File>,
+) -> std::io::Result<CheckOutcome> {
     let outside = match control(check, place)? {
         Ok(outside) => outside,
         Err(outcome) => return Ok(outcome),
@@ -269,7 +276,7 @@ fn works(check: &Check, place: &Place<'_>, output: Option<File>) -> std::io::Res
     let to_file = output.is_some();
     let inside = place.inside(check, output)?;
     Ok(match (inside.succeeded(), to_file || same(&outside.stdout, &inside.stdout)) {
-        (true, true) => Outcome::Passed,
+        (true, true) => CheckOutcome::Passed,
         (true, false) => failed(format!("another answer inside: {}", inside.stdout.trim())),
         (false, _) => failed(inside.shown() + &place.denied(check)),
     })
@@ -280,18 +287,18 @@ fn same(outside: &str, inside: &str) -> bool {
     outside.contains("\"ok\":") || outside.trim() == inside.trim()
 }
 
-fn into_file(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
+fn into_file(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutcome> {
     let path = place.directory.with_extension("out");
     let outcome = works(check, place, Some(File::create(&path)?))?;
     let written = fs::read_to_string(&path).unwrap_or_default();
     let _ = fs::remove_file(&path);
     Ok(match outcome {
-        Outcome::Passed if written.trim().is_empty() => failed("nothing is in the file"),
+        CheckOutcome::Passed if written.trim().is_empty() => failed("nothing is in the file"),
         outcome => outcome,
     })
 }
 
-fn refused(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
+fn refused(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutcome> {
     if let Err(outcome) = control(check, place)? {
         return Ok(outcome);
     }
@@ -300,21 +307,21 @@ fn refused(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
     let started = inside.status.and_then(|status| status.code()) != Some(125);
     Ok(match (inside.succeeded(), started) {
         (true, _) => failed("NOT refused inside"),
-        (false, true) => Outcome::Passed,
+        (false, true) => CheckOutcome::Passed,
         (false, false) => failed(format!("did not start: {}", inside.shown())),
     })
 }
 
-fn exit(check: &Check, place: &Place<'_>, code: i32) -> std::io::Result<Outcome> {
+fn exit(check: &FullCheck, place: &CheckScene<'_>, code: i32) -> std::io::Result<CheckOutcome> {
     let inside = place.inside(check, None)?;
     Ok(match inside.status.and_then(|status| status.code()) {
-        Some(seen) if seen == code => Outcome::Passed,
+        Some(seen) if seen == code => CheckOutcome::Passed,
         _ => failed(format!("wanted exit {code}, saw {}", inside.shown())),
     })
 }
 
 /// The heartbeat of a daemon in a granted file goes on until the launcher is killed, and stops then.
-fn dies(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
+fn dies(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutcome> {
     place.prepare();
     let mut launcher = place.sandboxed(check);
     launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -325,7 +332,7 @@ fn dies(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
     launcher.kill()?;
     launcher.wait()?;
     if !lives {
-        return Ok(Outcome::Skipped { why: "the daemon did not start".to_owned() });
+        return Ok(CheckOutcome::Skipped { why: "the daemon did not start".to_owned() });
     }
     // Dead when a whole second passes without a beat.
     let mut last = read();
@@ -336,10 +343,10 @@ fn dies(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
         last = now;
         is_same
     });
-    Ok(if stopped { Outcome::Passed } else { failed("the daemon lives on") })
+    Ok(if stopped { CheckOutcome::Passed } else { failed("the daemon lives on") })
 }
 
-fn serves(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
+fn serves(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutcome> {
     place.prepare();
     let mut server = place.sandboxed(check);
     server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -360,7 +367,7 @@ fn serves(check: &Check, place: &Place<'_>) -> std::io::Result<Outcome> {
     });
     server.kill()?;
     server.wait()?;
-    Ok(if reached { Outcome::Passed } else { failed("no answer on the loopback") })
+    Ok(if reached { CheckOutcome::Passed } else { failed("no answer on the loopback") })
 }
 
 fn until(mut holds: impl FnMut() -> bool) -> bool {

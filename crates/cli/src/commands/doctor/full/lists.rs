@@ -7,7 +7,7 @@ mod windows;
 
 use super::check::Expect::{DiesWithLauncher, Exit, Refused, Serves, Works};
 use super::check::Program::Guest;
-use super::check::{Check, Expect, Program};
+use super::check::{Expect, FullCheck, Program};
 
 const fn check(
     id: &'static str,
@@ -15,14 +15,14 @@ const fn check(
     program: Program,
     flags: &'static [&'static str],
     expect: Expect,
-) -> Check {
-    Check { id, what, program, flags, expect }
+) -> FullCheck {
+    FullCheck { id, what, program, flags, expect }
 }
 
 const WRITE: &[&str] = &["--write", "{dir}/grant", "--cwd", "{dir}/grant"];
 
 /// The boundaries and endings, the same on every system.
-const EVERYWHERE: &[Check] = &[
+const EVERYWHERE: &[FullCheck] = &[
     check(
         "files.read",
         "a file that was not granted is not read",
@@ -161,8 +161,8 @@ const BEYOND: &[(&str, &str)] = &[
 ];
 
 /// The checks of one system, by the name that Rust has for it.
-pub fn of(system: &str) -> Vec<&'static Check> {
-    let own: &[&[Check]] = match system {
+pub fn of(system: &str) -> Vec<&'static FullCheck> {
+    let own: &[&[FullCheck]] = match system {
         "macos" => &[unix::UNIX, macos::MACOS],
         "windows" => &[windows::WINDOWS],
         _ => &[unix::UNIX, unix::LINUX],
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    fn unseen(system: &str) -> Vec<&'static Check> {
+    fn unseen(system: &str) -> Vec<&'static FullCheck> {
         of(system).into_iter().filter(|check| !SEEN.contains(&(system, check.id))).collect()
     }
 

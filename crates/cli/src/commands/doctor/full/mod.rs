@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use self::check::{Check, Outcome, Place};
+use self::check::{CheckOutcome, CheckScene, FullCheck};
 use super::{Line, Mark};
 use crate::failure::Failure;
 use crate::render::to_json;
@@ -29,7 +29,7 @@ struct Tried {
     id: &'static str,
     what: &'static str,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: CheckOutcome,
     milliseconds: u128,
 }
 
@@ -63,15 +63,16 @@ pub fn run(mechanisms: Vec<Line>, only: &str, json: bool) -> Result<u8, Failure>
     let checks = try_all(&chosen, &exe, port);
     let known = known_names(&exe);
     let clean = |text: &str| redact::redact(text, &known);
-    let count = |wanted: fn(&Outcome) -> bool| checks.iter().filter(|c| wanted(&c.outcome)).count();
+    let count =
+        |wanted: fn(&CheckOutcome) -> bool| checks.iter().filter(|c| wanted(&c.outcome)).count();
     let summary = Summary {
         mcp: env!("CARGO_PKG_VERSION"),
         system: std::env::consts::OS,
         architecture: std::env::consts::ARCH,
         mechanisms: mechanisms.into_iter().map(|l| Line { text: clean(&l.text), ..l }).collect(),
-        passed: count(|outcome| *outcome == Outcome::Passed),
-        failed: count(|outcome| matches!(outcome, Outcome::Failed { .. })),
-        skipped: count(|outcome| matches!(outcome, Outcome::Skipped { .. })),
+        passed: count(|outcome| *outcome == CheckOutcome::Passed),
+        failed: count(|outcome| matches!(outcome, CheckOutcome::Failed { .. })),
+        skipped: count(|outcome| matches!(outcome, CheckOutcome::Skipped { .. })),
         seconds: started.elapsed().as_secs(),
         checks: checks.into_iter().map(|tried| cleaned(tried, &clean)).collect(),
     };
@@ -88,7 +89,7 @@ fn accept_forever(listener: &TcpListener) {
     std::thread::spawn(move || while listener.accept().is_ok() {});
 }
 
-fn try_all(checks: &[&Check], exe: &Path, port: u16) -> Vec<Tried> {
+fn try_all(checks: &[&FullCheck], exe: &Path, port: u16) -> Vec<Tried> {
     let next = AtomicUsize::new(0);
     let tried = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -109,12 +110,12 @@ fn try_all(checks: &[&Check], exe: &Path, port: u16) -> Vec<Tried> {
     tried
 }
 
-fn try_one(check: &Check, exe: &Path, port: u16) -> Tried {
+fn try_one(check: &FullCheck, exe: &Path, port: u16) -> Tried {
     let started = Instant::now();
     let name = format!("mcp-full-{}-{}", std::process::id(), check.id);
     let directory = std::env::temp_dir().join(name);
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let place = Place { exe, directory, port, free: free.map_or(0, |at| at.port()) };
+    let place = CheckScene { exe, directory, port, free: free.map_or(0, |at| at.port()) };
     let outcome = check::run(check, &place);
     Tried { id: check.id, what: check.what, outcome, milliseconds: started.elapsed().as_millis() }
 }
@@ -140,9 +141,9 @@ fn known_names(exe: &Path) -> Vec<(String, &'static str)> {
 
 fn cleaned(tried: Tried, clean: &impl Fn(&str) -> String) -> Tried {
     let outcome = match tried.outcome {
-        Outcome::Failed { why } => Outcome::Failed { why: clean(&why) },
-        Outcome::Skipped { why } => Outcome::Skipped { why: clean(&why) },
-        Outcome::Passed => Outcome::Passed,
+        CheckOutcome::Failed { why } => CheckOutcome::Failed { why: clean(&why) },
+        CheckOutcome::Skipped { why } => CheckOutcome::Skipped { why: clean(&why) },
+        CheckOutcome::Passed => CheckOutcome::Passed,
     };
     Tried { outcome, ..tried }
 }
@@ -169,9 +170,9 @@ fn text(summary: &Summary) -> String {
     }
     for Tried { id, what, outcome, milliseconds } in &summary.checks {
         let (mark, why) = match outcome {
-            Outcome::Passed => (paint.good("[✓]"), String::new()),
-            Outcome::Failed { why } => (paint.bad("[⚠]"), format!(": {why}")),
-            Outcome::Skipped { why } => (paint.warn("[-]"), format!(": skipped, {why}")),
+            CheckOutcome::Passed => (paint.good("[✓]"), String::new()),
+            CheckOutcome::Failed { why } => (paint.bad("[⚠]"), format!(": {why}")),
+            CheckOutcome::Skipped { why } => (paint.warn("[-]"), format!(": skipped, {why}")),
         };
         text += &format!("{mark} {id:<18} {what}{why} ({milliseconds} ms)\n");
     }

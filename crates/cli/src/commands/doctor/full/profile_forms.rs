@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::check::Outcome;
+use super::check::CheckOutcome;
 
 const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
@@ -16,14 +16,14 @@ struct Profile {
     parameters: Vec<(String, String)>,
 }
 
-pub fn run(exe: &Path) -> io::Result<Outcome> {
+pub fn run(exe: &Path) -> io::Result<CheckOutcome> {
     let explained = Command::new(exe)
         .args(["run", "--explain", "--json", "--platform", "macos", "--no-subprocess"])
         .args(["--listen", "8080", "--deny", "**/x", "--protect", "--", "/usr/bin/true"])
         .stdin(Stdio::null())
         .output()?;
     let Some(profile) = profile(&String::from_utf8_lossy(&explained.stdout)) else {
-        return Ok(Outcome::Failed { why: "the plan has no profile".to_owned() });
+        return Ok(CheckOutcome::Failed { why: "the plan has no profile".to_owned() });
     };
     let compiles = |text: &str| -> io::Result<bool> {
         let mut command = Command::new(SANDBOX_EXEC);
@@ -36,7 +36,9 @@ pub fn run(exe: &Path) -> io::Result<Outcome> {
         Ok(status.success())
     };
     if !compiles("(version 1)(allow default)")? {
-        return Ok(Outcome::Skipped { why: "no profile works here, not an empty one".to_owned() });
+        return Ok(CheckOutcome::Skipped {
+            why: "no profile works here, not an empty one".to_owned(),
+        });
     }
     let mut refused = Vec::new();
     for form in forms(&profile.text) {
@@ -50,8 +52,10 @@ pub fn run(exe: &Path) -> io::Result<Outcome> {
         }
     }
     Ok(match refused.is_empty() {
-        true => Outcome::Passed,
-        false => Outcome::Failed { why: format!("refused by themselves: {}", refused.join(" ")) },
+        true => CheckOutcome::Passed,
+        false => {
+            CheckOutcome::Failed { why: format!("refused by themselves: {}", refused.join(" ")) }
+        }
     })
 }
 

@@ -28,7 +28,7 @@ pub struct Facts {
     /// Services of the host's loopback that words or variables of the command name.
     pub services: Vec<Service>,
     /// Where the server's own files are, and the names of variables that it does not get.
-    pub server: variables::Server,
+    pub server: variables::ServerInputs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Facts {
         };
         let is_closed = request.policy.network.mode.value == NetworkMode::Isolated;
         let services = if is_closed { loopback::services(&words, request) } else { Vec::new() };
-        let server = variables::Server::of(runs, request, &arguments);
+        let server = variables::ServerInputs::of(runs, request, &arguments);
         let limits = request.policy.limits.clone();
         let is_of_system = variables::is_of_system(&request.program);
         Facts {

@@ -70,7 +70,7 @@ mod tests {
             home: Some(home.to_owned()),
             limits: Policy::merge(&[], Defaults::run()).unwrap().limits,
             services: Vec::new(),
-            server: variables::Server::default(),
+            server: variables::ServerInputs::default(),
         }
     }
 

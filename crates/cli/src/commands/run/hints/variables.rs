@@ -68,20 +68,20 @@ const SESSION_BEGINS: &[&str] =
 
 /// What the server is made of, and what it does not get.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerInputs {
     pub files: Vec<PathBuf>,
     pub dropped: BTreeSet<String>,
 }
 
-impl Server {
-    pub fn of(runs: Runs, request: &Request, arguments: &[Argument]) -> Server {
+impl ServerInputs {
+    pub fn of(runs: Runs, request: &Request, arguments: &[Argument]) -> ServerInputs {
         let files = match runs {
             Runs::Agent => Vec::new(),
             Runs::Package => request.read.iter().map(|place| own(&place.path, request)).collect(),
             Runs::Command => command(request, arguments),
         };
         if files.is_empty() {
-            return Server::default();
+            return ServerInputs::default();
         }
         let given = |name: &OsStr| {
             request.env.iter().any(|(given, _)| given == name)
@@ -93,7 +93,7 @@ impl Server {
             .filter_map(|(name, _)| name.into_string().ok())
             .filter(|name| !told(name) && !is_of_session(name))
             .collect();
-        Server { files, dropped }
+        ServerInputs { files, dropped }
     }
 }
 
@@ -153,7 +153,7 @@ pub fn after(facts: &Facts) -> Option<Hint> {
 }
 
 /// Those of the dropped names that stand in a file, as whole words.
-pub fn named(server: &Server) -> BTreeSet<String> {
+pub fn named(server: &ServerInputs) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if server.dropped.is_empty() {
         return found;

@@ -1,6 +1,6 @@
 //! By pip: resolved to a report, installed from requirements with digests.
 
-use mcp_package::install::{Files, newest_version, requirements};
+use mcp_package::install::{Distributions, newest_version, requirements};
 use mcp_sandbox::Sandbox;
 
 use super::super::step;
@@ -59,8 +59,8 @@ pub fn newest_of_any_kind(installing: &Installing<'_>, name: &str) -> Option<Str
 
 fn wheels(installing: &Installing<'_>) -> &'static [&'static str] {
     match installing.kinds {
-        Files::Wheels => &["--only-binary", ":all:"],
-        Files::AnyKind => &[],
+        Distributions::Wheels => &["--only-binary", ":all:"],
+        Distributions::AnyKind => &[],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mcp_package::install::{Files, Index, uv_index, uv_requirements};
+use mcp_package::install::{Distributions, Index, uv_index, uv_requirements};
 use mcp_sandbox::Sandbox;
 
 use super::super::{file_text, step, variable};
@@ -88,7 +88,7 @@ fn uv(installing: &Installing<'_>, verb: &str) -> Sandbox {
     sandbox.env("UV_CACHE_DIR", installing.work.path("cache"));
     set_index(&mut sandbox, "UV_DEFAULT_INDEX", installing.index);
     sandbox.args(["pip", verb]);
-    if installing.kinds == Files::Wheels {
+    if installing.kinds == Distributions::Wheels {
         sandbox.args(["--only-binary", ":all:"]);
     }
     sandbox.arg("--python");

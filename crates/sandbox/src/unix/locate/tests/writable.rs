@@ -11,7 +11,7 @@ fn in_writable_project(f: &Fixture, path: &[&str], command: &str) -> Result<Loca
         kind: crate::core::request::PlaceKind::Directory,
     };
     let writable = Writable::new(&[place(f.directory("granted"))], &[place(cwd.clone())], None);
-    let search = Search {
+    let search = ProgramSearch {
         path: path.iter().map(|directory| f.path(directory)).collect(),
         home: Some(&home),
         cwd: &cwd,

@@ -1,11 +1,11 @@
 //! Checks that need a real Mac.
 
 use super::{WRITE, check};
-use crate::commands::doctor::full::check::Check;
 use crate::commands::doctor::full::check::Expect::{ProfileForms, Serves, Works};
+use crate::commands::doctor::full::check::FullCheck;
 use crate::commands::doctor::full::check::Program::Host;
 
-pub const MACOS: &[Check] = &[
+pub const MACOS: &[FullCheck] = &[
     check(
         "profile.forms",
         "each form of the profile by itself",

@@ -1,12 +1,12 @@
 //! Programs of Linux and macOS, and what only Linux tries.
 
 use super::{WRITE, check};
-use crate::commands::doctor::full::check::Check;
 use crate::commands::doctor::full::check::Expect::{Refused, Works, WorksIntoFile};
+use crate::commands::doctor::full::check::FullCheck;
 use crate::commands::doctor::full::check::Program::{Guest, Host};
 
 /// Programs of Linux and macOS.
-pub const UNIX: &[Check] = &[
+pub const UNIX: &[FullCheck] = &[
     check(
         "start.true",
         "/usr/bin/true starts under the default policy",
@@ -155,7 +155,7 @@ pub const UNIX: &[Check] = &[
     ),
 ];
 
-pub const LINUX: &[Check] = &[
+pub const LINUX: &[FullCheck] = &[
     check(
         "allowlist",
         "an allowed port is reached",

@@ -1,11 +1,11 @@
 //! Checks that need a real Windows.
 
 use super::{WRITE, check};
-use crate::commands::doctor::full::check::Check;
 use crate::commands::doctor::full::check::Expect::{Exit, Refused, Works};
+use crate::commands::doctor::full::check::FullCheck;
 use crate::commands::doctor::full::check::Program::{Guest, Host};
 
-pub const WINDOWS: &[Check] = &[
+pub const WINDOWS: &[FullCheck] = &[
     check(
         "start.where",
         "a program of Windows starts in the container",
