@@ -1,7 +1,7 @@
 //! The destinations that the rules of the policy allow.
 //!
 //! Names are matched by label: `*.example.com` is every name below `example.com`, with any
-//! number of labels, and not `example.com` itself. Whoever controls a zone can therefore be
+//! number of labels, and not `example.com` itself. The owner of a zone can therefore be
 //! told things through the labels of a wildcard's lookups; an exact name tells nothing.
 //!
 //! A name rule never opens an address that is not public (see [`super::address`]). A rule for

@@ -40,7 +40,7 @@ pub enum ConnectRequest {
 #[derive(Debug, Default)]
 pub struct RequestReader {
     head: Collector,
-    /// What whoever asks must show.
+    /// What a client must show.
     credentials: Option<Credentials>,
 }
 

@@ -276,7 +276,7 @@ impl MuxEndpoint {
             }
             MuxEvent::Bye => {
                 self.leaving.get_or_insert_with(|| (Instant::now(), Last::Ours));
-                // Whoever has connected before is to be heard.
+                // A client that connected before is to be heard.
                 self.has_callers = true;
             }
         }

@@ -87,7 +87,7 @@ mod tests {
         assert!(matches!(read(&[b"\x16", b"\x03\x01", b"\x00\x00"]), Verdict::Broken(_)));
         for opaque in [
             &b"SSH-2.0-OpenSSH_9.6 Debian\r\n"[..],
-            b"NICK somebody\r\n",
+            b"NICK guest\r\n",
             b"\0\0\0\x08\x04\xd2\x16\x2f",
             b"PROXY TCP4 192.0.2.1 192.0.2.2 1 443\r\n\x16\x03\x01",
             b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c",

@@ -1,7 +1,7 @@
 //! Room that several parties share, so that none of them can take all of it. Pure.
 //!
 //! A party may have three times as much as is left free: alone it gets three quarters of all, and
-//! whoever comes next still finds room. Parties are the rules of the policy, of which there are as
+//! the next party still finds room. Parties are the rules of the policy, of which there are as
 //! many as the user wrote; names and addresses the command can make up without end.
 
 use std::collections::HashMap;

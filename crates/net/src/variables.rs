@@ -2,7 +2,7 @@
 //!
 //! An `http://` proxy everywhere, `ALL_PROXY` included: several libraries stop with an error at a
 //! SOCKS proxy that they have no code for, even where they would not use it. The same port speaks
-//! SOCKS 5 to whoever asks for it.
+//! SOCKS 5 to clients that begin with it.
 
 /// Read for every connection but those to the names in `NO_PROXY`, which is empty.
 const PROXIES: [&str; 11] = [

@@ -98,7 +98,7 @@ export class SandboxProcess {
     this.#child.kill("SIGKILL");
   }
 
-  /** Reads on where nobody does: a command must not wait for a full pipe. */
+  /** Reads what no caller reads: a command must not wait for a full pipe. */
   wait() {
     if (this.#child.stdout.readableFlowing === null) this.#child.stdout.resume();
     if (this.#child.stderr?.readableFlowing === null) this.#child.stderr.resume();

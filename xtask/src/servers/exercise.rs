@@ -142,7 +142,7 @@ async fn filesystem(session: &Session, scene: &Scene, setting: &Setting) -> Resu
         Setting::Sandboxed { .. } | Setting::Packaged { .. } => {
             let answer = session.ask("read_file", secret).await?;
             if !answer.is_error {
-                return Err(format!("reads a file nobody granted: {:?}", answer.text).into());
+                return Err(format!("reads a file that was not granted: {:?}", answer.text).into());
             }
             // Refused by the server itself, it would say nothing about the sandbox.
             if answer.text.contains("outside allowed directories") {

@@ -28,7 +28,7 @@ impl Scene {
     }
 
     /// What the file outside the grant holds.
-    pub const SECRET: &str = "nobody granted this";
+    pub const SECRET: &str = "this was not granted";
 
     /// Holds the granted directory and the other one.
     pub fn root(&self) -> &Path {

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::Result;
 
-/// Whoever is asked for a package, by its variable.
+/// The servers that are asked for packages, each by its variable.
 const NOWHERE: [&str; 10] = [
     "npm_config_registry",
     "NPM_CONFIG_REGISTRY",

@@ -23,7 +23,7 @@ struct Process {
     parent: u32,
     name: String,
     resident: u64,
-    /// Its own pages; the rest are pages of files, shared with whoever has the file open.
+    /// Its own pages; the rest are pages of files, shared with every process that has the file open.
     anonymous: u64,
 }
 

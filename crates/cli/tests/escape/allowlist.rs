@@ -57,7 +57,7 @@ fn look_alikes_do_not_leave() {
         says(&finished, "blocked ");
     }
     assert!(!world.saw("dns "), "a name was asked for outside:\n{}", world.log());
-    // The control: what is allowed is asked for, as soon as somebody connects.
+    // The control: what is allowed is asked for, as soon as a client connects.
     allowed(in_world(&world, "api.test").probe(&["talk", "API.test.:443"]));
     assert!(world.saw("dns api.test "));
 }
@@ -70,7 +70,7 @@ fn looking_up_tells_nobody() {
     let world = World::new();
     allowed(in_world(&world, "*.wild.test").probe(&["resolve", "stolen-secret.wild.test"]));
     assert!(!world.saw("stolen-secret"), "{}", world.log());
-    // What a wildcard means: whoever has the zone hears the labels once it is connected to.
+    // What a wildcard means: the owner of the zone hears the labels once it is connected to.
     silent(in_world(&world, "*.wild.test").probe(&["talk", "stolen-secret.wild.test:443"]));
     assert!(world.saw("dns stolen-secret.wild.test"), "{}", world.log());
 }
@@ -186,7 +186,7 @@ fn datagrams_follow_the_name_and_not_its_old_address() {
          \x20   s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1)\n\
          \x20   for i in range(5):\n\
          \x20       try: s.sendto(b'x', (at, 99)); return s.recv(100).decode()\n\
-         \x20       except ConnectionRefusedError: return 'nobody'\n\
+         \x20       except ConnectionRefusedError: return 'refused'\n\
          \x20       except socket.timeout: pass\n\
          def find(name): return socket.gethostbyname(name)\n\
          old = find('first.wild.test')\n\
@@ -203,7 +203,7 @@ fn datagrams_follow_the_name_and_not_its_old_address() {
     let [known, other] = ["hello from 9.9.9.9:99", "hello from 9.9.9.7:99"];
     // The first name was used, and so it may still have its address.
     let [first, old, last, different] = heard[..] else { panic!("{finished}") };
-    assert!(old == known || old == "nobody", "{finished}");
+    assert!(old == known || old == "refused", "{finished}");
     assert_eq!((first, last, different), (known, known, other), "{finished}");
 }
 

@@ -306,7 +306,7 @@ fn the_next_run_removes_what_a_killed_launcher_left() {
     assert!(swept, "still there: {}", path.display());
 }
 
-/// Its lock says that somebody uses it.
+/// Its lock says that a process uses it.
 #[test]
 fn a_run_beside_it_is_not_swept() {
     require!("userns", "cgroup");

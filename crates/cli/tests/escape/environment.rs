@@ -1,4 +1,4 @@
-//! Variables and secrets: what is not named does not get in, and secrets show up nowhere else.
+//! Variables and secrets: only those that are named get in, and secrets show up nowhere else.
 
 use std::fs;
 

@@ -293,7 +293,7 @@ fn is_turned_away(file: &File, number: i32, named: &str) {
         .run();
     finished.has_no_panic();
     assert_eq!(finished.code, 125, "fd {number}: {finished}");
-    // On 2 there is nobody to say it to.
+    // Without descriptor 2 the message has no place to go.
     assert!(number == 2 || finished.stderr.contains(named), "fd {number}: {finished}");
     assert!(!proof.exists(), "it ran: {finished}");
 }

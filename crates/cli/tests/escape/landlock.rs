@@ -1,4 +1,4 @@
-//! Landlock behind the mounts: it is on, it stops what mounts cannot, and it is in nobody's way.
+//! Landlock behind the mounts: it is on, it stops what mounts cannot, and it does not stop what is allowed.
 //! What it does for files on the standard descriptors is in `fds`.
 
 use std::fs;

@@ -144,7 +144,7 @@ fn terminal_for_errors_stays_outside() {
     assert_eq!(kind(Run::new()), "pipe");
 }
 
-/// Outside, what root starts has an id that is nobody's, and none of root's groups.
+/// Outside, what root starts has an id that no user has, and none of root's groups.
 #[test]
 fn stand_in_of_root_is_nobody() {
     require!("userns", "root");

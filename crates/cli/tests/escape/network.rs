@@ -131,7 +131,7 @@ fn an_address_that_was_tried_is_told_once() {
         assert!(finished.stderr.contains(&line), "{finished}");
         blocked(Run::new().probe(&["connect", place]), UNREACHABLE);
     }
-    // The rule that was named leads there, and what nobody serves is nobody's business.
+    // The rule that was named leads there, and a port on which nothing listens needs no hint.
     let finished =
         Run::new().allow_net(format!("localhost:{port}")).probe(&["connect", &own]).run();
     assert!(finished.last("connect").ok && !finished.stderr.contains("blocked"), "{finished}");

@@ -195,7 +195,7 @@ fn floods(run: Run, before: &str, flood: &str, after: &str) -> Finished {
         "{PRELUDE}{before}\npause('ready')\n{flood}\npause('flooded')\n{after}\nsay('over')\n"
     );
     let run = run.flag("--max-memory").arg("64M").flag("--max-fds").arg("8192");
-    // Without namespaces root becomes somebody who may not use root's own.
+    // Without namespaces root becomes a user who may not use root's own.
     let system = "/usr/bin/python3";
     let python = if std::path::Path::new(system).exists() { system } else { "python3" };
     let run = run.command(&[python, "-c", &script]).open_input().limit(patience() * 3);

@@ -132,7 +132,7 @@ fn the_users_proxy_is_asked_by_name_and_the_report_says_so() {
     unusable.shell("true").run().is_clear_error();
 }
 
-/// A port that nobody has.
+/// A port on which nothing listens.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -225,7 +225,7 @@ fn the_command_keeps_its_own_limit_of_open_files() {
 }
 
 /// A name with an address of a family that is broken here: the other one is tried soon, and from
-/// then on first, for datagrams too, whose loss nobody tells.
+/// then on first, for datagrams too, whose loss is not reported.
 #[test]
 fn a_broken_family_is_gone_around_and_remembered() {
     require!("userns", "ipv6");

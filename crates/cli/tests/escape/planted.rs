@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::require;
 use crate::support::{Run, Scratch};
 
-const SECRET: &str = "a secret that nobody granted";
+const SECRET: &str = "a secret that was not granted";
 
 fn script(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -244,7 +244,7 @@ fn what_is_edited_on_purpose_is_told_with_its_flag() {
     assert!(said.contains("keep it with --unprotect .github/workflows"), "{said}");
 }
 
-/// Packages bring settings of their own along, and nobody opens them as projects.
+/// Packages bring settings of their own along, and people do not open them as projects.
 #[test]
 fn names_do_not_count_in_what_others_made() {
     require!("userns");

@@ -1,5 +1,5 @@
 //! Protected places when the command has ended, however it did: what is new is gone, modes are what they were, and
-//! nobody writes any more.
+//! no process writes any more.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -134,7 +134,7 @@ fn what_links_in_protected_directories_lead_to_is_protected() {
     none_runs(CASES);
 }
 
-/// A link may lead to what nobody can close: the project itself, or all of the disk. The run starts, and in time.
+/// A link may lead to what cannot be closed: the project itself, or all of the disk. The run starts, and in time.
 #[test]
 fn links_to_everything_stop_nothing() {
     require!("userns");

@@ -327,7 +327,7 @@ fn a_second_replacement_is_not_taken_for_the_users() {
     go(&project, live);
 }
 
-/// Without a launcher nobody closes anything, but what is new is known all the same.
+/// Without a launcher no process closes anything, but what is new is known all the same.
 #[test]
 fn a_killed_launcher_leaves_no_replacement_behind() {
     require!("userns");

@@ -51,7 +51,7 @@ fn a_port_narrows_it() {
     }
 }
 
-/// Addresses that are somebody's, and not the internet's: a server is at most of them.
+/// Addresses that belong to a network, and not to the internet: a server is at most of them.
 #[test]
 fn private_addresses_stay_closed() {
     require!("userns", "ipv6");
@@ -121,7 +121,7 @@ fn names_do_not_lead_to_private_places() {
     allowed(public(&world).probe(&["talk", "api.test:443"]));
 }
 
-/// Names that only a local network knows are asked of nobody.
+/// Names that only a local network knows are sent to no server.
 #[test]
 fn local_names_are_not_asked_for() {
     require!("userns");

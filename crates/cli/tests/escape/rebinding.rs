@@ -71,7 +71,7 @@ fn a_name_does_not_lead_to_a_private_place_in_public_clothes() {
     assert_eq!(heard.detail, "hello from [fd12::5efe:808:808]:443\n");
 }
 
-/// Whoever is in the network of one of the host's interfaces is a neighbour, however public its
+/// An address in the network of one of the host's interfaces is a neighbour's, however public its
 /// address.
 #[test]
 fn a_name_does_not_lead_to_the_hosts_neighbours() {

@@ -298,7 +298,7 @@ fn a_pipe_in_the_place_of_the_report_does_not_hold_up_the_start() {
     let finished = run().run();
     finished.is_clear_error();
     assert!(finished.stderr.contains("is not a regular file"), "{finished}");
-    // With somebody at its other end as well.
+    // With a program at its other end as well.
     let _reader = fs::File::options().read(true).write(true).open(&pipe).unwrap();
     run().run().is_clear_error();
 }

@@ -201,7 +201,7 @@ fn it_ends_with_a_signal() {
     live.wait().code_is(128 + libc::SIGTERM);
 }
 
-/// As in `podman unshare`: 0 is the caller, and there are 65,536 more. What belongs to nobody of these has the number of
+/// As in `podman unshare`: 0 is the caller, and there are 65,536 more. What belongs to none of these has the number of
 /// one of them.
 #[test]
 fn root_of_many_ids_has_its_own_home() {

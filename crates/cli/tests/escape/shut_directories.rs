@@ -53,7 +53,7 @@ fn script(run: Run, project: &Path, script: &str) -> Finished {
     run.write(project).cwd(project).shell(script).run()
 }
 
-/// Nobody looks for sockets where the network is the host's, and closes directories that may hold some.
+/// The launcher does not look for sockets where the network is the host's, and closes directories that may hold some.
 fn unwatched() -> Run {
     Run::new().flag("--network=host")
 }

@@ -40,7 +40,7 @@ fn files_of_the_caller_of_sudo_stay_theirs() {
         let metadata = std::fs::metadata(&new).unwrap();
         assert_eq!((metadata.uid(), metadata.gid()), owner, "{}", new.display());
     }
-    // Nobody called sudo: root's stand-in is nobody to them.
+    // Without sudo, root's stand-in is a user whom they do not know.
     let file = theirs.join("file");
     blocked(Run::new().read(&theirs).probe(&["read", file.to_str().unwrap()]), &["EACCES"]);
     // The command is neither of the two.

@@ -367,7 +367,7 @@ fn a_client_has_its_session() {
     );
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let said = Said::from(child.wait_with_output().unwrap()).exits(3);
-    // Standard output is the client's, and nobody else's.
+    // Standard output is the client's alone.
     let answers: Vec<Value> =
         said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), 2, "{}", said.out);

@@ -1,4 +1,4 @@
-//! Somebody with a home, a log and files of their own.
+//! A user with a home, a log and files of their own.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

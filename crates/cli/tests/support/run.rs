@@ -300,7 +300,7 @@ impl fmt::Display for Run {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text: Vec<_> = self.words().iter().map(|word| word.display().to_string()).collect();
         let text = text.join(" ");
-        // Thousands of flags are one of the tests; their echo helps nobody.
+        // Thousands of flags are one of the tests; to print them would not help.
         match text.char_indices().nth(2000) {
             Some((end, _)) => write!(formatter, "{}…", &text[..end]),
             None => formatter.write_str(&text),

@@ -113,7 +113,7 @@ pub fn may_write(path: &Path) -> bool {
     unsafe { libc::access(path.as_ptr(), libc::W_OK) == 0 }
 }
 
-/// Whether a directory is gone, or somebody holds its lock.
+/// Whether a directory is gone, or a process holds its lock.
 pub fn is_gone_or_locked(path: &Path) -> bool {
     let Ok(directory) = std::fs::File::open(path) else { return true };
     // SAFETY: takes a descriptor that is open until after the call, and a number.

@@ -1,4 +1,4 @@
-//! Packages: packed, kept, looked at, run, and found out where somebody has changed them.
+//! Packages: packed, kept, looked at, run, and found out where they were changed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

@@ -42,8 +42,8 @@ fn living() -> Living {
 
 #[test]
 fn what_runs_is_listed_and_killed() {
-    let nobody = Scratch::new();
-    assert_eq!(listed(nobody.path()), Vec::<Value>::new());
+    let other_home = Scratch::new();
+    assert_eq!(listed(other_home.path()), Vec::<Value>::new());
     let Living { live, home, heart, _scratch } = living();
     let rows = listed(&home);
     assert_eq!(rows.len(), 1, "{rows:?}");
@@ -53,7 +53,7 @@ fn what_runs_is_listed_and_killed() {
     // The console is one, too.
     assert!((1..=2).contains(&rows[0]["processes"].as_u64().unwrap()), "{rows:?}");
     assert!(rows[0]["memory_bytes"].as_u64().unwrap() > 0, "{rows:?}");
-    assert!(listed(nobody.path()).is_empty(), "another home, another list");
+    assert!(listed(other_home.path()).is_empty(), "another home, another list");
     let (code, text) = mcp_in(&home, &["ps"]);
     assert!(code == 0 && text.contains(&id), "{text}");
     let (code, text) = mcp_in(&home, &["stats", &id, "--json"]);

@@ -36,7 +36,7 @@ impl Scratch {
         let name = format!("mcp-test-{}-{number}-{now:x}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path).unwrap();
-        // As it is spelt by whoever resolves it: what the system calls TEMP may have short names in it.
+        // As Windows spells it once it is resolved: what the system calls TEMP may have short names in it.
         Scratch(mcp_policy::windows_path::plain(path.canonicalize().unwrap()))
     }
 

@@ -3,7 +3,7 @@
 //! A processor that rests takes tens of microseconds to be back, and a connection through a relay waits for that
 //! several times. On the way to another machine this is lost in the journey; to a server on this one it would be
 //! half of the time. So when a server was reached at once, the loop goes on asking for a moment instead of
-//! waiting to be told, and lets whoever wants the processor meanwhile have it.
+//! waiting to be told, and lets other threads have the processor meanwhile.
 
 use std::num::NonZero;
 use std::thread;

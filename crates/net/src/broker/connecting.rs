@@ -204,7 +204,7 @@ fn connected(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// Whoever refuses or resets was reached.
+/// An address that refuses or resets was reached.
 fn failure(why: &io::Error) -> Failure {
     match why.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Failure::Answered,

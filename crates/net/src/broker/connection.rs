@@ -106,7 +106,7 @@ pub const fn copied(bytes: usize) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closing {
     InOrder,
-    /// Whoever waits at an end sees an error, as if there were no relay.
+    /// A program that waits at an end sees an error, as if there were no relay.
     Reset,
 }
 

@@ -366,7 +366,7 @@ impl Broker {
         self.joined(slot, Cause::Unfinished, Box::new(joined), service);
     }
 
-    /// Whoever connected sees a reset: it is too late for a refusal. Whoever asked is told.
+    /// A client that connected directly sees a reset: it is too late for a refusal. A client of the proxy is told.
     pub(super) fn fail(&mut self, slot: usize, caller: Waiter) {
         let Waiter { client, service, manner, .. } = caller;
         self.journal.traffic(&service.shown).failed += 1;

@@ -49,7 +49,7 @@ pub struct Names {
     broken: Vec<Exchange>,
 }
 
-/// Who waits for a name. One that leaves is taken out, or whoever has its number next would be told.
+/// Who waits for a name. One that leaves is taken out, or the next one with its number would be told.
 #[derive(Debug)]
 pub struct Waiting {
     /// For whom it was asked first.

@@ -110,7 +110,7 @@ impl Timers {
         self.0.first().map(|(at, _)| *at)
     }
 
-    /// Those whose time has come. Whoever goes earlier is to clear its own; an entry that did not
+    /// Those whose time has come. One that goes earlier is to clear its own; an entry that did not
     /// may be among them, or one that has its number now: both look for themselves.
     pub fn due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();

@@ -301,7 +301,7 @@ fn whoever_has_no_login_is_turned_away() {
     let heard = proxy.says(&get, None);
     let sent = format!("GET /x HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\nA: b");
     assert_eq!(heard, format!("heard {sent}\r\n\r\n"));
-    assert!(!heard.contains("Basic"), "the login is nobody else's");
+    assert!(!heard.contains("Basic"), "the login is sent to the proxy alone");
     let other = connect(right).replace("localhost", "127.0.0.2");
     assert!(proxy.says(&other, None).starts_with("HTTP/1.1 403 "));
 }

@@ -71,9 +71,9 @@ impl Liar {
 
     /// Before an end that opens, and where programs connect to it.
     fn answering() -> (Liar, SocketAddr) {
-        let (inner, nobody) = (loopback(), loopback());
+        let (inner, closed) = (loopback(), loopback());
         let at = inner.local_addr().unwrap();
-        (Liar::at(Door::From(inner), nobody), at)
+        (Liar::at(Door::From(inner), closed), at)
     }
 
     fn at(door: Door, server: TcpListener) -> Liar {
@@ -291,9 +291,9 @@ fn a_side_that_answers_and_lies_is_not_heard() {
 /// No other connection waits while one is made to a server that does not take it.
 #[test]
 fn who_is_not_there_keeps_nobody_waiting() {
-    let nobody = loopback();
-    let at = nobody.local_addr().unwrap();
-    drop(nobody);
+    let closed = loopback();
+    let at = closed.local_addr().unwrap();
+    drop(closed);
     let mut liar = Liar::at(Door::To(at), loopback());
     let opened: Vec<Frame> = (1..=20).map(Frame::Open).collect();
     liar.say(&opened).unwrap();

@@ -41,7 +41,7 @@ pub struct SocksRequest {
 /// Who may use the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admits {
-    /// Whoever can reach it.
+    /// Every client that can reach it.
     Anybody,
     /// Who shows the name and password.
     Holders,

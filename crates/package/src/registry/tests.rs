@@ -248,8 +248,8 @@ fn a_bearer_token_is_fetched_with_the_password_and_used() {
     // The token serves the next request, too.
     oci.tags().unwrap();
     assert_eq!(server.asked().len(), 4);
-    let nobody = Kept::default();
-    let error = Oci::new(&http, &nobody, &server.host, "a/b", Scheme::Https).tags().unwrap_err();
+    let none = Kept::default();
+    let error = Oci::new(&http, &none, &server.host, "a/b", Scheme::Https).tags().unwrap_err();
     assert_eq!(error.kind(), Kind::Denied);
     assert!(error.to_string().contains("mcp login"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! A cheap answer to "is it still as it was unpacked?": inode, size and ctime of every file and
 //! directory. The kernel sets ctime on every change of content, name, owner or mode, and no call
-//! sets it back; what is added or removed changes the ctime of its directory. Whoever can set the
+//! sets it back; what is added or removed changes the ctime of its directory. A user who can set the
 //! machine's clock, or write to its disk directly, can fool it, and `mcp verify` reads every byte.
 //!
 //! On Windows there is no ctime: size and time of the last write stand in, which a program can set.
@@ -158,7 +158,7 @@ fn all_hold(root: &Path, directories: &[&[u8]], length: usize) -> bool {
                 rest_holds()
             })
         };
-        // One that cannot be had leaves its part to the others.
+        // One that cannot be read leaves its part to the others.
         let helpers: Vec<_> = Processor::others(threads - 1).into_iter().flat_map(helper).collect();
         if !helpers.is_empty() {
             // They begin here, and go where they belong.

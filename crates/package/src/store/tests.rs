@@ -189,7 +189,7 @@ fn a_damaged_blob_is_refused_with_both_digests() {
     assert!(store.manifest(&digest).unwrap_err().to_string().contains(&digest.to_string()));
 }
 
-/// A bundle that is sound and another one, and a file that nobody unpacks: only digests tell.
+/// A bundle that is sound and another one, and a file that is not unpacked: only digests tell.
 #[test]
 fn other_sound_blobs_are_refused_with_both_digests() {
     let scratch = Scratch::new();

@@ -76,7 +76,7 @@ pub(crate) fn tell(args: Args<'_>) -> Said {
     Ok("told".into())
 }
 
-/// Holds a connection, ends whoever our own parent has started beside us, and sees the connection end.
+/// Holds a connection, ends the processes that our own parent has started beside us, and sees the connection end.
 #[cfg(windows)]
 pub(crate) fn kill(args: Args<'_>) -> Said {
     let mut stream = tunnel(&args.text(0))?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct RunId(String);
 
 impl RunId {
-    /// A name that nothing else has, as good as surely; whoever makes something of that name
+    /// A name that nothing else has, as good as surely; a user who makes something of that name
     /// checks.
     pub fn random() -> RunId {
         let random = RandomState::new().build_hasher().finish();

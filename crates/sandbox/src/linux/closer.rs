@@ -1,7 +1,7 @@
 //! Closes protected places again whose mounts are gone: the kernel detaches a mount when a program outside removes or
 //! replaces what it stands on, as `git config` does with a file when it saves.
 //!
-//! In a process of its own, which enters the user and mount namespaces of the sandbox: whoever made them may. It does
+//! In a process of its own, which enters the user and mount namespaces of the sandbox: the user who made them may. It does
 //! there what init did, and ends.
 //!
 //! Leaves open: the moment in between. What the command opened in it stays open to it.

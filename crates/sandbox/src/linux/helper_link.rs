@@ -231,7 +231,7 @@ pub fn caller() -> Option<Result<HelperLink, String>> {
 }
 
 fn answer(mut args: impl Iterator<Item = OsString>) -> Result<HelperLink, String> {
-    // Whoever can start a set-uid program can give it any name and any descriptors.
+    // A user who can start a set-uid program can give it any name and any descriptors.
     if sys::is_privileged_start() {
         return Err("a program with more rights than its caller is no helper".to_owned());
     }

@@ -2,7 +2,7 @@
 //!
 //! Stops nothing, and must open nothing: the launcher reads a path from the command's memory, which may change before the kernel
 //! reads it, so what is read here decides nothing but a proposal. A path is only looked up, never opened for reading, and only
-//! inside the command's own root; what the host has at a path is looked up after the run, by whoever makes proposals.
+//! inside the command's own root; what the host has at a path is looked up after the run, by the code that makes proposals.
 //!
 //! The number of places and of bytes is bounded. A command that names more goes on unwatched, and the report says so.
 //! Needs Linux 5.5 (continue) and a listener of our own.
@@ -23,7 +23,7 @@ use lookup::Inside;
 use mcp_seccomp::{Arch, Watching, watch};
 use record::PathRecord;
 
-/// Shared between whoever answers the filter and the supervisor, who takes the record in the end.
+/// Shared between the thread that answers the filter and the supervisor, which takes the record in the end.
 #[derive(Clone)]
 pub struct PathWatch(Arc<Mutex<WatchState>>);
 

@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(fs::metadata(&at).unwrap().permissions().mode() & 0o777, 0o700);
         fs::create_dir_all(at.join("home/closed/deep")).unwrap();
         fs::set_permissions(at.join("home/closed"), fs::Permissions::from_mode(0o000)).unwrap();
-        assert!(make(&at, &[], None).is_err(), "somebody else's is never taken");
+        assert!(make(&at, &[], None).is_err(), "another user's is never taken");
         drop(guard);
         assert!(!at.exists());
     }

@@ -148,7 +148,7 @@ impl SyscallProxy {
         let Some(needs) = calls::needs(self.arch, &notification) else {
             return Ok(false);
         };
-        // Of whoever has the number now; the syscall proxy looks whether that is still who asked.
+        // Of the thread that has the number now; the syscall proxy looks whether it is still the one that asked.
         let memory = needs.map(|use_| CallerMemory::of(notification.thread, self.user, use_));
         let memory: Vec<_> =
             memory.iter().filter_map(CallerMemory::descriptor).map(AsFd::as_fd).collect();
@@ -163,7 +163,7 @@ impl SyscallProxy {
         Ok(true)
     }
 
-    /// It is gone: whoever still waits for it is told no.
+    /// It is gone: each call that still waits for it is refused.
     pub fn refuse_the_rest(&mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
         for notification in self.handed.drain(..) {
             sys::answer(listener, notification, Verdict::Refuse)?;

@@ -1,6 +1,6 @@
 //! The processes below another one, where no pid namespace holds them together.
 //!
-//! Whoever has collected orphans since before the first of them existed (a subreaper) has the whole tree
+//! A process that has collected orphans since before the first of them existed (a subreaper) has the whole tree
 //! below it: a process whose parent ends becomes its child. So when it has no children left, nothing
 //! is left of the tree; that is the proof that [`end_all`] waits for.
 

@@ -17,7 +17,7 @@ const WHOLE: [&str; 4] =
 /// Where software is installed by hand, each piece in a directory of its own.
 const INSTALLED: &str = "/opt";
 
-/// Directories whose entries are people's homes, whoever runs us.
+/// Directories whose entries are people's homes, whichever user runs us.
 const HOMES: [&str; 4] = ["/home", "/var/home", "/export/home", "/Users"];
 
 /// What must be shown so that the program at `file` (without symlinks in its path, but perhaps a

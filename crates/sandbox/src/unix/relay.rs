@@ -185,7 +185,7 @@ impl Relay {
     }
 }
 
-/// A socket of the user's stays blocking for whoever shares it; each call here does not.
+/// A socket of the user's stays blocking for the programs that share it; each call here does not.
 fn read_now(from: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     match recv(from, &mut *buffer, RecvFlags::DONTWAIT) {
         Err(Errno::NOTSOCK) => {
@@ -251,7 +251,7 @@ impl Pipe {
     }
 }
 
-/// A pipe of the user's, opened once more, so that it does not block here and stays as it is for whoever shares it.
+/// A pipe of the user's, opened once more, so that it does not block here and stays as it is for the programs that share it.
 #[cfg(target_os = "linux")]
 pub fn own_nonblocking(user: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;

@@ -1,6 +1,6 @@
 //! The records of running sandboxes: one file each, in a directory that is this user's alone.
 //!
-//! The launcher holds a lock on its file. Whoever can lock a file has found one whose launcher
+//! The launcher holds a lock on its file. A process that can lock a file has found one whose launcher
 //! is gone, and removes it. A directory of another user's, links, pipes and nonsense are passed
 //! over: names and numbers in them are never acted on.
 

@@ -14,7 +14,7 @@ use mcp_policy::{Policy, Sourced};
 use crate::core::request::{Place, Unshown};
 use crate::host_files::walk::{Walked, walk};
 
-/// Shown to every command, whoever asks.
+/// Shown to every command, of every user.
 const SYSTEM: [&str; 3] = ["/usr", "/etc/ssl", "/etc/pki"];
 
 #[derive(Debug, Default, Clone)]

@@ -43,7 +43,7 @@ fn heartbeat(scratch: &Path) -> Result<Running, Box<dyn std::error::Error>> {
     let script = "setsid sh -c 'while :; do echo x >> beat; sleep 0.02; done' & sleep 600";
     let mut sandbox = shell(script);
     sandbox.write(scratch).current_dir(scratch).stdout(Stdio::null()).stderr(Stdio::null());
-    // A heart that nobody stops, because a check failed, stops by itself.
+    // A heart that is not stopped, because a check failed, stops by itself.
     let running = sandbox.timeout(Duration::from_secs(60)).spawn()?;
     holds(within(LONG, || beats(scratch) > 2), || "no heartbeat".to_owned())?;
     Ok(running)

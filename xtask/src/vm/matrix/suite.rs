@@ -99,7 +99,7 @@ impl MatrixSuite {
             } else if let Some(name) = between("---- ", " stdout ----") {
                 current = Some(name);
             } else if line.starts_with("SKIP: ") {
-                // A control that cannot be had weakens a test, it does not skip it.
+                // A positive control that does not work on the host weakens a test, it does not skip it.
                 if !line.starts_with("SKIP: control") {
                     skipping.extend(current);
                 }

@@ -18,7 +18,7 @@ fn nothing_is_changed_through_a_file_that_is_read() {
     let before = std::fs::metadata(&file).unwrap();
     let mut tried = 0;
     for command in CHANGES {
-        // The upper half of the register is nobody's; the kernel does not look at it.
+        // The upper half of the register has no meaning; the kernel does not look at it.
         let high = format!("0x7{:0>15}", &command[2..]);
         for command in [command, &high] {
             blocked(inside().probe(&["file-ioctl", path, command]), &["ENOTTY"]);

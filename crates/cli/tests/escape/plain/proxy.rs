@@ -339,7 +339,7 @@ fn the_report_is_true() {
     assert_eq!(report["network"]["reached"]["api.test:80"]["connections"], 1, "{report}");
     let refused = &report["network"]["refused"]["leak.test:443"];
     assert_eq!(refused["flag"], "--allow-net leak.test:443", "{report}");
-    // What cannot be had is said, and stops the run.
+    // A rule that does not work here is named, and stops the run.
     for (flag, value, missing) in
         [("--allow-net", "udp://1.1.1.1:53", "udp"), ("--listen", "8080", "listened")]
     {

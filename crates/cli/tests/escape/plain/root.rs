@@ -101,7 +101,7 @@ fn groups_of_root_are_not_the_commands() {
         blocked(sudo().write(&dir).probe(&["fchown", path, "-1", group]), &["EPERM"]);
     }
     allowed(sudo().write(&dir).probe(&["chown", path, "-1", &GROUP.to_string()]));
-    // A file that root's group may write, by an attribute that whoever may write it may set.
+    // A file that root's group may write, by an attribute that every user who may write it may set.
     let shared = scratch.file("project/shared", "");
     let words = ["setxattr", shared.to_str().unwrap(), "user.mcp"];
     give(&shared, Owned { mode: 0o660, owner: (0, OTHER) });

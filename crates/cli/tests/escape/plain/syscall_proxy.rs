@@ -117,7 +117,7 @@ fn ends_with_the_run_and_with_the_launcher() {
     }
 }
 
-/// Whoever kills it makes nothing possible: what it had to answer for is refused, and the run goes on.
+/// To kill it makes nothing possible: what it had to answer for is refused, and the run goes on.
 #[test]
 fn without_it_files_are_not_changed() {
     require!("plain");

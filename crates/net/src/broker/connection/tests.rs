@@ -63,7 +63,7 @@ impl Ends {
         self.hears(words.len())
     }
 
-    /// What becomes of what was sent, once so many bytes can be read.
+    /// What becomes of what was sent, once this number of bytes can be read.
     fn hears(&mut self, count: usize) -> JoinedState {
         let mut seen = vec![0; count];
         wait_until(|| self.joined.client.peek(&mut seen).is_ok_and(|seen| seen >= count));
@@ -119,7 +119,7 @@ fn what_is_not_tls_passes_where_tls_is_not_the_rule() {
         assert_eq!(ends.says(words), JoinedState::Waits);
         assert_eq!(ends.passed_on(), words);
     }
-    // Whoever is spoken to first may answer in the server's language.
+    // A client to which the server speaks first may answer in the server's language.
     let mut ends = Ends::new(443);
     ends.server.write_all(b"SSH-2.0-server\r\n").unwrap();
     wait_until(|| ends.joined.upstream.peek(&mut [0]).is_ok());

@@ -63,7 +63,7 @@ fn what_a_connection_holds_is_given_back_with_it() {
     let (mut client, server) = relay.joined();
     client.set_nonblocking(true).unwrap();
     let gauge = relay.broker.budget.relayed.clone();
-    // Nobody reads.
+    // The other end does not read.
     relay.turn_until(|_| {
         while client.write(&[7; 65_536]).is_ok() {}
         gauge.used() > 0

@@ -67,7 +67,7 @@ fn a_pull_puts_right_what_is_damaged() {
     }
 }
 
-/// The bundle is there and its digest says what it is, so nobody needs to be asked for the files.
+/// The bundle is there and its digest says what it is, so no registry is asked for the files.
 #[test]
 fn files_that_are_missing_are_unpacked_by_the_next_run() {
     let scratch = Scratch::new();

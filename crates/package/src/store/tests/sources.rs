@@ -121,7 +121,7 @@ fn what_an_older_mcp_stored_is_listed_and_not_found() {
     }
     assert_eq!(store.list().unwrap()[0].source, None);
     assert_eq!(store.get(&name).unwrap().digest, digest);
-    // It stands in nobody's way, and is found once it was fetched.
+    // It changes nothing for the others, and is found once it was fetched.
     added(&scratch, "one", &["acme/test@1.0.0"]);
     assert_eq!(store.find(&name, Some(&source())).unwrap().unwrap().digest, digest);
     assert_eq!(store.list().unwrap().len(), 1);

@@ -92,7 +92,7 @@ pub(crate) fn remove_attribute(args: Args<'_>) -> Said {
     Ok("removed".into())
 }
 
-/// The capabilities of a program: all that there are, for whoever executes it.
+/// The capabilities of a program: all that there are, for every user who executes it.
 pub(crate) fn set_capability(args: Args<'_>) -> Said {
     let (path, name) = (c_string(args.path(0))?, c_string("security.capability")?);
     let mut value = [0u8; 20];

@@ -94,7 +94,7 @@ impl InitContext<'_> {
                 process::setsid()?;
             }
             Step::NewKeyring => return Ok(join_new_keyring()?),
-            // The file means the user namespace of whoever opens it.
+            // The file means the user namespace of the process that opens it.
             Step::ForbidNamespaces => return Ok(self.forbid_namespaces()?),
             Step::Hostname(host) => match rustix::system::sethostname(host.name.as_bytes()) {
                 // Filters of containers refuse the call altogether.

@@ -56,7 +56,7 @@ pub fn die_when_closed(reader: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this program runs with rights that whoever started it does not have.
+/// Whether this program runs with rights that the process that started it does not have.
 pub fn is_privileged_start() -> bool {
     // SAFETY: getauxval takes a number and answers with one.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

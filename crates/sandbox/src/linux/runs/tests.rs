@@ -11,7 +11,7 @@ fn another_process_with_the_same_number_is_not_killed() {
     let (found, handle) = list().into_iter().find(|(record, _)| record.id == id).unwrap();
     assert!(handle.kill(&found).is_err());
     drop(listed);
-    // Stale: nothing to kill, whoever has the number.
+    // Stale: nothing to kill, whichever process has the number.
     handle.kill(&Record { init_started: started, ..found }).unwrap();
     assert!(bystander.try_wait().unwrap().is_none(), "the bystander was killed");
     bystander.kill().unwrap();

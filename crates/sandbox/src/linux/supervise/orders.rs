@@ -176,7 +176,7 @@ fn means_the_end(Arrived { signal, from_kernel, was_ignored }: Arrived) -> bool 
         libc::SIGTERM => true,
         // A script's command in the background ignores what is typed at the terminal; `kill` means it.
         libc::SIGINT => !(was_ignored && from_kernel),
-        // `nohup` asks to go on, whoever sends it.
+        // `nohup` asks to go on, whichever process sends it.
         libc::SIGHUP => !was_ignored,
         _ => false,
     }

@@ -141,7 +141,7 @@ pub fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Option<Notifica
     }
 }
 
-/// Has callers continue on the processor of whoever answers them (Linux 6.6): both wait for each
+/// Has callers continue on the processor of the thread that answers them (Linux 6.6): both wait for each
 /// other anyway, and nothing has to be woken elsewhere.
 pub fn answer_on_the_same_processor(listener: BorrowedFd<'_>) -> io::Result<()> {
     const SET_FLAGS: libc::c_ulong = 0x4008_2104;

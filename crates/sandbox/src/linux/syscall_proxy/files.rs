@@ -78,7 +78,7 @@ pub fn open(thread: i32, named: &Named) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(from, &path, flags, Mode::empty())?)
 }
 
-/// `/proc/self` means whoever looks, and C libraries go that way for changes through a handle.
+/// `/proc/self` means the process that looks, and C libraries go that way for changes through a handle.
 fn of_the_asker(thread: i32, path: &Path) -> PathBuf {
     for (own, theirs) in [
         ("/proc/self", format!("/proc/{thread}")),

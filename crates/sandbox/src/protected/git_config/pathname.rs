@@ -24,7 +24,7 @@ pub struct Homes {
 }
 
 impl Homes {
-    /// Those of whoever calls, and of this machine's users.
+    /// Those of the caller, and of this machine's users.
     pub fn of_the_caller() -> Homes {
         let mut homes = Homes { own: Vec::new(), users: users() };
         homes.own.extend(std::env::home_dir().filter(|home| home.is_absolute()));

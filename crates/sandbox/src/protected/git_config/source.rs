@@ -24,7 +24,7 @@ pub struct Settings {
     pub files: Vec<PathBuf>,
     /// Files that it reads and that are below a directory that is not known.
     pub elsewhere: Vec<Pathname>,
-    /// Files that may not be read, by whoever calls.
+    /// Files that the caller may not read.
     pub closed: Vec<PathBuf>,
     /// Where git gives up, and so must we.
     pub unreadable: Vec<(PathBuf, String)>,

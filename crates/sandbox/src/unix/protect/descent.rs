@@ -159,7 +159,7 @@ impl Descent {
 impl Level {
     fn put_back(&self) {
         if let (Some(directory), Some(mode)) = (&self.directory, self.before) {
-            // It was changed a moment ago; whoever changed it since had better reasons.
+            // We changed it a moment ago; a change since then is another program's, and stays.
             let _ = fchmod(directory, mode);
         }
     }

@@ -16,7 +16,7 @@ pub enum Force {
     Yes,
 }
 
-/// With the mode it had before it was opened by force: whoever opened it puts it back.
+/// With the mode it had before it was opened by force: the code that opened it puts it back.
 pub type Opened = (OwnedFd, Option<Mode>);
 
 pub fn open(parent: impl AsFd, name: &CStr, force: Force) -> io::Result<Opened> {
