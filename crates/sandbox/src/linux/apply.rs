@@ -27,7 +27,7 @@ use crate::linux::{run_directory, sys};
 use mcp_seccomp::Instruction;
 
 /// What the launcher made before init existed.
-pub struct PreparedByLauncher {
+pub struct InitInputs {
     pub trees: Trees,
     /// The sandbox's ends of relayed descriptors, and files opened again.
     pub stdio: [Option<OwnedFd>; 3],
@@ -49,7 +49,7 @@ pub struct InitContext<'a> {
     pub request: &'a Request,
     pub channel: Channel,
     pub signals: sys::Signals,
-    prepared: PreparedByLauncher,
+    prepared: InitInputs,
     root: Option<Root>,
     pub terminal: Option<OwnedFd>,
     proc: Option<OwnedFd>,
@@ -69,7 +69,7 @@ pub fn init(
     request: &Request,
     channel: Channel,
     signals: sys::Signals,
-    prepared: PreparedByLauncher,
+    prepared: InitInputs,
 ) -> ! {
     let mut sandbox = InitContext {
         plan,

@@ -18,7 +18,7 @@ use crate::core::report::{Answer, Ending, Evidence, Report, Usage};
 use crate::core::request::{Home, Request};
 use crate::core::rlimit::Resource;
 use crate::core::run_record::RunId;
-use crate::linux::apply::{self, PreparedByLauncher};
+use crate::linux::apply::{self, InitInputs};
 use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::RunCgroup;
 use crate::linux::channel::{Channel, ToInit};
@@ -153,8 +153,7 @@ fn try_run(
     let (trees, unmapped) = prepare_trees(plan, map.as_ref(), index)?;
     let (orders, socket_factory) = sandbox_sockets::pair()?;
     let (filter, is_checked) = (filter(plan), check.is_some());
-    let prepared =
-        PreparedByLauncher { trees, stdio, unmapped, filter, socket_factory, files, is_checked };
+    let prepared = InitInputs { trees, stdio, unmapped, filter, socket_factory, files, is_checked };
 
     // Before there is a command that it could have to answer for.
     let (syscall_proxy, became) = start_syscall_proxy(plan)?.unzip();
