@@ -254,3 +254,17 @@ pub(crate) const ACTS: &[Spec] = &[
     act("write-stderr", "TEXT", environment::write_stderr),
     act("time", "", environment::time),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first of two acts with one name would be tried, whatever a test means.
+    #[test]
+    fn every_act_has_a_name_of_its_own() {
+        let mut names: Vec<_> = ACTS.iter().map(|act| act.name).collect();
+        names.sort_unstable();
+        let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+        assert!(twice.is_empty(), "{twice:?}");
+    }
+}
