@@ -48,8 +48,7 @@ impl People {
                 && platform::is_writable(policy, path)
             {
                 return Err(Failure::Refused(format!(
-                    "not started: {name} in {}, which the command may write, would show a file; set it with \
-                     --env {name}=…",
+                    "not started: {name} in {}, which the command may write, would make a file visible; set it with --env {name}=…",
                     render::path(path)
                 )));
             }

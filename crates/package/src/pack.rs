@@ -83,9 +83,9 @@ impl<W: Write> Packing<W> {
         let name = EntryPath::parse(inner.as_bytes())?;
         if kind.is_symlink() {
             let target = fs::read_link(path).map_err(failed)?;
-            let target = target
-                .to_str()
-                .ok_or_else(|| Error::package(format!("link {inner}: leads to no UTF-8")))?;
+            let target = target.to_str().ok_or_else(|| {
+                Error::package(format!("link {inner}: has a target that is not UTF-8"))
+            })?;
             return self.zip.add(&name, ZipContent::Link(target));
         }
         if !kind.is_file() {

@@ -179,7 +179,7 @@ impl FromStr for NetRule {
             return Err(ValueError::new(
                 at + rule.len()..value.len(),
                 "only rules for names over tcp are checked",
-                "leave it out: nothing is looked at here",
+                "leave it out: this rule has no check to turn off",
             ));
         }
         Ok(Self { protocol, host, ports, tls })

@@ -299,7 +299,7 @@ pub enum DataCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  mcp gc                         what no name leads to
+  mcp gc                         packages that no name refers to
   mcp gc --older-than 30d        packages that were not run for a month, too
   mcp gc --max-size 2G           the least recently used beyond 2 GiB, too")]
 pub struct Gc {

@@ -63,9 +63,10 @@ pub(super) fn millicores(text: &str) -> Result<Limit<Cores>, String> {
 pub(super) fn variable(text: &str) -> Result<Variable, String> {
     match text.split_once('=') {
         Some((name, value)) => Ok(Variable::Set(parse(name)?, value.to_owned())),
-        None if text.contains(char::is_whitespace) => {
-            Err("a name has no blanks; give --env once for each variable: -e A -e B".to_owned())
-        }
+        None if text.contains(char::is_whitespace) => Err(
+            "the name of a variable has no spaces; give --env once for each variable: -e A -e B"
+                .to_owned(),
+        ),
         None => Ok(Variable::Pass(parse(text)?)),
     }
 }

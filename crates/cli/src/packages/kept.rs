@@ -105,7 +105,7 @@ impl Kept {
         }
         if written.is_cut && self.is_news("unseen") {
             render::say(&format!(
-                "{name} keeps files beside its own that could not all be looked at: it may have changed its own files; \
+                "{name} keeps files beside its own that could not all be examined: it may have changed its own files; \
                  mcp data remove {name} takes that back"
             ));
         }

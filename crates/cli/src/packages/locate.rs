@@ -54,7 +54,7 @@ fn stored(reference: &Reference, looking: &Looking<'_>) -> Result<Option<Package
         Some(stored) => stored,
         None if looking.fetched > 0 => {
             return Err(Failure::Refused(format!(
-                "{reference} was fetched, and is not in the store"
+                "{reference} was fetched, but is not in the store"
             )));
         }
         None if looking.explain => {

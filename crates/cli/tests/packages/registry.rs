@@ -251,7 +251,7 @@ fn signatures_bind_name_version_and_digest() {
     run("2.0.0").fails(125, "is not signed");
     let another = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
     mcp(&User::new(), &registry, &["pull", "acme/test@1.0.0", "--require-signature", another])
-        .fails(125, "signature is not good");
+        .fails(125, "signature is not valid");
     // A tag that says 1.1.0 and holds the old version, well signed as what it is.
     let oci = format!("oci://{}/acme/test:1.1.0", registry.host);
     mcp(&user, &registry, &["push", text(&old), &oci]).ok();

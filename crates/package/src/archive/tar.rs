@@ -43,7 +43,7 @@ pub fn read_zstd(
 fn end_of_packed(mut rest: impl Read) -> Result<()> {
     match rest.read(&mut [0]) {
         Ok(0) => Ok(()),
-        Ok(_) => Err(broken("something is behind its end")),
+        Ok(_) => Err(broken("data follows its end")),
         Err(error) => Err(broken(error)),
     }
 }
@@ -89,7 +89,7 @@ impl Ahead {
 fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(broken("two headers say different things of one entry")),
+        Some(_) => Err(broken("two headers contradict each other about one entry")),
     }
 }
 
@@ -114,12 +114,12 @@ fn read(
         let length = number(&block[124..136])?;
         let format = format(&block)?;
         if format == HeaderFormat::Old && matches!(block[156], b'x' | b'g' | b'L' | b'K') {
-            return Err(broken("a header of the old kind speaks of the next entry"));
+            return Err(broken("an old-style header describes the next entry"));
         }
         match block[156] {
             b'x' => {
                 if std::mem::replace(&mut ahead.is_extended, true) {
-                    return Err(broken("two extended headers speak of one entry"));
+                    return Err(broken("two extended headers describe one entry"));
                 }
                 ahead = extended(&small(&mut from, length)?, ahead)?;
                 continue;
@@ -159,7 +159,7 @@ fn read(
         skip_padding(&mut from, length)?;
     }
     if !ahead.is_empty() || ahead.is_extended {
-        return Err(broken("a header speaks of an entry that does not follow"));
+        return Err(broken("a header describes an entry that does not follow"));
     }
     zeros_to_the_end(&mut from)
 }
@@ -199,7 +199,7 @@ fn zeros_to_the_end(from: &mut dyn Read) -> Result<()> {
         match from.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(read) if buffer[..read].iter().all(|byte| *byte == 0) => {}
-            Ok(_) => return Err(broken("something is behind its end")),
+            Ok(_) => return Err(broken("data follows its end")),
             Err(error) => return Err(broken(error)),
         }
     }
@@ -298,7 +298,7 @@ fn entry(
     }
     let content = match kind {
         b'0' | 0 if name.ends_with(b"/") => {
-            return Err(broken(format_args!("{path} is a file with a slash")));
+            return Err(broken(format_args!("{path} is a file whose name ends with a slash")));
         }
         b'0' | 0 => Content::File {
             is_executable: mode & 0o111 != 0,
@@ -308,9 +308,9 @@ fn entry(
         b'2' => {
             let target = ahead.link.unwrap_or_else(|| until_nul(&block[157..257]).to_vec());
             let target = String::from_utf8(target);
-            Content::Link(
-                target.map_err(|_| Error::package(format!("link {path} leads to no UTF-8")))?,
-            )
+            Content::Link(target.map_err(|_| {
+                Error::package(format!("link {path} has a target that is not UTF-8"))
+            })?)
         }
         b'1' => return Err(Error::package(format!("{path} is a hard link"))),
         b'3' | b'4' | b'6' => return Err(Error::package(format!("{path} is a device or pipe"))),
@@ -320,7 +320,7 @@ fn entry(
     if !matches!(content, Content::File { .. })
         && (length != 0 || ahead.length.is_some_and(|length| length != 0))
     {
-        return Err(broken(format_args!("{path} has a content, and is no file")));
+        return Err(broken(format_args!("{path} has content and is not a file")));
     }
     Ok(Some(Entry { path, content }))
 }

@@ -189,7 +189,7 @@ fn find_end(file: &mut (impl Read + Seek), end: u64, signature: u64) -> Result<u
             return Ok(end - reach + at as u64);
         }
     }
-    Err(broken("there is no end record, or something behind it"))
+    Err(broken("there is no end record, or data follows it"))
 }
 
 fn record(bytes: &[u8]) -> Result<(CentralRecord, usize)> {
@@ -215,7 +215,7 @@ fn record(bytes: &[u8]) -> Result<(CentralRecord, usize)> {
     }
     if ![0, 8].contains(&method) {
         return Err(broken(format_args!(
-            "{path} is packed by method {method}, which is not read here"
+            "{path} is compressed by method {method}, which is not read here"
         )));
     }
     let mode = unix_mode(&path, made_by >> 8, word(bytes, 38) >> 16)?;
@@ -272,8 +272,10 @@ fn content_kind(path: &EntryPath, mode: u32, has_slash: bool, length: u64) -> Re
         (0 | 0o040_000, true) if length == 0 => Ok(Content::Directory),
         (0 | 0o100_000, false) => Ok(Content::File { is_executable: mode & 0o111 != 0, length }),
         (0o120_000, false) if length <= LONGEST_TARGET => Ok(Content::Link("unread".to_owned())),
-        (0o040_000, false) => Err(broken(format_args!("{path} is a directory without a slash"))),
-        (_, true) => Err(broken(format_args!("{path} is a directory with a content"))),
+        (0o040_000, false) => {
+            Err(broken(format_args!("{path} is a directory whose name does not end with a slash")))
+        }
+        (_, true) => Err(broken(format_args!("{path} is a directory with content"))),
         _ => Err(Error::package(format!("{path} is a device, pipe or socket"))),
     }
 }
@@ -288,7 +290,7 @@ fn check_overlap(records: &[CentralRecord], directory: u64) -> Result<()> {
         .collect();
     spans.sort_unstable();
     if spans.first().is_some_and(|(start, _)| *start != 0) {
-        return Err(broken("something is before its first entry"));
+        return Err(broken("data precedes its first entry"));
     }
     let overlaps = spans.windows(2).any(|pair| pair[0].1 > pair[1].0);
     if overlaps || spans.iter().any(|(_, end)| *end > directory) {

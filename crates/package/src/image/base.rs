@@ -80,7 +80,7 @@ struct OciPlatform {
 /// Where it is neither, or the list has no such image.
 pub fn select(bytes: &[u8], architecture: &str) -> Result<Selected> {
     let broken =
-        |e: serde_json::Error| Error::package(format!("the base's manifest makes no sense: {e}"));
+        |e: serde_json::Error| Error::package(format!("the base's manifest is not valid: {e}"));
     let kind: ManifestOrIndex = serde_json::from_slice(bytes).map_err(broken)?;
     let media_type = kind.media_type.as_deref().unwrap_or("");
     let Some(manifests) = kind.manifests else {

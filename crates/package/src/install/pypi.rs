@@ -92,7 +92,7 @@ pub fn pypi_launchers(name: &str, entry_points: &str) -> Result<Vec<(String, Str
         let is_chosen = chosen == Some(*script);
         let Some(target) = Target::parse(target) else {
             if is_chosen {
-                return Err(wrong(format!("its entry point {target:?} makes no sense")));
+                return Err(wrong(format!("its entry point {target:?} is not valid")));
             }
             continue;
         };

@@ -182,7 +182,7 @@ fn of(config: &Config, host: &str) -> Result<Option<Credentials>> {
         }
         if !auth.auth.is_empty() {
             let wrong = || {
-                Error::machine(format!("the credentials for {host} make no sense"), "log in again")
+                Error::machine(format!("the credentials for {host} are not valid"), "log in again")
             };
             let decoded =
                 STANDARD.decode(&auth.auth).ok().and_then(|bytes| String::from_utf8(bytes).ok());

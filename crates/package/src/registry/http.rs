@@ -388,7 +388,7 @@ pub(super) fn has_userinfo(url: &str) -> bool {
 
 /// Where a Location leads: absolute, or from the root of the same server.
 pub(super) fn join(base: &str, to: &str) -> Result<String> {
-    let wrong = || Error::network(format!("{} answers with a strange address", shown(base)));
+    let wrong = || Error::network(format!("{} answers with an invalid address", shown(base)));
     let checked = |url: String| match origin(&url) {
         Some(_) if !has_userinfo(&url) => Ok(url),
         _ => Err(wrong()),

@@ -79,10 +79,7 @@ impl<'a> Oci<'a> {
         }
         let challenge =
             response.header("www-authenticate").and_then(Challenge::parse).ok_or_else(|| {
-                Error::network(format!(
-                    "{} wants credentials of a kind that is not known",
-                    self.host
-                ))
+                Error::network(format!("{} asks for credentials of an unknown kind", self.host))
             })?;
         let credentials = self.kept.find(&self.host)?;
         let from = auth::Registry { host: &self.host, base: &self.base };
@@ -106,7 +103,7 @@ impl<'a> Oci<'a> {
         Error::new(
             Kind::Denied,
             format!(
-                "{} sends us to {}, which wants credentials; those for {0} are not for it",
+                "{} redirects to {}, which asks for credentials; the credentials for {0} are not sent there",
                 self.host,
                 shown(&response.url)
             ),
@@ -118,7 +115,7 @@ impl<'a> Oci<'a> {
         let host = &self.host;
         Error::new(
             Kind::Denied,
-            format!("{host} does not let us at {}", self.path),
+            format!("{host} refuses access to {}", self.path),
             format!("log in with mcp login {host}"),
         )
     }
@@ -387,7 +384,10 @@ impl<'a> Oci<'a> {
             next = further.map(|to| hop(&url, to, None)).transpose()?.map(|(url, _)| url);
             let page: Page =
                 serde_json::from_slice(&response.bytes(LARGEST_MANIFEST)?).map_err(|e| {
-                    Error::network(format!("{} lists its tags strangely: {e}", self.host))
+                    Error::network(format!(
+                        "{} has a list of tags that cannot be read: {e}",
+                        self.host
+                    ))
                 })?;
             tags.extend(page.tags.into_iter().flatten());
         }

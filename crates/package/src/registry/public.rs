@@ -92,8 +92,9 @@ impl<'a> Public<'a> {
             let bytes = self.get(&path)?.ok_or_else(|| {
                 Error::network(format!("{} does not speak the registry's API v0.1", self.base))
             })?;
-            let page: Page = serde_json::from_slice(&bytes)
-                .map_err(|e| Error::network(format!("{} answers strangely: {e}", self.base)))?;
+            let page: Page = serde_json::from_slice(&bytes).map_err(|e| {
+                Error::network(format!("the answer of {} cannot be read: {e}", self.base))
+            })?;
             let is_empty = page.servers.is_empty();
             found.extend(page.servers.iter().map(|entry| summary(&entry.server)));
             cursor = page.metadata.next_cursor.filter(|cursor| !cursor.is_empty());
@@ -124,8 +125,9 @@ impl<'a> Public<'a> {
                 "mcp search finds names",
             )
         })?;
-        let entry: ListedServer = serde_json::from_slice(&bytes)
-            .map_err(|e| Error::network(format!("{} answers strangely: {e}", self.base)))?;
+        let entry: ListedServer = serde_json::from_slice(&bytes).map_err(|e| {
+            Error::network(format!("the answer of {} cannot be read: {e}", self.base))
+        })?;
         if entry.server["name"] != name {
             return Err(Error::network(format!(
                 "{} answers with another server than {name}",

@@ -29,7 +29,7 @@ fn comment(name: &str, version: &str, digest: &Digest) -> String {
 fn untrusted(why: impl std::fmt::Display) -> Error {
     Error::new(
         Kind::Untrusted,
-        format!("the signature is not good: {why}"),
+        format!("the signature is not valid: {why}"),
         "nothing of the package is used",
     )
 }

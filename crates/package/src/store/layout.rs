@@ -116,7 +116,7 @@ impl ImageManifest {
     /// Reads a manifest, and refuses what is not one.
     pub fn read(bytes: &[u8]) -> Result<ImageManifest> {
         let manifest: ImageManifest = serde_json::from_slice(bytes)
-            .map_err(|e| Error::package(format!("the OCI manifest makes no sense: {e}")))?;
+            .map_err(|e| Error::package(format!("the OCI manifest is not valid: {e}")))?;
         if manifest.schema_version != 2 {
             return Err(Error::package("the OCI manifest is not of schema version 2"));
         }

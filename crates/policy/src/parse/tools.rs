@@ -18,7 +18,7 @@ impl<'a> Schema<'a> {
             if self.from.kind == LayerKind::Manifest {
                 return Err(self.source.at(
                     value.span(),
-                    "a package has no say in what an agent's tools may touch",
+                    "a package cannot set what an agent's tools may touch",
                     "remove [tools.sandbox]",
                 ));
             }

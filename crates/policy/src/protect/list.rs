@@ -4,7 +4,7 @@ use super::Spot;
 
 const EDITORS: &str = "editors run what it names when the project is opened";
 const AGENTS: &str = "agents start what it names, and take their permissions from it";
-const RULES: &str = "agents take their orders from it without being asked";
+const RULES: &str = "agents follow the instructions in it without asking";
 const HOOKS: &str = "git's hooks run what it names";
 const BUILDS: &str = "build tools run programs that it names, whatever they are asked for; if your work is to edit it, \
                       allow it";

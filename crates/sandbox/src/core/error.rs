@@ -102,7 +102,7 @@ pub enum Error {
     #[error("could not set up the sandbox: {0}")]
     Setup(SetupFailure),
     /// The [`Check`](crate::core::check::Check) said no.
-    #[error("what was to be run is not what it was")]
+    #[error("the program was changed after mcp had examined it")]
     Changed,
     /// This host enforces less than what was asked for; see [`Fallback`](crate::Fallback).
     #[error("not started: {}", joined(gaps))]
@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// The guard leaves part of the command to the sandbox, and this host does not enforce all of it.
     #[error(
-        "not started: the guard leaves part of the command to the sandbox ({}), and the sandbox is not whole here",
+        "not started: the guard leaves part of the command to the sandbox ({}), and the sandbox is not fully enforced here",
         rules.join(", ")
     )]
     Guarded {

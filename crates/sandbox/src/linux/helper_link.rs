@@ -233,7 +233,9 @@ pub fn caller() -> Option<Result<HelperLink, String>> {
 fn answer(mut args: impl Iterator<Item = OsString>) -> Result<HelperLink, String> {
     // A user who can start a set-uid program can give it any name and any descriptors.
     if sys::is_privileged_start() {
-        return Err("a program with more rights than its caller is no helper".to_owned());
+        return Err(
+            "a program that has more rights than its caller cannot be the helper".to_owned()
+        );
     }
     let mut next = || {
         let number = args.next()?.to_str()?.parse().ok().filter(|fd| *fd > 2)?;

@@ -54,7 +54,7 @@ fn list() -> io::Result<Option<Networks>> {
 }
 
 fn cut() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the kernel's list of addresses is cut")
+    io::Error::new(io::ErrorKind::InvalidData, "the kernel's list of addresses is cut off")
 }
 
 #[derive(Debug, Default)]

@@ -53,7 +53,7 @@ impl RunHandle {
         // the lock that the launcher still holds.
         if live::started(record.init) != Some(record.init_started) {
             return match self.0.is_launcher_alive() {
-                true => Err(io::Error::other("its processes are not to be seen from here")),
+                true => Err(io::Error::other("its processes cannot be seen from here")),
                 false => Ok(()),
             };
         }

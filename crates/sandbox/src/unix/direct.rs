@@ -93,8 +93,7 @@ fn word(bytes: &[u8]) -> OsString {
 fn second_exec(script: &Path) -> Error {
     Error::NotExecutable {
         path: script.to_owned(),
-        why: "its #! line has env do more than find a program, which takes a second exec, and \
-              subprocess is off (name the interpreter in the command)"
+        why: "its #! line gives env more to do than to find a program, so env would need a second exec, which --no-subprocess refuses (name the interpreter in the command)"
             .to_owned(),
     }
 }

@@ -132,8 +132,9 @@ pub fn outcomes(output: &Output) -> Result<Vec<ActOutcome>, Failure> {
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .map(|line| {
-            serde_json::from_str(line)
-                .map_err(|e| Failure::Refused(format!("the guest answered nonsense: {e}")))
+            serde_json::from_str(line).map_err(|e| {
+                Failure::Refused(format!("the answer of the guest cannot be read: {e}"))
+            })
         })
         .collect()
 }

@@ -67,7 +67,10 @@ pub fn find(text: &str, architecture: &str, plain_http: bool) -> Result<LocatedB
         (bytes, digest) = oci.image_manifest(&descriptor.digest.to_string())?;
     }
     let Selected::Image(manifest) = select(&bytes, architecture)? else {
-        return Err(Failure::Refused(format!("--base {}: a list of lists", render::plain(text))));
+        return Err(Failure::Refused(format!(
+            "--base {}: an index that lists only indexes",
+            render::plain(text)
+        )));
     };
     let config = oci.small_blob(&manifest.config, LARGEST)?;
     let base = Base::new(digest, &manifest, config)?;

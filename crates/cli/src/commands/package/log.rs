@@ -128,7 +128,7 @@ fn show((line, entry): &(String, Entry), args: &Log) {
 /// What kept a run from starting, by the word in the log.
 fn reason(word: &str) -> String {
     let sentence = match word {
-        "policy" => "the policy makes no sense",
+        "policy" => "the policy is not valid",
         "grant" => "a granted path cannot be given",
         "not_found" => "there is no such program",
         "not_executable" => "the program cannot be executed",
@@ -140,7 +140,7 @@ fn reason(word: &str) -> String {
         "package" => "the package cannot be used",
         "input" => "a file that was named cannot be read",
         "file" => "a file of mcp cannot be used",
-        "usage" => "the command line makes no sense",
+        "usage" => "the command line is not valid",
         other => return render::plain(other),
     };
     sentence.to_owned()

@@ -25,7 +25,7 @@ pub fn run(first: &Path, second: &Path, json: bool) -> Result<u8, Failure> {
             render::print(&(line(change, paint) + "\n"));
         }
         if changes.is_empty() {
-            render::say("they give the same");
+            render::say("both policies grant the same");
         }
     }
     Ok(u8::from(!changes.is_empty()))

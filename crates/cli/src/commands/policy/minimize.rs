@@ -52,7 +52,7 @@ pub fn run(
         |answers: &[Answer]| answers.iter().map(|answer| answer.status).collect::<Vec<_>>();
     if statuses(&again.answers) != statuses(&outcome.answers) {
         return Err(Failure::Refused(
-            "without what seemed unused the command answers otherwise; the policy stays as it is"
+            "without the grants that seemed unused the command answers differently; the policy stays as it is"
                 .to_owned(),
         ));
     }

@@ -270,7 +270,7 @@ fn own_layer(root: &Path, launch: &Launch) -> Result<Layer, Failure> {
     for (name, value) in set.chain(launch.env.clone()) {
         if CERTIFICATE_VARIABLES.contains(&name.as_str()) {
             return Err(Failure::Refused(format!(
-                "the package sets {name}, which would show it a file; set it yourself with --env {name}=… if it should"
+                "the package sets {name}, which would make a file visible to it; if you want that, set it yourself with --env {name}=…"
             )));
         }
         own.env_set(name, value);

@@ -230,9 +230,9 @@ fn nothing_behind_the_end_but_a_signature() {
 
     let honest = tar(&[tar_entry("a", 0o644, b'0', "", b"x")]);
     unpack(&gzip(&[honest.clone(), vec![0; 9000]].concat())).unwrap();
-    refused(&gzip(&[honest.clone(), b"trailing".to_vec()].concat()), "behind its end");
-    refused(&[gzip(&honest), b"trailing".to_vec()].concat(), "behind its end");
-    refused(&[gzip(&honest), gzip(&honest)].concat(), "behind its end");
+    refused(&gzip(&[honest.clone(), b"trailing".to_vec()].concat()), "follows its end");
+    refused(&[gzip(&honest), b"trailing".to_vec()].concat(), "follows its end");
+    refused(&[gzip(&honest), gzip(&honest)].concat(), "follows its end");
 }
 
 #[test]

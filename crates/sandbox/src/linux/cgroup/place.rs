@@ -52,7 +52,7 @@ fn standing(wanted: &[&str]) -> Result<Standing, String> {
     }
     let mountinfo = text("/proc/self/mountinfo")?;
     mount::standing(&mountinfo, &membership).ok_or_else(|| match mount::is_mounted(&mountinfo) {
-        true => "our own cgroup is not to be seen in the mounted part of cgroup v2".to_owned(),
+        true => "our own cgroup is outside of the mounted part of cgroup v2".to_owned(),
         false => "cgroup v2 is not mounted".to_owned(),
     })
 }

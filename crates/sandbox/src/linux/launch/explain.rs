@@ -67,8 +67,7 @@ fn hint(step: Step<'_>, errno: i32) -> &'static str {
             libc::ELOOP | libc::ESTALE | libc::ENOTDIR,
         ) => "something else was put in its place while the sandbox was set up",
         (Step::Hold(_) | Step::Protect(_) | Step::Mask(_), libc::ENOTUNIQ) => {
-            "its file system takes names for the same whatever their case, so another spelling would lead around the \
-             mount that closes it: move it to another file system, or do without (--no-protect, no deny rule)"
+            "its file system ignores case in names, so another spelling would lead around the mount that closes it: move it to another file system, or do without (--no-protect, no deny rule)"
         }
         (Step::Landlock(_), libc::EACCES) => {
             "root becomes an ordinary user here, who may not go there: start mcp as an ordinary user, or put it where others may read"
