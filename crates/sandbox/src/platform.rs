@@ -7,6 +7,7 @@ use mcp_policy::Policy;
 
 pub use crate::core::check::Check;
 use crate::core::error::Error;
+pub use crate::core::lasting::Removed;
 use crate::core::notices::Notices;
 use crate::core::plan::Plan;
 use crate::core::report::Report;
@@ -55,6 +56,14 @@ pub fn led_out(_: &Policy, _: &Path, _: &File) -> Option<Unshown> {
 #[cfg(windows)]
 pub fn is_writable(_: &Policy, _: &Path) -> bool {
     false
+}
+
+/// Removes what runs left on purpose, for the next ones: on Windows only.
+pub fn remove_lasting() -> Result<Removed, Error> {
+    #[cfg(windows)]
+    return crate::windows::lasting_log::remove_all();
+    #[cfg(not(windows))]
+    Ok(Removed::default())
 }
 
 /// Only Linux has to look through directories before a run.

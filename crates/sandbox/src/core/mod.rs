@@ -10,6 +10,7 @@ pub mod file_id;
 pub mod gap;
 pub mod glob_set;
 pub mod host;
+pub mod lasting;
 pub mod lexical_path;
 pub mod notices;
 pub mod plan;

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::SystemTime;
 
 use mcp_policy::WindowsPath;
 
@@ -49,6 +50,10 @@ pub trait Objects {
     /// Removes the mandatory label Low, which files keep that a process in the container created.
     fn clear_label(&self, path: &WindowsPath) -> io::Result<()>;
     fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>>;
+    /// Those children that are directories and no links. Opens none of them.
+    fn subdirectories(&self, directory: &WindowsPath) -> io::Result<Vec<String>>;
+    /// When something was added to a directory, or removed from it.
+    fn modified(&self, object: &Self::Object) -> io::Result<SystemTime>;
 }
 
 /// Gives a SID access to a path and, unless the access is for attributes only, to everything below but the
@@ -83,6 +88,71 @@ pub fn add_aces<O: Objects>(
     Ok(())
 }
 
+/// Gives read access to what has come below a directory since everything there had an entry, and says whether something
+/// had come. Opens the directories, and of the files those in directories that have changed.
+pub fn refresh_aces<O: Objects>(
+    objects: &O,
+    sid: &[u8],
+    path: &WindowsPath,
+    since: SystemTime,
+) -> io::Result<bool> {
+    let whole = |at: &WindowsPath| Grant { path: at.clone(), access: Access::Read };
+    let mask = Access::Read.mask();
+    let has_entry =
+        |dacl: &Dacl| dacl.granted_access(sid) & mask == mask && dacl.is_inherited_by_children(sid);
+    let root = objects.open(path)?;
+    // An installer that replaced the list of the top has replaced those below.
+    if !has_entry(&objects.dacl(&root)?) {
+        return add_aces(objects, sid, &whole(path), &[]).map(|()| true);
+    }
+    let mut has_changed = false;
+    let mut pending = vec![path.clone()];
+    while let Some(directory) = pending.pop() {
+        // What this user may not open has no entry, as at the first time.
+        let Ok(object) = objects.open(&directory) else { continue };
+        let Ok(dacl) = objects.dacl(&object) else { continue };
+        if !has_entry(&dacl) {
+            has_changed = true;
+            let _ = add_below(objects, sid, &directory, &object);
+            continue;
+        }
+        if objects.modified(&object).is_ok_and(|modified| modified < since) {
+            let below = objects.subdirectories(&directory).unwrap_or_default();
+            pending.extend(below.iter().filter_map(|name| directory.join(name).ok()));
+            continue;
+        }
+        has_changed = true;
+        for name in objects.children(&directory).unwrap_or_default() {
+            let Ok(child) = directory.join(&name) else { continue };
+            let Ok(object) = objects.open(&child) else { continue };
+            let Ok(info) = objects.info(&object) else { continue };
+            if info.kind == Kind::Directory {
+                pending.push(child);
+            } else {
+                let access = EffectiveAccess::Whole(Access::Read);
+                let _ = add_to_object(objects, (&object, info), access, Depth::Descendant, sid);
+            }
+        }
+    }
+    Ok(has_changed)
+}
+
+/// Read access to a directory that came below another one with such entries.
+fn add_below<O: Objects>(
+    objects: &O,
+    sid: &[u8],
+    path: &WindowsPath,
+    object: &O::Object,
+) -> io::Result<()> {
+    let access = EffectiveAccess::Whole(Access::Read);
+    add_to_object(objects, (object, objects.info(object)?), access, Depth::Descendant, sid)?;
+    walk(objects, path, |_, object, info| {
+        let _ = add_to_object(objects, (object, info), access, Depth::Descendant, sid);
+        true
+    });
+    Ok(())
+}
+
 /// Removes every entry for a SID, descendants first: a run that is killed in between leaves the entry on the root,
 /// by which the next run finds the rest.
 pub fn remove_aces<O: Objects>(objects: &O, sid: &[u8], path: &WindowsPath) -> io::Result<()> {
@@ -110,6 +180,29 @@ pub fn remove_aces<O: Objects>(objects: &O, sid: &[u8], path: &WindowsPath) -> i
     objects.set_dacl(&root, &dacl.without(sid))
 }
 
+/// The same for entries that stay between runs: an installer may have taken them from the top and left those below. Says
+/// whether all of them are gone.
+pub fn remove_lasting_aces<O: Objects>(
+    objects: &O,
+    sid: &[u8],
+    path: &WindowsPath,
+) -> io::Result<bool> {
+    let root = objects.open(path)?;
+    let mut is_gone = true;
+    let mut remove = |object: &O::Object| {
+        is_gone &= match objects.dacl(object) {
+            Ok(dacl) if dacl.has_ace_for(sid) => objects.set_dacl(object, &dacl.without(sid)).is_ok(),
+            _ => true,
+        };
+    };
+    walk(objects, path, |_, object, _| {
+        remove(object);
+        true
+    });
+    remove(&root);
+    Ok(is_gone)
+}
+
 fn add_to_object<O: Objects>(
     objects: &O,
     (object, info): (&O::Object, ObjectInfo),
@@ -123,9 +216,10 @@ fn add_to_object<O: Objects>(
         return Ok(());
     }
     let dacl = objects.dacl(object)?;
-    // Another grant of the same run may have added its entries already.
+    // Another grant of the same run may have added its entries already, or the directory above handed them down.
     let wanted = effective::mask(access);
-    match dacl.granted_access(sid) & wanted == wanted && !is_directory {
+    let is_there = aces.iter().all(|ace| dacl.has(ace));
+    match is_there || (dacl.granted_access(sid) & wanted == wanted && !is_directory) {
         true => Ok(()),
         false => objects.set_dacl(object, &dacl.with(&aces)),
     }

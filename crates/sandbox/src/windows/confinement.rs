@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use mcp_policy::WindowsPath;
+
 use crate::core::plan::Plan;
 use crate::core::report::{Answer, Evidence};
 use crate::core::run_record::RunId;
@@ -29,7 +31,7 @@ use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::Token;
 use crate::windows::undo_log::UndoLog;
 use crate::windows::win32::{self, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE};
-use crate::windows::{runs, tree_kill};
+use crate::windows::{lasting, lasting_log, runs, tree_kill};
 
 // Dropped in this order: the processes inside first, then their access.
 pub struct Confinement {
@@ -47,6 +49,8 @@ pub struct Confinement {
     pub scratch: PathBuf,
     exclusions: Vec<Exclusion>,
     undo_log: Option<UndoLog>,
+    /// Open as long as the run lives, so that their entries are not removed under it.
+    records: Vec<lasting_log::OpenRecord>,
 }
 
 impl Confinement {
@@ -64,6 +68,7 @@ impl Confinement {
             scratch: PathBuf::new(),
             exclusions: Vec::new(),
             undo_log: None,
+            records: Vec::new(),
         };
         for (step, planned) in plan.steps.iter().enumerate() {
             let built = confinement.add(&planned.step);
@@ -124,6 +129,7 @@ impl Confinement {
                 seen("")
             }
             Step::Grant { grant } => self.grant(grant).map(Some),
+            Step::LastingGrant { path } => self.lasting_grant(path).map(Some),
             Step::NoChildren => {
                 self.children = Children::Refused;
                 seen("")
@@ -174,8 +180,7 @@ impl Confinement {
         let bytes = |text: &str| {
             dacl::sid(text).ok_or_else(|| SetupError::Mismatch(format!("{text} is no SID")))
         };
-        let given = disk::granted_access(path, &bytes(ALL_CONTAINERS)?).unwrap_or_default();
-        if *access < Access::Write && given & access.mask() == access.mask() {
+        if *access < Access::Write && is_open_to_all(path, *access) {
             return Ok(Answer::Confirmed(format!("ALL APPLICATION PACKAGES can {access} {path}")));
         }
         self.note(Change::Entry { sid: sid.clone(), path: path.to_string() })?;
@@ -192,6 +197,22 @@ impl Confinement {
             }
             Err(e) => Err(e.into()),
         }
+    }
+
+    fn lasting_grant(&mut self, path: &WindowsPath) -> Result<Answer, SetupError> {
+        if is_open_to_all(path, Access::Read) {
+            let said = format!("ALL APPLICATION PACKAGES can read {path}");
+            return Ok(Answer::Confirmed(said));
+        }
+        let Some(container) = &mut self.container else {
+            return Err(SetupError::Mismatch(
+                "the plan has no container before this grant".to_owned(),
+            ));
+        };
+        let (record, seen) = lasting_log::show(path)?;
+        container.add_capability(&lasting::capability_sid(path))?;
+        self.records.push(record);
+        Ok(Answer::Confirmed(seen.to_owned()))
     }
 
     /// A job for a process of ours in the container, which the command can take over: its own memory limit, one process,
@@ -246,6 +267,12 @@ impl Drop for Confinement {
         }
         drop(self.undo_log.take());
     }
+}
+
+/// Whether every container has this access already.
+fn is_open_to_all(path: &WindowsPath, access: Access) -> bool {
+    let given = dacl::sid(ALL_CONTAINERS).and_then(|all| disk::granted_access(path, &all).ok());
+    given.is_some_and(|given| given & access.mask() == access.mask())
 }
 
 #[derive(Debug, Clone, Copy, Default)]

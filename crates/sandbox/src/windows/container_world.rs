@@ -2,14 +2,16 @@
 //! along with.
 //!
 //! - Access is checked twice. The user's part needs an entry for the user; the container's part needs one for its own SID or
-//!   for ALL APPLICATION PACKAGES, and knows no entry that denies.
+//!   for ALL APPLICATION PACKAGES or for a capability of its token, and knows no entry that denies.
 //! - The root of a drive has no entry for containers (microsoft/mxc, host-prep): cmd.exe and Node ask for it.
 //! - NUL has none after each start of the machine (win32-app-isolation 73).
 //! - Windows and Program Files have one for every container, unless an installer replaced it (nodejs/node 63590).
 //! - Pipes of others have none; the mount manager refuses every process inside, so a handle has no path with a drive letter.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io;
+use std::time::{Duration, SystemTime};
 
 use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
@@ -39,6 +41,13 @@ pub fn ours() -> Vec<u8> {
 pub struct Drive {
     pub paths: RefCell<Vec<(WindowsPath, usize)>>,
     pub objects: RefCell<Vec<(Kind, Dacl)>>,
+    /// Where in `paths` a path is, and what is in a directory, by upper case.
+    index: RefCell<BTreeMap<String, (usize, Vec<String>)>>,
+    /// How many names an object has, and when something came into it.
+    names: RefCell<Vec<u32>>,
+    times: RefCell<Vec<SystemTime>>,
+    pub now: Cell<u64>,
+    pub opened: Cell<usize>,
     /// Objects with the mandatory label Low.
     pub low: RefCell<Vec<usize>>,
     /// How often a DACL was written, and after how many times writing fails: the launcher is dead then.
@@ -57,15 +66,36 @@ impl Drive {
     }
 
     pub fn add(&self, at: &WindowsPath, kind: Kind, list: Dacl) {
-        let mut objects = self.objects.borrow_mut();
-        objects.push((kind, list));
-        self.paths.borrow_mut().push((at.clone(), objects.len() - 1));
+        self.objects.borrow_mut().push((kind, list));
+        self.names.borrow_mut().push(0);
+        self.times.borrow_mut().push(self.time());
+        let object = self.objects.borrow().len() - 1;
+        self.name(at, object);
     }
 
     /// One more name for the same file.
     pub fn link(&self, from: &str, to: &str) {
         let object = self.open(&path(to)).unwrap();
-        self.paths.borrow_mut().push((path(from), object));
+        self.name(&path(from), object);
+    }
+
+    fn name(&self, at: &WindowsPath, object: usize) {
+        let key = |path: &WindowsPath| path.to_string().to_uppercase();
+        self.names.borrow_mut()[object] += 1;
+        let mut paths = self.paths.borrow_mut();
+        paths.push((at.clone(), object));
+        let mut index = self.index.borrow_mut();
+        index.entry(key(at)).or_default().0 = paths.len();
+        let Some(above) = at.parent() else { return };
+        let (place, below) = index.entry(key(&above)).or_default();
+        below.extend(at.file_name().map(str::to_owned));
+        if let Some((_, above)) = place.checked_sub(1).and_then(|place| paths.get(place)) {
+            self.times.borrow_mut()[*above] = self.time();
+        }
+    }
+
+    pub fn time(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.now.get())
     }
 
     /// As the system does it: a new file inherits from the directory that it is made in.
@@ -112,15 +142,18 @@ impl Objects for Drive {
     type Object = usize;
 
     fn open(&self, path: &WindowsPath) -> io::Result<usize> {
+        self.opened.set(self.opened.get() + 1);
+        let index = self.index.borrow();
+        let place = index.get(&path.to_string().to_uppercase()).map_or(0, |(place, _)| *place);
         let paths = self.paths.borrow();
-        let found = paths.iter().find(|(own, _)| own == path).map(|(_, object)| *object);
-        found.ok_or_else(|| io::ErrorKind::NotFound.into())
+        let found = place.checked_sub(1).and_then(|place| paths.get(place));
+        found.map(|(_, object)| *object).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn info(&self, object: &usize) -> io::Result<ObjectInfo> {
-        let links = self.paths.borrow().iter().filter(|(_, other)| other == object).count();
+        let links = self.names.borrow()[*object];
         let kind = self.objects.borrow()[*object].0;
-        Ok(ObjectInfo { kind, links: links as u32, id: (1, *object as u64) })
+        Ok(ObjectInfo { kind, links, id: (1, *object as u64) })
     }
 
     fn dacl(&self, object: &usize) -> io::Result<Dacl> {
@@ -147,9 +180,25 @@ impl Objects for Drive {
     }
 
     fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
-        let paths = self.paths.borrow();
-        let below = paths.iter().filter(|(own, _)| own.parent().as_ref() == Some(directory));
-        Ok(below.filter_map(|(own, _)| own.file_name().map(str::to_owned)).collect())
+        let index = self.index.borrow();
+        let below = index.get(&directory.to_string().to_uppercase());
+        Ok(below.map(|(_, names)| names.clone()).unwrap_or_default())
+    }
+
+    fn subdirectories(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
+        let opened = self.opened.get();
+        let mut below = self.children(directory)?;
+        below.retain(|name| {
+            let object = directory.join(name).ok().and_then(|path| self.open(&path).ok());
+            object.is_some_and(|object| self.objects.borrow()[object].0 == Kind::Directory)
+        });
+        // The listing tells it on the real disk.
+        self.opened.set(opened);
+        Ok(below)
+    }
+
+    fn modified(&self, object: &usize) -> io::Result<SystemTime> {
+        Ok(self.times.borrow()[*object])
     }
 }
 
@@ -158,6 +207,8 @@ pub struct World {
     pub drive: Drive,
     /// Places that the user has no right to read; an administrator's.
     pub others: Vec<WindowsPath>,
+    /// The capabilities of the run's token, whose entries count in the container's part as its own SID's do.
+    pub capabilities: Vec<Vec<u8>>,
     /// Whether an administrator gave containers the drive's root, and NUL.
     pub is_root_open: bool,
     pub is_nul_open: bool,
@@ -181,7 +232,7 @@ impl World {
             }
             drive.add(file, Kind::File, list(file));
         }
-        World { drive, others: Vec::new(), is_root_open: false, is_nul_open: false }
+        World { drive, others: Vec::new(), capabilities: Vec::new(), is_root_open: false, is_nul_open: false }
     }
 
     /// The two passes.
@@ -190,6 +241,9 @@ impl World {
         let Ok(object) = self.drive.open(path) else { return false };
         let Ok(dacl) = self.drive.dacl(&object) else { return false };
         let mut allowed = dacl.granted_access(&ours()) | dacl.granted_access(&everyone());
+        for capability in &self.capabilities {
+            allowed |= dacl.granted_access(capability);
+        }
         if path.is_root() && self.is_root_open {
             allowed |= DRIVE_ROOT;
         }

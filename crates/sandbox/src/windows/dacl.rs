@@ -139,6 +139,10 @@ impl Dacl {
         Dacl { revision: self.revision, entries: entries.cloned().collect() }
     }
 
+    pub fn has(&self, ace: &Ace) -> bool {
+        self.entries.contains(ace)
+    }
+
     pub fn has_ace_for(&self, sid: &[u8]) -> bool {
         self.entries.iter().any(|entry| entry.sid() == Some(sid))
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 use mcp_policy::WindowsPath;
 use mcp_policy::windows_path::Spelling;
@@ -52,6 +53,17 @@ impl Objects for Disk {
     fn clear_label(&self, path: &WindowsPath) -> io::Result<()> {
         let object = Object::open(Path::new(&path.verbatim()), Rights::WriteLabel)?;
         object.set_label(&dacl::without_label())
+    }
+
+    fn subdirectories(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {
+        let entries = std::fs::read_dir(directory.verbatim())?.flatten();
+        // The listing itself tells what is a directory; a junction is a link there.
+        let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        Ok(below.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+    }
+
+    fn modified(&self, object: &Object) -> io::Result<SystemTime> {
+        object.modified()
     }
 
     fn children(&self, directory: &WindowsPath) -> io::Result<Vec<String>> {

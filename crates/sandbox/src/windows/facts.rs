@@ -42,6 +42,8 @@ pub struct WindowsFacts {
     pub readable: Vec<WindowsPath>,
     /// Places below them that lost the entry: installers of Node have set a DACL of their own (nodejs/node 63590).
     pub stripped: Vec<WindowsPath>,
+    /// Where packages are: what is in there is never changed in place.
+    pub store: Option<WindowsPath>,
 }
 
 impl WindowsFacts {
@@ -70,6 +72,7 @@ impl WindowsFacts {
                 path(r"C:\Program Files (x86)")?,
             ],
             stripped: Vec::new(),
+            store: Some(path(r"C:\Users\you\AppData\Local\mcp\store")?),
         })
     }
 

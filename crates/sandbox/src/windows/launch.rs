@@ -12,6 +12,7 @@ use crate::core::plan::Plan;
 use crate::core::report::{Answer, Evidence, Report};
 use crate::core::request::Request;
 use crate::protected::Undoings;
+use crate::windows::access::Grant;
 use crate::windows::channel::Failed;
 use crate::windows::confinement::Confinement;
 use crate::windows::failure::{RunError, at_step};
@@ -208,11 +209,14 @@ fn explain(plan: &Plan<Step>, failed: Failed) -> Error {
         return Error::NotExecutable { path: program.clone(), why };
     }
     let hint = match &planned.step {
-        Step::Grant { grant } if failed.errno == win32::ERROR_ACCESS_DENIED => format!(
-            "you cannot change its DACL (no WRITE_DAC): grant a directory of your own, or run once, as \
-             administrator: icacls \"{}\" /grant *S-1-15-2-1:(OI)(CI)(RX)",
-            grant.path
-        ),
+        Step::Grant { grant: Grant { path, .. } } | Step::LastingGrant { path }
+            if failed.errno == win32::ERROR_ACCESS_DENIED =>
+        {
+            format!(
+                "you cannot change its DACL (no WRITE_DAC): grant a directory of your own, or run once, as \
+                 administrator: icacls \"{path}\" /grant *S-1-15-2-1:(OI)(CI)(RX)"
+            )
+        }
         Step::Reached => REMEDY.to_owned(),
         // The reason names a port in use already.
         Step::Served { .. } if failed.errno == win32::ERROR_NOT_SUPPORTED => REMEDY.to_owned(),

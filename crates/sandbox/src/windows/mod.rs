@@ -1,6 +1,6 @@
 //! Windows: a job object around the tree, an AppContainer with a restricted token around its files and
 //! network. `access`, `acl_apply`, `command_line`, `dacl`, `environment`, `exclusion`, `exclusion_plan`, `explain_offline`,
-//! `facts`, `job`, `journal`, `network`, `plan` and `step` are pure; `deny` and `protect` look at files by the standard library alone. They
+//! `facts`, `job`, `journal`, `lasting`, `network`, `plan` and `step` are pure; `deny` and `protect` look at files by the standard library alone. They
 //! compile everywhere; the rest talks to the system.
 
 pub(crate) mod access;
@@ -24,6 +24,7 @@ pub(crate) mod facts;
 pub(crate) mod job;
 #[cfg(any(windows, test))]
 pub(crate) mod journal;
+pub(crate) mod lasting;
 pub(crate) mod network;
 pub(crate) mod plan;
 #[cfg(any(windows, test))]
@@ -49,6 +50,8 @@ pub(crate) mod helper_link;
 mod helper_main;
 #[cfg(windows)]
 pub(crate) mod launch;
+#[cfg(windows)]
+pub(crate) mod lasting_log;
 #[cfg(windows)]
 mod listen_relay;
 #[cfg(windows)]

@@ -16,9 +16,11 @@ use crate::core::request::{HOME, Home, Request};
 use crate::identity;
 use crate::windows::access::{Access, Grant, needed};
 use crate::windows::environment;
+use crate::windows::exclusion::Exclusion;
 use crate::windows::exclusion_plan;
 use crate::windows::facts::WindowsFacts;
 use crate::windows::job::{CpuRate, JobLimits};
+use crate::windows::lasting;
 use crate::windows::network;
 use crate::windows::step::{Act, ContainerNetwork, Integrity, Step};
 
@@ -128,8 +130,14 @@ fn container(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
     for (exclusion, control) in exclusion_plan::exclusions(request).0 {
         steps.push(Step::Exclusion { exclusion }, &[control]);
     }
+    let exclusions: Vec<Exclusion> =
+        exclusion_plan::exclusions(request).0.into_iter().map(|(exclusion, _)| exclusion).collect();
     for grant in needed(grants(request, facts).0, |path| facts.is_readable(path)) {
-        steps.push(Step::Grant { grant }, &[Control::Filesystem]);
+        let step = match lasting::is_lasting(&grant, request, facts, &exclusions) {
+            true => Step::LastingGrant { path: grant.path },
+            false => Step::Grant { grant },
+        };
+        steps.push(step, &[Control::Filesystem]);
     }
     if request.policy.process.subprocess.value == Subprocess::Refused {
         steps.push(Step::NoChildren, &[Control::Subprocess]);
@@ -161,7 +169,7 @@ fn grants(request: &Request, facts: &WindowsFacts) -> (Vec<Grant>, Vec<String>) 
     (grants, refused)
 }
 
-fn parsed(path: &Path) -> Result<WindowsPath, &'static str> {
+pub(super) fn parsed(path: &Path) -> Result<WindowsPath, &'static str> {
     let text = path.to_str().ok_or("is not valid Unicode")?;
     WindowsPath::parse(text, Spelling::Resolved)
 }
@@ -296,7 +304,8 @@ fn filesystem(request: &Request, facts: &WindowsFacts) -> Intent {
     let (_, refused) = grants(request, facts);
     match refused.is_empty() {
         true => Intent::enforce(
-            "AppContainer of this run alone: entries on what is granted, withdrawn afterwards",
+            "AppContainer of this run alone: entries on what is granted, withdrawn afterwards; those on directories of \
+             programs and packages stay, for a capability that only runs have which show them",
         ),
         false => Intent::unavailable(
             format!("cannot be granted: {}", refused.join("; ")),

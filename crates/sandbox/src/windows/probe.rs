@@ -29,7 +29,7 @@ use crate::windows::sys::sid::ALL_CONTAINERS;
 use crate::windows::sys::token::{self, Token};
 use crate::windows::sys::{container, version};
 use crate::windows::tree_kill::{dies_with_its_job, start_in};
-use crate::windows::{dacl, disk};
+use crate::windows::{dacl, disk, undo_log};
 
 /// The facts a run starts from.
 pub fn assume() -> Result<WindowsFacts, Error> {
@@ -65,6 +65,7 @@ pub fn assume() -> Result<WindowsFacts, Error> {
         helper: helper.map_err(doing("find this program"))?,
         readable: readable(&system_root),
         stripped: Vec::new(),
+        store: undo_log::directory().parent().and_then(|own| resolved(&own.join("store")).ok()),
         system_root,
     })
 }

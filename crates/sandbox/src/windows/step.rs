@@ -99,6 +99,11 @@ pub enum Step {
         #[serde(flatten)]
         grant: Grant,
     },
+    /// The entries of a directory of a program or package stay; they are for a capability of the directory's own, which
+    /// the run's processes get.
+    LastingGrant {
+        path: WindowsPath,
+    },
     /// Our own program in the same container, in a job of its own, on a port of the loopback: carries connections
     /// over two pipes to the launcher, which decides. Variables send the command there.
     Relay,
@@ -185,7 +190,7 @@ impl Step {
                 ExclusionKind::ReadOnly => "give only read access to",
                 ExclusionKind::NoRename => "refuse removing and renaming of",
             },
-            Step::Grant { .. } => "let the container",
+            Step::Grant { .. } | Step::LastingGrant { .. } => "let the container",
             Step::Relay | Step::ListenRelay { .. } => "start a relay inside",
             Step::NoChildren => "refuse new processes",
             Step::Mitigations => "set mitigations",
@@ -221,6 +226,7 @@ impl Step {
             }
             Step::Exclusion { exclusion } => exclusion.path.to_string(),
             Step::Grant { grant } => format!("{} {}", grant.access, grant.path),
+            Step::LastingGrant { path } => format!("read {path}, by entries that stay"),
             Step::Handles { .. } => "but the standard three".to_owned(),
             Step::Refused { act } => act.to_string(),
             Step::Allowed { directory } => directory.to_string(),

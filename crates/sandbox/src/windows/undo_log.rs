@@ -33,6 +33,11 @@ pub fn directory() -> PathBuf {
     local.unwrap_or_else(std::env::temp_dir).join("mcp").join("runs")
 }
 
+/// What runs left whose launchers are gone.
+pub fn take_back_orphans() {
+    sweep(&directory());
+}
+
 impl UndoLog {
     pub fn begin(nonce: &str) -> io::Result<UndoLog> {
         let directory = directory();

@@ -80,6 +80,10 @@ impl Object {
         Ok(ObjectInfo { kind, links: info.names, id: (info.volume, info.number) })
     }
 
+    pub fn modified(&self) -> io::Result<std::time::SystemTime> {
+        self.0.metadata()?.modified()
+    }
+
     /// Its security descriptor, with the DACL only.
     pub fn descriptor(&self) -> io::Result<Vec<u8>> {
         self.read(DACL_SECURITY_INFORMATION)

@@ -127,6 +127,12 @@ impl Container {
         Ok(Container { sid: copy?, capabilities })
     }
 
+    /// Processes that are started from now on have this capability.
+    pub fn add_capability(&mut self, sid: &str) -> io::Result<()> {
+        self.capabilities.push(Sid::parse(sid)?);
+        Ok(())
+    }
+
     pub(super) fn security(&self) -> Security {
         let mut listed = listed(&self.capabilities);
         let value = SECURITY_CAPABILITIES {
