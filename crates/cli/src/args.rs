@@ -265,7 +265,8 @@ pub struct Permissions {
 #[command(after_help = "Examples:
   mcp doctor               what holds on this machine, each thing tried
   mcp doctor --full        programs and boundaries one by one, and a summary to paste into an issue
-  mcp doctor --json        the same for a program, or for an issue")]
+  mcp doctor --json        the same for a program, or for an issue
+  mcp doctor --clean       before mcp is removed from a Windows machine")]
 pub struct Doctor {
     /// Try also what programs need: compilers, node, python, git, servers (up to a minute)
     #[arg(long)]
@@ -273,6 +274,9 @@ pub struct Doctor {
     /// Only the checks of --full whose names begin with NAME (implies --full)
     #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
+    /// Remove what runs left on purpose: on Windows, entries that let containers read directories of programs and packages
+    #[arg(long, conflicts_with_all = ["full", "only"])]
+    pub clean: bool,
     /// As JSON
     #[arg(long)]
     pub json: bool,

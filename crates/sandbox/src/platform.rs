@@ -59,11 +59,15 @@ pub fn is_writable(_: &Policy, _: &Path) -> bool {
 }
 
 /// Removes what runs left on purpose, for the next ones: on Windows only.
-pub fn remove_lasting() -> Result<Removed, Error> {
-    #[cfg(windows)]
-    return crate::windows::lasting_log::remove_all();
-    #[cfg(not(windows))]
-    Ok(Removed::default())
+#[cfg(windows)]
+pub fn remove_lasting() -> Removed {
+    use crate::windows::lasting_log;
+    lasting_log::remove_all(&lasting_log::directory())
+}
+
+#[cfg(not(windows))]
+pub fn remove_lasting() -> Removed {
+    Removed::default()
 }
 
 /// Only Linux has to look through directories before a run.

@@ -191,7 +191,9 @@ pub fn remove_lasting_aces<O: Objects>(
     let mut is_gone = true;
     let mut remove = |object: &O::Object| {
         is_gone &= match objects.dacl(object) {
-            Ok(dacl) if dacl.has_ace_for(sid) => objects.set_dacl(object, &dacl.without(sid)).is_ok(),
+            Ok(dacl) if dacl.has_ace_for(sid) => {
+                objects.set_dacl(object, &dacl.without(sid)).is_ok()
+            }
             _ => true,
         };
     };

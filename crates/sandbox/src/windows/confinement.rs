@@ -209,7 +209,7 @@ impl Confinement {
                 "the plan has no container before this grant".to_owned(),
             ));
         };
-        let (record, seen) = lasting_log::show(path)?;
+        let (record, seen) = lasting_log::show(&lasting_log::directory(), path)?;
         container.add_capability(&lasting::capability_sid(path))?;
         self.records.push(record);
         Ok(Answer::Confirmed(seen.to_owned()))

@@ -232,7 +232,13 @@ impl World {
             }
             drive.add(file, Kind::File, list(file));
         }
-        World { drive, others: Vec::new(), capabilities: Vec::new(), is_root_open: false, is_nul_open: false }
+        World {
+            drive,
+            others: Vec::new(),
+            capabilities: Vec::new(),
+            is_root_open: false,
+            is_nul_open: false,
+        }
     }
 
     /// The two passes.

@@ -3,12 +3,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::windows::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_policy::WindowsPath;
 
-use crate::core::error::Error;
 use crate::core::lasting::Removed;
 use crate::windows::access::{Access, Grant};
 use crate::windows::acl_apply::{add_aces, refresh_aces, remove_lasting_aces};
@@ -28,7 +27,8 @@ const SLACK: Duration = Duration::from_secs(3);
 /// Keeps the entries of a directory from being removed.
 pub struct OpenRecord(#[expect(dead_code, reason = "held open, not used")] File);
 
-fn directory() -> PathBuf {
+/// Where the records are.
+pub fn directory() -> PathBuf {
     undo_log::directory().with_file_name("entries")
 }
 
@@ -38,11 +38,11 @@ fn since_1970(time: SystemTime) -> u64 {
 }
 
 /// Gives the capability of a directory read access to it, where it has none yet, and says what was done.
-pub fn show(path: &WindowsPath) -> io::Result<(OpenRecord, &'static str)> {
+pub fn show(records: &Path, path: &WindowsPath) -> io::Result<(OpenRecord, &'static str)> {
     let sid_text = capability_sid(path);
     let sid = dacl::sid(&sid_text).ok_or(io::ErrorKind::InvalidData)?;
-    fs::create_dir_all(directory())?;
-    let at = directory().join(&sid_text).with_extension(ENDING);
+    fs::create_dir_all(records)?;
+    let at = records.join(&sid_text).with_extension(ENDING);
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).share_mode(SHARED).open(&at)?;
     let mut text = String::new();
@@ -72,10 +72,10 @@ pub fn show(path: &WindowsPath) -> io::Result<(OpenRecord, &'static str)> {
 }
 
 /// Removes the entries of every directory that no running sandbox uses, and what launchers left that were killed.
-pub fn remove_all() -> Result<Removed, Error> {
+pub fn remove_all(records: &Path) -> Removed {
     undo_log::take_back_orphans();
     let mut removed = Removed::default();
-    for entry in fs::read_dir(directory()).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(records).into_iter().flatten().flatten() {
         let at = entry.path();
         if at.extension().is_none_or(|ending| ending != ENDING) {
             continue;
@@ -105,7 +105,7 @@ pub fn remove_all() -> Result<Removed, Error> {
             }
         }
     }
-    Ok(removed)
+    removed
 }
 
 fn withdraw(path: &WindowsPath) -> io::Result<()> {
@@ -115,5 +115,58 @@ fn withdraw(path: &WindowsPath) -> io::Result<()> {
         Ok(false) => Err(io::Error::other("some of its entries could not be removed")),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::windows::disk::granted_access;
+    use crate::windows::probe::resolved;
+
+    #[test]
+    fn entries_stay_until_they_are_removed_and_not_under_a_run() {
+        let at = std::env::temp_dir().join(format!("mcp-lasting-{}", std::process::id()));
+        let (records, tool) = (at.join("records"), at.join("tool"));
+        fs::create_dir_all(tool.join("lib")).unwrap();
+        fs::write(tool.join(r"lib\a"), "x").unwrap();
+        let path = resolved(&tool).unwrap();
+        let sid = dacl::sid(&capability_sid(&path)).unwrap();
+        let reads = |name: &str| {
+            let at = name.split('\\').fold(path.clone(), |at, name| at.join(name).unwrap());
+            granted_access(&at, &sid).unwrap() & Access::Read.mask() == Access::Read.mask()
+        };
+        assert!(!reads(r"lib\a"), "the control");
+        let (first, said) = match show(&records, &path) {
+            Ok(shown) => shown,
+            // Wine keeps no entry for a SID that it does not know, and a run stops there. What was noted goes all the same.
+            Err(e) => {
+                println!("NOT VERIFIED: entries: {e}");
+                assert_eq!(fs::read_dir(&records).unwrap().count(), 1);
+                assert_eq!(remove_all(&records).directories, 1);
+                assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+                fs::remove_dir_all(&at).unwrap();
+                return;
+            }
+        };
+        assert!(said.contains("stay") && reads("lib") && reads(r"lib\a"), "{said}");
+        // A file that was moved in has the list of where it was.
+        fs::write(at.join("b"), "x").unwrap();
+        fs::rename(at.join("b"), tool.join(r"lib\b")).unwrap();
+        let (second, said) = show(&records, &path).unwrap();
+        assert!(reads(r"lib\b"), "{said}");
+        let in_use = remove_all(&records);
+        assert_eq!((in_use.directories, in_use.in_use), (0, 1), "{in_use:?}");
+        assert!(reads(r"lib\a"));
+        drop((first, second));
+        let removed = remove_all(&records);
+        assert_eq!(
+            (removed.directories, removed.in_use, removed.left.len()),
+            (1, 0, 0),
+            "{removed:?}"
+        );
+        assert!(!reads("lib") && !reads(r"lib\a") && !reads(r"lib\b"));
+        assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+        fs::remove_dir_all(&at).unwrap();
     }
 }

@@ -49,9 +49,9 @@ pub(crate) mod helper_link;
 #[cfg(windows)]
 mod helper_main;
 #[cfg(windows)]
-pub(crate) mod launch;
-#[cfg(windows)]
 pub(crate) mod lasting_log;
+#[cfg(windows)]
+pub(crate) mod launch;
 #[cfg(windows)]
 mod listen_relay;
 #[cfg(windows)]

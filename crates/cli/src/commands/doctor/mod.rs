@@ -2,6 +2,7 @@
 //! act is done outside, where it must work, and in a sandbox, where it must not; a limit is passed
 //! without its flag and held with it. Privileges are read back, the timeout is seen to kill.
 
+mod clean;
 mod full;
 mod limits;
 #[cfg(target_os = "linux")]
@@ -86,6 +87,9 @@ struct Diagnosis {
 }
 
 pub fn run(args: args::Doctor) -> Result<u8, Failure> {
+    if args.clean {
+        return clean::run(args.json);
+    }
     let host = platform::probe_host()?;
     let mechanisms = host.mechanisms();
     if args.full || args.only.is_some() {

@@ -7,8 +7,8 @@ use crate::core::plan::Plan;
 use crate::core::request::{Denied, DeniedKind, Place, PlaceKind, Request};
 use crate::windows::access::Grant;
 use crate::windows::acl_apply::{add_aces, refresh_aces, remove_aces, remove_lasting_aces};
-use crate::windows::exclusion::{Exclusion, ExclusionKind};
 use crate::windows::dacl::sid;
+use crate::windows::exclusion::{Exclusion, ExclusionKind};
 use crate::windows::facts::WindowsFacts;
 use crate::windows::journal::{self, Change};
 use crate::windows::lasting::capability_sid;
@@ -205,7 +205,10 @@ fn entries_that_stay_cost_nothing_at_the_next_start() {
     assert_eq!(written, 42, "the package and the linked file");
     assert!(opened < 3_000, "{opened}");
     for new in [r"new\3.py", r"p7\linked.py"] {
-        assert!(drive.granted_access(&format!(r"{top}\{new}"), &sid) & Access::Read.mask() != 0, "{new}");
+        assert!(
+            drive.granted_access(&format!(r"{top}\{new}"), &sid) & Access::Read.mask() != 0,
+            "{new}"
+        );
     }
     // An entry of the run's own costs each object twice, at every start.
     let own = || {
@@ -222,7 +225,8 @@ fn entries_that_stay_cost_nothing_at_the_next_start() {
 #[test]
 fn a_directory_that_was_installed_anew_gets_its_entries_again() {
     let top = path(r"C:\tools\node\node_modules");
-    let files = [r"C:\tools\node\node_modules\npm\a.js", r"C:\tools\node\node_modules\b.js"].map(path);
+    let files =
+        [r"C:\tools\node\node_modules\npm\a.js", r"C:\tools\node\node_modules\b.js"].map(path);
     let world = World::new(&files, &[], &[]);
     let (drive, sid) = (&world.drive, capability(&top));
     add_aces(drive, &sid, &read(&top), &[]).unwrap();
@@ -256,15 +260,15 @@ fn only_what_is_shown_and_free_of_exclusions_has_entries_that_stay() {
     let asked = Request { read: vec![modules], ..request.clone() };
     assert_eq!(places(&asked), []);
     let denied = Denied {
-        path: r"C:\tools\node\node_modules\x\.env".into(), kind: DeniedKind::File, rule: 0,
+        path: r"C:\tools\node\node_modules\x\.env".into(),
+        kind: DeniedKind::File,
+        rule: 0,
     };
     let closed = Request { denied: vec![denied], ..request.clone() };
     assert_eq!(places(&closed), []);
     assert!(grants(&plan(&closed, &facts)).contains(&read(&path(r"C:\tools\node\node_modules"))));
     // Where every container reads already, there is no entry at all.
-    let open = Request {
-        shown: vec![place(r"C:\Program Files\nodejs\node_modules")], ..request
-    };
+    let open = Request { shown: vec![place(r"C:\Program Files\nodejs\node_modules")], ..request };
     assert_eq!(places(&open), []);
 }
 
