@@ -23,6 +23,7 @@ use crate::windows::job::{CpuRate, JobLimits, UI_RESTRICTIONS};
 use crate::windows::journal::Change;
 use crate::windows::step::{Integrity, Step};
 use crate::windows::sys::container::Container;
+use crate::windows::sys::desktop::Desktop;
 use crate::windows::sys::handles::Inheritable;
 use crate::windows::sys::job::Job;
 use crate::windows::sys::port::Port;
@@ -41,6 +42,7 @@ pub struct Confinement {
     pub port: Port,
     pub token: Option<Token>,
     pub container: Option<Container>,
+    desktop: Option<Desktop>,
     pub children: Children,
     /// Settings of the command's job that a second job in the container needs too.
     job_settings: JobSettings,
@@ -62,6 +64,7 @@ impl Confinement {
             port: Port::new()?,
             token: None,
             container: None,
+            desktop: None,
             children: Children::Allowed,
             job_settings: JobSettings::default(),
             evidence: Vec::new(),
@@ -124,6 +127,7 @@ impl Confinement {
                 self.container = Some(container);
                 seen(&text)
             }
+            Step::Desktop => Ok(Some(self.own_desktop())),
             Step::Exclusion { exclusion } => {
                 self.exclusions.push(exclusion.clone());
                 seen("")
@@ -147,6 +151,23 @@ impl Confinement {
             | Step::Environment { .. }
             | Step::Execute { .. } => Ok(None),
         }
+    }
+
+    fn own_desktop(&mut self) -> Answer {
+        let name = format!("mcp-{}", self.run);
+        let container = self.container.as_ref().map(|container| container.sid.to_string());
+        match Desktop::make(&name, &container.unwrap_or_else(|| ALL_CONTAINERS.to_owned())) {
+            Ok(desktop) => {
+                self.desktop = Some(desktop);
+                Answer::Confirmed(String::new())
+            }
+            Err(e) => Answer::Less(format!("the user's desktop is used: {e}")),
+        }
+    }
+
+    /// Processes that are started from now on are on the launcher's desktop.
+    pub fn leave_desktop(&mut self) {
+        self.desktop = None;
     }
 
     fn note(&mut self, made: Change) -> io::Result<()> {
@@ -250,6 +271,7 @@ impl Confinement {
             job: &self.job,
             token: self.token.as_ref(),
             container: self.container.as_ref(),
+            desktop: self.desktop.as_ref(),
             children: self.children,
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::windows::channel::{Attempt, Failed, HelperOrder, Purpose, READY, Reply, Task};
 use crate::windows::failure::{StepError, number};
-use crate::windows::sys::{acl, console, handles, process, pty, token};
+use crate::windows::sys::{acl, console, desktop, handles, process, pty, token};
 use crate::windows::win32::{
     DELETE, ERROR_ACCESS_DENIED, ERROR_CHILD_PROCESS_BLOCKED, ERROR_NOT_ENOUGH_QUOTA,
     FILE_APPEND_DATA, FILE_READ_DATA, FILE_WRITE_ATTRIBUTES, FILE_WRITE_DATA, WRITE_DAC,
@@ -123,6 +123,9 @@ fn carry_out(order: &HelperOrder, servers: &Servers) -> Result<Vec<(usize, Strin
             Task::Reached(port) => relay_main::is_reached(*port),
             Task::Served(port) => servers.is_served(*port, &order.marker),
             Task::Identity => is_diminished(),
+            Task::Desktop => {
+                Ok(desktop::is_usable().err().map(|e| e.to_string()).unwrap_or_default())
+            }
         };
         match done {
             Ok(text) => seen.push((*step, text)),

@@ -57,7 +57,7 @@ fn try_run(
     proxy_host: Option<ProxyHost>,
 ) -> Result<Report, RunError> {
     let limits = limits(plan, request);
-    let confinement = Confinement::build(plan)?;
+    let mut confinement = Confinement::build(plan)?;
     let command: Vec<String> =
         request.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let mut listed = HeldRecord::begin(&confinement.run, command.clone());
@@ -66,6 +66,9 @@ fn try_run(
         proxy_host.map(|proxy_host| proxy_host.metered(meter).start(&confinement)).transpose()?;
     let mut evidence = confinement.evidence.clone();
     evidence.extend(self_test::look(plan, &confinement, running_proxy.as_ref())?);
+    if self_test::is_desktop_closed(plan, &evidence) {
+        confinement.leave_desktop();
+    }
     let _listening = Listening::to(&confinement.port)?;
     let streams = Streams::prepare(&request.stdio, limits.timeout.is_some())?;
     let proxy = running_proxy.as_ref().map(RunningProxy::variables).unwrap_or_default();

@@ -127,6 +127,7 @@ fn container(request: &Request, facts: &WindowsFacts, steps: &mut Steps) {
     };
     let profile = facts.profile();
     steps.push(Step::Container { profile, network }, &held_by_container(request));
+    steps.push(Step::Desktop, &[Control::ProcessIsolation]);
     for (exclusion, control) in exclusion_plan::exclusions(request).0 {
         steps.push(Step::Exclusion { exclusion }, &[control]);
     }
@@ -324,7 +325,8 @@ fn process_isolation(facts: &WindowsFacts) -> Intent {
         ),
         _ => Intent::partial(
             format!(
-                "{by}; clipboard, desktop and system parameters restricted, window handles and global atoms not"
+                "{by}; clipboard, desktop and system parameters restricted, window handles and global atoms not; a desktop of \
+                 its own, where programs start on it"
             ),
             names,
         ),

@@ -88,11 +88,26 @@ pub fn look(
     }
     let mut evidence: Vec<Evidence> = seen
         .into_iter()
-        .map(|(step, text)| Evidence { step, answer: Answer::Confirmed(text) })
+        .map(|(step, text)| Evidence { step, answer: answer(plan, step, text) })
         .collect();
     let handles = evidence.iter().any(|evidence| evidence.step == inherit);
     evidence.extend(answers(plan, handles, mitigated));
     Ok(evidence)
+}
+
+fn answer(plan: &Plan<Step>, step: usize, text: String) -> Answer {
+    let is_desktop = plan.steps.get(step).is_some_and(|planned| planned.step == Step::Desktop);
+    match is_desktop && !text.is_empty() {
+        true => Answer::Less(format!("the user's desktop is used: {text}")),
+        false => Answer::Confirmed(text),
+    }
+}
+
+/// Whether programs with windows do not start on the run's own desktop.
+pub fn is_desktop_closed(plan: &Plan<Step>, evidence: &[Evidence]) -> bool {
+    let is_it =
+        |step: usize| plan.steps.get(step).is_some_and(|planned| planned.step == Step::Desktop);
+    evidence.iter().any(|one| is_it(one.step) && matches!(one.answer, Answer::Less(_)))
 }
 
 /// The steps that are confirmed by what the helper found, or by its start.
@@ -131,6 +146,7 @@ fn tasks(plan: &Plan<Step>, relay: Option<u16>) -> Vec<(usize, Task)> {
             Step::Reached => Task::Reached(relay.unwrap_or(0)),
             Step::Served { port } => Task::Served(*port),
             Step::Identity => Task::Identity,
+            Step::Desktop => Task::Desktop,
             _ => continue,
         };
         tasks.push((step, task));

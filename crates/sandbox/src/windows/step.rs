@@ -78,6 +78,8 @@ pub enum Step {
     },
     /// Restrictions on windows, clipboard and desktop.
     Ui,
+    /// A desktop of the run's own. Where programs with windows do not start on it, the user's is used, and said.
+    Desktop,
     Timeout {
         after: Duration,
         grace: Duration,
@@ -182,6 +184,7 @@ impl Step {
             Step::Job { .. } => "make a job object",
             Step::CpuRate { .. } => "cap the processor share",
             Step::Ui => "restrict windows, clipboard and desktop",
+            Step::Desktop => "make a desktop of its own",
             Step::Timeout { .. } => "arm the timeout",
             Step::Token { .. } => "restrict the token",
             Step::Container { .. } => "make a container",
@@ -245,7 +248,9 @@ impl Step {
             }
             Step::Reached => "the relay leads to the launcher".to_owned(),
             Step::Served { port } => format!("a server on 127.0.0.1:{port} is reached"),
-            Step::Ui | Step::NoChildren | Step::Mitigations | Step::Identity => String::new(),
+            Step::Ui | Step::Desktop | Step::NoChildren | Step::Mitigations | Step::Identity => {
+                String::new()
+            }
         }
     }
 }

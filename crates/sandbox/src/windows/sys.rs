@@ -6,6 +6,7 @@ pub mod acl;
 pub mod adapters;
 pub mod console;
 pub mod container;
+pub mod desktop;
 pub mod handles;
 pub mod job;
 pub mod port;

@@ -179,6 +179,7 @@ mod tests {
             job: &job,
             token: None,
             container: None,
+            desktop: None,
             children: Children::Allowed,
         };
         let process = start.suspended_in(&console).unwrap().resume().unwrap();

@@ -36,6 +36,7 @@ pub fn start_in(job: &Job) -> io::Result<Suspended> {
         job,
         token: None,
         container: None,
+        desktop: None,
         children: Children::Refused,
     };
     start.suspended()

@@ -21,6 +21,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::container::Container;
+use super::desktop::Desktop;
 use super::handles::Inheritable;
 use super::job::Job;
 use super::pty::PseudoConsole;
@@ -49,6 +50,8 @@ pub struct Start<'a> {
     pub job: &'a Job,
     pub token: Option<&'a Token>,
     pub container: Option<&'a Container>,
+    /// None: the launcher's.
+    pub desktop: Option<&'a Desktop>,
     pub children: Children,
 }
 
@@ -150,6 +153,8 @@ impl Start<'_> {
             StartupInfo: STARTUPINFOW {
                 cb: size_of::<STARTUPINFOEXW>() as u32,
                 dwFlags: STARTF_USESTDHANDLES,
+                // Only read; the type of the field does not say so.
+                lpDesktop: self.desktop.map_or(std::ptr::null_mut(), |own| own.name().cast_mut()),
                 hStdInput: input,
                 hStdOutput: output,
                 hStdError: error,
