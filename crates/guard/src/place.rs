@@ -19,6 +19,9 @@ pub enum Base {
     Unknown,
 }
 
+/// Steps upwards that most likely end at the root.
+const FAR: usize = 4;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     Known(String),
@@ -112,6 +115,14 @@ impl Place {
             (Base::Unknown, _) => suffix(&self.steps, wanted),
             (Base::Start { up: 0 }, Base::Start { up: 0 }) => steps(&self.steps, wanted),
             (a, b) if a == b && !matches!(a, Base::Start { .. }) => steps(&self.steps, wanted),
+            // Above everything that a project is in: no further up there is than the root.
+            (Base::Start { up }, Base::Root) if up >= FAR => steps(&self.steps, wanted),
+            (Base::Start { up }, Base::Home)
+                if up >= FAR - 1
+                    && wanted.names.first().is_some_and(|name| name.starts_with('.')) =>
+            {
+                steps(&self.steps, wanted).and(Tri::Maybe)
+            }
             (Base::Root, Base::Home) if !wanted.names.is_empty() => match self.below_a_home() {
                 Some(below) => steps(below, wanted),
                 None => Tri::No,

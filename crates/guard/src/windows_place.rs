@@ -92,6 +92,9 @@ fn ends_with(own: &[String], name: &str) -> Tri {
     if own.last().is_some_and(|last| last == name) { Tri::Yes } else { Tri::No }
 }
 
+/// Steps upwards that most likely end at the drive.
+const FAR: usize = 4;
+
 fn names(path: &str) -> Vec<String> {
     let path = path.to_lowercase().replace('/', r"\");
     // Long-path and device spellings of the same.
@@ -123,6 +126,14 @@ fn names(path: &str) -> Vec<String> {
             (trimmed, _) => names.push(trimmed),
         }
     }
+    if rooted {
+        names.insert(0, "?:".to_owned());
+    }
+    // Above everything that a project is in: no further up there is than the drive.
+    let climbs = names.iter().take_while(|name| *name == "..").count();
+    if climbs >= FAR {
+        names.splice(..climbs, ["?:".to_owned()]);
+    }
     // `C:\Users\ann` is her home.
     if let [drive, users, who, ..] = &names[..]
         && drive.ends_with(':')
@@ -134,9 +145,6 @@ fn names(path: &str) -> Vec<String> {
     // Everything in a directory is the directory.
     while names.last().is_some_and(|last| last == "*" || last == "*.*") {
         names.pop();
-    }
-    if rooted {
-        names.insert(0, "?:".to_owned());
     }
     names
 }
@@ -164,6 +172,9 @@ mod tests {
         assert!(is(r".\*", "."));
         assert!(is(r"..\..", r"..\.."));
         assert!(is(r"C:\Windows\System32\x", r"?:\windows\**"));
+        assert!(is(r"\Users\ann", "~") && is(r"\Users\ann\Desktop\*", "~/desktop"));
+        assert!(is(r"..\..\..\..", "?:") && is(r"..\..\..\..\..\Windows", "?:/windows"));
+        assert!(!is(r"..\..\..\dist", "?:") && !is(r"..\..\..\..\dist", "?:"));
         assert!(!is(r"C:\proj\dist", "?:"));
         assert!(!is(r"dist\*", "."));
         for path in [".git", r".\.git", r"D:\repos\x\.git", r"..\x\.git\*"] {

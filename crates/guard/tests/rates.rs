@@ -171,6 +171,15 @@ fn the_third_corpus_that_others_wrote() {
     );
 }
 
+/// All three shells, by a fourth one, with its second list for PowerShell and cmd.
+#[test]
+fn the_fourth_corpus_that_was_written_blind() {
+    let fourth = include_str!("../corpus/fresh/blind-fourth-2026-11-first-viewed.txt");
+    let fifth = include_str!("../corpus/fresh/blind-fifth-windows-2026-11-first-viewed.txt");
+    within_bounds("written blind, fourth", fourth);
+    within_bounds("written blind, fourth and fifth", &format!("{fourth}{fifth}"));
+}
+
 /// Holds what is not caught by design as well (a program in the background, a push of an image), so it has a bound
 /// of its own; it is what PowerShell and cmd are measured by.
 #[test]

@@ -25,6 +25,14 @@ impl Evaluator<'_> {
             if from(&[ALL_CONTAINERS]) {
                 self.removes_listed(arguments, call.span.clone());
             }
+            let without_end = arguments.iter().any(|field| {
+                field
+                    .known()
+                    .is_some_and(|t| t.strip_prefix("-P").or(t.strip_prefix("-j")).is_some())
+            });
+            if from(&["yes"]) && without_end {
+                self.raise("fork-bomb", call.span.clone());
+            }
             let sends = arguments
                 .iter()
                 .any(|field| field.known().is_some_and(|name| super::shells::is_sender(&name)));

@@ -94,10 +94,14 @@ impl Evaluator<'_> {
             return Output::default();
         };
         let mut items: Vec<Field> = items.iter().skip(1).cloned().collect();
-        if items.is_empty() || items.len() > MOST_ITEMS {
-            items = vec![unknown(span)];
-        }
         let command = &command[at..];
+        if items.is_empty() || items.len() > MOST_ITEMS {
+            items = vec![match command {
+                // As a part of a word it is a name; the rest of the text tells what is done to it.
+                [text] if only_within_words(text) => Field::new(Value::of(Piece::Name), span),
+                _ => unknown(span),
+            }];
+        }
         let marked = command.iter().any(|field| field.value.without_unknown().contains("{}"));
         for item in items {
             let mut all = replaced_words(command, "{}", &item.value);
@@ -226,6 +230,14 @@ fn replaced_words(command: &[Field], mark: &str, by: &Value) -> Vec<Field> {
         _ => replace(field, mark, by),
     };
     command.iter().map(word).collect()
+}
+
+/// Whether `{}` stands in a text of several words, and nowhere as a word of its own.
+fn only_within_words(text: &Field) -> bool {
+    let whole = |word: &str| word.trim_matches(|c| matches!(c, '"' | '\'')).starts_with("{}");
+    text.known().is_some_and(|text| {
+        text.contains(' ') && text.contains("{}") && !text.split_whitespace().any(whole)
+    })
 }
 
 /// `find ~ -type f | xargs rm`: every file of a tree, one by one, is the tree.

@@ -42,7 +42,8 @@ impl Evaluator<'_> {
             && arguments.iter().enumerate().any(|(at, _)| {
                 ["-f", "--file", "--makefile"].iter().any(|spelling| {
                     value_at(arguments, at, spelling).is_some_and(|file| {
-                        matches!(file.known().as_deref(), Some("-" | "/dev/stdin"))
+                        file.feed.is_some()
+                            || matches!(file.known().as_deref(), Some("-" | "/dev/stdin"))
                     })
                 })
             })

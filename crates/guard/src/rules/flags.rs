@@ -28,6 +28,8 @@ pub fn is_option(value: &Value, shell: Shell) -> bool {
 pub fn is_flag(text: &str, wanted: &str, shell: Shell) -> bool {
     match shell {
         Shell::Cmd => text.eq_ignore_ascii_case(wanted),
+        // A verb, as programs have them that are not PowerShell's own.
+        Shell::PowerShell if !wanted.starts_with('-') => text.eq_ignore_ascii_case(wanted),
         Shell::PowerShell => {
             let text = text.split(':').next().unwrap_or_default().to_lowercase();
             let wanted = wanted.to_lowercase();

@@ -70,6 +70,32 @@ const ALIASES: &[(&str, &str)] = &[
     ("tee", "tee-object"),
     ("nsn", "new-pssession"),
     ("etsn", "enter-pssession"),
+    ("select", "select-object"),
+    ("sort", "sort-object"),
+    ("group", "group-object"),
+    ("measure", "measure-object"),
+    ("gi", "get-item"),
+    ("gp", "get-itemproperty"),
+    ("gpv", "get-itempropertyvalue"),
+    ("si", "set-item"),
+    ("cpp", "copy-itemproperty"),
+    ("mp", "move-itemproperty"),
+    ("rnp", "rename-itemproperty"),
+    ("pushd", "push-location"),
+    ("popd", "pop-location"),
+    ("sasv", "start-service"),
+    ("gsv", "get-service"),
+    ("sleep", "start-sleep"),
+    ("epcsv", "export-csv"),
+    ("ipcsv", "import-csv"),
+    ("rvpa", "resolve-path"),
+    ("ndr", "new-psdrive"),
+    ("mount", "new-psdrive"),
+    ("rdr", "remove-psdrive"),
+    ("rsn", "remove-pssession"),
+    ("swmi", "set-wmiinstance"),
+    ("ncim", "new-ciminstance"),
+    ("scim", "set-ciminstance"),
 ];
 
 /// The command a name stands for; without directories and `.exe`, in small letters.
@@ -85,4 +111,13 @@ pub fn canonical(name: &str) -> String {
         .iter()
         .find(|(alias, _)| *alias == name)
         .map_or_else(|| name.to_owned(), |(_, full)| (*full).to_owned())
+}
+
+/// Whether a name is a command that people know: an alias of PowerShell's, a cmdlet, or a program found everywhere.
+pub fn is_command(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    canonical(&lower) != lower
+        || lower.contains('-')
+        || super::portable::is_portable(&lower)
+        || matches!(&*lower, "cmd" | "powershell" | "pwsh" | "wsl")
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::cmd_for::Each;
 use super::cmd_lines::Reader;
 use crate::evaluate::Evaluator;
 use crate::language::Shell;
@@ -23,15 +24,22 @@ impl Evaluator<'_> {
             let mut variables = HashMap::new();
             let mut fed: Option<Output> = None;
             let mut over: Option<Loop> = None;
+            let mut each: Option<Each> = None;
             for line in (Reader { text, at: 0, origin }).lines(&mut variables) {
                 if !evaluator.spend(1 + line.words.len()) {
                     evaluator.raise("too-complex", span.clone());
                     return;
                 }
                 let input = if line.piped { fed.clone() } else { None };
+                evaluator.cmd_for_source(&line.words);
+                evaluator.cmd_reads(&line.words, &line.reads);
                 if let Some(over) = &over {
                     evaluator.cmd_loop(over, &line.words);
                 }
+                if let Some(each) = &each {
+                    evaluator.cmd_for_each(each, &line.words);
+                }
+                each = Each::of(&line.words).or(each);
                 // A loop's commands may be several lines, in brackets.
                 over = Loop::of(&line.words).or(over);
                 let output = evaluator.cmd_line(&line.words, &line.writes, input.as_ref());
@@ -41,7 +49,12 @@ impl Evaluator<'_> {
         });
     }
 
-    fn cmd_line(&mut self, words: &[Field], writes: &[Field], input: Option<&Output>) -> Output {
+    pub(super) fn cmd_line(
+        &mut self,
+        words: &[Field],
+        writes: &[Field],
+        input: Option<&Output>,
+    ) -> Output {
         let depth = self.nested(0..0, |evaluator| evaluator.cmd_words(words, writes, input));
         depth.unwrap_or_default()
     }
@@ -333,9 +346,15 @@ impl Loop {
                 }
             }
             _ if is_all(words.get(inside)) => of(Value::text(".")),
-            _ => None,
+            // `C:\x\*.*`: everything in it.
+            _ => words.get(inside).filter(|set| is_whole(set)).cloned().map(Loop::Place),
         }
     }
+}
+
+/// Everything in a directory that is named.
+fn is_whole(set: &Field) -> bool {
+    matches!(set.value.pieces.last(), Some(Piece::Text(text)) if text.ends_with("\\*") || text.ends_with("\\*.*"))
 }
 
 /// `%i`, whose value only the loop knows.

@@ -11,6 +11,7 @@ use crate::windows_place as known;
 pub struct Line {
     pub words: Vec<Field>,
     pub writes: Vec<Field>,
+    pub reads: Vec<Field>,
     /// Fed by the command before it.
     pub piped: bool,
     /// Once PowerShell is named: how many brackets of its text are open.
@@ -43,7 +44,7 @@ impl Reader<'_> {
         let mut line = Line::default();
         let mut word: Option<(Value, usize)> = None;
         let mut quoted = false;
-        let mut redirected = false;
+        let mut redirected = None;
         while let Some(c) = self.text[self.at..].chars().next() {
             let from = self.at;
             self.at += c.len_utf8();
@@ -74,8 +75,21 @@ impl Reader<'_> {
                     }
                 }
                 '%' | '!' => {
-                    let value = self.variable(c, variables);
-                    word.get_or_insert((Value::default(), from)).0.extend(&value);
+                    let (value, own) = self.variable(c, variables);
+                    let text = value.known().filter(|text| own && !quoted && text.contains(' '));
+                    let Some(text) = text else {
+                        word.get_or_insert((Value::default(), from)).0.extend(&value);
+                        continue;
+                    };
+                    // Its value is put in before the words are told apart.
+                    for (at, part) in text.split(' ').enumerate() {
+                        if at > 0 {
+                            self.finish(&mut word, from, &mut line, &mut redirected);
+                        }
+                        if !part.is_empty() {
+                            word.get_or_insert((Value::default(), from)).0.push_text(part);
+                        }
+                    }
                 }
                 '&' | '|' | '\n' if !quoted => {
                     let piped = c == '|' && next != Some('|');
@@ -92,7 +106,7 @@ impl Reader<'_> {
                         lines.push(std::mem::take(&mut line));
                     }
                 }
-                '<' | '>' if !quoted => redirected = c == '>',
+                '<' | '>' if !quoted => redirected = Some(c),
                 ' ' | '\t' | '\r' if !quoted => {}
                 c => {
                     word.get_or_insert((Value::default(), from))
@@ -112,7 +126,7 @@ impl Reader<'_> {
         word: &mut Option<(Value, usize)>,
         end: usize,
         line: &mut Line,
-        redirected: &mut bool,
+        redirected: &mut Option<char>,
     ) {
         let Some((value, from)) = word.take() else {
             return;
@@ -123,21 +137,28 @@ impl Reader<'_> {
         if line.open_brackets.is_none() && field.known().is_some_and(is_powershell) {
             line.open_brackets = Some(0);
         }
-        if std::mem::take(redirected) { line.writes.push(field) } else { line.words.push(field) }
+        match redirected.take() {
+            Some('>') => line.writes.push(field),
+            Some(_) => {
+                line.reads.push(field.clone());
+                line.words.push(field);
+            }
+            None => line.words.push(field),
+        }
     }
 
-    /// After `%` or `!`: the variable's value, or the sign itself.
-    fn variable(&mut self, sign: char, variables: &HashMap<String, Value>) -> Value {
+    /// After `%` or `!`: the variable's value, or the sign itself; and whether the text has set it.
+    fn variable(&mut self, sign: char, variables: &HashMap<String, Value>) -> (Value, bool) {
         let rest = &self.text[self.at..];
         let name = rest.split_once(sign).map(|(name, _)| name).filter(|name| {
             !name.is_empty() && name.len() < 64 && !name.contains(['\n', '"', '&', '|', '/'])
         });
         let Some(name) = name else {
-            return Value::text(sign.to_string());
+            return (Value::text(sign.to_string()), false);
         };
         // A loop's variable (`%i`), or a sign that means itself.
         if name.contains(' ') && !name.contains(':') {
-            return match sign {
+            let value = match sign {
                 '%' => {
                     let letter = name.chars().next().map_or(0, char::len_utf8);
                     self.at += letter;
@@ -145,15 +166,17 @@ impl Reader<'_> {
                 }
                 _ => Value::text(sign.to_string()),
             };
+            return (value, false);
         }
         self.at += name.len() + 1;
         let (base, part) = name.split_once(':').map_or((name, None), |(n, part)| (n, Some(part)));
-        let value =
-            variables.get(&base.to_lowercase()).cloned().unwrap_or_else(|| known::variable(base));
-        match part {
+        let own = variables.get(&base.to_lowercase());
+        let value = own.cloned().unwrap_or_else(|| known::variable(base));
+        let value = match part {
             None => value,
             Some(part) => slice(&value, part).unwrap_or_else(|| Value::of(Piece::Unknown)),
-        }
+        };
+        (value, own.is_some())
     }
 }
 

@@ -3,9 +3,13 @@
 use std::ops::Range;
 
 use super::aliases::canonical;
+use super::listing::{listing, narrowed};
 use super::powershell::{FETCHERS, PowerShell};
 use crate::decode;
 use crate::evaluate::Evaluator;
+use crate::language::Shell;
+use crate::place::Place;
+use crate::rules::Invocation;
 use crate::shell::Origin;
 use crate::value::{Field, Output, Piece, Value};
 
@@ -43,8 +47,16 @@ impl Evaluator<'_> {
                         t.eq_ignore_ascii_case("/c") || t.eq_ignore_ascii_case("/k")
                     })
                 });
-                if let Some(at) = at {
-                    self.joined_cmd(&arguments[at + 1..], span);
+                match (at, input) {
+                    (Some(at), _) => self.joined_cmd(&arguments[at + 1..], span),
+                    // It runs the lines that come in.
+                    (None, Some(input)) => {
+                        match input.text.as_ref().and_then(|text| text.known()) {
+                            Some(text) => self.cmd(&text, Origin::Within(span)),
+                            None => self.raise("unknown-text", span),
+                        }
+                    }
+                    (None, None) => {}
                 }
                 Output::unknown(name)
             }
@@ -69,6 +81,11 @@ impl Evaluator<'_> {
                     .filter(|field| !field.value.starts_with('-'))
                     .filter_map(|field| field.known().map(|text| text.into_owned()))
                     .collect();
+                if let [alias, ..] = &words[..]
+                    && super::aliases::is_command(alias)
+                {
+                    self.raise("shadow-command", span);
+                }
                 if let [alias, target, ..] = &words[..]
                     && shell.aliases.len() < 64
                 {
@@ -87,6 +104,18 @@ impl Evaluator<'_> {
             "get-process" if arguments.iter().any(names_one) => {
                 Output::unknown("get-process by name")
             }
+            "foreach-object" => {
+                self.calls_member(arguments, input);
+                Output::unknown(name)
+            }
+            "get-item" => operand.map_or_else(
+                || Output::unknown(name),
+                |place| Output::known(place.value.clone(), name),
+            ),
+            "new-object" => match super::objects::made(arguments) {
+                Some(place) => Output::known(place, name),
+                None => Output::unknown(name),
+            },
             "get-location" => Output::known(Value::text("."), name),
             name => Output::unknown(name),
         }
@@ -134,7 +163,20 @@ impl Evaluator<'_> {
         }
         if matches!(name.as_str(), "cmd" | "powershell" | "pwsh" | "wsl" | "bash" | "sh") {
             self.runs(&name, &given, input, span, shell);
+            return;
         }
+        self.show(&Invocation {
+            shell: Shell::PowerShell,
+            name: &name,
+            arguments: &given,
+            writes: &[],
+            reads: &[],
+            assigns: &[],
+            input: None,
+            cwd: &Place::start(),
+            span: span.clone(),
+        });
+        self.portable(&name, &given, &[], None, span);
     }
 
     /// `forfiles /c "cmd /c …"`.
@@ -229,6 +271,9 @@ impl Evaluator<'_> {
                 || is("inputformat")
                 || is("configurationname");
             if is("file") {
+                if let Some(file) = arguments.get(at + 1) {
+                    self.starts_file(file);
+                }
                 return;
             }
             at += 1 + usize::from(takes_value);
@@ -283,92 +328,6 @@ fn behind_options_of_wsl(arguments: &[Field]) -> &[Field] {
     arguments.get(at..).unwrap_or_default()
 }
 
-/// What a listing hands on: the environment, or the directory that it lists whole.
-fn listing(name: &str, arguments: &[Field]) -> Output {
-    let env =
-        |field: &Field| field.known().is_some_and(|text| text.to_lowercase().starts_with("env:"));
-    if arguments.iter().any(env) {
-        return Output::unknown(super::portable::ENVIRONMENT);
-    }
-    let listing = Listing::of(arguments);
-    let here = Value::text(".");
-    let place = match &listing.places[..] {
-        [] => &here,
-        [place] => place,
-        // Of several the one that is most.
-        places => match places.iter().find(|place| is_rooted(place)) {
-            Some(place) => place,
-            None => return Output::unknown(name),
-        },
-    };
-    match &listing.chosen {
-        Chosen::All => Output::known(place.clone(), name),
-        // Of a home or a drive the files of a kind are too much still, but a repository is a repository.
-        Chosen::ByName(chosen) if is_here(place) || chosen.known().as_deref() == Some(".git") => {
-            let mut path = place.clone();
-            path.push_text("\\");
-            path.extend(chosen);
-            Output::known(path.bounded(), name)
-        }
-        _ => narrowed(name, Some(&Output::known(place.clone(), name))),
-    }
-}
-
-/// Which of the entries a listing gives.
-enum Chosen {
-    All,
-    ByName(Value),
-    ButSome,
-}
-
-struct Listing {
-    places: Vec<Value>,
-    chosen: Chosen,
-}
-
-impl Listing {
-    fn of(arguments: &[Field]) -> Listing {
-        let mut listing = Listing { places: Vec::new(), chosen: Chosen::All };
-        let mut option = String::new();
-        for field in arguments {
-            if field.value.starts_with('-') {
-                option = field.value.without_unknown().to_lowercase();
-                continue;
-            }
-            let is = |full: &str| option.len() > 2 && full.starts_with(&option);
-            let all = matches!(field.known().as_deref(), Some("*" | "*.*"));
-            match listing.chosen {
-                Chosen::All if is("-exclude") => listing.chosen = Chosen::ButSome,
-                _ if is("-exclude") || all && (is("-filter") || is("-include")) => {}
-                _ if is("-filter") || is("-include") => {
-                    listing.chosen = Chosen::ByName(field.value.clone());
-                }
-                _ if VALUED.iter().any(|valued| is(valued)) => option.clear(),
-                _ => listing.places.push(field.value.clone()),
-            }
-        }
-        listing
-    }
-}
-
-/// Options of a listing whose value is no place.
-const VALUED: &[&str] = &[
-    "-erroraction",
-    "-ea",
-    "-errorvariable",
-    "-ev",
-    "-outvariable",
-    "-ov",
-    "-outbuffer",
-    "-ob",
-    "-warningaction",
-    "-wa",
-    "-informationaction",
-    "-progressaction",
-    "-depth",
-    "-attributes",
-];
-
 /// `Join-Path $_ .git`.
 fn path_of(name: &str, arguments: &[Field]) -> Output {
     let mut path = Value::default();
@@ -384,28 +343,8 @@ fn path_of(name: &str, arguments: &[Field]) -> Output {
     Output::known(path.bounded(), name)
 }
 
-/// A home or a place of a drive.
-fn is_rooted(place: &Value) -> bool {
-    let text = place.without_unknown();
-    matches!(place.pieces.first(), Some(Piece::Home))
-        || text.starts_with('~')
-        || text.get(1..2) == Some(":")
-}
-
 /// A word that names a process or a few, and not all.
 fn names_one(field: &Field) -> bool {
     let all = |text: &str| text.starts_with('-') || text.chars().all(|c| matches!(c, '*' | '?'));
     field.known().is_some_and(|text| !all(&text))
-}
-
-/// Some of what comes in: of the current directory that may be anything, of a home or a drive it is too much still.
-fn narrowed(name: &str, input: Option<&Output>) -> Output {
-    match input.and_then(|input| input.text.clone()).filter(|text| !is_here(text)) {
-        Some(text) => Output::known(text, name),
-        None => Output::unknown(name),
-    }
-}
-
-fn is_here(place: &Value) -> bool {
-    place.known().is_some_and(|text| text.chars().all(|c| matches!(c, '.' | '\\' | '/')))
 }

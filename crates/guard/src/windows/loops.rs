@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::aliases::canonical;
+use super::bomb::{is_many, starts_programs};
 use super::powershell::{PowerShell, span_of};
 use super::tokens::Token;
 use crate::evaluate::Evaluator;
@@ -22,6 +23,7 @@ const REFLECTION: &[&str] = &[
     ".getfield",
     ".getmethod",
     ".setvalue",
+    ".getnetworkcredential",
 ];
 
 impl Evaluator<'_> {
@@ -33,7 +35,7 @@ impl Evaluator<'_> {
         rest: &[Token],
         shell: &mut PowerShell,
     ) -> Output {
-        if starts_without_end(keyword, rest) {
+        if starts_without_end(keyword, rest) || super::bomb::defines_bomb(keyword, rest) {
             self.raise("fork-bomb", span);
         }
         let mut output = Output::default();
@@ -64,12 +66,17 @@ impl Evaluator<'_> {
         body: &[Token],
         shell: &mut PowerShell,
     ) -> Output {
-        let place = over.filter(|over| over.from.iter().any(|from| from == "get-childitem"));
-        let Some(place) = place.and_then(|over| over.text.clone()) else {
+        let Some(over) =
+            over.filter(|over| over.text.as_ref().is_some_and(|text| !text.pieces.is_empty()))
+        else {
             return self.statements(body, shell);
         };
+        let place = over.text.clone().unwrap_or_default();
+        let listing = super::passed_on::is_listing(over);
         let name = name.to_lowercase();
-        let before = (shell.listed.replace(place.clone()), shell.variables.remove(&name));
+        // Of anything else than a listing the variable is that thing itself.
+        let listed = listing.then(|| place.clone()).or_else(|| shell.listed.clone());
+        let before = (std::mem::replace(&mut shell.listed, listed), shell.variables.remove(&name));
         shell.variables.insert(name.clone(), place);
         let output = self.statements(body, shell);
         shell.listed = before.0;
@@ -78,6 +85,19 @@ impl Evaluator<'_> {
             None => drop(shell.variables.remove(&name)),
         }
         output
+    }
+
+    /// What is done over and over: programs started without end, every process ended.
+    pub(super) fn repeats(&mut self, input: Option<&Output>, body: &[Token], span: &Range<usize>) {
+        let Some(input) = input else {
+            return;
+        };
+        if super::bomb::is_long(input) && starts_programs(body) {
+            self.raise("fork-bomb", span.clone());
+        }
+        if input.from.iter().any(|from| from == "get-process") && super::bomb::ends_programs(body) {
+            self.raise("end-listed-processes", span.clone());
+        }
     }
 
     /// Members that reach what no cmdlet gives, and `$_.Delete()`.
@@ -108,7 +128,7 @@ fn starts_without_end(keyword: &str, rest: &[Token]) -> bool {
         Token::Variable(name, _) => is(&name.to_lowercase()),
         _ => false,
     };
-    let mut endless = false;
+    let (mut endless, mut long) = (false, false);
     for token in rest {
         match token {
             Token::Block('(', inner, _) => {
@@ -117,7 +137,9 @@ fn starts_without_end(keyword: &str, rest: &[Token]) -> bool {
                     ("for", inner) => inner.iter().all(|it| matches!(it, Token::Sign(';', _))),
                     _ => false,
                 };
+                long = matches!(keyword, "for" | "foreach") && inner.iter().any(is_many);
             }
+            Token::Block('{', body, _) if long && starts_programs(body) => return true,
             Token::Block('{', body, _) if endless => {
                 let starts = |it: &str| matches!(it, "start-process" | "start-job");
                 return body.first().is_some_and(|first| word(first, &starts));

@@ -4,9 +4,12 @@
 mod aliases;
 mod bomb;
 mod cmd;
+mod cmd_for;
 mod cmd_lines;
 mod handed;
+mod listing;
 mod loops;
+mod objects;
 mod parsed;
 mod passed_on;
 mod portable;

@@ -9,10 +9,12 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
+use super::objects::has_cmdlet;
 use super::powershell::PowerShell;
 use super::tokens::Token;
 use super::types::is_harmless;
 use crate::evaluate::Evaluator;
+use crate::shell::Origin;
 use crate::value::{Piece, Value};
 
 /// For `-Command`: reads the text from standard input and writes its answer to standard output.
@@ -119,8 +121,14 @@ impl Evaluator<'_> {
             let is_known = member.of.as_deref().is_some_and(is_harmless);
             let is_plain =
                 member.of.is_none() && member.name.as_deref().is_some_and(|name| !runs(name));
-            if !(is_known || is_plain || (!member.called && member.of.is_none())) {
-                self.raise("dotnet-call", span);
+            if is_known || is_plain || (!member.called && member.of.is_none()) {
+                continue;
+            }
+            let name = member.of.as_deref().zip(member.name.as_deref());
+            match text.get(span.clone()).filter(|_| name.is_some_and(has_cmdlet)) {
+                // Judged as the cmdlet, from the words that PowerShell says belong to it.
+                Some(call) => self.powershell_text(call, Origin::At(span.start), &mut shell),
+                None => self.raise("dotnet-call", span),
             }
         }
     }
@@ -251,6 +259,19 @@ mod tests {
         assert_eq!(rules("x", &call("Diagnostics.Process", "Start")), ["dotnet-call"]);
         assert_eq!(rules("x", &call("", "DownloadString")), ["dotnet-call"]);
         assert!(rules("x", &call("Math", "Round")).is_empty());
+        // What a cmdlet does too is judged by its own words.
+        let whole = |text: &str| {
+            call("IO.File", "ReadAllText").replace("\"end\":1", &format!("\"end\":{}", text.len()))
+        };
+        let own = "[IO.File]::ReadAllText('a.txt')";
+        assert!(rules(own, &whole(own)).is_empty());
+        let secret = "[IO.File]::ReadAllText('C:\\Users\\ann\\.ssh\\id_rsa')";
+        assert!(!rules(secret, &whole(secret)).is_empty());
+        assert_eq!(
+            rules("x", &call("IO.File", "ReadAllText")),
+            [] as [&str; 0],
+            "a word alone calls nothing"
+        );
         assert!(rules("x", &call("", "ToUpper")).is_empty());
     }
 

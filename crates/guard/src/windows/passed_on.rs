@@ -81,8 +81,47 @@ impl Evaluator<'_> {
         }
     }
 
+    /// What came from the network into a file: `irm x | Set-Content y`.
+    pub(super) fn saves(&mut self, name: &str, arguments: &[Field], input: Option<&Output>) {
+        let saves = ["set-content", "add-content", "out-file", "tee-object"];
+        let operand = |field: &&Field| !field.value.starts_with('-');
+        let Some(file) = arguments.iter().find(operand).filter(|_| saves.contains(&name)) else {
+            return;
+        };
+        if let Some(input) = input {
+            self.keeps_fetched(std::slice::from_ref(file), input);
+        }
+    }
+
+    /// Remembers that files hold what came from the network.
+    pub(super) fn keeps_fetched(&mut self, files: &[Field], output: &Output) {
+        let fetched =
+            output.from.iter().any(|from| from == "curl" || FETCHERS.contains(&from.as_str()));
+        for file in files.iter().filter(|_| fetched) {
+            self.keeps(file, Output::unknown("curl"));
+        }
+    }
+
+    /// `gci ~ | % Delete`.
+    pub(super) fn calls_member(&mut self, arguments: &[Field], input: Option<&Output>) {
+        let deletes =
+            |field: &Field| field.known().is_some_and(|text| text.eq_ignore_ascii_case("delete"));
+        let place = input.filter(|input| is_listing(input)).and_then(|input| input.text.clone());
+        if let (Some(place), Some(field)) = (place, arguments.iter().find(|field| deletes(field))) {
+            self.deletes(place, field.span.clone());
+        }
+    }
+
     /// A key of the environment, or a file with secrets, that a command prints or sends.
     pub(super) fn tells_secret(&mut self, name: &str, words: &[Token], span: Range<usize>) {
+        let named = |field: &str| is_secret_variable(&field.replace('*', ""));
+        let lists = |token: &Token| {
+            matches!(token, Token::Word(value, _) | Token::Text(value, _)
+                if value.known().is_some_and(|text| named(&text.replace(['\\', '/'], ""))))
+        };
+        if matches!(name, "get-childitem" | "get-item") && words.iter().any(lists) {
+            self.raise("print-secret-variable", span.clone());
+        }
         let variable = words.iter().any(|token| match token {
             Token::Variable(name, _) => is_secret_variable(name),
             Token::Word(value, _) | Token::Text(value, _) => value
@@ -127,24 +166,62 @@ pub fn listed(
     input: Option<&Output>,
     item: Option<&Value>,
 ) -> Vec<Field> {
-    let acts = ["remove-item", "clear-item", "clear-content", "move-item", "set-content"];
-    let operand = |field: &Field| !field.value.starts_with('-');
     let recursive = || Field::new(Value::text("-Recurse"), 0..0);
     let is_item = |field: &Field| item == Some(&field.value);
     if matches!(name, "remove-item" | "clear-content") && arguments.iter().any(is_item) {
         return vec![recursive()];
     }
-    let Some(input) = input.filter(|_| acts.contains(&name) && !arguments.iter().any(operand))
+    let Some((input, place)) = input.and_then(|input| input.text.clone().map(|text| (input, text)))
     else {
         return Vec::new();
     };
-    let from_listing = input.from.iter().any(|from| from == "get-childitem");
-    let Some(place) = input.text.clone().filter(|_| from_listing) else {
-        return Vec::new();
+    let begins = matches!(place.pieces.first(), Some(Piece::Text(_) | Piece::Home));
+    let listing = is_listing(input);
+    let takes = match (READING.contains(&name), DELETING.contains(&name)) {
+        (true, _) => listing,
+        // A text that comes in is a path, too.
+        (_, true) => (listing || name == "remove-item" && begins) && !names_place(arguments),
+        _ => false,
     };
+    if !takes {
+        return Vec::new();
+    }
     let mut fields = vec![Field::new(place, 0..0)];
-    if matches!(name, "remove-item" | "clear-content") {
+    if listing && matches!(name, "remove-item" | "clear-content" | "set-content") {
         fields.push(recursive());
     }
     fields
+}
+
+/// Cmdlets that take away what comes in, and those that read it.
+const DELETING: &[&str] =
+    &["remove-item", "clear-item", "clear-content", "move-item", "set-content"];
+const READING: &[&str] = &[
+    "get-content",
+    "copy-item",
+    "compress-archive",
+    "select-string",
+    "format-hex",
+    "import-clixml",
+];
+
+/// Whether an output is that of a listing, or of one place of it.
+pub fn is_listing(output: &Output) -> bool {
+    output.from.iter().any(|from| from == "get-childitem" || from == "get-item")
+}
+
+/// Whether a command names its own place besides what comes in: a word that is neither an option nor the value of one.
+fn names_place(arguments: &[Field]) -> bool {
+    let mut value = false;
+    arguments.iter().any(|field| {
+        let text = field.known().map(|text| text.to_lowercase()).unwrap_or_default();
+        let of_option = std::mem::replace(
+            &mut value,
+            matches!(
+                text.as_str(),
+                "-value" | "-encoding" | "-erroraction" | "-ea" | "-destination"
+            ),
+        );
+        !of_option && !field.value.starts_with('-')
+    })
 }

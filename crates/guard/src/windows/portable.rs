@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::powershell::FETCHERS;
 use crate::evaluate::{Call, Evaluator, SECRETS, State, is_fetched};
 use crate::value::{Field, Output, Piece, Value};
 
@@ -125,6 +126,13 @@ const SQL_CMDLETS: &[&str] =
 /// Stands among the programs of an output that holds the environment.
 pub const ENVIRONMENT: &str = "env";
 
+/// Stands among the programs of a directory that a fetched archive was unpacked into.
+const UNPACKED: &str = "expand-archive";
+
+pub fn is_portable(name: &str) -> bool {
+    PORTABLE.contains(&name)
+}
+
 pub fn holds_secret(output: &Output) -> bool {
     output.from.iter().any(|from| from == SECRETS || from == ENVIRONMENT)
 }
@@ -150,6 +158,15 @@ impl Evaluator<'_> {
         let mut words = vec![Field::new(Value::text(name), span.clone())];
         words.extend(arguments.iter().map(posix));
         let writes: Vec<Field> = writes.iter().map(posix).collect();
+        // What a cmdlet fetched is what curl would have fetched.
+        let fetched =
+            input.filter(|input| input.from.iter().any(|from| FETCHERS.contains(&from.as_str())));
+        let fetched = fetched.map(|input| {
+            let mut input = input.clone();
+            input.passed(["curl".to_owned()]);
+            input
+        });
+        let input = fetched.as_ref().or(input);
         let call = Call { input, writes: &writes, reads: &[], assigns: &[], span };
         let mut state = std::mem::take(&mut self.windows.posix);
         let output = self.call(&words, &call, &mut state);
@@ -172,9 +189,35 @@ impl Evaluator<'_> {
         self.windows.posix.file(&path).or_else(|| self.windows.posix.file(&path.to_lowercase()))
     }
 
+    /// `Expand-Archive x.zip dir` of an archive that the text fetched: what is in the directory was fetched.
+    pub(super) fn unpacks(&mut self, name: &str, arguments: &[Field]) {
+        let mut operands = arguments.iter().filter(|field| !field.value.starts_with('-'));
+        if name != "expand-archive" {
+            return;
+        }
+        let fetched = operands
+            .next()
+            .and_then(|archive| self.kept(archive))
+            .is_some_and(|kept| is_fetched(&kept));
+        if let Some(directory) = operands.next().filter(|_| fetched) {
+            let mut output = Output::unknown("curl");
+            output.passed([UNPACKED.to_owned()]);
+            self.keeps(directory, output);
+        }
+    }
+
+    /// Whether a file is below a directory that a fetched archive was unpacked into.
+    fn is_unpacked(&self, file: &Field) -> bool {
+        let path = posix(file).known().map(|path| path.into_owned()).unwrap_or_default();
+        path.match_indices('/').any(|(at, _)| {
+            let above = Field::new(Value::text(&path[..at]), file.span.clone());
+            self.kept(&above).is_some_and(|kept| kept.from.iter().any(|from| from == UNPACKED))
+        })
+    }
+
     /// A program that the text fetched, or one of another machine's shares.
     pub(super) fn starts_file(&mut self, file: &Field) {
-        if self.kept(file).is_some_and(|kept| is_fetched(&kept)) {
+        if self.kept(file).is_some_and(|kept| is_fetched(&kept)) || self.is_unpacked(file) {
             self.raise("download-to-shell", file.span.clone());
         }
         if file.value.without_unknown().starts_with("\\\\") {

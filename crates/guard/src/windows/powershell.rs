@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::aliases::canonical;
+use super::objects::cast;
 use super::passed_on::{is_secret_variable, listed};
 use super::portable::holds_secret;
 use super::tokens::{Reader, Token, environment, fill, is_own_path};
-use super::types::is_harmless;
 use crate::evaluate::Evaluator;
 use crate::language::Shell;
 use crate::place::Place;
@@ -25,10 +25,23 @@ const KEYWORDS: &[&str] = &[
 pub const FETCHERS: &[&str] =
     &["invoke-webrequest", "invoke-restmethod", "curl", "wget", "start-bitstransfer"];
 
+/// Cmdlets that run a file they are given.
+const STARTERS: &[&str] = &[
+    "start-process",
+    "invoke-item",
+    "import-module",
+    "add-type",
+    "start-job",
+    "start-threadjob",
+    "invoke-command",
+];
+
 #[derive(Default)]
 pub struct PowerShell {
     pub(super) variables: HashMap<String, Value>,
     pub aliases: HashMap<String, String>,
+    /// The variables that hold listings.
+    pub(super) listings: Vec<String>,
     /// The place whose entries a loop goes through, one by one.
     pub(super) listed: Option<Value>,
 }
@@ -94,6 +107,10 @@ impl Evaluator<'_> {
                 let value = if value.pieces.is_empty() { Value::of(Piece::Unknown) } else { value };
                 self.sets_variable(name, &value, span_of(tokens));
                 if shell.variables.len() < 256 {
+                    shell.listings.retain(|own| !own.eq_ignore_ascii_case(name));
+                    if super::passed_on::is_listing(&output) {
+                        shell.listings.push(name.to_lowercase());
+                    }
                     shell.variables.insert(name.to_lowercase(), value);
                 }
                 Output { text: Some(Value::default()), from: output.from }
@@ -114,7 +131,10 @@ impl Evaluator<'_> {
             [Token::Word(value, span), rest @ ..] => {
                 let value = fill(value, &|name| shell.lookup(name));
                 let keyword = value.known().map(|word| word.to_lowercase()).unwrap_or_default();
-                if KEYWORDS.contains(&keyword.as_str()) {
+                // Behind a `|` it is the alias of `ForEach-Object`.
+                let is_alias =
+                    keyword == "foreach" && matches!(rest.first(), Some(Token::Block('{', ..)));
+                if KEYWORDS.contains(&keyword.as_str()) && !is_alias {
                     let output = self.keyword(&keyword, span.clone(), rest, shell);
                     // `return iex x`
                     if !matches!(rest.first(), None | Some(Token::Block(..) | Token::Variable(..)))
@@ -168,7 +188,7 @@ impl Evaluator<'_> {
     }
 
     /// The value of one token; blocks in it are run.
-    fn value(&mut self, token: &Token, shell: &mut PowerShell) -> Value {
+    pub(super) fn value(&mut self, token: &Token, shell: &mut PowerShell) -> Value {
         match token {
             Token::Word(value, _) | Token::Text(value, _) => {
                 fill(value, &|name| shell.lookup(name))
@@ -203,23 +223,15 @@ impl Evaluator<'_> {
                 cwd: &Place::start(),
                 span: span_of(tokens),
             });
-            return self.expression(&tokens[..at], shell);
+            let output = self.expression(&tokens[..at], shell);
+            self.keeps_fetched(&writes, &output);
+            return output;
         }
-        for (at, token) in tokens.iter().enumerate() {
-            let Token::Type(name, span) = token else {
-                continue;
-            };
-            let member = matches!(tokens.get(at + 1), Some(Token::Word(value, _))
-                if value.without_unknown().starts_with("::"));
-            let sets = |token: Option<&Token>| {
-                matches!(token, Some(Token::Word(value, _))
-                    if value.without_unknown().to_lowercase().starts_with("::setenvironment"))
-            };
-            if member && (!is_harmless(name) || sets(tokens.get(at + 1))) {
-                self.raise("dotnet-call", span.clone());
-            }
-        }
+        self.types(tokens, shell);
         self.members(tokens, shell);
+        if let Some(output) = self.of_listing(tokens, shell) {
+            return output;
+        }
         let from = environment_of(tokens);
         let values: Vec<Value> = tokens
             .iter()
@@ -228,6 +240,14 @@ impl Evaluator<'_> {
                 token => self.value(token, shell),
             })
             .collect();
+        self.methods(tokens, &values);
+        let from = match values.iter().any(|value| value.pieces.contains(&Piece::Fetched)) {
+            true => [from, vec!["curl".to_owned()]].concat(),
+            false => from,
+        };
+        if let Some(place) = cast(tokens, &values) {
+            return Output { text: Some(place.clone()), from };
+        }
         let plus = |token: &Token| matches!(token, Token::Sign('+', _));
         let operand = |token: &Token| {
             matches!(token, Token::Text(..) | Token::Variable(..) | Token::Block('(', ..))
@@ -288,6 +308,7 @@ impl Evaluator<'_> {
         self.windows.secret |= input.is_some_and(holds_secret);
         let (mut arguments, writes) = match (name.as_str(), rest) {
             ("foreach-object", [Token::Block('{', body, span)]) => {
+                self.repeats(input, body, span);
                 let output = self.each(super::loops::ITEM, input, body, shell);
                 self.windows.secret |= holds_secret(&output);
                 let fetched = output.from.iter().any(|from| FETCHERS.contains(&from.as_str()));
@@ -312,6 +333,7 @@ impl Evaluator<'_> {
             span: span.start.min(end)..end,
         });
         self.fetches(&name, &arguments);
+        self.unpacks(&name, &arguments);
         let compiles = matches!(name.as_str(), "add-type" | "import-module" | "new-module");
         if compiles && arguments.iter().any(|field| field.value.pieces.contains(&Piece::Fetched)) {
             self.raise("download-to-shell", span.clone());
@@ -320,13 +342,15 @@ impl Evaluator<'_> {
             self.raise("end-listed-processes", span.clone());
         }
         self.moves_away(&name, &arguments);
-        if matches!(name.as_str(), "start-process" | "invoke-item") {
+        if STARTERS.contains(&name.as_str()) {
             arguments.iter().for_each(|field| self.starts_file(field));
         }
         match self.portable(&name, &arguments, &writes, input, span.clone()) {
             Some(output) => output,
             None => {
+                self.saves(&name, &arguments, input);
                 let output = self.runs(&name, &arguments, input, span, shell);
+                self.keeps_fetched(&writes, &output);
                 self.shows(&arguments, output)
             }
         }

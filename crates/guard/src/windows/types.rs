@@ -41,6 +41,13 @@ const HARMLESS: &[&str] = &[
     "byte",
     "float",
     "math.round",
+    "diagnostics.stopwatch",
+    "timezoneinfo",
+    "globalization.cultureinfo",
+    "bitconverter",
+    "text.regularexpressions.regex",
+    "stringcomparison",
+    "numerics.biginteger",
 ];
 
 pub fn is_harmless(name: &str) -> bool {
