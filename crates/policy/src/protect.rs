@@ -6,8 +6,9 @@
 //! - files that a person runs on purpose (a Makefile, the scripts of a package);
 //! - what is only read, as every other file of a project is: AGENTS.md, CLAUDE.md, GEMINI.md. Agents are asked to keep them
 //!   up to date, and an agent that obeys them would obey a comment in the code as well;
-//! - names of versions (`.tool-versions`, `.nvmrc`) and `.gitattributes`, which choose among programs that the user
-//!   set up.
+//! - names of versions (`.nvmrc`, `.ruby-version`) and `.gitattributes`, which choose among programs that the user
+//!   set up (a `.python-version` can name one by its path: to uv, which runs the project's own code anyway);
+//! - the project's own programs, which an editor may run as well: `eslint.config.js`, `conftest.py`, `build.rs`, `.venv/bin`.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;

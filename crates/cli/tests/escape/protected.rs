@@ -244,6 +244,22 @@ fn what_is_edited_on_purpose_is_told_with_its_flag() {
     assert!(said.contains("keep it with --unprotect .github/workflows"), "{said}");
 }
 
+/// `nodejs path:./mine` has asdf start programs of that directory, and rustup has `path =` for it.
+#[test]
+fn versions_lead_to_no_programs_of_the_command() {
+    require!("userns");
+    let (_scratch, project) = self::project();
+    let new = "echo 'nodejs path:./mine' > .tool-versions; mkdir deep; echo 'path = \"mine\"' > deep/rust-toolchain.toml";
+    let said = script(&project, &[], new).code_is(0).stderr.clone();
+    assert!(said.contains("keep it with --unprotect .tool-versions"), "{said}");
+    let names = [".tool-versions", "deep/rust-toolchain.toml"];
+    let there = |name: &&str| project.join(name).exists();
+    assert_eq!(names.iter().filter(|name| there(name)).count(), 0, "{said}");
+    let keep = ["--unprotect", names[0], "--unprotect", names[1]];
+    script(&project, &keep, &new.replace("mkdir", "mkdir -p")).code_is(0);
+    assert_eq!(names.iter().filter(|name| there(name)).count(), 2, "the control");
+}
+
 /// Packages bring settings of their own along, and people do not open them as projects.
 #[test]
 fn names_do_not_count_in_what_others_made() {

@@ -10,6 +10,8 @@ const BUILDS: &str = "build tools run programs that it names, whatever they are 
                       allow it";
 const PACKAGES: &str = "package managers run what it names, and send credentials where it says; if your work is to edit \
                         it, allow it";
+const VERSIONS: &str = "version managers start programs from a directory that it names (`path:`, `path =`); if your work is to \
+                        edit it, allow it";
 const SERVICES: &str = "a service runs it with the project's secrets after a push; if your work is to edit it, allow it";
 const SHELLS: &str =
     "shells run it when they enter the directory; if your work is to edit it, allow it";
@@ -228,6 +230,8 @@ pub const LIST: &[(Spot, &[&str], &str)] = &[
             ".github/workflows",
             ".github/actions",
             ".gitlab-ci.yml",
+            ".gitpod.yml",
+            ".gitpod",
             ".forgejo/workflows",
             ".gitea/workflows",
             ".circleci",
@@ -260,6 +264,7 @@ pub const LIST: &[(Spot, &[&str], &str)] = &[
         ],
         SHELLS,
     ),
+    (Spot::Anywhere, &[".tool-versions", "rust-toolchain.toml", "rust-toolchain"], VERSIONS),
     (
         Spot::Anywhere,
         &[
