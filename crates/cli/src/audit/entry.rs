@@ -135,7 +135,12 @@ impl What {
     pub fn exec(command: &[OsString]) -> What {
         let first = command.first().and_then(|text| text.to_str()).unwrap_or_default();
         let ends = |c: char| c.is_whitespace() || ";|&()<>".contains(c);
-        let first = first.split(ends).find(|word| !word.is_empty()).unwrap_or_default();
+        let text = first;
+        let first = text.split(ends).find(|word| !word.is_empty()).unwrap_or_default();
+        // A redirection before the program: the word is a file's name, or a descriptor's number.
+        let before = text.split(first).next().unwrap_or_default();
+        let is_number = !first.is_empty() && first.chars().all(|c| c.is_ascii_digit());
+        let first = if before.contains(['<', '>']) || is_number { "" } else { first };
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
         let name = first.rsplit('/').next().unwrap_or_default();
         let is_secret = || mcp_guard::environment::judge("WORD", name).is_some();
@@ -348,6 +353,9 @@ mod tests {
             ("TOKEN='a hunter2' make", ""),
             ("'hunter2 x' y", ""),
             ("$(echo hunter2)", ""),
+            ("<hunter2 cat", ""),
+            (">> hunter2 echo x", ""),
+            ("2>hunter2 ls", ""),
             ("ghp_abcdefghijklmnopqrstuvwxyz0123456789 x", ""),
             ("", ""),
         ] {
