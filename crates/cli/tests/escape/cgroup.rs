@@ -13,6 +13,11 @@ use crate::support::{
     patience, probe_path, skip, sys,
 };
 
+/// The kernel lets charges that must not fail or cannot wait (`__GFP_NOFAIL`, `GFP_ATOMIC`, reclaim's own) pass above
+/// `memory.max`, and counts them in `memory.peak`: a few pages, on a slow machine that reads the program's pages again and again
+/// while it reclaims.
+const FORCED: u64 = 256 << 10;
+
 /// What a machine that is emulated in software may take for a run.
 fn slow() -> Duration {
     patience() * 3
@@ -79,7 +84,7 @@ fn a_hog_is_killed_at_its_memory_limit() {
     assert_eq!(report["ending"], "memory_limit");
     assert!(report["usage"]["memory_kills"].as_u64().unwrap() >= 1, "{report}");
     let peak = report["usage"]["max_tree_memory_bytes"].as_u64().unwrap();
-    assert!((50 << 20..=64 << 20).contains(&peak), "{report}");
+    assert!((50 << 20..=(64 << 20) + FORCED).contains(&peak), "{report}");
     is_gone(&made_for(&report));
 }
 

@@ -21,8 +21,9 @@ pub const PREFIX: &str = "mcp-";
 /// The directory of ours directly below the root.
 pub const SLICE: &str = "mcp";
 
-/// How long dead processes may take to leave.
-const LEAVING: Duration = Duration::from_secs(2);
+/// How long dead processes may take to leave: milliseconds, and on a machine that is overloaded or emulated many times that. What
+/// is not removed then stays until the next run.
+const LEAVING: Duration = Duration::from_secs(20);
 
 pub struct RunCgroup {
     pub means: CgroupMeans,
