@@ -11,6 +11,7 @@
 //! Leaves open: a file that is moved or linked into a directory whose time of the last change is set back afterwards has
 //! no entry, until `mcp doctor --clean` and the next run.
 
+#[cfg(any(windows, test))]
 use mcp_policy::WindowsPath;
 
 use crate::core::request::{PlaceKind, Request};
