@@ -70,6 +70,21 @@ pub fn remove_lasting() -> Removed {
     Removed::default()
 }
 
+/// Whether a program starts in a job with one UI limit of Windows.
+#[cfg(windows)]
+pub fn starts_under_ui_limit(
+    limit: u32,
+    program: &Path,
+    arguments: &[std::ffi::OsString],
+) -> std::io::Result<bool> {
+    crate::windows::ui_limit::starts_under(limit, program, arguments)
+}
+
+#[cfg(not(windows))]
+pub fn starts_under_ui_limit(_: u32, _: &Path, _: &[std::ffi::OsString]) -> std::io::Result<bool> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
 /// Only Linux has to look through directories before a run.
 #[cfg(not(target_os = "linux"))]
 pub fn resolve_knowing(spec: RunSpec, _: &[PathBuf]) -> Result<Request, Error> {

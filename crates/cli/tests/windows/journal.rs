@@ -3,7 +3,7 @@
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use crate::support::{Run, Scratch, heart_beats};
+use crate::support::{Run, Scratch, heart_beats, mcp};
 
 fn journals(run: &Run) -> PathBuf {
     run.home.dir(r"LOCALAPPDATA\mcp\runs")
@@ -97,4 +97,28 @@ fn a_killed_launchers_directory_goes_with_the_next_run() {
     let journal = self::journals(&next).join("mcp-killed.journal");
     std::fs::write(&journal, line).unwrap();
     next.spawn().wait_and(|| assert!(!left.exists())).code_is(0);
+}
+
+/// What a command may have written there names no directory of ours, and what a running sandbox holds open is left.
+#[test]
+fn records_of_entries_that_stay_are_removed_by_the_doctor() {
+    let scratch = Scratch::new();
+    let records = scratch.dir(r"mcp\entries");
+    let record = records.join("x.entries");
+    let line = serde_json::json!({ "made": "entry", "path": scratch.path(), "sid": "S-1-1-0" });
+    std::fs::write(&record, format!("{line}\n")).unwrap();
+    let clean = || {
+        let mut command = std::process::Command::new(mcp());
+        command.args(["doctor", "--clean", "--json"]).env("LOCALAPPDATA", scratch.path());
+        let output = command.output().unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), told["directories"].clone(), told["in_use"].clone())
+    };
+    const SHARED: u32 = 3;
+    let held = std::fs::OpenOptions::new().read(true).share_mode(SHARED).open(&record).unwrap();
+    assert_eq!(clean(), (Some(1), 0.into(), 1.into()));
+    assert!(record.exists());
+    drop(held);
+    assert_eq!(clean(), (Some(0), 1.into(), 0.into()));
+    assert!(!record.exists() && scratch.path().exists());
 }

@@ -216,6 +216,8 @@ pub(crate) const ACTS: &[Spec] = &[
     act("memfd-exec", "PATH ARGS…", linux!(jobs::memfd_exec)),
     act("break-away", "", windows!(break_away)),
     act("in-job", "", windows!(in_job)),
+    act("nested-job", "", windows!(nested_job)),
+    act("console", "", windows!(console)),
     act("pipe-serve", "NAME SECONDS", windows!(pipe_serve)),
     act("pipe-open", "NAME", windows!(pipe_open)),
     act("in-container", "", windows!(in_container)),

@@ -91,6 +91,21 @@ pub(crate) fn in_job(_: Args<'_>) -> Said {
     Ok(sys::is_in_job()?.to_string())
 }
 
+/// Puts this process into a job of its own making, beside those that it is in.
+pub(crate) fn nested_job(_: Args<'_>) -> Said {
+    sys::enter_own_job()?;
+    Ok("nested".into())
+}
+
+/// Whether the standard handles are a console.
+pub(crate) fn console(_: Args<'_>) -> Said {
+    use std::io::IsTerminal;
+    match io::stdin().is_terminal() && io::stdout().is_terminal() {
+        true => Ok("console".into()),
+        false => Err(Failure::from(io::Error::from(io::ErrorKind::NotFound))),
+    }
+}
+
 pub(crate) fn in_container(_: Args<'_>) -> Said {
     Ok(sys::is_in_container()?.to_string())
 }

@@ -10,7 +10,9 @@ use windows_sys::Win32::Foundation::{CloseHandle, HANDLE};
 use windows_sys::Win32::Security::{GetTokenInformation, TOKEN_QUERY, TokenIsAppContainer};
 use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, GetFileType, PIPE_ACCESS_DUPLEX};
 use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
-use windows_sys::Win32::System::JobObjects::IsProcessInJob;
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, IsProcessInJob,
+};
 use windows_sys::Win32::System::Pipes::CreateNamedPipeW;
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, OpenProcess, OpenProcessToken, PROCESS_TERMINATE, TerminateProcess,
@@ -126,6 +128,18 @@ pub(crate) fn is_in_job() -> io::Result<bool> {
         IsProcessInJob(GetCurrentProcess(), std::ptr::null_mut(), &raw mut is_inside)
     })?;
     Ok(is_inside != 0)
+}
+
+/// The job lives as long as this process.
+pub(crate) fn enter_own_job() -> io::Result<()> {
+    // SAFETY: neither attributes nor a name; the handle is kept open on purpose.
+    unsafe {
+        let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
+        if job.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        check(AssignProcessToJobObject(job, GetCurrentProcess()))
+    }
 }
 
 pub(crate) fn is_in_container() -> io::Result<bool> {

@@ -89,6 +89,8 @@ mod terminal;
 #[cfg(windows)]
 mod tree_kill;
 #[cfg(windows)]
+pub(crate) mod ui_limit;
+#[cfg(windows)]
 mod undo_log;
 
 pub use access::{Access, Grant};

@@ -1,5 +1,6 @@
 //! One check: a command that is run outside, as the control, and inside, under a time-out.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,11 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{denied, profile_forms};
+use super::{denied, profile_forms, windows_forms};
 use crate::guest_arguments::GUEST;
 
-/// How long one command of a check may take.
-const PATIENCE: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(5);
 
 /// What is tried. In words, `{dir}` is a directory of the check's own, `{port}` a port on which mcp listens outside
@@ -34,6 +33,12 @@ pub enum Program {
     Guest(&'static [&'static str]),
     /// A program of the machine. Without it the check is skipped.
     Host(&'static [&'static str]),
+    /// The same, from a copy in a directory of its own, as a program that was unpacked there.
+    Copied(&'static [&'static str]),
+    /// A text for PowerShell, by `mcp exec`.
+    PowerShell(&'static str),
+    /// An act, with the handles of a new console.
+    InConsole(&'static [&'static str]),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +57,22 @@ pub enum Expect {
     Serves,
     /// The system takes each form of the profile by itself.
     ProfileForms,
+    /// It prints this inside.
+    Prints(&'static str),
+    /// A tree of so many files is granted.
+    Tree(usize),
+    /// PowerShell starts in a job with this UI limit.
+    UiLimit(u32),
+}
+
+impl Expect {
+    /// How long one command of a check may take.
+    pub fn patience(self) -> Duration {
+        match self {
+            Expect::Tree(_) => Duration::from_secs(240),
+            _ => Duration::from_secs(20),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,6 +93,7 @@ struct Finished {
     status: Option<ExitStatus>,
     stdout: String,
     stderr: String,
+    patience: Duration,
 }
 
 impl Finished {
@@ -81,7 +103,7 @@ impl Finished {
 
     fn shown(&self) -> String {
         let code = match self.status {
-            None => format!("no end after {} s", PATIENCE.as_secs()),
+            None => format!("no end after {} s", self.patience.as_secs()),
             Some(status) => status.to_string(),
         };
         let last: Vec<&str> = self.stderr.lines().rev().take(3).collect();
@@ -98,42 +120,58 @@ pub struct CheckScene<'a> {
     pub port: u16,
     /// One that was free a moment ago.
     pub free: u16,
+    pub patience: Duration,
+    /// How long the command took inside.
+    pub inside: Cell<Option<Duration>>,
 }
 
 impl CheckScene<'_> {
-    fn words(&self, words: &[&str]) -> Vec<String> {
+    fn words(&self, words: &[&str]) -> std::io::Result<Vec<String>> {
         let directory = self.directory.display().to_string();
         let port = self.port.to_string();
         let free = self.free.to_string();
         let fill = |word: &&str| {
             let word = word.replace("{dir}", &directory).replace("{port}", &port);
-            word.replace("{free}", &free)
+            windows_forms::with_variables(&word.replace("{free}", &free))
         };
         words.iter().map(fill).collect()
     }
 
-    fn command(&self, program: Program) -> Vec<String> {
-        match program {
-            Program::Host(words) => self.words(words),
-            Program::Guest(acts) => {
+    /// Beside the directory of the check, which is made anew for each try.
+    fn copies(&self) -> PathBuf {
+        self.directory.with_extension("copy")
+    }
+
+    fn command(&self, program: Program) -> std::io::Result<Vec<String>> {
+        let mut words = match program {
+            Program::Host(words) | Program::Copied(words) => self.words(words)?,
+            Program::PowerShell(text) => vec![text.to_owned()],
+            Program::Guest(acts) | Program::InConsole(acts) => {
                 let own = [self.exe.display().to_string(), GUEST.to_owned()];
-                own.into_iter().chain(self.words(acts)).collect()
+                own.into_iter().chain(self.words(acts)?).collect()
             }
+        };
+        if let (Program::Copied(_), Some(name)) = (program, words.first_mut()) {
+            *name = windows_forms::copied(name, &self.copies())?.display().to_string();
         }
+        Ok(words)
     }
 
     fn outside(&self, check: &FullCheck) -> std::io::Result<Finished> {
-        let words = self.command(check.program);
+        let words = self.command(check.program)?;
         let (program, arguments) = words.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
-        command.args(arguments);
+        command.args(arguments).current_dir(std::env::temp_dir());
         self.prepare();
         self.finish(command, None)
     }
 
     fn inside(&self, check: &FullCheck, output: Option<File>) -> std::io::Result<Finished> {
         self.prepare();
-        self.finish(self.sandboxed(check), output)
+        let started = Instant::now();
+        let finished = self.finish(self.sandboxed(check)?, output);
+        self.inside.set(Some(started.elapsed()));
+        finished
     }
 
     /// What it was refused, by running it once more.
@@ -141,20 +179,35 @@ impl CheckScene<'_> {
         let report = self.directory.with_extension("report");
         let extra = denied::flags(&report);
         self.prepare();
+        let (Ok(flags), Ok(words)) = (self.words(check.flags), self.command(check.program)) else {
+            return String::new();
+        };
         let mut command = Command::new(self.exe);
-        command.args(["run", "--quiet"]).args(extra).args(self.words(check.flags)).arg("--");
-        command.args(self.command(check.program));
+        command.args(["run", "--quiet"]).args(extra).args(flags).arg("--").args(words);
+        command.current_dir(std::env::temp_dir());
         let ran = self.finish(command, None);
         let text = fs::read_to_string(&report).unwrap_or_default();
         let _ = fs::remove_file(&report);
         if ran.is_ok() { denied::told(&text) } else { String::new() }
     }
 
-    fn sandboxed(&self, check: &FullCheck) -> Command {
+    fn sandboxed(&self, check: &FullCheck) -> std::io::Result<Command> {
+        let (flags, words) = (self.words(check.flags)?, self.command(check.program)?);
         let mut command = Command::new(self.exe);
-        command.args(["run", "--quiet"]).args(self.words(check.flags)).arg("--");
-        command.args(self.command(check.program));
-        command
+        match check.program {
+            Program::PowerShell(_) => {
+                command.args(["exec", "--shell", "powershell"]).args(flags).args(words);
+                command.current_dir(self.directory.join("grant"));
+            }
+            _ => {
+                command.args(["run", "--quiet"]).args(flags).arg("--").args(words);
+                command.current_dir(std::env::temp_dir());
+            }
+        }
+        Ok(match check.program {
+            Program::InConsole(_) => windows_forms::in_console(command),
+            _ => command,
+        })
     }
 
     /// Fresh files for each try, so that none sees what another left.
@@ -184,12 +237,13 @@ impl CheckScene<'_> {
         let to_file = output.is_some();
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         command.stdout(output.map_or_else(Stdio::piped, Stdio::from));
-        command.env("MCP_DOCTOR_CANARY", "1").current_dir(std::env::temp_dir());
+        command.env("MCP_DOCTOR_CANARY", "1");
         let mut child = command.spawn()?;
         let stderr = reader(child.stderr.take());
         let stdout = if to_file { reader(None::<File>) } else { reader(child.stdout.take()) };
-        let status = wait(&mut child)?;
-        Ok(Finished { status, stdout: text(stdout), stderr: text(stderr) })
+        let status = wait(&mut child, self.patience)?;
+        let (stdout, stderr) = (text(stdout), text(stderr));
+        Ok(Finished { status, stdout, stderr, patience: self.patience })
     }
 }
 
@@ -210,8 +264,8 @@ fn text(reader: Reader) -> String {
 }
 
 /// `None` when it had to be killed.
-fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-    let until = Instant::now() + PATIENCE;
+fn wait(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let until = Instant::now() + patience;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
@@ -235,8 +289,12 @@ pub fn run(check: &FullCheck, place: &CheckScene<'_>) -> CheckOutcome {
         Expect::DiesWithLauncher => dies(check, place),
         Expect::Serves => serves(check, place),
         Expect::ProfileForms => profile_forms::run(place.exe),
+        Expect::Prints(text) => prints(check, place, text),
+        Expect::Tree(files) => tree(check, place, files),
+        Expect::UiLimit(limit) => windows_forms::ui_limit(limit),
     };
     let _ = fs::remove_dir_all(&place.directory);
+    let _ = fs::remove_dir_all(place.copies());
     outcome.unwrap_or_else(|e| match e.kind() {
         std::io::ErrorKind::NotFound => CheckOutcome::Skipped { why: "not installed".to_owned() },
         std::io::ErrorKind::PermissionDenied => {
@@ -320,10 +378,34 @@ fn exit(check: &FullCheck, place: &CheckScene<'_>, code: i32) -> std::io::Result
     })
 }
 
+fn prints(check: &FullCheck, place: &CheckScene<'_>, wanted: &str) -> std::io::Result<Outcome> {
+    let inside = place.inside(check, None)?;
+    Ok(match inside.stdout.contains(wanted) {
+        true => Outcome::Passed,
+        false => failed(format!("did not print {wanted}: {} {}", inside.stdout, inside.shown())),
+    })
+}
+
+/// The time is that of a start with the entries, and without them afterwards.
+fn tree(check: &FullCheck, place: &CheckScene<'_>, files: usize) -> std::io::Result<Outcome> {
+    place.prepare();
+    for number in 0..files {
+        let directory = place.directory.join("tree").join((number % 500).to_string());
+        if number < 500 {
+            fs::create_dir_all(&directory)?;
+        }
+        File::create(directory.join(number.to_string()))?;
+    }
+    let started = Instant::now();
+    let inside = place.finish(place.sandboxed(check)?, None)?;
+    place.inside.set(Some(started.elapsed()));
+    Ok(if inside.succeeded() { Outcome::Passed } else { failed(inside.shown()) })
+}
+
 /// The heartbeat of a daemon in a granted file goes on until the launcher is killed, and stops then.
 fn dies(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutcome> {
     place.prepare();
-    let mut launcher = place.sandboxed(check);
+    let mut launcher = place.sandboxed(check)?;
     launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut launcher = launcher.spawn()?;
     let beat = place.directory.join("grant/beat");
@@ -348,7 +430,7 @@ fn dies(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutco
 
 fn serves(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutcome> {
     place.prepare();
-    let mut server = place.sandboxed(check);
+    let mut server = place.sandboxed(check)?;
     server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = server.spawn()?;
     let reached = until(|| {

@@ -6,6 +6,7 @@ mod denied;
 mod lists;
 mod profile_forms;
 mod redact;
+mod windows_forms;
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -31,6 +32,9 @@ struct Tried {
     #[serde(flatten)]
     outcome: CheckOutcome,
     milliseconds: u128,
+    /// Of that, the command inside: the start of the sandbox, its end and what is between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inside_milliseconds: Option<u128>,
 }
 
 #[derive(Debug, Serialize)]
@@ -115,9 +119,14 @@ fn try_one(check: &FullCheck, exe: &Path, port: u16) -> Tried {
     let name = format!("mcp-full-{}-{}", std::process::id(), check.id);
     let directory = std::env::temp_dir().join(name);
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let place = CheckScene { exe, directory, port, free: free.map_or(0, |at| at.port()) };
+    let free = free.map_or(0, |at| at.port());
+    let patience = check.expect.patience();
+    let place =
+        CheckScene { exe, directory, port, free, patience, inside: std::cell::Cell::new(None) };
     let outcome = check::run(check, &place);
-    Tried { id: check.id, what: check.what, outcome, milliseconds: started.elapsed().as_millis() }
+    let inside_milliseconds = place.inside.get().map(|time| time.as_millis());
+    let milliseconds = started.elapsed().as_millis();
+    Tried { id: check.id, what: check.what, outcome, milliseconds, inside_milliseconds }
 }
 
 /// What may stand in messages and says who the user is.
@@ -168,13 +177,15 @@ fn text(summary: &Summary) -> String {
         };
         text += &format!("{mark} {:<18} {}\n", line.topic, line.text);
     }
-    for Tried { id, what, outcome, milliseconds } in &summary.checks {
+    for Tried { id, what, outcome, milliseconds, inside_milliseconds } in &summary.checks {
         let (mark, why) = match outcome {
             CheckOutcome::Passed => (paint.good("[✓]"), String::new()),
             CheckOutcome::Failed { why } => (paint.bad("[⚠]"), format!(": {why}")),
             CheckOutcome::Skipped { why } => (paint.warn("[-]"), format!(": skipped, {why}")),
         };
-        text += &format!("{mark} {id:<18} {what}{why} ({milliseconds} ms)\n");
+        let inside = inside_milliseconds.map(|inside| format!(", {inside} inside"));
+        let inside = inside.unwrap_or_default();
+        text += &format!("{mark} {id:<18} {what}{why} ({milliseconds} ms{inside})\n");
     }
     text + "\nThe lines above name no user and no path of yours. docs/FIRST-CONTACT.md says where to send them.\n"
 }

@@ -66,14 +66,14 @@ pub const MACOS: &[FullCheck] = &[
         "npx",
         "npx asks the registry through an allowlist",
         Host(&["npx", "--yes", "cowsay@1.6.0", "ok"]),
-        &["--allow-net", "registry.npmjs.org:443"],
+        &["--raw", "--allow-net", "registry.npmjs.org:443"],
         Works,
     ),
     check(
         "uvx",
         "uvx asks the registry through an allowlist",
         Host(&["uvx", "cowsay@6.1", "-t", "ok"]),
-        &["--allow-net", "pypi.org:443", "--allow-net", "files.pythonhosted.org:443"],
+        &["--raw", "--allow-net", "pypi.org:443", "--allow-net", "files.pythonhosted.org:443"],
         Works,
     ),
 ];

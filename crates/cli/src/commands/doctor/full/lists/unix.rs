@@ -105,7 +105,7 @@ pub const UNIX: &[FullCheck] = &[
         Host(&[
             "node",
             "-e",
-            "process.stdout.write(require('child_process').execFileSync(process.execPath,['-p','6*7']))",
+            "console.error('node',process.version,'libuv',process.versions.uv);process.stdout.write(require('child_process').execFileSync(process.execPath,['-p','6*7']))",
         ]),
         &[],
         Works,
@@ -174,14 +174,14 @@ pub const LINUX: &[FullCheck] = &[
         "npx",
         "npx asks the registry through an allowlist",
         Host(&["npx", "--yes", "cowsay@1.6.0", "ok"]),
-        &["--allow-net", "registry.npmjs.org:443", "--max-memory", "1G"],
+        &["--raw", "--allow-net", "registry.npmjs.org:443", "--max-memory", "1G"],
         Works,
     ),
     check(
         "uvx",
         "uvx asks the registry through an allowlist",
         Host(&["uvx", "cowsay@6.1", "-t", "ok"]),
-        &["--allow-net", "pypi.org:443", "--allow-net", "files.pythonhosted.org:443"],
+        &["--raw", "--allow-net", "pypi.org:443", "--allow-net", "files.pythonhosted.org:443"],
         Works,
     ),
 ];
