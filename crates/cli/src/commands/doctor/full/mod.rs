@@ -16,7 +16,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use self::check::{CheckOutcome, CheckScene, FullCheck};
+use self::check::{CheckScene, FullCheck, Outcome};
+use self::redact::Known;
 use super::{Line, Mark};
 use crate::failure::Failure;
 use crate::render::to_json;
@@ -130,21 +131,29 @@ fn try_one(check: &FullCheck, exe: &Path, port: u16) -> Tried {
 }
 
 /// What may stand in messages and says who the user is.
-fn known_names(exe: &Path) -> Vec<(String, &'static str)> {
-    let shown = |path: &Path| path.display().to_string();
+fn known_names(exe: &Path) -> Known {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    let mut known = vec![
-        (shown(exe), "<mcp>"),
-        (shown(&std::env::temp_dir()), "<tmp>"),
-        (variable("HOME"), "~"),
-        (variable("USERPROFILE"), "~"),
-        (variable("COMPUTERNAME"), "<host>"),
-        (variable("HOSTNAME"), "<host>"),
-    ];
-    // A short or common name would take parts of ordinary words with it.
-    let users = ["USER", "LOGNAME", "USERNAME"].map(variable);
-    known.extend(users.into_iter().filter(|user| user.len() > 3).map(|user| (user, "<user>")));
-    known.retain(|(name, _)| name.len() > 2);
+    let mut known = Known::default();
+    known.path(&exe.display().to_string(), "<mcp>");
+    let temporary = std::env::temp_dir();
+    let temporaries = [temporary.canonicalize().unwrap_or_default(), temporary];
+    for path in temporaries {
+        known.path(path.display().to_string().trim_end_matches(['/', '\\']), "<tmp>");
+    }
+    for home in ["HOME", "USERPROFILE"].map(variable) {
+        known.path(home.trim_end_matches(['/', '\\']), "~");
+        let name = home.rsplit(['/', '\\']).next().unwrap_or_default();
+        known.name(name, "<user>");
+    }
+    for host in ["COMPUTERNAME", "HOSTNAME"].map(variable) {
+        known.name(&host, "<host>");
+    }
+    for user in ["USER", "LOGNAME", "USERNAME"].map(variable) {
+        known.name(&user, "<user>");
+    }
+    // What holds another one goes first.
+    known.paths.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+    known.names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     known
 }
 
