@@ -24,7 +24,13 @@ pub const MACOS: &[FullCheck] = &[
     check(
         "clone",
         "a clone of a file (cp -c)",
-        Host(&["/bin/sh", "-c", "cp -c {dir}/grant/x.c {dir}/grant/y.c && cat {dir}/grant/y.c"]),
+        Host(&[
+            "/bin/sh",
+            "-c",
+            "cp -c \"$1/grant\"/x.c \"$1/grant\"/y.c && cat \"$1/grant\"/y.c",
+            "sh",
+            "{dir}",
+        ]),
         WRITE,
         Works,
     ),

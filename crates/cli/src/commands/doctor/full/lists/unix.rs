@@ -24,14 +24,20 @@ pub const UNIX: &[FullCheck] = &[
     check(
         "files.symlink",
         "a link that was made inside leads nowhere",
-        Host(&["/bin/sh", "-c", "ln -s {dir}/secret {dir}/grant/l && cat {dir}/grant/l"]),
+        Host(&[
+            "/bin/sh",
+            "-c",
+            "ln -s \"$1/secret\" \"$1/grant\"/l && cat \"$1/grant\"/l",
+            "sh",
+            "{dir}",
+        ]),
         &["--write", "{dir}/grant"],
         Refused,
     ),
     check(
         "files.protect",
         "--protect keeps settings that agents read",
-        Host(&["/bin/sh", "-c", "echo x > {dir}/grant/.mcp.json"]),
+        Host(&["/bin/sh", "-c", "echo x > \"$1/grant\"/.mcp.json", "sh", "{dir}"]),
         &["--write", "{dir}/grant", "--protect"],
         Refused,
     ),
@@ -80,7 +86,9 @@ pub const UNIX: &[FullCheck] = &[
         Host(&[
             "/bin/sh",
             "-c",
-            "cd {dir}/grant && git init -q . && git add x.c && git -c user.name=x -c user.email=x@x commit -qm x && git log --format=%s",
+            "cd \"$1/grant\" && git init -q . && git add x.c && git -c user.name=x -c user.email=x@x commit -qm x && git log --format=%s",
+            "sh",
+            "{dir}",
         ]),
         WRITE,
         Works,
@@ -88,7 +96,13 @@ pub const UNIX: &[FullCheck] = &[
     check(
         "cc",
         "a C compiler builds a program that runs",
-        Host(&["/bin/sh", "-c", "cd {dir}/grant && cc x.c -o x && ./x && echo built"]),
+        Host(&[
+            "/bin/sh",
+            "-c",
+            "cd \"$1/grant\" && cc x.c -o x && ./x && echo built",
+            "sh",
+            "{dir}",
+        ]),
         WRITE,
         Works,
     ),
