@@ -47,6 +47,33 @@ fn the_summary_names_no_user_and_no_path() {
     );
 }
 
+/// A user whose name and home have blanks, quotes and other letters; and every check works there.
+#[test]
+fn the_summary_keeps_odd_names_to_itself() {
+    require!("userns");
+    let scratch = crate::support::Scratch::new();
+    let home = scratch.join("Zoë O'Neil (x)");
+    let temporary = home.join("tmp dir");
+    std::fs::create_dir_all(&temporary).unwrap();
+    let run = |only: &str| {
+        let mut command = Command::new(mcp_path());
+        command.args(["doctor", "--full", "--json", "--only", only]).stdin(Stdio::null());
+        command.env("HOME", &home).env("TMPDIR", &temporary);
+        command.env("USER", "zoë.o'neil").env("LOGNAME", "zoë.o'neil");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    for only in ["files.", "stdio.", "cc", "limits.p"] {
+        let text = run(only);
+        let summary: Value = serde_json::from_str(&text).unwrap();
+        assert!(summary["passed"].as_u64().unwrap() > 0, "{text}");
+        for name in ["Zo", "O'N", "o'n", "tmp dir", scratch.path().to_str().unwrap()] {
+            assert!(!text.contains(name), "{name}\n{text}");
+        }
+        // A path that a shell took apart would not work outside either.
+        assert!(!text.contains("Syntax error") && !text.contains("unexpected"), "{text}");
+    }
+}
+
 #[test]
 fn a_name_that_no_check_has_is_an_error() {
     let (code, _, text) = summary("no-such-check");

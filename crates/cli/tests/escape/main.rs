@@ -90,7 +90,7 @@ mod rebinding;
 mod report;
 #[cfg(target_os = "linux")]
 mod rootless;
-#[cfg(target_os = "linux")]
+#[cfg_attr(target_os = "macos", path = "macos/runs.rs")]
 mod runs;
 mod shared;
 #[cfg(target_os = "linux")]

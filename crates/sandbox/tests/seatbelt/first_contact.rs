@@ -96,6 +96,22 @@ fn sockets_of_python_managers_fit_below_tmpdir() {
     assert!(format!("{tmpdir}/pymp-abcdefgh/listener-abcdefgh").len() <= 103, "{tmpdir}");
 }
 
+/// `--write /private/var/folders/zz`: the run's own directory lies below, and what the self-check has to be refused at.
+#[test]
+fn a_grant_above_tmpdir_opens_neither_canary_nor_the_checks_file() {
+    let user = "/private/var/folders/zz/user/T";
+    let facts = MacFacts { scratch: format!("{user}/mcp-run").into(), ..MacFacts::usual() };
+    let granted = policy(|f| f.write("/private/var/folders/zz"));
+    let mac = Mac::under(profile(&macos::plan(&request(granted), &facts)));
+    for closed in [facts.canary(), facts.created()] {
+        let closed = closed.to_str().unwrap();
+        assert!(!mac.may("file-read-data", closed) && !mac.changes(closed), "{closed}");
+    }
+    for open in [format!("{user}/mcp-run/tmp/x"), format!("{user}/other")] {
+        assert!(mac.writes(&open), "the control: {open}");
+    }
+}
+
 #[test]
 fn what_programs_ask_about_interfaces_and_proxies_comes_with_a_network() {
     let routes = || Question::name("sysctl-read", "net.routetable.0.0.3.0");

@@ -34,6 +34,13 @@ pub const MACOS: &[FullCheck] = &[
         WRITE,
         Works,
     ),
+    check(
+        "uv.offline",
+        "uv without a network, which old ones do not survive",
+        Host(&["uv", "--offline", "python", "find"]),
+        &[],
+        Works,
+    ),
     check("getpwuid", "the user's name", Host(&["/usr/bin/id", "-un"]), &[], Works),
     check(
         "allowlist.proxy",
