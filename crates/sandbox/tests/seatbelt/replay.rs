@@ -120,6 +120,15 @@ fn every_profile_was_replayed() {
     }
     let differences = entries.iter().filter(|entry| !entry.is_allowed).count();
     println!("{} operations compared, {differences} differences", entries.len());
+    let page = include_str!("../../../../docs/security/macos.md");
+    let allowed = entries.len() - differences;
+    for figure in [
+        format!("holds {} operations", entries.len()),
+        format!("allows {allowed} of them"),
+        format!("the other {differences} has"),
+    ] {
+        assert!(page.contains(&figure), "docs/security/macos.md does not say: {figure}");
+    }
     for (name, (compared, refused)) in counts {
         println!("  {name}: allows {compared}, of which ours refuses {refused}");
     }
