@@ -4,6 +4,7 @@ use super::Evaluator;
 use super::call::Call;
 use super::provenance::{ALL_CONTAINERS, SECRET_VARIABLE};
 use super::state::State;
+use crate::place::Pattern;
 use crate::shell::ast::{Command, Item, Kind, List, Span, Word};
 use crate::tri::Tri;
 use crate::value::{Field, Piece, Value};
@@ -110,6 +111,16 @@ impl Evaluator<'_> {
         if arguments.iter().any(mounts) {
             self.raise("mount-home", span);
         }
+    }
+
+    /// What a loop over a home gives: the home, for all that is in it, or a pattern. One file by its name is none.
+    pub fn is_each_of_everything(&self, value: &Value, state: &State) -> bool {
+        let place = state.cwd.join(value);
+        let class = self.context.rules.class("@everything").unwrap_or_default();
+        let mut places = class.iter().filter_map(|entry| entry.place.as_ref());
+        let is_one = |piece: &Piece| matches!(piece, Piece::Text(_) | Piece::Home);
+        places.any(|pattern| place.is(pattern) == Tri::Yes)
+            || !value.pieces.iter().all(is_one) && place.is(&Pattern::parse("~/*")) == Tri::Yes
     }
 
     fn is_everything(&self, path: &str, state: &State) -> bool {

@@ -130,6 +130,9 @@ impl Evaluator<'_> {
             match redirect {
                 Redirect::Write(word) => {
                     let value = self.expand_one(word, state);
+                    if self.is_each_of_everything(&value, state) {
+                        self.raise("overwrite-everything", word.span.clone());
+                    }
                     streams.writes.push(Field::new(value, word.span.clone()));
                 }
                 Redirect::Read(word) => {
