@@ -134,8 +134,9 @@ fn env(rest: &[&str]) -> Meaning {
     match (first, understand(&inner)) {
         (0, meaning @ Meaning::Package(_)) => meaning,
         (_, Meaning::Package(line)) => {
-            let flags: Vec<String> =
-                rest[..first].iter().map(|word| format!("--env {word}")).collect();
+            // Not the values: one may be a secret, and this line goes into the logs of clients.
+            let names = rest[..first].iter().filter_map(|word| word.split_once('='));
+            let flags: Vec<String> = names.map(|(name, _)| format!("--env {name}=…")).collect();
             Meaning::AsIs {
                 note: Some(format!(
                     "the variables before the package are given by mcp: mcp run {} {}",

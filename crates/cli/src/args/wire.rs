@@ -111,6 +111,7 @@ pub struct Unwire {
   mcp add npm:@modelcontextprotocol/server-everything --client codex
   mcp add npm:@modelcontextprotocol/server-filesystem --client claude-desktop --write ~/notes -- ~/notes
   mcp add --client cursor npx -y @modelcontextprotocol/server-memory
+  mcp add --client cursor memory -- npx -y @modelcontextprotocol/server-memory
   mcp add pypi:mcp-server-time --name clock --client cursor --client vscode
   mcp add --env GITHUB_TOKEN=... -n api.github.com npm:some-server --client gemini-cli
   mcp add --remove npm:@modelcontextprotocol/server-everything --client codex

@@ -61,22 +61,48 @@ pub fn with_words_apart(verb: &clap::Command, words: &[OsString]) -> Vec<OsStrin
     }
 }
 
-/// The words of `mcp add` with `--` behind a package runner: `add npx -y NAME` is `add npx -- -y NAME`.
+/// The words of `mcp add` with `--` behind the first word of a line: `add npx -y NAME` is `add npx -- -y NAME`. A name
+/// before it, as clients' own commands have it (`claude mcp add NAME -- npx -y PACKAGE`), becomes `--name`.
 pub fn with_runner_apart(verb: &clap::Command, words: &[OsString]) -> Vec<OsString> {
-    const RUNNERS: [&str; 10] =
-        ["npx", "pnpx", "bunx", "uvx", "npm", "bun", "pnpm", "yarn", "uv", "pipx"];
-    let mut at = 1;
+    const LINES: [&str; 22] = [
+        "npx", "pnpx", "bunx", "uvx", "npm", "bun", "pnpm", "yarn", "uv", "pipx", "cmd", "env",
+        "sh", "bash", "docker", "podman", "nerdctl", "node", "deno", "python", "python3",
+        "npx.cmd",
+    ];
+    let (mut at, mut name) = (1, None);
     while let Some(text) = words.get(at).and_then(|word| word.to_str()) {
-        if text.len() < 2 || !text.starts_with('-') {
-            let is_runner = RUNNERS.contains(&text) && words.get(at + 1).is_some_and(|w| w != "--");
-            return if is_runner { separated(words, at + 1) } else { words.to_vec() };
+        let begins = LINES.contains(&text) && words.get(at + 1).is_some_and(|w| w != "--")
+            || name.is_some() && text.contains("://");
+        if text == "--" || begins {
+            break;
         }
-        match option_length(verb, text).filter(|_| text != "--") {
+        match option_length(verb, text).filter(|_| text.len() > 1 && text.starts_with('-')) {
             Some(step) => at += step,
-            None => break,
+            None if !text.starts_with('-') && name.is_none() && !is_package(text) => {
+                name = Some(at);
+                at += 1;
+            }
+            None => return words.to_vec(),
         }
     }
-    words.to_vec()
+    let line = match words.get(at) {
+        Some(word) if word == "--" => at + 1,
+        _ => at,
+    };
+    let Some(first) = words.get(line) else { return words.to_vec() };
+    let mut all: Vec<OsString> = Vec::with_capacity(words.len() + 2);
+    for (at, word) in words[..at].iter().enumerate() {
+        if name == Some(at) {
+            all.push("--name".into());
+        }
+        all.push(word.clone());
+    }
+    all.push(first.clone());
+    if let Some(rest) = words.get(line + 1..).filter(|rest| !rest.is_empty()) {
+        all.push("--".into());
+        all.extend(rest.iter().cloned());
+    }
+    all
 }
 
 /// Whether a verb's first word may name a package.
@@ -210,6 +236,31 @@ mod tests {
             let verb = crate::args::Check::augment_args(clap::Command::new("mcp"));
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let words = with_words_apart(&verb, &words);
+            assert_eq!(words.join(std::ffi::OsStr::new(" ")), OsString::from(expected));
+        }
+    }
+
+    #[test]
+    fn a_line_to_add_begins_at_its_runner() {
+        for (line, expected) in [
+            ("add npx -y x", "add npx -- -y x"),
+            ("add --client cursor npx -y x", "add --client cursor npx -- -y x"),
+            ("add -- npx -y x", "add npx -- -y x"),
+            ("add memory -- npx -y x", "add --name memory npx -- -y x"),
+            ("add memory npx -y x", "add --name memory npx -- -y x"),
+            ("add memory -e A=1 -- npx -y x", "add --name memory -e A=1 npx -- -y x"),
+            ("add memory --client codex uvx x", "add --name memory --client codex uvx -- x"),
+            ("add memory -- npm:x", "add --name memory npm:x"),
+            // A package's own arguments stay its own.
+            ("add npm:x -- npx -y", "add npm:x -- npx -y"),
+            ("add npm:x --client codex -- -y", "add npm:x --client codex -- -y"),
+            ("add memory", "add memory"),
+            ("add --remove memory --client codex", "add --remove memory --client codex"),
+            ("add --scope user memory -- npx x", "add --scope user memory -- npx x"),
+        ] {
+            let verb = crate::args::wire::Add::augment_args(clap::Command::new("mcp"));
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let words = with_runner_apart(&verb, &words);
             assert_eq!(words.join(std::ffi::OsStr::new(" ")), OsString::from(expected));
         }
     }

@@ -175,6 +175,30 @@ fn the_line_of_a_package_runner() {
     assert_eq!(fs::read_to_string(home.at(".cursor/mcp.json")).unwrap(), text);
 }
 
+/// As clients' own commands have it: a name, and the line behind it.
+#[test]
+fn a_name_before_the_line() {
+    let home = Home::new();
+    for (name, words) in [
+        ("one", &["add", "--client", "cursor", "one", "--", "npx", "-y", "@scope/my-server"][..]),
+        ("two", &["add", "two", "--client", "cursor", "npx", "-y", "@scope/my-server"][..]),
+        ("my-server", &["add", "--client", "cursor", "--", "npx", "-y", "@scope/my-server"][..]),
+        (
+            "four",
+            &["add", "four", "--client", "cursor", "-n", "a.example", "--", "npx @scope/my-server"]
+                [..],
+        ),
+    ] {
+        let ran = home.mcp(words).good();
+        assert!(ran.err.contains(&format!("{name} is in")), "{}", ran.err);
+        home.mcp(&["add", "--remove", name, "--client", "cursor"]).good();
+    }
+    // A program of one's own is told where it belongs, and nothing is written.
+    let ran = home.mcp(&["add", "five", "--client", "cursor", "--", "node", "server.js"]);
+    assert!(ran.err.contains("then type: mcp wire"), "{}", ran.err);
+    assert!(!fs::read_to_string(home.at(".cursor/mcp.json")).unwrap_or_default().contains("five"));
+}
+
 #[test]
 fn without_a_client_or_a_terminal() {
     let home = Home::new();

@@ -12,8 +12,9 @@ const OURS: [&str; 6] = ["--client", "--name", "--project", "--dry-run", "--remo
 
 /// The same with the package that the line means. What is no such line is left as it is.
 pub fn understood(mut args: Add) -> Result<Add, Failure> {
-    let words: Vec<OsString> =
-        std::iter::once(&args.reference).chain(&args.args).map(OsString::from).collect();
+    // A line may be given as one text, as it is copied.
+    let first = args.reference.split_whitespace().map(OsString::from);
+    let words: Vec<OsString> = first.chain(args.args.iter().map(OsString::from)).collect();
     match package_runner::understand(&words) {
         Meaning::Package(line) if line.with.is_empty() => {
             let is_ours = |word: &&OsString| OURS.iter().any(|ours| *word == ours);
@@ -38,4 +39,28 @@ pub fn understood(mut args: Add) -> Result<Add, Failure> {
         Meaning::AsIs { note: Some(note) } => Err(Failure::Usage(render::plain(&note))),
         _ => Ok(args),
     }
+}
+
+/// What was meant by a word that is no package.
+pub fn no_package(args: &Add) -> Failure {
+    let word = args.reference.as_str();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.@/".contains(c);
+    let way = match word {
+        _ if word.contains("://") => {
+            "is an address: a server elsewhere runs on its own machine; add it to the client as it stands".to_owned()
+        }
+        _ if !args.args.is_empty() || word.contains(char::is_whitespace) || mcp_package::is_path(word) => {
+            "is no package; mcp add takes packages (npx -y NAME, uvx NAME, npm:NAME, pypi:NAME, ./file.mcpb): add a \
+             program of your own to the client as it stands, then type: mcp wire"
+                .to_owned()
+        }
+        _ if word.starts_with('@') && word.contains('/') => {
+            format!("is no package; a package of npm is written npm:{word}")
+        }
+        _ if word.chars().all(is_name) && !word.contains('/') => {
+            format!("is no package; type: mcp add npm:{word}, or mcp add pypi:{word}")
+        }
+        _ => "is no package; write npm:NAME, pypi:NAME, OWNER/NAME@VERSION or a path of a bundle".to_owned(),
+    };
+    Failure::Usage(render::plain(&format!("{word} {way}")))
 }

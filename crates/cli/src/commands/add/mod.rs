@@ -164,16 +164,15 @@ fn name_of(reference: &str) -> String {
 }
 
 fn server(args: &Add, name: String) -> Result<NewServer, Failure> {
-    let reference: Reference = args.reference.parse()?;
+    let Ok(reference) = args.reference.parse::<Reference>() else {
+        return Err(line::no_package(args));
+    };
     let text = match &reference {
         Reference::Path(path) => absolute(path)?,
         _ => args.reference.clone(),
     };
     if !crate::args::is_package(&text) {
-        return Err(Failure::Usage(format!(
-            "{} is no package; write npm:NAME, pypi:NAME, OWNER/NAME or a path of a bundle",
-            render::plain(&text)
-        )));
+        return Err(line::no_package(args));
     }
     let mut words = vec!["run".to_owned()];
     let mut env = Vec::new();
