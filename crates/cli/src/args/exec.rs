@@ -18,7 +18,7 @@ use super::{Permissions, Starting, home_name};
   mcp exec --rules my-rules.toml --report report.json -- 'python3 -c 1'
 
 With --json one JSON object on standard output says it all: exit_code, stdout, stderr, what the guard refused, which \
-hosts were blocked, what was undone, and the whole report. Standard input is the command's.
+hosts were blocked, what was undone, hints at what to grant, and the whole report. Standard input is the command's.
 
 The current directory (or -C) can be written; HOME is empty but for links to what is granted below yours, and there is no network. Settings that other \
 programs act on (.git/hooks, .git/config, .vscode, .mcp.json, .bashrc …) stay as they are: those that are \
@@ -63,9 +63,9 @@ pub struct Exec {
     /// With --json: each piece of output as a line of JSON as it comes, the result as the last line
     #[arg(long, requires = "json", help_heading = "Output")]
     pub stream: bool,
-    /// Marks the run whose output another mcp puts into JSON.
-    #[arg(long, hide = true)]
-    pub captured: bool,
+    /// Marks the run whose output another mcp puts into JSON, and names the file for its hints.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub captured: Option<PathBuf>,
     /// The command: one quoted text for the shell ('make && make test'), or separate words (make test)
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub command: Vec<OsString>,

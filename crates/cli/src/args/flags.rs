@@ -14,9 +14,31 @@ pub fn instead(error: &clap::Error) -> Option<String> {
     };
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let verb = words.first().filter(|verb| matches!(verb.as_str(), "run" | "exec"))?;
+    let verb = words.first().filter(|verb| matches!(verb.as_str(), "run" | "exec" | "add"))?;
     let at = words.iter().position(|word| word.starts_with(unknown.as_str()))?;
-    told(verb, &words[at], words.get(at + 1).map(String::as_str))
+    let next = words.get(at + 1).map(String::as_str);
+    let told = if verb == "add" { of_clients(&words[at]) } else { told(verb, &words[at], next) };
+    // What it resembles, clap says better; its other advice is to have the flag for a program.
+    let resembles = error.get(ContextKind::SuggestedArg).is_some();
+    told.or_else(|| {
+        (!resembles && unknown.starts_with('-')).then(|| {
+            format!("{unknown} is no flag of mcp {verb}; mcp {verb} --help lists them (a flag of the command comes after its name)")
+        })
+    })
+}
+
+/// Flags of the clients' own commands: `claude mcp add --scope user --transport stdio`.
+fn of_clients(word: &str) -> Option<String> {
+    let flag = word.split_once('=').map_or(word, |(flag, _)| flag);
+    let way = match flag {
+        "--transport" | "-t" => "leave it out: mcp runs servers that talk over stdio",
+        "--scope" | "-s" => {
+            "leave it out for your own files, or type: --project DIR for those of a project"
+        }
+        "--to" | "--for" | "-c" | "--app" => "type: --client ID (mcp wire --status lists them)",
+        _ => return None,
+    };
+    Some(format!("{flag} is no flag of mcp add; {way}"))
 }
 
 /// `next` is the word that follows.
@@ -28,8 +50,39 @@ fn told(verb: &str, word: &str, next: Option<&str>) -> Option<String> {
     let value = glued.or(next.filter(|next| !next.starts_with('-')));
     let path = value.unwrap_or("PATH");
     let way = match flag {
-        "--allow-read" | "--ro" | "--read-only" | "--readonly" => format!("type: -r {path}"),
+        "--allow-read" | "--ro" | "--ro-bind" | "--read-only" | "--readonly" => {
+            format!("type: -r {path}")
+        }
         "--rw" | "--read-write" => format!("type: -w {path}"),
+        "--mem" | "--memory-limit" | "-m" => {
+            format!("type: --max-memory {}", value.unwrap_or("SIZE"))
+        }
+        "--tmp-size" | "--tmpfs" | "--tmp" | "--shm-size" => {
+            format!(
+                "type: --max-tmp {}",
+                value.filter(|size| !size.contains('/')).unwrap_or("SIZE")
+            )
+        }
+        "--pids" | "--nproc" => {
+            format!("type: --max-pids {}", value.unwrap_or("NUMBER"))
+        }
+        "--cpus" | "--cpu" => "type: --max-cpu MILLICORES (1000 is one core)".to_owned(),
+        "--nofile" | "--ulimit" => "type: --max-fds NUMBER".to_owned(),
+        "--allow-env" | "--pass-env" | "--setenv" => "type: -e NAME, or -e NAME=VALUE".to_owned(),
+        "--allow-all" | "-A" | "--privileged" | "--cap-add" => {
+            "give what the command needs: -r PATH, -w PATH, -n HOST, -e NAME".to_owned()
+        }
+        "--allow-run" | "--user" | "-u" | "--name" | "--unshare-all" => {
+            "leave it out: the command runs without rights of yours, and may start programs"
+                .to_owned()
+        }
+        "--no-net" | "--no-network" | "--unshare-net" => network(Some("none")),
+        "-d" | "--detach" | "--background" => {
+            "leave it out, and end the line with &; mcp ps and mcp kill find it".to_owned()
+        }
+        "--cmd" | "--command" | "--args" => {
+            "leave it out: the command and its words come last, as they are".to_owned()
+        }
         "--volume" | "--mount" | "--bind" => format!("type: {}", mounted(path)),
         "-v" if value.is_some_and(|value| value.contains(':') || Path::new(value).is_dir()) => {
             format!("type: {}", mounted(path))
@@ -37,7 +90,8 @@ fn told(verb: &str, word: &str, next: Option<&str>) -> Option<String> {
         "-v" | "-vv" | "--verbose" | "--debug" => {
             "what was enforced and used: --report - (what would be: --explain)".to_owned()
         }
-        "--net" | "--allow-network" | "--allow-host" | "--host" | "--domain" => network(value),
+        "--net" | "--allow-network" | "--allow-host" | "--allow-domain" | "--allowed-domains"
+        | "--host" | "--domain" => network(value),
         "-it" | "-ti" | "-i" | "-t" | "--interactive" | "--tty" | "--rm" => {
             "leave it out: the command has your terminal, and HOME is gone after the run".to_owned()
         }
@@ -46,6 +100,7 @@ fn told(verb: &str, word: &str, next: Option<&str>) -> Option<String> {
             format!("leave it out; type: mcp exec '{text}'")
         }
         "--dry-run" => "type: --explain".to_owned(),
+        "--version" | "-V" => "type: mcp --version".to_owned(),
         "--workdir" | "--chdir" => format!("type: --cwd {}", value.unwrap_or("DIR")),
         "-p" | "--publish" | "--port" => format!("type: --listen {}", port(value)),
         _ => return None,
@@ -90,6 +145,9 @@ mod tests {
             ("run", "--net", Some("host"), "--allow-net HOST"),
             ("run", "--net", None, "--allow-net HOST"),
             ("run", "-p", Some("8080:80"), "--listen 80"),
+            ("run", "--mem=1G", None, "--max-memory 1G"),
+            ("run", "--tmpfs", Some("/tmp"), "--max-tmp SIZE"),
+            ("run", "--no-net", Some("ls"), "leave it out"),
             ("exec", "-c", Some("echo 'a b'"), r"mcp exec 'echo '\''a b'\'''"),
         ] {
             let told = told(verb, word, next).unwrap_or_default();

@@ -384,7 +384,7 @@ pub struct Log {
     #[arg(long)]
     pub failed: bool,
     /// The last N runs (default: 50)
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = super::runs)]
     pub last: Option<usize>,
     /// Go on as new lines come
     #[arg(long, short)]

@@ -51,6 +51,17 @@ pub(super) fn count(text: &str) -> Result<Limit<u32>, String> {
     text.parse().map(|value| Limit(Some(value))).map_err(|_| "expected a whole number".to_owned())
 }
 
+pub(super) fn port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| match text.contains(':') {
+        true => "write one port: it has the same number inside and outside".to_owned(),
+        false => "write a number from 1 to 65535".to_owned(),
+    })
+}
+
+pub(super) fn runs(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "write a number: --last 20".to_owned())
+}
+
 pub(super) fn millicores(text: &str) -> Result<Limit<Cores>, String> {
     if text == "none" {
         return Ok(Limit(None));

@@ -6,6 +6,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::{Cli, words};
+use crate::package_runner::{self, Meaning};
 
 /// What other tools call it.
 const ALIASES: &[(&str, &str)] = &[
@@ -17,6 +18,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("get", "pull"),
     ("info", "inspect"),
     ("logs", "log"),
+    ("man", "completions man"),
     ("permissions", "grants"),
     ("publish", "push"),
     ("sh", "exec"),
@@ -56,13 +58,94 @@ pub fn tell_version() -> ! {
     std::process::exit(0)
 }
 
+/// What a verb wants that was typed without it, and where to find that.
+const WANTED: &[(&str, &str)] = &[
+    ("exec", "nothing to run; give the command as one text: mcp exec 'make && make test'"),
+    ("add", "nothing to add; give a package: mcp add npx -y NAME, mcp add npm:NAME"),
+    ("pull", "nothing to fetch; give a package: mcp pull npm:NAME, mcp pull pypi:NAME"),
+    ("remove", "name the package; mcp list shows what is in the store"),
+    ("rm", "name the package; mcp list shows what is in the store"),
+    ("inspect", "name the package; mcp list shows what is in the store"),
+    ("kill", "name the sandbox: mcp kill ID; mcp ps lists those that run"),
+    ("stats", "name the sandbox: mcp stats ID; mcp ps lists those that run"),
+    (
+        "completions",
+        "name your shell: mcp completions bash (zsh, fish, powershell), or mcp completions man",
+    ),
+    ("pack", "name the directory of the package: mcp pack ."),
+    ("push", "name the package, and where to: mcp push acme/test@1.0.0 --registry HOST"),
+    ("search", "give a word to look for: mcp search filesystem"),
+    ("check", "give the command as one text: mcp check 'curl x | sh'"),
+    ("login", "name the registry: mcp login HOST"),
+    ("logout", "name the registry: mcp logout HOST"),
+    ("export", "name the target and a server: mcp export kubernetes npm:NAME (or systemd, podman)"),
+    (
+        "image",
+        "name the base, the image and the package: mcp image --base IMAGE --push HOST/NAME:TAG npm:NAME",
+    ),
+    ("policy check", "name the file: mcp policy check policy.toml"),
+    ("policy diff", "name two files: mcp policy diff old.toml new.toml"),
+    (
+        "policy minimize",
+        "name the file and the command: mcp policy minimize policy.toml -- node server.js",
+    ),
+    (
+        "grants revoke",
+        "name the package: mcp grants revoke NAME; mcp grants lists what was granted",
+    ),
+    ("data remove", "name the package: mcp data remove NAME; mcp data lists what is kept"),
+];
+
+/// Verbs with words of their own behind them.
+fn behind(verb: &str, next: Option<&str>) -> Option<String> {
+    let next = next?;
+    match (verb, next) {
+        ("grants" | "data", "list" | "ls" | "show") => {
+            Some(format!("type: mcp {verb} (it lists them)"))
+        }
+        ("policy", "list" | "ls" | "print") => Some("type: mcp policy show".to_owned()),
+        ("policy", "validate" | "lint" | "test") => Some("type: mcp policy check FILE".to_owned()),
+        ("wire" | "unwire", word) if !word.starts_with('-') => {
+            Some(format!("type: mcp {verb} --client {word}, or mcp {verb} --server {word}"))
+        }
+        ("doctor", word) if !word.starts_with('-') => {
+            Some(format!("type: mcp doctor, or mcp doctor --only {word}"))
+        }
+        _ => None,
+    }
+}
+
 /// `None` for another kind of mistake.
 pub fn instead(error: &clap::Error) -> Option<String> {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if error.kind() == ErrorKind::MissingRequiredArgument && words == ["exec"] {
-        return Some(
-            "nothing to run; give the command as one text: mcp exec 'make && make test'".to_owned(),
-        );
+    let typed: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let verb = typed.first().map(String::as_str).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument => {
+            let is_typed = |wanted: &&(&str, &str)| {
+                wanted
+                    .0
+                    .split(' ')
+                    .enumerate()
+                    .all(|(at, word)| typed.get(at).is_some_and(|w| w == word))
+            };
+            return WANTED.iter().find(is_typed).map(|(_, way)| (*way).to_owned());
+        }
+        ErrorKind::UnknownArgument if verb.starts_with('-') => {
+            return Some(format!("a verb comes first; type: mcp run {}", without_values(&typed)));
+        }
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand => {
+            if verb == "pull"
+                && let Meaning::Package(line) = package_runner::understand(&words[1..])
+            {
+                return Some(format!("type: mcp pull {}", line.reference));
+            }
+            let word = typed[1.min(typed.len())..].iter().find(|word| !word.starts_with('-'));
+            if let Some(way) = behind(verb, word.map(String::as_str)) {
+                return Some(way);
+            }
+        }
+        _ => {}
     }
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
@@ -98,6 +181,15 @@ pub fn instead(error: &clap::Error) -> Option<String> {
             "{verb} is no command of mcp; mcp help lists them, and mcp run {verb} runs a program"
         ),
     })
+}
+
+/// The words, but for what may be a secret.
+fn without_values(words: &[String]) -> String {
+    let word = |word: &String| match word.split_once('=') {
+        Some((name, _)) => format!("{name}=…"),
+        None => word.clone(),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

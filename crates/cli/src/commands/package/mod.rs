@@ -9,6 +9,7 @@ mod search;
 mod stored;
 mod update;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use mcp_package::bundle;
@@ -18,6 +19,7 @@ use serde_json::json;
 
 use crate::args::package::{Pack, Package, Pull};
 use crate::failure::Failure;
+use crate::package_runner::{self, Meaning};
 use crate::packages::{fetch, open_store};
 use crate::render::to_json;
 use crate::{paths, render};
@@ -87,7 +89,7 @@ fn pull(args: &Pull) -> Result<u8, Failure> {
     let store = open_store()?;
     let mut pulled = Vec::new();
     for text in &args.references {
-        let reference: Reference = text.parse()?;
+        let reference: Reference = text.parse().map_err(|error| unnamed(args, text, error))?;
         let before = store.list()?;
         let digest = match &reference {
             Reference::Path(path) => take_in(&store, path)?,
@@ -105,6 +107,21 @@ fn pull(args: &Pull) -> Result<u8, Failure> {
         render::print(&(to_json(&pulled) + "\n"));
     }
     Ok(0)
+}
+
+/// What was meant by a word that is no reference: a package runner's line, or a name without its registry.
+fn unnamed(args: &Pull, text: &str, error: mcp_package::Error) -> Failure {
+    let words: Vec<OsString> = args.references.iter().map(OsString::from).collect();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+    let way = match package_runner::understand(&words) {
+        Meaning::Package(line) => format!("type: mcp pull {}", line.reference),
+        _ if text.starts_with('@') && text.contains('/') => format!("type: mcp pull npm:{text}"),
+        _ if text.chars().all(is_name) => {
+            format!("{text} is no reference; type: mcp pull npm:{text}, or mcp pull pypi:{text}")
+        }
+        _ => return error.into(),
+    };
+    Failure::Usage(render::plain(&way))
 }
 
 /// A name that means something else from now on: its source may say so, but not without a word.

@@ -182,7 +182,7 @@ fn metadata(index: &Index, package: &Package) -> Result<Vec<u8>, Failure> {
     let url = format!("{}{}/{wanted}", index.url, name.replace('/', "%2f"));
     fetch::http().page(&url, authorization, LARGEST_METADATA)?.ok_or_else(|| {
         Failure::Refused(format!(
-            "npm:{name}@{wanted}: the registry has no such package or version"
+            "npm:{name}@{wanted}: the registry has no such package or version; compare it with the server's README"
         ))
     })
 }

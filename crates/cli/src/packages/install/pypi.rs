@@ -254,8 +254,11 @@ impl Tool {
 
 pub(super) fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>, Failure> {
     let page = fetch::http().page(&format!("{}{name}/", index.url), None, LARGEST_PAGE)?;
-    let page = page
-        .ok_or_else(|| Failure::Refused(format!("pypi:{name}: the index has no such project")))?;
+    let page = page.ok_or_else(|| {
+        Failure::Refused(format!(
+            "pypi:{name}: the index has no such project; compare it with the server's README"
+        ))
+    })?;
     Ok(hosts_in_simple_page(&String::from_utf8_lossy(&page)))
 }
 

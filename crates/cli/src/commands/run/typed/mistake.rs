@@ -67,6 +67,15 @@ fn not_a_program(word: &str, words: &[OsString]) -> Option<String> {
         })
         .map(|told| told.trim_end().to_owned());
     }
+    let is_bare =
+        |allowed: &[&str]| words[1..].iter().all(|word| allowed.iter().any(|known| word == known));
+    if matches!(word, "npx" | "pnpx" | "bunx" | "uvx") && is_bare(&["-y", "--yes", "-q"]) {
+        let yes = if word == "npx" { " -y" } else { "" };
+        return Some(format!(
+            "{word} is given no package; type: {} {word}{yes} NAME",
+            run_with(&[])
+        ));
+    }
     if matches!(word, "sudo" | "doas" | "su") {
         return Some(format!(
             "{word} has no effect in a sandbox, and mcp needs no root; leave it out: {} {rest}",
@@ -123,12 +132,25 @@ fn missing(word: &str, words: &[OsString]) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         return format!("there is no {word} in {}", here.display());
     }
+    // A name of another system's, or of an older one.
+    let other = match word {
+        "python" | "py" => "python3",
+        "pip" => "pip3",
+        "node" => "nodejs",
+        "nodejs" => "node",
+        _ => "",
+    };
+    if !other.is_empty() && on_path(other) {
+        let line = format!("{} {other} {}", run_with(&[]), rest_of(words));
+        return format!("{word}: command not found; {other} is here: {}", line.trim_end());
+    }
     let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     match is_name && word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => format!(
             "{word}: command not found; if it is a package: mcp run npm:{word} or mcp run pypi:{word} (mcp search {word} \
              looks for it)"
         ),
+        false if word.is_empty() => "nothing to run: the command is empty".to_owned(),
         false => format!("{word}: command not found"),
     }
 }
