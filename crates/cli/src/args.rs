@@ -28,7 +28,7 @@ pub use line::{command_line, taken_by_an_option, words_of_run};
 pub use policy::{Policy, PolicyCommand};
 pub use run_line::run_line;
 pub use values::{Limit, Variable};
-use values::{count, fallback, home_name, limit, millicores, parse, variable};
+use values::{count, fallback, home_name, limit, millicores, parse, port, runs, variable};
 pub use words::{is_package, options_of_run, words_of_exec};
 
 const STYLES: Styles = Styles::styled()
@@ -206,7 +206,7 @@ pub struct Permissions {
     #[arg(long, value_name = "PATH", help_heading = "Permissions")]
     pub allow_unix: Vec<PathBuf>,
     /// A port on which the command listens: programs on this machine reach it at 127.0.0.1 (on Windows at ::1)
-    #[arg(long, value_name = "PORT", help_heading = "Permissions")]
+    #[arg(long, value_name = "PORT", value_parser = port, help_heading = "Permissions")]
     pub listen: Vec<u16>,
     /// On macOS, with --allow-net: the system's certificate service, which Go programs need for TLS
     #[arg(long, help_heading = "Permissions")]

@@ -1,6 +1,7 @@
 //! `mcp exec`: one command of an agent. The guard judges it, then it runs as `mcp run` would run it, with the
 //! project as what may be written.
 
+use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub fn run(args: Box<Exec>) -> Result<u8, Failure> {
     if args.starting.json && !args.starting.explain {
         return result::run(&args);
     }
-    if args.captured {
+    if args.captured.is_some() {
         result::end_with_parent();
     }
     if let Some(directory) = &args.directory {
@@ -45,6 +46,7 @@ fn start(
         Some(ExecShell::Cmd) => Shell::Cmd,
         Some(ExecShell::Bash | ExecShell::Sh) => Shell::Bash,
     };
+    one_text(&args.command)?;
     let text = check::text(&args.command, shell)?;
     let (policy, tools) = policy(args)?;
     let (mut spec, judged) = if args.no_guard {
@@ -69,8 +71,34 @@ fn start(
         runs: run::hints::Runs::Agent,
         package: None,
         json_only: false,
+        hints: args.captured.as_deref(),
     };
     run::launch(spec, how, log, report)
+}
+
+/// `mcp exec 'make test' --json`: separate words are looked for as they stand, so the text would be one program.
+fn one_text(command: &[OsString]) -> Result<(), Failure> {
+    let (Some(first), Some(next)) = (command.first(), command.get(1)) else { return Ok(()) };
+    let (first, next) = (first.to_string_lossy(), next.to_string_lossy());
+    if !first.contains(char::is_whitespace) || Path::new(first.as_ref()).exists() {
+        return Ok(());
+    }
+    let shown = run::quoted(first.as_ref().as_ref());
+    // The value of a variable may be a secret.
+    let shown_word = |word: &OsString| match word.to_string_lossy().split_once('=') {
+        Some((name, _)) => format!("{name}=…"),
+        None => run::quoted(word),
+    };
+    let rest: Vec<String> = command[1..].iter().map(shown_word).collect();
+    let rest = rest.join(" ");
+    Err(Failure::Usage(render::plain(&match next.starts_with('-') {
+        true => format!(
+            "{rest} after the text belongs to the command; if it was meant for mcp, it comes first: mcp exec {rest} {shown}"
+        ),
+        false => format!(
+            "{shown} is a text for the shell, and more words follow it; give all of it as one text: mcp exec '{first} {rest}'"
+        ),
+    })))
 }
 
 /// What the config's `[tools.sandbox]` says beyond the policy.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::path::Path;
 
 use mcp_policy::{Defaults, Fallback};
 use mcp_sandbox::session::{Options, Session};
@@ -34,7 +35,7 @@ mod terminal;
 mod typed;
 mod warnings;
 
-use hints::{Hints, Runs};
+use hints::{Hints, Listener, Runs};
 use report_file::ReportFile;
 use terminal::Terminal;
 pub use typed::as_package;
@@ -163,6 +164,7 @@ fn start(
         runs: if package.is_some() { Runs::Package } else { Runs::Command },
         package: package.as_ref(),
         json_only: package.is_some() && !args.package.raw,
+        hints: None,
     };
     launch(spec, how, log, report)
 }
@@ -177,6 +179,8 @@ pub struct How<'a> {
     pub package: Option<&'a package::Prepared>,
     /// Whether what is no JSON goes to standard error: clients of a server cannot read it.
     pub json_only: bool,
+    /// Where the hints go instead of standard error.
+    pub hints: Option<&'a Path>,
 }
 
 /// From a spec to the end of the run. Leaves a report, once there is a plan.
@@ -186,7 +190,7 @@ pub fn launch(
     log: &mut Option<AuditLog>,
     report: &mut Option<Report>,
 ) -> Result<u8, Failure> {
-    let How { starting, fallback, judged, runs, package, json_only } = how;
+    let How { starting, fallback, judged, runs, package, json_only, hints: hints_file } = how;
     // What was compared with its bundle holds what an archive can hold.
     let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
     let telling = |error: mcp_sandbox::Error| match package {
@@ -229,7 +233,9 @@ pub fn launch(
     if let Some(package) = package {
         runtime::check(&package.needs, &session.request().program)?;
     }
-    let mut terminal = Terminal { starting, log, answer: None, hints: Hints::none(), runs };
+    let listener = hints_file.map_or(Listener::Person, |_| Listener::Program(Vec::new()));
+    let mut terminal =
+        Terminal { starting, log, answer: None, hints: Hints::none(), runs, listener };
     match session.run(&mut terminal) {
         Ok(mut ended) => {
             if starting.watch_paths {
@@ -240,6 +246,10 @@ pub fn launch(
                 ending::tell(&ended.report, &ended.view().request.policy.limits);
             }
             terminal.hints.after(&ended.report);
+            if let Some(path) = hints_file {
+                // They are help: a run that was good does not fail for want of them.
+                let _ = std::fs::write(path, to_json(&terminal.hints.collected(&ended.report)));
+            }
             if let Some(log) = terminal.log.as_mut() {
                 log.hints = terminal.hints.about();
             }

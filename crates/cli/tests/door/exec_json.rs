@@ -40,6 +40,25 @@ fn one_object_has_what_came_of_it() {
     assert_eq!(blocked["blocked"][0]["to"], "name.example", "{blocked}");
     assert_eq!(blocked["blocked"][0]["allow"], "--allow-net name.example", "{blocked}");
 
+    let hidden = result(&person, "mcp exec --json 'cat ../beside/note.txt'");
+    assert_eq!(hidden["hints"], serde_json::json!([]), "what is not there: {hidden}");
+    person.file("../beside/note.txt", "note\n");
+    let hidden = result(&person, "mcp exec --json 'cat ../beside/note.txt'");
+    assert!(hidden["hints"][0].as_str().unwrap().contains("add -r ../beside/note.txt"), "{hidden}");
+    assert!(!hidden["stderr"].as_str().unwrap().contains("mcp:"), "{hidden}");
+
+    // The kernel tells a refused allocation to the process alone, and the process says so.
+    let starved = "mcp exec --json 'python3 -c \"x = bytearray(5 << 30)\"'";
+    let starved = result(&person, starved);
+    let words = starved["hints"][0].as_str().unwrap_or_default();
+    if starved["stderr"].as_str().unwrap().contains("MemoryError")
+        && starved["report"]["controls"]["memory"]["by"].as_str().unwrap().contains("RLIMIT")
+    {
+        assert!(words.contains("MemoryError") && words.contains("--max-memory 16GiB"), "{starved}");
+    }
+    let fine = result(&person, "mcp exec --json 'echo MemoryError >&2'");
+    assert_eq!(fine["hints"], serde_json::json!([]), "{fine}");
+
     let slow = result(&person, "mcp exec --json --timeout 100ms --grace 100ms 'sleep 60'");
     assert_eq!(
         (slow["exit_code"].as_i64(), slow["timed_out"].as_bool()),

@@ -156,6 +156,17 @@ except MemoryError: time.sleep(60)'",
         hint: "a file reached the limit 1 MiB",
         works: |_, f| f.code == 0,
     },
+    // Limits that no figure tells of.
+    Case {
+        line: "mcp run --max-file-size 1M -w . python3 -c 'open(\"big\", \"wb\").write(bytes(3 << 20))'",
+        hint: "its limit was 1 MiB for each file",
+        works: |_, f| f.code == 0,
+    },
+    Case {
+        line: "mcp run --max-fds 16 -r . python3 -c 'files = [open(\"/dev/null\") for _ in range(30)]'",
+        hint: "its limit was 16 open files",
+        works: |_, f| f.code == 0,
+    },
     // A variable that was set and not passed on.
     Case {
         line: "mcp run -r . sh token.sh",
@@ -251,6 +262,31 @@ fn nothing_is_said_where_all_is_well() {
     ] {
         let finished = person.types(line);
         assert_eq!(ours(&finished), [""; 0], "{line}\n{finished}");
+    }
+}
+
+/// What a text of an agent writes outside of the project, and into a HOME that goes.
+#[test]
+fn what_an_agent_writes_elsewhere_is_told() {
+    require!("userns");
+    let person = Person::new();
+    person.file("../beside/note.txt", "note\n");
+    for (text, hint, flags) in [
+        ("echo x > ../beside/new.txt", "../beside/new.txt is not writable", "-w ../beside"),
+        ("cp file.txt ../beside/", "../beside/ is not writable", "-w ../beside"),
+        ("echo x > ~/saved.txt", "~/saved.txt was written into a HOME that is gone", "--home kept"),
+    ] {
+        let line = format!("mcp exec '{text}'");
+        let said = ours(&person.types(&line));
+        assert_eq!(said.len(), 1, "{line}: {said:?}");
+        assert!(said[0].contains(hint), "{line}: {said:?}");
+        let better = person.types(&format!("mcp exec {flags} '{text}'"));
+        assert_eq!((better.code, ours(&better)), (0, Vec::new()), "{better}");
+    }
+    for silent in ["echo x > made.txt", "cd sub && echo x > ../made.txt", "echo x > /tmp/made.txt"]
+    {
+        let finished = person.types(&format!("mcp exec '{silent}'"));
+        assert_eq!((finished.code, ours(&finished)), (0, Vec::new()), "{silent}");
     }
 }
 

@@ -184,7 +184,7 @@ fn the_script_and_the_reason_are_told() {
     let said = user.mcp(&["log"]).ok().out;
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[0].contains("  sh serve.sh  exited 1"), "{said}");
-    assert!(lines[0].contains(", hints: arguments"), "{said}");
+    assert!(lines[0].contains(", told: a path or flag that the command does not have"), "{said}");
     assert!(lines[1].contains("  true  not started (a granted path cannot be given, "), "{said}");
     assert!(lines[2].contains("  not started (there is no such program, 127)"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");

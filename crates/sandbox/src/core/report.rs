@@ -211,7 +211,7 @@ pub struct Report {
     /// Protected files that a program got ready to replace, and that are what they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
-    /// Names at the top of the HOME that the command was started in, which was not kept: they are gone.
+    /// Names at the top of a HOME that was not kept: they are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
     /// Why what the command was to change in a layer of its own stayed read-only.

@@ -17,14 +17,14 @@ const MOST_ENTRIES: usize = 200;
 pub struct Leftovers {
     /// Of the temporary space, in bytes.
     pub temporary: Option<u64>,
-    /// Visible names at the top of a HOME that goes now, where the command was started there.
+    /// Visible names at the top of a HOME that goes now.
     pub lost: Vec<String>,
 }
 
 /// Init's look, from inside a root of its own.
 pub fn look(request: &Request) -> Leftovers {
-    let starts_there = request.home == Home::Ephemeral && request.cwd.as_os_str() == HOME;
-    Leftovers { temporary: used(), lost: if starts_there { names(request) } else { Vec::new() } }
+    let goes = request.home == Home::Ephemeral;
+    Leftovers { temporary: used(), lost: if goes { names(request) } else { Vec::new() } }
 }
 
 /// The root is the file system that /tmp, /dev/shm and HOME share.

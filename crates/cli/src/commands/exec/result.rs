@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::args::exec::Exec;
 use crate::args::words_of_exec;
+use crate::commands::run::hints::Collected;
 use crate::failure::Failure;
 
 /// Of each stream; the rest is read and left out, and the result says so.
@@ -42,6 +43,11 @@ pub fn run(args: &Exec) -> Result<u8, Failure> {
     let code = status.code().unwrap_or(125).clamp(0, 255) as u8;
     let report = place.read();
     let mut result = result(code, report.as_ref());
+    let hints = match code {
+        0 => place.hints().lines,
+        _ => place.hints().with_words_of_command(&String::from_utf8_lossy(&stderr.bytes)),
+    };
+    result["hints"] = hints.into();
     if !args.stream {
         result["stdout"] = String::from_utf8_lossy(&stdout.bytes).into();
         result["stderr"] = String::from_utf8_lossy(&stderr.bytes).into();
@@ -55,7 +61,7 @@ pub fn run(args: &Exec) -> Result<u8, Failure> {
 fn command(place: &ReportPlace) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::file(&PathBuf::from("mcp"), &e))?;
     let mut command = Command::new(program);
-    command.arg("exec").args(["--captured", "--quiet"]);
+    command.arg("exec").arg("--quiet").arg("--captured").arg(place.hints_file());
     if place.is_own {
         command.arg("--report").arg(&place.report);
     }
@@ -72,23 +78,22 @@ fn command(place: &ReportPlace) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// Where the report of the run is written.
+/// Where the report of the run and its hints are written.
 struct ReportPlace {
     report: PathBuf,
-    /// A directory of ours, gone afterwards; not a file that was asked for.
+    /// Whether the report is in the directory of ours, and not a file that was asked for.
     is_own: bool,
+    /// Ours, and gone afterwards.
+    directory: PathBuf,
 }
 
 impl ReportPlace {
     fn new(args: &Exec) -> Result<ReportPlace, Failure> {
-        if let Some(report) = &args.starting.report {
-            if report.as_os_str() == "-" {
-                return Err(Failure::Usage(
-                    "--json has the report in it; leave out --report -".to_owned(),
-                ));
-            }
-            let base = args.directory.clone().unwrap_or_default();
-            return Ok(ReportPlace { report: base.join(report), is_own: false });
+        let asked = args.starting.report.as_ref();
+        if asked.is_some_and(|report| report.as_os_str() == "-") {
+            return Err(Failure::Usage(
+                "--json has the report in it; leave out --report -".to_owned(),
+            ));
         }
         let name = format!("mcp-exec-{}", mcp_sandbox::runs::RunId::random());
         let directory = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
@@ -98,7 +103,19 @@ impl ReportPlace {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         // A new one: what lies there under the name is anybody's.
         builder.create(&directory).map_err(|e| Failure::temporary(&directory, &e))?;
-        Ok(ReportPlace { report: directory.join("report.json"), is_own: true })
+        let base = args.directory.clone().unwrap_or_default();
+        let report =
+            asked.map_or_else(|| directory.join("report.json"), |report| base.join(report));
+        Ok(ReportPlace { report, is_own: asked.is_none(), directory })
+    }
+
+    fn hints_file(&self) -> PathBuf {
+        self.directory.join("hints.json")
+    }
+
+    fn hints(&self) -> Collected {
+        let bytes = mcp_files::read(&self.hints_file(), LARGEST_REPORT, Links::Refuse).ok();
+        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     fn read(&self) -> Option<Report> {
@@ -109,9 +126,7 @@ impl ReportPlace {
 
 impl Drop for ReportPlace {
     fn drop(&mut self) {
-        if let Some(directory) = self.report.parent().filter(|_| self.is_own) {
-            let _ = std::fs::remove_dir_all(directory);
-        }
+        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 

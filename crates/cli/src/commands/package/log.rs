@@ -33,12 +33,11 @@ pub fn run(args: &Log) -> Result<u8, Failure> {
         return from_log::suggest(entries, &Wanted::default(), args.json);
     }
     if found.is_empty() && !args.follow && !args.json {
-        let that = if args.word.is_some() || args.failed || args.since.is_some() {
-            " that is meant"
-        } else {
-            ""
-        };
-        render::say(&format!("there is no run{that} in the log"));
+        let filters = [args.word.is_some(), args.failed, args.since.is_some()];
+        render::say(match filters.contains(&true) {
+            true => "no run in the log fits; mcp log alone shows the last ones",
+            false => "there is no run in the log",
+        });
     }
     let surplus = found.len().saturating_sub(args.last.unwrap_or(LAST));
     found.drain(..surplus);
@@ -114,7 +113,7 @@ fn show((line, entry): &(String, Entry), args: &Log) {
             let text = if *exit_code == 0 { paint.good(&text) } else { paint.warn(&text) };
             text + &told(", guard: ", rules)
                 + &told(", blocked: ", &counted(blocked))
-                + &told(", hints: ", hints)
+                + &told(", told: ", &hints.iter().map(|kind| hint(kind)).collect::<Vec<_>>())
         }
         Event::Refused { exit_code, why, rules } => {
             let text = format!("not started ({}, {exit_code})", reason(why));
@@ -141,6 +140,21 @@ fn reason(word: &str) -> String {
         "input" => "a file that was named cannot be read",
         "file" => "a file of mcp cannot be used",
         "usage" => "the command line is not valid",
+        other => return render::plain(other),
+    };
+    sentence.to_owned()
+}
+
+/// What a hint was about, by the word in the log.
+fn hint(word: &str) -> String {
+    let sentence = match word {
+        "arguments" => "a path or flag that the command does not have",
+        "directory" => "it started in an empty HOME",
+        "limits" => "a limit",
+        "loopback" => "a service of this machine",
+        "read-only" => "it could read and not write",
+        "refused" => "what the system refused",
+        "variables" => "a variable that was not passed on",
         other => return render::plain(other),
     };
     sentence.to_owned()

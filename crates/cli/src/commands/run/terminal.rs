@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use mcp_sandbox::Error;
 use mcp_sandbox::session::{CommandView, Event, Events, Gap};
 
-use super::hints::{Hints, Runs};
+use super::hints::{Hints, Listener, Runs};
 use super::{hidden, tell_unshown, warnings};
 use crate::args::Starting;
 use crate::audit::AuditLog;
@@ -20,6 +20,7 @@ pub struct Terminal<'a> {
     /// Silent until the command starts, and with --quiet.
     pub hints: Hints,
     pub runs: Runs,
+    pub listener: Listener,
 }
 
 pub enum Declined {
@@ -81,7 +82,9 @@ impl Events for Terminal<'_> {
                 ));
             }
             tell_unshown(request);
-            self.hints = Hints::new(self.runs, view);
+        }
+        if !self.starting.quiet || self.listener != Listener::Person {
+            self.hints = Hints::new(self.runs, view, self.listener.clone());
             self.hints.before();
         }
         if let Some(log) = self.log.as_mut() {

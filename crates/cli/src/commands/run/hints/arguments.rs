@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::facts::{Argument, Facts, Kind, PathState, Role, Starts};
+use super::facts::{Argument, Facts, Kind, PathState, Role, Starts, below_home};
 use super::shown::{directory_of, holds_everything, typed};
 use super::{Hint, Runs};
 use crate::commands::run::quoted;
@@ -53,6 +53,13 @@ fn hint(argument: &Argument, facts: &Facts) -> Option<Hint> {
         }
         (_, Role::Script, Kind::New) => missing(argument, facts),
         (PathState::Hidden, Role::Path, Kind::New) => None,
+        // `~` is another home inside, and can be written.
+        (PathState::Hidden, Role::Written, Kind::New)
+            if facts.runs == Runs::Agent
+                && below_home(&argument.word).is_some_and(|below| !below.contains('/')) =>
+        {
+            None
+        }
         // The command has a /tmp of its own, in which it may write whatever the host's holds under that name.
         (PathState::Hidden, Role::Written, Kind::File)
             if argument.path.parent() == Some("/tmp".as_ref()) =>
@@ -146,10 +153,15 @@ fn hidden(argument: &Argument, facts: &Facts) -> Hint {
             "{word} is here, but not visible to the command (add -r {}, its directory)",
             typed(&directory_of(&argument.path, facts), facts)
         ),
-        Role::Written => format!(
-            "{word} is not writable for the command (add -w {})",
-            typed(&written(argument, facts), facts)
-        ),
+        Role::Written => {
+            let path = written(argument, facts);
+            // What is not there cannot be granted, and the directory above it holds too much.
+            let is_new =
+                argument.kind == Kind::New && path.file_name() == argument.path.file_name();
+            let first = if is_new { "make it, and " } else { "" };
+            let path = typed(&path, facts);
+            format!("{word} is not writable for the command ({first}add -w {path})")
+        }
         Role::Path | Role::Word => {
             let path = typed(&argument.path, facts);
             format!(

@@ -2,7 +2,7 @@
 
 use mcp_sandbox::Report;
 
-use super::facts::{Argument, Facts, Kind, Role, Starts};
+use super::facts::{Argument, Facts, Kind, Role, Starts, below_home};
 use super::shown::typed;
 use super::{Hint, Runs, verbs};
 
@@ -43,10 +43,10 @@ pub fn after(facts: &Facts) -> Option<Hint> {
 
 /// What was written there is gone, however the command ended.
 pub fn lost(facts: &Facts, report: &Report) -> Option<Hint> {
-    let first = report.lost.first()?;
     if facts.starts != Starts::InEmptyHome {
-        return None;
+        return lost_by_name(facts, report);
     }
+    let first = report.lost.first()?;
     let more = if report.lost.len() > 1 { " and more" } else { "" };
     let were = if report.lost.len() > 1 { "were" } else { "was" };
     Some(Hint::new(
@@ -56,6 +56,20 @@ pub fn lost(facts: &Facts, report: &Report) -> Option<Hint> {
              HOME)",
             typed(&facts.here, facts)
         ),
+    ))
+}
+
+/// A command that starts elsewhere writes all kinds of things into a HOME: what its text names was meant to stay.
+fn lost_by_name(facts: &Facts, report: &Report) -> Option<Hint> {
+    let written = facts.arguments.iter().filter(|argument| argument.role == Role::Written);
+    let is_lost = |argument: &&Argument| {
+        let first = below_home(&argument.word).and_then(|below| below.split('/').next());
+        first.is_some_and(|first| report.lost.iter().any(|lost| lost == first))
+    };
+    let word = &written.filter(|argument| argument.kind == Kind::New).find(is_lost)?.word;
+    Some(Hint::new(
+        ABOUT,
+        format!("{word} was written into a HOME that is gone now (add --home NAME to keep HOME)"),
     ))
 }
 

@@ -179,15 +179,46 @@ pub fn roles(program: &str, words: &[String]) -> Vec<(String, Role)> {
     roles
 }
 
-/// Words of a shell's text that are spelled as paths are. It need not be read as a shell does: what is taken for a path
-/// and is none does not exist.
+/// Words of a shell's text that are spelled as paths are, and whether it writes them. It need not be read as a shell
+/// does: what is taken for a path and is none does not exist.
 fn paths_in(text: &str) -> Vec<(String, Role)> {
     const MOST_WORDS: usize = 200;
-    let words = text.split(|c: char| c.is_whitespace() || "'\"`;&|<>()=,".contains(c));
-    let named = |word: &&str| word.starts_with("$HOME/") || word.starts_with("${HOME}/");
-    let is_path =
-        |word: &&str| !word.starts_with('-') && (spelled(word) == Role::Path || named(word));
-    words.filter(is_path).take(MOST_WORDS).map(|word| (word.to_owned(), Role::Path)).collect()
+    let mut paths = Vec::new();
+    for command in text.split([';', '&', '|', '\n', '(', ')', '`']) {
+        let mut parts = command.split('>');
+        let words = words_of(parts.next().unwrap_or_default());
+        let (program, arguments) = words.split_first().map_or(("", &[][..]), |(p, a)| (p, a));
+        let writes = verbs::writes_in_text(program, arguments);
+        let plain: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+        paths.extend(plain.iter().enumerate().map(|(at, word)| {
+            let is_written = match writes {
+                Some(Writes::All) => at > 0,
+                Some(Writes::First) => at == 1,
+                Some(Writes::Last) => at > 0 && at + 1 == plain.len(),
+                Some(Writes::After(_)) | None => false,
+            };
+            ((*word).clone(), if is_written { Role::Written } else { Role::Path })
+        }));
+        for part in parts {
+            let role = |at| if at == 0 { Role::Written } else { Role::Path };
+            let words = words_of(part).into_iter().enumerate();
+            paths.extend(words.map(|(at, word)| (word, role(at))));
+        }
+    }
+    let is_path = |word: &str| spelled(word) == Role::Path || below_home(word).is_some();
+    paths.retain(|(word, _)| !word.starts_with('-') && is_path(word));
+    paths.truncate(MOST_WORDS);
+    paths
+}
+
+fn words_of(command: &str) -> Vec<String> {
+    let words = command.split(|c: char| c.is_whitespace() || "'\"<=,".contains(c));
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// What follows the home in a word that a shell would expand.
+pub fn below_home(word: &str) -> Option<&str> {
+    ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start))
 }
 
 fn spelled(word: &str) -> Role {
@@ -201,8 +232,7 @@ fn argument(
     (here, home): (&Path, Option<&Path>),
     seen: impl Fn(&Path) -> PathState,
 ) -> Option<Argument> {
-    let below_home = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
-    let path = match (below_home, home) {
+    let path = match (below_home(word), home) {
         (Some(below), Some(home)) => home.join(below),
         _ => here.join(word),
     };
@@ -256,5 +286,33 @@ fn seen(real: &Path, view: CommandView<'_>) -> PathState {
         true if is_in(&request.read) || is_in(&request.shown) || !own => PathState::ReadOnly,
         true => PathState::Writable,
         false => PathState::Hidden,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_text_writes() {
+        let paths = |text| -> Vec<(String, Role)> { paths_in(text) };
+        let written = |word: &str| (word.to_owned(), Role::Written);
+        let read = |word: &str| (word.to_owned(), Role::Path);
+        for (text, expected) in [
+            ("echo x > ../new.txt", vec![written("../new.txt")]),
+            (
+                "cat ../a >>'../b' 2>/dev/null",
+                vec![read("../a"), written("../b"), written("/dev/null")],
+            ),
+            ("cd /a && mkdir -p ../new", vec![read("/a"), written("../new")]),
+            ("cp ../a ../b; cat ../b", vec![read("../a"), written("../b"), read("../b")]),
+            ("git worktree add ../tree main", vec![written("../tree")]),
+            ("git -C ../tree log", vec![read("../tree")]),
+            ("sed -i s/a/b/ ../a", vec![written("s/a/b/"), written("../a")]),
+            ("make --out=../a 2>&1 | tee $HOME/log", vec![read("../a"), written("$HOME/log")]),
+            ("echo hi", vec![]),
+        ] {
+            assert_eq!(paths(text), expected, "{text}");
+        }
     }
 }

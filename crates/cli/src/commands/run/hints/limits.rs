@@ -17,6 +17,7 @@ const ABORTS: [i32; 5] = [4, 5, 6, 7, 11];
 /// What ordinary programs may need at once.
 const SMALL: Bytes = Bytes::mib(256);
 const FEW: u32 = 32;
+const FEW_FILES: u32 = 256;
 
 /// What is certain.
 pub fn after(limits: &Limits, report: &Report) -> Vec<Hint> {
@@ -147,6 +148,19 @@ pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<H
             flags.push(format!("--max-pids {}", limit.saturating_mul(4)));
         }
     }
+    // A program may take no signal for its file size, and the kernel tells no figure of either. A limit that a person
+    // set this low is reason enough to name it.
+    let is_own = |origin: &Origin| failed && *origin != Origin::Default;
+    let small_file = |limit: &Bytes| *limit <= SMALL && is_own(&limits.file_size.origin);
+    if let Some(limit) = limits.file_size.value.filter(small_file) {
+        words.push(format!("{limit} for each file"));
+        flags.push(format!("--max-file-size {}", more(limit)));
+    }
+    let is_few = |limit: &u32| *limit <= FEW_FILES && is_own(&limits.open_files.origin);
+    if let Some(limit) = limits.open_files.value.filter(is_few) {
+        words.push(format!("{limit} open files for each process"));
+        flags.push(format!("--max-fds {}", limit.saturating_mul(4)));
+    }
     (!words.is_empty()).then(|| {
         Hint::new(
             "limits",
@@ -157,6 +171,32 @@ pub fn perhaps(limits: &Limits, report: &Report, evidence: Evidence) -> Option<H
             ),
         )
     })
+}
+
+/// The memory limit, where no figure tells that it was met.
+pub fn unseen_memory(limits: &Limits, report: &Report) -> Option<Bytes> {
+    limits.memory.value.filter(|_| is_unseen(report, Control::Memory))
+}
+
+/// What runtimes say when they get no memory.
+const NO_MEMORY: [&str; 7] = [
+    "MemoryError",
+    "Cannot allocate memory",
+    "bad_alloc",
+    "OutOfMemoryError",
+    "out of memory",
+    "Out of memory",
+    "memory allocation of ",
+];
+
+/// From the words of a command that failed.
+pub fn said(limit: Bytes, stderr: &str) -> Option<String> {
+    let word = NO_MEMORY.iter().find(|word| stderr.contains(**word))?;
+    let word = word.trim_end();
+    Some(format!(
+        "the command says \"{word}\", and its limit was {limit} of memory; if that was it: --max-memory {}",
+        more(limit)
+    ))
 }
 
 /// Enforced by something that counts nothing.

@@ -20,8 +20,10 @@ mod verbs;
 
 use std::collections::BTreeSet;
 
+use mcp_policy::Bytes;
 use mcp_sandbox::session::CommandView;
 use mcp_sandbox::{Ending, Report};
+use serde::{Deserialize, Serialize};
 
 use self::facts::Facts;
 use self::limits::Evidence;
@@ -53,6 +55,34 @@ pub struct Hints {
     facts: Option<Facts>,
     told: BTreeSet<String>,
     kinds: BTreeSet<&'static str>,
+    listener: Listener,
+}
+
+/// Who hears the hints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listener {
+    Person,
+    /// The lines are kept for it.
+    Program(Vec<String>),
+}
+
+/// What one `mcp` tells another that puts it into JSON.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Collected {
+    pub lines: Vec<String>,
+    unseen_memory_limit: Option<u64>,
+}
+
+impl Collected {
+    /// With what the command itself says of its memory: the kernel tells a refusal to the process alone.
+    pub fn with_words_of_command(mut self, stderr: &str) -> Vec<String> {
+        let limit = self.unseen_memory_limit.map(Bytes);
+        let is_told = self.lines.iter().any(|line| line.contains("--max-memory"));
+        if let Some(limit) = limit.filter(|_| !is_told) {
+            self.lines.extend(limits::said(limit, stderr));
+        }
+        self.lines
+    }
 }
 
 /// What kind of thing runs.
@@ -67,11 +97,23 @@ pub enum Runs {
 impl Hints {
     /// Silent ones, for `--quiet`.
     pub fn none() -> Hints {
-        Hints { facts: None, told: BTreeSet::new(), kinds: BTreeSet::new() }
+        let (told, kinds) = (BTreeSet::new(), BTreeSet::new());
+        Hints { facts: None, told, kinds, listener: Listener::Person }
     }
 
-    pub fn new(runs: Runs, view: CommandView<'_>) -> Hints {
-        Hints { facts: Some(Facts::look(runs, view)), ..Hints::none() }
+    pub fn new(runs: Runs, view: CommandView<'_>, listener: Listener) -> Hints {
+        Hints { facts: Some(Facts::look(runs, view)), listener, ..Hints::none() }
+    }
+
+    /// For the program that asked for them: the lines, and a memory limit whose refusals mcp does not see.
+    pub fn collected(&self, report: &Report) -> Collected {
+        let lines = match &self.listener {
+            Listener::Person => Vec::new(),
+            Listener::Program(lines) => lines.clone(),
+        };
+        let limits = self.facts.as_ref().map(|facts| &facts.limits);
+        let limit = limits.and_then(|limits| limits::unseen_memory(limits, report));
+        Collected { lines, unseen_memory_limit: limit.map(|limit| limit.0) }
     }
 
     /// What was told after a failure, each kind by one word of ours: for the log.
@@ -120,7 +162,10 @@ impl Hints {
         let news: Vec<_> = hints.into_iter().filter(is_new).collect();
         for (kind, hint) in news.into_iter().take(MOST) {
             self.kinds.insert(kind);
-            render::say(&render::plain(&hint.line));
+            match &mut self.listener {
+                Listener::Person => render::say(&render::plain(&hint.line)),
+                Listener::Program(lines) => lines.push(render::plain(&hint.line)),
+            }
         }
     }
 }

@@ -4,11 +4,18 @@ use std::path::{Path, PathBuf};
 
 use super::facts::Facts;
 use crate::commands::run::quoted;
+use crate::paths;
 
 /// The directory that a file lies in, unless that holds everything of the user's: then the file alone.
 pub fn directory_of(path: &Path, facts: &Facts) -> PathBuf {
     let above = path.parent().unwrap_or(path);
-    if holds_everything(above, facts) { path.to_owned() } else { above.to_owned() }
+    // `../new` lies in the home, by another spelling.
+    let real = paths::real(above).unwrap_or_else(|_| above.to_owned());
+    match path.file_name() {
+        Some(name) if holds_everything(&real, facts) => real.join(name),
+        _ if holds_everything(&real, facts) => path.to_owned(),
+        _ => above.to_owned(),
+    }
 }
 
 pub fn holds_everything(path: &Path, facts: &Facts) -> bool {

@@ -101,6 +101,15 @@ pub fn writes(program: &str, words: &[String]) -> Option<Writes> {
     WRITERS.iter().find(|(name, _)| *name == program).map(|(_, writes)| *writes)
 }
 
+/// The same in a shell's text, where only words that are spelled as paths are looked at.
+pub fn writes_in_text(program: &str, words: &[String]) -> Option<Writes> {
+    let makes = |word: &String| matches!(word.as_str(), "clone" | "init" | "worktree");
+    match program {
+        "git" => words.first().is_some_and(makes).then_some(Writes::All),
+        _ => writes(program, words),
+    }
+}
+
 /// Options whose value is a file that is written, whatever the program.
 pub const WRITTEN_OPTIONS: &[&str] =
     &["-o", "--out", "--output", "--db", "--db-path", "--database"];
