@@ -45,9 +45,30 @@ impl Scene {
     }
 }
 
+/// Lets the user look into every directory below.
+fn open_directories(top: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(top)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o700))?;
+            }
+            open_directories(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 impl Drop for Scene {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.root) {
+        // The kernel keeps a directory without a mode in each layer, empty.
+        let removed = fs::remove_dir_all(&self.root).or_else(|_| {
+            open_directories(&self.root)?;
+            fs::remove_dir_all(&self.root)
+        });
+        if let Err(error) = removed {
             eprintln!("xtask: {} stays behind: {error}", self.root.display());
         }
     }
