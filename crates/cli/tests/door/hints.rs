@@ -290,6 +290,26 @@ fn what_an_agent_writes_elsewhere_is_told() {
     }
 }
 
+/// A program that is here, and that no grant lets work.
+#[test]
+fn a_tracer_is_told_what_refuses_it() {
+    require!("userns");
+    if !is_there("strace") {
+        println!("SKIP: strace: is not installed");
+        return;
+    }
+    let person = Person::new();
+    for line in
+        ["mcp run strace -o /dev/null true", "mcp exec 'cd sub && strace -o /dev/null true'"]
+    {
+        let said = ours(&person.types(line));
+        assert_eq!(said.len(), 1, "{line}: {said:?}");
+        assert!(said[0].contains("strace follows other processes"), "{line}: {said:?}");
+    }
+    let silent = person.types("mcp exec 'echo strace; strace --version'");
+    assert_eq!((silent.code, ours(&silent)), (0, Vec::new()), "{silent}");
+}
+
 /// A relative path leads nowhere from an empty HOME: what is told to type is the whole path.
 #[test]
 fn a_file_beside_the_project_is_named_in_full() {

@@ -17,6 +17,8 @@ pub struct Facts {
     /// The name of the program, without its directory.
     pub program: String,
     pub is_of_system: bool,
+    /// A program that follows others, where the command starts one.
+    pub tracer: Option<String>,
     pub arguments: Vec<Argument>,
     /// The user's directory, and whether the command starts there or in an empty HOME.
     pub here: PathBuf,
@@ -115,9 +117,15 @@ impl Facts {
         let server = variables::ServerInputs::of(runs, request, &arguments);
         let limits = request.policy.limits.clone();
         let is_of_system = variables::is_of_system(&request.program);
+        let started = match runs {
+            Runs::Agent => words.last().map(|text| programs_in(text)).unwrap_or_default(),
+            Runs::Command | Runs::Package => vec![program.clone()],
+        };
+        let tracer = started.into_iter().find(|name| verbs::TRACERS.contains(&name.as_str()));
         Facts {
             runs,
             program,
+            tracer,
             is_of_system,
             arguments,
             here,
@@ -177,6 +185,12 @@ pub fn roles(program: &str, words: &[String]) -> Vec<(String, Role)> {
         roles.push((path.unwrap_or(word).to_owned(), role));
     }
     roles
+}
+
+/// The first words of the commands in a shell's text.
+fn programs_in(text: &str) -> Vec<String> {
+    let commands = text.split([';', '&', '|', '\n', '(', ')', '`']);
+    commands.filter_map(|command| words_of(command).into_iter().next()).collect()
 }
 
 /// Words of a shell's text that are spelled as paths are, and whether it writes them. It need not be read as a shell

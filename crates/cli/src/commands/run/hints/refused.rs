@@ -12,7 +12,11 @@ use super::shown::{directory_of, typed};
 
 /// One line for each place, the first of them.
 pub fn after(facts: &Facts, report: &Report) -> Vec<Hint> {
-    report.watched.as_ref().map(|watched| hints(facts, watched)).unwrap_or_default()
+    let mut told = report.watched.as_ref().map(|watched| hints(facts, watched)).unwrap_or_default();
+    told.extend(facts.tracer.as_ref().map(|tracer| {
+        Hint::new(tracer, format!("{tracer} follows other processes, which every sandbox refuses (ptrace); start it outside"))
+    }));
+    told
 }
 
 fn hints(facts: &Facts, watched: &Watched) -> Vec<Hint> {
@@ -63,6 +67,7 @@ mod tests {
             runs: Runs::Command,
             program: "node".to_owned(),
             is_of_system: true,
+            tracer: None,
             arguments: Vec::new(),
             here: home.join("here"),
             starts: Starts::Elsewhere,

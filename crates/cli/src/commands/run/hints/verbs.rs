@@ -29,6 +29,9 @@ pub const INTERPRETERS: &[&str] = &[
 pub const WITHOUT_SCRIPT: &[&str] =
     &["-", "-c", "-e", "-E", "-p", "-m", "-r", "--eval", "--print", "run"];
 
+/// They follow other processes by a system call that every sandbox refuses.
+pub const TRACERS: &[&str] = &["ltrace", "rr", "strace"];
+
 /// They look at the directory that they start in.
 pub const LOOKERS: &[&str] = &[
     "ag",
