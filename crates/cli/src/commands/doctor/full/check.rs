@@ -381,10 +381,14 @@ fn exit(check: &FullCheck, place: &CheckScene<'_>, code: i32) -> std::io::Result
     })
 }
 
-fn prints(check: &FullCheck, place: &CheckScene<'_>, wanted: &str) -> std::io::Result<Outcome> {
+fn prints(
+    check: &FullCheck,
+    place: &CheckScene<'_>,
+    wanted: &str,
+) -> std::io::Result<CheckOutcome> {
     let inside = place.inside(check, None)?;
     Ok(match inside.stdout.contains(wanted) {
-        true => Outcome::Passed,
+        true => CheckOutcome::Passed,
         false => failed(format!("did not print {wanted}: {} {}", inside.stdout, inside.shown())),
     })
 }

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use self::check::{CheckScene, FullCheck, Outcome};
+use self::check::{CheckOutcome, CheckScene, FullCheck};
 use self::redact::Known;
 use super::{Line, Mark};
 use crate::failure::Failure;

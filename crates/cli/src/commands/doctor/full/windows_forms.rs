@@ -8,7 +8,7 @@ use std::process::Command;
 
 use mcp_sandbox::platform;
 
-use super::check::Outcome;
+use super::check::CheckOutcome;
 
 /// UILIMIT_HANDLES and UILIMIT_GLOBALATOMS, which mcp leaves out: others saw PowerShell and Python end under them.
 const LEFT_OUT: u32 = 0x21;
@@ -59,21 +59,23 @@ pub fn in_console(command: Command) -> Command {
 }
 
 /// PowerShell in a job with one UI limit, after the same without.
-pub fn ui_limit(limit: u32) -> io::Result<Outcome> {
+pub fn ui_limit(limit: u32) -> io::Result<CheckOutcome> {
     let root = PathBuf::from(std::env::var_os("SystemRoot").ok_or(io::ErrorKind::NotFound)?);
     let shell = root.join(r"System32\WindowsPowerShell\v1.0\powershell.exe");
     let words = ["-NoProfile", "-NonInteractive", "-Command", "exit 0"].map(OsString::from);
     let starts = |limit: u32| platform::starts_under_ui_limit(limit, &shell, &words);
-    let skipped = |why: &str| Ok(Outcome::Skipped { why: why.to_owned() });
+    let skipped = |why: &str| Ok(CheckOutcome::Skipped { why: why.to_owned() });
     if !starts(0)? {
         return skipped("does not work outside: PowerShell does not start in a job without limits");
     }
     match starts(limit) {
-        Ok(true) => Ok(Outcome::Passed),
+        Ok(true) => Ok(CheckOutcome::Passed),
         Ok(false) if limit & LEFT_OUT != 0 => {
             skipped("PowerShell does not start under it, as others saw; mcp does not set it")
         }
-        Ok(false) => Ok(Outcome::Failed { why: "PowerShell does not start under it".to_owned() }),
+        Ok(false) => {
+            Ok(CheckOutcome::Failed { why: "PowerShell does not start under it".to_owned() })
+        }
         Err(e) => skipped(&format!("the limit cannot be set here: {e}")),
     }
 }

@@ -5,10 +5,14 @@ use std::io::{Read, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::{CheckScene, FullCheck, Outcome, TICK, failed};
+use super::{CheckOutcome, CheckScene, FullCheck, TICK, failed};
 
 /// The time is that of a start with the entries, and without them afterwards.
-pub fn tree(check: &FullCheck, place: &CheckScene<'_>, files: usize) -> std::io::Result<Outcome> {
+pub fn tree(
+    check: &FullCheck,
+    place: &CheckScene<'_>,
+    files: usize,
+) -> std::io::Result<CheckOutcome> {
     place.prepare();
     for number in 0..files {
         let directory = place.directory.join("tree").join((number % 500).to_string());
@@ -20,11 +24,11 @@ pub fn tree(check: &FullCheck, place: &CheckScene<'_>, files: usize) -> std::io:
     let started = Instant::now();
     let inside = place.finish(place.sandboxed(check)?, None)?;
     place.inside.set(Some(started.elapsed()));
-    Ok(if inside.succeeded() { Outcome::Passed } else { failed(inside.shown()) })
+    Ok(if inside.succeeded() { CheckOutcome::Passed } else { failed(inside.shown()) })
 }
 
 /// The heartbeat of a daemon in a granted file goes on until the launcher is killed, and stops then.
-pub fn dies(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<Outcome> {
+pub fn dies(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutcome> {
     place.prepare();
     let mut launcher = place.sandboxed(check)?;
     launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -35,7 +39,7 @@ pub fn dies(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<Outcom
     launcher.kill()?;
     launcher.wait()?;
     if !lives {
-        return Ok(Outcome::Skipped { why: "the daemon did not start".to_owned() });
+        return Ok(CheckOutcome::Skipped { why: "the daemon did not start".to_owned() });
     }
     // Dead when a whole second passes without a beat.
     let mut last = read();
@@ -46,10 +50,10 @@ pub fn dies(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<Outcom
         last = now;
         is_same
     });
-    Ok(if stopped { Outcome::Passed } else { failed("the daemon lives on") })
+    Ok(if stopped { CheckOutcome::Passed } else { failed("the daemon lives on") })
 }
 
-pub fn serves(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<Outcome> {
+pub fn serves(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<CheckOutcome> {
     place.prepare();
     let mut server = place.sandboxed(check)?;
     server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -70,7 +74,7 @@ pub fn serves(check: &FullCheck, place: &CheckScene<'_>) -> std::io::Result<Outc
     });
     server.kill()?;
     server.wait()?;
-    Ok(if reached { Outcome::Passed } else { failed("no answer on the loopback") })
+    Ok(if reached { CheckOutcome::Passed } else { failed("no answer on the loopback") })
 }
 
 fn until(mut holds: impl FnMut() -> bool) -> bool {
