@@ -15,33 +15,33 @@
 #![cfg_attr(not(feature = "fuzzing"), deny(missing_docs))]
 
 pub mod address;
+pub mod address_pool;
 pub mod allowlist;
-mod background;
 pub mod broker;
 mod connect;
 mod cursor;
 mod destination;
 mod dns;
 mod endpoint;
+mod first_bytes;
+mod happy_eyeballs;
 mod head;
 mod hello;
 mod hosts;
 mod http;
-pub mod listening;
 pub mod lookup;
+pub mod loopback_listeners;
 pub mod mux;
 pub mod mux_endpoint;
 mod nss;
-mod opening;
 mod parsed;
-pub mod pool;
 pub mod proxy;
 mod query;
-mod race;
 mod refusal;
 pub mod resolv;
 mod shares;
 mod socks;
+mod telemetry;
 pub mod upstream;
 pub mod variables;
 
@@ -66,7 +66,7 @@ pub mod fuzzing {
     }
     /// The first bytes of a connection, whatever they are.
     pub mod opening {
-        pub use crate::opening::*;
+        pub use crate::first_bytes::*;
     }
     /// Whether a message is complete.
     pub mod parsed {

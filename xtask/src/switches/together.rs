@@ -75,10 +75,11 @@ fn tried(
         }
     }
     let suite = Suite::Named(names.into_iter().collect());
-    let failed = match trial.build(tree, &suite) {
-        Ok(()) => trial.results(tree, &suite).map(|results| results.failed).unwrap_or_default(),
-        Err(_) => Vec::new(),
-    };
+    let results = trial.build(tree, &suite).and_then(|()| trial.results(tree, &suite));
+    let failed = results.map(|results| results.failed).unwrap_or_else(|why| {
+        println!("these cannot be off together: {why}");
+        Vec::new()
+    });
     // In the other order, or what one put back would be another's edit.
     while edits.pop().is_some() {}
     let of = |at: usize| {
@@ -86,7 +87,11 @@ fn tried(
         (at, own.cloned().collect::<Vec<_>>())
     };
     let tried: Vec<_> = off.into_iter().map(of).collect();
-    let count = tried.iter().filter(|(_, tests)| !tests.is_empty()).count();
-    println!("{count} of {} noticed together", tried.len());
+    let missed = tried.iter().filter(|(_, tests)| tests.is_empty());
+    let missed: Vec<_> = missed.map(|(at, _)| switches[*at].name.as_str()).collect();
+    println!("{} of {} noticed together", tried.len() - missed.len(), tried.len());
+    if !missed.is_empty() {
+        println!("  to be tried alone: {}", missed.join(" "));
+    }
     tried
 }

@@ -22,7 +22,6 @@ use crate::{layers, paths};
 /// Lines about what is not shown.
 const MOST_UNSHOWN: usize = 4;
 
-mod again;
 mod ending;
 mod explain;
 mod grant;
@@ -30,6 +29,7 @@ pub mod hints;
 pub mod package;
 mod protection;
 pub mod report_file;
+mod restart;
 mod runtime;
 mod terminal;
 mod typed;

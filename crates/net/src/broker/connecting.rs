@@ -1,5 +1,5 @@
 //! Connections in the making: to several addresses of one server, a little after one another, until
-//! the first is there ([`crate::race`]). Which order they are tried in depends on where the host
+//! the first is there ([`crate::happy_eyeballs`]). Which order they are tried in depends on where the host
 //! has a way to, and on which family did not work lately ([`crate::destination`]).
 
 use std::collections::{HashMap, VecDeque};
@@ -15,7 +15,7 @@ use super::slots::SocketSide;
 use super::{Broker, socket};
 use crate::destination::{Candidate, Families, Family};
 use crate::endpoint::Endpoint;
-use crate::race::{Failure, Race, RaceStep};
+use crate::happy_eyeballs::{Failure, Race, RaceStep};
 use crate::upstream::Proxy;
 
 /// Addresses whose way is remembered.

@@ -13,7 +13,7 @@ use super::slots::{Cause, SocketSide};
 use super::{rearm, socket};
 use crate::allowlist::Allowlist;
 use crate::endpoint::{Endpoint, Target};
-use crate::opening::{Opening, Verdict, is_tls_port};
+use crate::first_bytes::{Opening, Verdict, is_tls_port};
 use crate::proxy::Manner;
 use crate::shares::{NOBODY, Party};
 

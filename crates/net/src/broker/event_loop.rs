@@ -10,13 +10,13 @@ use mio::event::Event;
 
 use super::connection::{Closing, HALF_CLOSED, Joined, JoinedState, Service};
 use super::dial::Dialing;
-use super::flow::{Flow, Port};
 use super::handle::{Command, Inbox};
 use super::listeners::Listener;
 use super::names::PendingQuery;
 use super::proxy_frontend::{Leaving, ProxyClient, ProxyFrontend};
 use super::slots::{Cause, SocketSide, slot};
-use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub};
+use super::udp_flow::{Flow, Port};
+use super::{Broker, Keep, NetworkUse, Watched, Watcher, rearm, stub_resolver};
 use crate::endpoint::Target;
 use crate::shares::Party;
 
@@ -29,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub enum Entry {
     Resolver(mio::net::UdpSocket),
     ResolverListener(mio::net::TcpListener),
-    ResolverStream(Box<stub::ResolverStream>),
+    ResolverStream(Box<stub_resolver::ResolverStream>),
     Listener(Listener),
     HostPort(mio::net::TcpListener, u16),
     ProxyFrontend(ProxyFrontend),

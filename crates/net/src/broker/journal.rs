@@ -9,8 +9,8 @@ use mcp_policy::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::connection::Refused;
-use crate::background;
 use crate::refusal::{self, Reason, flag};
+use crate::telemetry;
 
 /// Destinations and refusals that are kept apart; the rest is counted together.
 const MOST: usize = 256;
@@ -207,7 +207,7 @@ impl Journal {
 
     /// Notes a refusal, and tells the first of each destination.
     pub fn refuse(&mut self, to: &str, why: &str, flag: Option<String>) {
-        if background::is_name(to) {
+        if telemetry::is_name(to) {
             let mut is_new = false;
             self.note(to, why, flag, || {
                 is_new = true;
@@ -218,7 +218,7 @@ impl Journal {
             }
             return;
         }
-        let more = match background::is_registry(to) {
+        let more = match telemetry::is_registry(to) {
             true => "; a mere update check does without",
             false => "",
         };

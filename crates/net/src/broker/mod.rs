@@ -17,7 +17,6 @@ mod connection;
 mod copy;
 mod dial;
 mod event_loop;
-mod flow;
 mod half_pipe;
 mod handle;
 mod host_names;
@@ -31,9 +30,10 @@ mod slots;
 mod socket;
 #[cfg(target_os = "linux")]
 mod splice;
-mod stub;
+mod stub_resolver;
 #[cfg(test)]
 mod tests;
+mod udp_flow;
 mod upstream_handshake;
 
 use std::collections::{BTreeSet, HashMap};
@@ -62,10 +62,10 @@ use self::proxy_frontend::Expected;
 pub use self::proxy_frontend::{Callers, Wanted};
 use self::slots::{Slots, SocketSide, Timers, token};
 use crate::address::Networks;
+use crate::address_pool::{CAPACITY, Pool, V4_RANGE, V6_RANGE};
 use crate::allowlist::Allowlist;
 use crate::endpoint::{Endpoint, Target};
-use crate::listening::{HostListeners, ListListeners};
-use crate::pool::{CAPACITY, Pool, V4_RANGE, V6_RANGE};
+use crate::loopback_listeners::{HostListeners, ListListeners};
 use crate::shares::Shares;
 use crate::upstream::Upstream;
 
@@ -225,7 +225,7 @@ pub struct Broker {
     /// By port and sender.
     flow_slots: HashMap<(usize, SocketAddr), usize>,
     /// Names that have been given their listeners.
-    published: HashMap<HostName, stub::Published>,
+    published: HashMap<HostName, stub_resolver::Published>,
     /// How many of them keep their addresses for good.
     kept_names: usize,
     /// Where connections are taken to be proxied, and whose.

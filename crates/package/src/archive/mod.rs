@@ -9,7 +9,7 @@
 mod beneath;
 mod compare;
 mod entry;
-mod exactly;
+mod exact_length;
 mod names;
 mod tar;
 mod write_zip;

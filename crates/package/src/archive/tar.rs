@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::exactly::Exactly;
+use super::exact_length::Exactly;
 use super::names::Names;
 use super::{ArchiveLimits, Content, Entry, EntryPath, Sink};
 use crate::error::{Error, Result};

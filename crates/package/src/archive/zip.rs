@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
-use super::exactly::Exactly;
+use super::exact_length::Exactly;
 use super::names::Names;
 use super::{ArchiveLimits, Content, Entry, EntryPath, Sink};
 use crate::error::{Error, Result};

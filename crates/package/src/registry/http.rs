@@ -12,7 +12,7 @@ use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body};
 
 use super::names::{BoundedResolver, Lookup};
-use super::roots;
+use super::root_certificates;
 use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Kind, Result};
 use crate::public_hosts::{IsPublic, may_be_named};
@@ -150,7 +150,7 @@ impl Http {
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .tls_config(TlsConfig::builder().root_certs(roots::system()).build())
+            .tls_config(TlsConfig::builder().root_certs(root_certificates::system()).build())
             .user_agent(concat!("mcp/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(Duration::from_secs(15)))
             .timeout_recv_response(Some(Duration::from_secs(60)))

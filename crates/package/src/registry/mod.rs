@@ -10,7 +10,7 @@ mod http;
 mod names;
 mod oci;
 mod public;
-mod roots;
+mod root_certificates;
 mod signature;
 #[cfg(test)]
 mod tests;

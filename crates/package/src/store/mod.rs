@@ -16,7 +16,7 @@
 //! is left in `staging` is swept by the next change. Files that are changed behind the store's back
 //! are noticed at the next start: see `record`.
 
-mod collect;
+mod garbage;
 mod grants;
 mod index;
 mod layout;
@@ -27,7 +27,7 @@ mod source;
 mod staging;
 #[cfg(test)]
 mod tests;
-mod told;
+mod unpack_progress;
 mod unpacked;
 
 use std::fs::{self, File};
@@ -40,7 +40,7 @@ use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Result};
 use crate::manifest::{Files, MCPB, OURS};
 
-pub use collect::{Collected, Keep};
+pub use garbage::{Collected, Keep};
 pub use grants::{Granted, Grants, Holder};
 pub use index::Stored;
 pub use layout::{

@@ -10,7 +10,7 @@ use mcp_files::Links;
 
 use super::layout::ImageManifest;
 use super::record::{self, Record};
-use super::told::Told;
+use super::unpack_progress::Told;
 use super::{DAMAGED, SERVER, Staging, Store, make_private, read_manifests};
 use crate::archive::{self, ArchiveLimits, Compare, Unpack};
 use crate::digest::Digest;

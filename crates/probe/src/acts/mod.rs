@@ -152,7 +152,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act("kill-proxy", "HOST:PORT", windows!(kill_proxy)),
     act("talk-at-once", "HOST:PORT N", talk::talk_at_once),
     act("resolve-many", "N SUFFIX", talk::resolve_many),
-    act("world", "LOG SPEC COMMAND ARGS…", linux!(world::world)),
+    act("world", "LOG SPEC COMMAND ARGS…", linux!(test_network::world)),
     act("fastopen", "ADDR:PORT", linux!(sockets::fastopen)),
     act("connect-racing", "ADDR:PORT ADDR:PORT COUNT", linux!(connects::racing)),
     act("second-use", "ADDR:PORT ADDR:PORT HOW", linux!(connects::second_use)),
@@ -236,7 +236,7 @@ pub(crate) const ACTS: &[Spec] = &[
     act(
         "without",
         "WHAT(user,net,pid,proc,…|clone3|namespaces) PATH ARGS…",
-        linux!(grounds::without),
+        linux!(degraded_host::without),
     ),
     act("io-uring", "", linux!(kernel::io_uring)),
     act("add-key", "NAME VALUE [session|user|process]", linux!(keys::add)),

@@ -23,6 +23,7 @@ use crate::linux::cgroup::bounds;
 use crate::linux::cgroup::held::RunCgroup;
 use crate::linux::channel::{Channel, ToInit};
 use crate::linux::failure::{LaunchFailure, at_step};
+use crate::linux::memory_watch::ProcessTree;
 use crate::linux::network::{Network, Outside};
 use crate::linux::owner_map::OwnerMap;
 use crate::linux::path_watch::PathWatch;
@@ -36,7 +37,6 @@ use crate::linux::supervise::{self, Dying, Ended, Init, Limits, Mounted, Supervi
 use crate::linux::sweeper::Sweeper;
 use crate::linux::syscall_proxy::{ProxySettings, SyscallProxy};
 use crate::linux::terminal::UserTerminal;
-use crate::linux::watch::ProcessTree;
 use crate::linux::{open_files, runs, sandbox_sockets, sys};
 use crate::protected::Undoings;
 use crate::unix::protect::undo::{ReplacedPlaces, undo};

@@ -34,6 +34,8 @@ pub mod launch;
 #[cfg(target_os = "linux")]
 mod leftovers;
 #[cfg(target_os = "linux")]
+mod memory_watch;
+#[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
 mod netlink;
@@ -51,6 +53,8 @@ mod path_watch;
 mod privileges;
 #[cfg(target_os = "linux")]
 pub mod probe;
+#[cfg(target_os = "linux")]
+mod process_tree;
 #[cfg(target_os = "linux")]
 mod protected_inotify;
 #[cfg(target_os = "linux")]
@@ -79,7 +83,3 @@ mod sys;
 mod syscall_proxy;
 #[cfg(target_os = "linux")]
 pub mod terminal;
-#[cfg(target_os = "linux")]
-mod tree;
-#[cfg(target_os = "linux")]
-mod watch;

@@ -29,7 +29,7 @@ use mcp_net::allowlist::Allowlist;
 use mcp_net::broker::{
     Broker, Callers, Handle, Inside, Journal, Meter, NameServers, NetworkUse, NoInside, Setup, Tell,
 };
-use mcp_net::listening::on_this_host;
+use mcp_net::loopback_listeners::on_this_host;
 use mcp_net::upstream::Upstream;
 use mcp_seccomp::Connects;
 

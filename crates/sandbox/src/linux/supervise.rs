@@ -18,15 +18,15 @@ use crate::linux::cgroup::held::RunCgroup;
 use crate::linux::channel::{Failed, ToLauncher};
 use crate::linux::failure::LaunchFailure;
 use crate::linux::leftovers::Leftovers;
+use crate::linux::memory_watch::{MemoryWatch, ProcessTree};
 use crate::linux::network::Network;
 use crate::linux::path_watch::PathWatch;
+use crate::linux::process_tree;
 use crate::linux::relay::Relay;
 use crate::linux::replaced::ReplacementWatch;
 use crate::linux::seccomp_notify::SeccompNotify;
 use crate::linux::sys::{self, Change, Signals};
 use crate::linux::terminal::UserTerminal;
-use crate::linux::tree;
-use crate::linux::watch::{MemoryWatch, ProcessTree};
 use crate::unix::protect::undo::ReplacedPlaces;
 use crate::unix::supervision::DRAIN;
 use mcp_net::broker::NetworkUse;
@@ -264,7 +264,7 @@ impl<'a> Supervisor<'a> {
         let waited = sys::wait_for(self.init.pid)?;
         if let ProcessTree::Below(_) = self.init.tree {
             // Should init have been killed, what was below it is below us now.
-            tree::end_all(Some(LAST_RESORT_PLAIN))?;
+            process_tree::end_all(Some(LAST_RESORT_PLAIN))?;
         }
         Ok(waited)
     }

@@ -4,7 +4,7 @@ pub(crate) use mcp_policy::glob;
 
 pub mod denials;
 pub mod deny;
-pub mod direct;
+pub mod direct_exec;
 #[cfg(test)]
 pub mod fixture;
 pub mod grants;

@@ -18,7 +18,7 @@ use crate::core::watched::Watching;
 use crate::host_files::walk::walk;
 use crate::identity::{self, ConfigScope};
 use crate::unix::denials::Denials;
-use crate::unix::direct::direct;
+use crate::unix::direct_exec::direct;
 use crate::unix::grants::{self, forbidden, place};
 use crate::unix::locate::{
     Located, Looked, ProgramSearch, SystemPath, Unlocated, locate, without_parents,

@@ -14,7 +14,7 @@ use mcp_policy::{CERTIFICATE_VARIABLES, Defaults, Layer, LayerKind, Policy};
 use mcp_sandbox::Report;
 
 use super::runtime::Needs;
-use super::{again, grant};
+use super::{grant, restart};
 use crate::args::{Run, Starting};
 use crate::failure::Failure;
 use crate::packages::files::{self, Identity, PackageFiles};
@@ -123,7 +123,7 @@ fn locate(args: &Run, word: &OsStr) -> Result<PackageFiles, Failure> {
         match locate::locate(word, &looking)? {
             Located::Ready(package) => return Ok(*package),
             Located::Fetched => {
-                again::from_the_start()?;
+                restart::from_the_start()?;
                 looking.fetched += 1;
             }
         }

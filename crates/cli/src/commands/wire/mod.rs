@@ -12,12 +12,12 @@ use crate::render::{self, Paint};
 pub mod apply;
 pub mod ask;
 pub mod known;
-mod own;
+mod own_path;
 pub mod plan;
 pub mod show;
 mod status;
 pub mod survey;
-mod wide;
+mod weak_entries;
 
 use plan::Step;
 use survey::{File, WireContext};

@@ -8,8 +8,8 @@ use mcp_clients::{
     Surroundings, System,
 };
 
-use super::own::{self, Own};
-use super::wide;
+use super::own_path::{self, Own};
+use super::weak_entries;
 use crate::args::wire::Selection;
 use crate::failure::Failure;
 use crate::{paths, render};
@@ -227,10 +227,10 @@ fn state(entry: &Entry, file: &Path, scene: &WireContext) -> State {
 fn state_of_words(stdio: &Stdio, entry: &Entry, file: &Path, scene: &WireContext) -> State {
     let is_run = stdio.args.first().is_some_and(|word| word == "run");
     if is_run && scene.own.is_same(&stdio.command) {
-        let wide = wide::opened_wide(&stdio.args, &scene.home);
+        let wide = weak_entries::opened_wide(&stdio.args, &scene.home);
         return if wide.is_empty() { State::Wired } else { State::Open(wide) };
     }
-    if is_run && own::looks_like_ours(&stdio.command) {
+    if is_run && own_path::looks_like_ours(&stdio.command) {
         return State::Elsewhere;
     }
     match journal::is_left(&scene.records, file, &entry.trail, &stdio.words()) {

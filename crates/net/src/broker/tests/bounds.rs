@@ -10,8 +10,8 @@ use mcp_policy::HostName;
 use mio::Events;
 
 use super::{PATIENCE, Relay, pieces_arrive};
+use crate::address_pool::Pool;
 use crate::broker::{Broker, Inside, Journal, NameServers, Setup};
-use crate::pool::Pool;
 use crate::upstream::Upstream;
 
 #[test]

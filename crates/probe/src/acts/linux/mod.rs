@@ -2,8 +2,8 @@
 
 pub(super) mod attributes;
 pub(super) mod connects;
+pub(super) mod degraded_host;
 pub(super) mod descriptors;
-pub(super) mod grounds;
 pub(super) mod identity;
 pub(super) mod inodes;
 pub(super) mod jobs;
@@ -13,7 +13,7 @@ pub(super) mod limits;
 pub(super) mod namespaces;
 pub(super) mod processes;
 pub(super) mod sockets;
-pub(super) mod world;
+pub(super) mod test_network;
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;

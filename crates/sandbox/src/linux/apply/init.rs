@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::linux::apply::InitContext;
 use crate::linux::channel::{CommandEnd, LastWords, ToInit, ToLauncher};
 use crate::linux::leftovers::{self, Leftovers};
+use crate::linux::process_tree;
 use crate::linux::sys::{self, Change};
-use crate::linux::tree;
 
 /// As the launcher does.
 const SETTLED_AFTER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -114,7 +114,7 @@ fn collect(sandbox: &InitContext<'_>, command: i32) -> io::Result<()> {
         if let Some(ended) = CommandEnd::of(waited.change) {
             match sandbox.has_pid_namespace() {
                 true => end_the_rest(),
-                false => tree::end_all(None)?,
+                false => process_tree::end_all(None)?,
             }
             let left = match sandbox.has_own_root() {
                 true => leftovers::look(sandbox.request),
@@ -145,7 +145,7 @@ fn end_the_rest() {
 /// The launcher is gone, and all goes with it.
 fn abandoned(sandbox: &InitContext<'_>) -> ! {
     if !sandbox.has_pid_namespace() {
-        let _ = tree::end_all(None);
+        let _ = process_tree::end_all(None);
         sandbox.clear_away();
     }
     sys::exit_now(125)
@@ -159,7 +159,7 @@ fn obey(sandbox: &InitContext<'_>, order: ToInit, command: i32) {
         ToInit::SignalGroup(signal) => sys::send_signal(-command, signal),
         ToInit::SignalAll(signal) if sandbox.has_pid_namespace() => sys::signal_everyone(signal),
         ToInit::SignalAll(signal) => {
-            tree::signal_all(std::process::id() as i32, signal);
+            process_tree::signal_all(std::process::id() as i32, signal);
             Ok(())
         }
     };

@@ -17,7 +17,7 @@ use crate::linux::facts::LinuxFacts;
 use crate::linux::sandbox_socket::{Refused, SandboxSocket};
 use crate::linux::step::{Routes, SandboxSockets};
 use crate::linux::well_known::RESOLVER;
-use mcp_net::pool::{V4_RANGE, V6_RANGE};
+use mcp_net::address_pool::{V4_RANGE, V6_RANGE};
 use mcp_seccomp::Connects;
 
 /// What interfaces are seen to have, in each family.

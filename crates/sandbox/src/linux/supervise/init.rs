@@ -7,9 +7,9 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::LAST_RESORT_PLAIN;
 use crate::core::report::Usage;
 use crate::linux::channel::{Channel, ToLauncher};
+use crate::linux::memory_watch::ProcessTree;
 use crate::linux::syscall_proxy::SyscallProxy;
-use crate::linux::watch::ProcessTree;
-use crate::linux::{sys, tree};
+use crate::linux::{process_tree, sys};
 
 /// Init of a pid namespace after its last words. No other process is left; the kernel takes the namespaces down, which
 /// takes longer than it takes to report what happened. So the launcher does that first.
@@ -68,7 +68,7 @@ impl Init {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         let _ = sys::wait_for(self.pid);
         if let ProcessTree::Below(_) = self.tree {
-            let _ = tree::end_all(Some(LAST_RESORT_PLAIN));
+            let _ = process_tree::end_all(Some(LAST_RESORT_PLAIN));
         }
         let mut executing = false;
         // It is dead, and so is everybody who could write: this ends.

@@ -11,10 +11,10 @@ use super::{End, Supervisor};
 use crate::core::report::{Ending, Evidence};
 use crate::core::request::Stdio;
 use crate::linux::channel::{CommandEnd, LastWords, Seen, ToLauncher};
+use crate::linux::memory_watch::{MemoryWatch, ProcessTree};
 use crate::linux::relay::{Relay, set_nonblocking};
 use crate::linux::replaced::ReplacementWatch;
 use crate::linux::seccomp_notify::{Askers, SeccompNotify};
-use crate::linux::watch::{MemoryWatch, ProcessTree};
 
 /// A command that takes this long may take days.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);

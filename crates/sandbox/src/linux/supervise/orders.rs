@@ -10,8 +10,8 @@ use super::{LAST_RESORT_PLAIN, Supervisor};
 use crate::core::report::Ending;
 use crate::core::termination::Due;
 use crate::linux::channel::ToInit;
+use crate::linux::memory_watch::{ProcessTree, TreeMemory};
 use crate::linux::sys::{self, Arrived};
-use crate::linux::watch::{ProcessTree, TreeMemory};
 use crate::unix::terminal::UserTerminal;
 
 /// How long init may take to kill and collect the tree before it is killed with it.

@@ -10,8 +10,8 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::calls::is;
 use super::errno;
+use crate::linux::process_tree;
 use crate::linux::sys::{self, Notification, Verdict};
-use crate::linux::tree;
 use mcp_seccomp::Arch;
 use mcp_seccomp::plain::call;
 
@@ -58,15 +58,15 @@ impl SignalCalls {
         }
         let group = match pid {
             -1 => None,
-            0 => Some(tree::group(own).ok_or_else(|| errno(libc::ESRCH))?),
+            0 => Some(process_tree::group(own).ok_or_else(|| errno(libc::ESRCH))?),
             group => Some(group.checked_neg().ok_or_else(|| errno(libc::ESRCH))?),
         };
         let mut sent = false;
-        for member in tree::below(self.top) {
+        for member in process_tree::below(self.top) {
             // kill(-1) leaves out who calls it; a group is signalled as a whole.
             let meant = match group {
                 None => member != own,
-                Some(group) => tree::group(member) == Some(group),
+                Some(group) => process_tree::group(member) == Some(group),
             };
             if meant {
                 sent |= self.to_process(member, signal).is_ok();
@@ -83,7 +83,7 @@ impl SignalCalls {
     }
 
     fn to_other_thread(&self, process: i32, thread: i32, signal: i32) -> io::Result<Verdict> {
-        if tree::handle(process, self.top).is_none() {
+        if process_tree::handle(process, self.top).is_none() {
             return Err(errno(libc::EPERM));
         }
         sys::send_to_thread(process, thread, signal)?;
@@ -91,7 +91,7 @@ impl SignalCalls {
     }
 
     fn to_process(&self, pid: i32, signal: i32) -> io::Result<Verdict> {
-        let Some(handle) = tree::handle(pid, self.top) else {
+        let Some(handle) = process_tree::handle(pid, self.top) else {
             let is_there = Path::new(&format!("/proc/{pid}")).exists();
             return Err(errno(if is_there { libc::EPERM } else { libc::ESRCH }));
         };

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use mcp_net::listening::on_this_host;
+use mcp_net::loopback_listeners::on_this_host;
 use mcp_sandbox::{Report, Request};
 
 use super::Hint;

@@ -13,10 +13,10 @@ use super::connection::Check;
 use super::event_loop::Entry;
 use super::slots::SocketSide;
 use super::{Broker, socket};
+use crate::address_pool::{Assigned, Full};
 use crate::allowlist::{Grants, PortSet};
 use crate::dns::{DnsAnswer, DnsFrames, DnsRequest, RecordType, Transport, framed};
 use crate::endpoint::Target;
-use crate::pool::{Assigned, Full};
 use crate::shares::NOBODY;
 
 /// Questions that are answered before others have their turn.

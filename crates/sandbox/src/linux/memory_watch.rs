@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, Mode, OFlags};
 
-use crate::linux::tree;
+use crate::linux::process_tree;
 
 /// How fast memory can be filled, generously: touching fresh pages costs the kernel more.
 const BYTES_PER_SECOND: u64 = 2 << 30;
@@ -147,7 +147,9 @@ impl MemoryWatch {
                 names.retain(|name| name != "1");
                 names
             }
-            ProcessTree::Below(top) => tree::below(top).iter().map(ToString::to_string).collect(),
+            ProcessTree::Below(top) => {
+                process_tree::below(top).iter().map(ToString::to_string).collect()
+            }
         }
     }
 
