@@ -216,7 +216,7 @@ fn lies_about_contents() {
 #[test]
 fn nothing_behind_the_end_but_a_signature() {
     let good = zip(&[file("a", "content")]);
-    refused(&[good.clone(), b"trailing".to_vec()].concat(), "something behind it");
+    refused(&[good.clone(), b"trailing".to_vec()].concat(), "data follows it");
     let signature =
         [b"MCPB_SIG_V1".as_slice(), &4u32.to_le_bytes(), b"abcd", b"MCPB_SIG_END"].concat();
     unpack(&[good.clone(), signature.clone()].concat()).unwrap();
@@ -226,7 +226,7 @@ fn nothing_behind_the_end_but_a_signature() {
     unpack(&[counted, signature.clone()].concat()).unwrap();
     let lying = [b"MCPB_SIG_V1".as_slice(), &9u32.to_le_bytes(), b"abcd", b"MCPB_SIG_END"].concat();
     refused(&[good.clone(), lying].concat(), "wrong length");
-    refused(&[good, signature, b"x".to_vec()].concat(), "something behind it");
+    refused(&[good, signature, b"x".to_vec()].concat(), "data follows it");
 
     let honest = tar(&[tar_entry("a", 0o644, b'0', "", b"x")]);
     unpack(&gzip(&[honest.clone(), vec![0; 9000]].concat())).unwrap();
