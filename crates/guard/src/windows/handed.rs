@@ -42,22 +42,7 @@ impl Evaluator<'_> {
                 Output::unknown(name)
             }
             "cmd" => {
-                let at = arguments.iter().position(|field| {
-                    field.known().is_some_and(|t| {
-                        t.eq_ignore_ascii_case("/c") || t.eq_ignore_ascii_case("/k")
-                    })
-                });
-                match (at, input) {
-                    (Some(at), _) => self.joined_cmd(&arguments[at + 1..], span),
-                    // It runs the lines that come in.
-                    (None, Some(input)) => {
-                        match input.text.as_ref().and_then(|text| text.known()) {
-                            Some(text) => self.cmd(&text, Origin::Within(span)),
-                            None => self.raise("unknown-text", span),
-                        }
-                    }
-                    (None, None) => {}
-                }
+                self.cmd_call(arguments, input, span);
                 Output::unknown(name)
             }
             "bash" | "sh" | "wsl" => {
@@ -76,21 +61,7 @@ impl Evaluator<'_> {
                 Output::unknown(name)
             }
             "set-alias" | "new-alias" => {
-                let words: Vec<String> = arguments
-                    .iter()
-                    .filter(|field| !field.value.starts_with('-'))
-                    .filter_map(|field| field.known().map(|text| text.into_owned()))
-                    .collect();
-                if let [alias, ..] = &words[..]
-                    && super::aliases::is_command(alias)
-                {
-                    self.raise("shadow-command", span);
-                }
-                if let [alias, target, ..] = &words[..]
-                    && shell.aliases.len() < 64
-                {
-                    shell.aliases.insert(alias.to_lowercase(), canonical(target));
-                }
+                self.names_alias(arguments, span, shell);
                 Output::nothing()
             }
             "write-output" | "write-host" => {
@@ -118,6 +89,43 @@ impl Evaluator<'_> {
             },
             "get-location" => Output::known(Value::text("."), name),
             name => Output::unknown(name),
+        }
+    }
+
+    /// `Set-Alias name command`.
+    fn names_alias(&mut self, arguments: &[Field], span: Range<usize>, shell: &mut PowerShell) {
+        let words: Vec<String> = arguments
+            .iter()
+            .filter(|field| !field.value.starts_with('-'))
+            .filter_map(|field| field.known().map(|text| text.into_owned()))
+            .collect();
+        if let [alias, ..] = &words[..]
+            && super::aliases::is_command(alias)
+        {
+            self.raise("shadow-command", span);
+        }
+        if let [alias, target, ..] = &words[..]
+            && shell.aliases.len() < 64
+        {
+            shell.aliases.insert(alias.to_lowercase(), canonical(target));
+        }
+    }
+
+    /// `cmd /c text`, or lines that come in.
+    fn cmd_call(&mut self, arguments: &[Field], input: Option<&Output>, span: Range<usize>) {
+        let at = arguments.iter().position(|field| {
+            field
+                .known()
+                .is_some_and(|t| t.eq_ignore_ascii_case("/c") || t.eq_ignore_ascii_case("/k"))
+        });
+        match (at, input) {
+            (Some(at), _) => self.joined_cmd(&arguments[at + 1..], span),
+            // It runs the lines that come in.
+            (None, Some(input)) => match input.text.as_ref().and_then(|text| text.known()) {
+                Some(text) => self.cmd(&text, Origin::Within(span)),
+                None => self.raise("unknown-text", span),
+            },
+            (None, None) => {}
         }
     }
 
