@@ -245,14 +245,7 @@ pub fn launch(
             if !starting.quiet {
                 ending::tell(&ended.report, &ended.view().request.policy.limits);
             }
-            terminal.hints.after(&ended.report);
-            if let Some(path) = hints_file {
-                // They are help: a run that was good does not fail for want of them.
-                let _ = std::fs::write(path, to_json(&terminal.hints.collected(&ended.report)));
-            }
-            if let Some(log) = terminal.log.as_mut() {
-                log.hints = terminal.hints.about();
-            }
+            terminal.tell_after(&ended.report, hints_file);
             if let Some(package) = package.filter(|_| !starting.quiet) {
                 package.tell_kept(&ended.report);
             }

@@ -1,9 +1,10 @@
 //! The person at the terminal: hears what a session tells, and is asked where it asks.
 
 use std::io::{BufRead, IsTerminal};
+use std::path::Path;
 
-use mcp_sandbox::Error;
 use mcp_sandbox::session::{CommandView, Event, Events, Gap};
+use mcp_sandbox::{Error, Report};
 
 use super::hints::{Hints, Listener, Runs};
 use super::{hidden, tell_unshown, warnings};
@@ -96,6 +97,18 @@ impl Events for Terminal<'_> {
 }
 
 impl Terminal<'_> {
+    /// The hints of a run that has ended: told, or written for the program that asked for them; and into the log.
+    pub fn tell_after(&mut self, report: &Report, file: Option<&Path>) {
+        self.hints.after(report);
+        if let Some(path) = file {
+            // They are help: a run that was good does not fail for want of them.
+            let _ = std::fs::write(path, render::to_json(&self.hints.collected(report)));
+        }
+        if let Some(log) = self.log.as_mut() {
+            log.hints = self.hints.about();
+        }
+    }
+
     /// What kept a run from starting, with the flags that would change it.
     pub fn failure(&self, error: Error) -> Failure {
         let gaps = match error {
