@@ -2,7 +2,7 @@
 //! and memory. Whatever happens, it ends with the tree dead and the terminal as it was.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -270,7 +270,10 @@ impl<'a> Supervisor<'a> {
     }
 
     fn turn(&mut self) -> io::Result<Option<End>> {
-        self.wait()?;
+        if self.wait()? == News::BytesAlone {
+            self.move_bytes();
+            return Ok(None);
+        }
         while let Some(arrived) = self.signals.next()? {
             self.signal(arrived);
         }
@@ -320,7 +323,11 @@ impl<'a> Supervisor<'a> {
         Ok(None)
     }
 
-    fn wait(&self) -> io::Result<()> {
+    fn move_bytes(&mut self) {
+        self.inputs.iter_mut().chain(&mut self.outputs).for_each(Relay::advance);
+    }
+
+    fn wait(&self) -> io::Result<News> {
         let mut fds = vec![
             PollFd::new(&self.init.pidfd, PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
@@ -330,37 +337,39 @@ impl<'a> Supervisor<'a> {
         }
         let engaged = self.user.as_ref().is_some_and(UserTerminal::is_engaged);
         let keys = self.keys.iter().filter(|_| engaged);
+        fds.extend(keys.filter_map(Relay::wants).map(polled));
         let relays = self.inputs.iter().chain(&self.outputs).filter(|_| self.started.is_some());
-        for (fd, flags) in keys.chain(relays).filter_map(Relay::wants) {
-            fds.push(PollFd::from_borrowed_fd(fd, flags));
-        }
+        let first_relay = fds.len();
+        fds.extend(relays.filter_map(Relay::wants).map(polled));
+        let relays = first_relay..fds.len();
         if let Some(notify) = &self.notify {
-            fds.extend(notify.wants().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+            fds.extend(notify.wants().map(polled));
         }
         for fd in self.network.iter().flat_map(Network::wants) {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
         }
         let before = fds.len();
         if self.started.is_some() && self.killed.is_none() {
-            for (fd, flags) in self.protected.iter().flat_map(ReplacementWatch::wants) {
-                fds.push(PollFd::from_borrowed_fd(fd, flags));
-            }
+            fds.extend(self.protected.iter().flat_map(ReplacementWatch::wants).map(polled));
         }
-        let pause = self.next_deadline().map(|deadline| {
+        let deadline = self.next_deadline();
+        let pause = deadline.map(|deadline| {
             let pause = deadline.saturating_duration_since(Instant::now());
             Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
         });
-        let polled = poll(&mut fds, pause.as_ref());
+        let ready = match poll(&mut fds, pause.as_ref()) {
+            Err(rustix::io::Errno::INTR) => return Ok(News::Any),
+            other => other?,
+        };
         // The queue of inotify keeps what it has; the table of mounts says it once.
         if let Some(protected) = &self.protected
             && fds[before..].iter().any(|fd| fd.revents().contains(PollFlags::PRI))
         {
             protected.note_news();
         }
-        match polled {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(e) => Err(e.into()),
-        }
+        let moving = fds[relays].iter().filter(|fd| !fd.revents().is_empty()).count();
+        let is_early = deadline.is_none_or(|deadline| Instant::now() < deadline);
+        Ok(if ready > 0 && moving == ready && is_early { News::BytesAlone } else { News::Any })
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -411,6 +420,18 @@ impl<'a> Supervisor<'a> {
             }
         }
     }
+}
+
+fn polled<'fd>((fd, flags): (BorrowedFd<'fd>, PollFlags)) -> PollFd<'fd> {
+    PollFd::from_borrowed_fd(fd, flags)
+}
+
+/// What there is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    /// Nothing but bytes for relays, and whoever gets them waits: the rest of a turn takes longer than moving them.
+    BytesAlone,
+    Any,
 }
 
 enum End {

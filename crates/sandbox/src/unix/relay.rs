@@ -2,6 +2,7 @@
 //! must not get inside. Never blocks: the launcher has a timeout to keep meanwhile.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use mcp_protocol::{Destination, OutputFilter};
@@ -19,12 +20,61 @@ const NOTICE: &[u8] = b"mcp: lines of the server's standard output that are not 
 
 /// One direction. `from` and `to` are non-blocking, or known not to block.
 pub struct Relay {
-    from: Option<OwnedFd>,
-    to: Option<OwnedFd>,
+    from: Option<Far>,
+    to: Option<Far>,
     buffer: Vec<u8>,
     kind: SinkKind,
     sorter: Option<Sorter>,
 }
+
+/// A descriptor of a relay.
+pub enum Far {
+    /// Only the launcher has its description, a pipe's, and that is non-blocking: no other process can make a call on it wait.
+    Own(OwnedFd),
+    /// A socket of the user's stays blocking for whoever shares it; each call here does not.
+    Socket(OwnedFd),
+    /// Others have its description too, and may make it blocking at any time.
+    Shared(OwnedFd),
+}
+
+impl Far {
+    /// Of the user's.
+    pub fn shared(fd: OwnedFd) -> Far {
+        let kind = fstat(&fd).map(|it| FileType::from_raw_mode(it.st_mode));
+        if kind == Ok(FileType::Socket) { Far::Socket(fd) } else { Far::Shared(fd) }
+    }
+
+    fn read_now<'a>(&self, space: &'a mut Space) -> Result<&'a mut [u8], Errno> {
+        let space = &mut space[..];
+        let (bytes, _) = match self {
+            Far::Own(pipe) => rustix::io::read(pipe, space)?,
+            Far::Socket(socket) => recv(socket, space, RecvFlags::DONTWAIT)?.0,
+            Far::Shared(fd) => {
+                is_ready(fd, PollFlags::IN)?;
+                rustix::io::read(fd, space)?
+            }
+        };
+        Ok(bytes)
+    }
+
+    fn write_now(&self, bytes: &[u8]) -> Result<usize, Errno> {
+        match self {
+            Far::Own(pipe) => rustix::io::write(pipe, bytes),
+            Far::Socket(fd) | Far::Shared(fd) => write_now(fd, bytes),
+        }
+    }
+}
+
+impl AsFd for Far {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Far::Own(fd) | Far::Socket(fd) | Far::Shared(fd) => fd.as_fd(),
+        }
+    }
+}
+
+/// What one read takes, on the stack and not cleared before: clearing it took as long as the rest of a short message.
+type Space = [MaybeUninit<u8>; CHUNK];
 
 /// Parts what is no JSON from what is.
 struct Sorter {
@@ -51,16 +101,12 @@ impl Sorter {
         }
     }
 
-    fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut to = Vec::with_capacity(bytes.len());
-        self.filter.feed(bytes, Sorter::place(&mut to, &mut self.aside, &mut self.told));
-        to
+    fn feed(&mut self, bytes: &[u8], to: &mut Vec<u8>) {
+        self.filter.feed(bytes, Sorter::place(to, &mut self.aside, &mut self.told));
     }
 
-    fn end(&mut self) -> Vec<u8> {
-        let mut to = Vec::new();
-        self.filter.end(Sorter::place(&mut to, &mut self.aside, &mut self.told));
-        to
+    fn end(&mut self, to: &mut Vec<u8>) {
+        self.filter.end(Sorter::place(to, &mut self.aside, &mut self.told));
     }
 
     fn write(&mut self) {
@@ -82,23 +128,31 @@ enum SinkKind {
 
 impl Relay {
     pub fn new(from: OwnedFd, to: OwnedFd) -> Relay {
+        Relay::between(Far::shared(from), Far::shared(to))
+    }
+
+    fn between(from: Far, to: Far) -> Relay {
         let (from, to) = (Some(from), Some(to));
         Relay { from, to, buffer: Vec::new(), kind: SinkKind::Stream, sorter: None }
     }
 
     /// To what a user has given for the command's output: a file grows to `most` bytes and no further.
     pub fn output(from: OwnedFd, to: OwnedFd, most: Option<u64>) -> Relay {
+        Relay::to_output(Far::shared(from), Far::shared(to), most)
+    }
+
+    fn to_output(from: Far, to: Far, most: Option<u64>) -> Relay {
         let is_file = fstat(&to)
             .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
         let kind = if is_file { SinkKind::File { most } } else { SinkKind::Stream };
-        Relay { kind, ..Relay::new(from, to) }
+        Relay { kind, ..Relay::between(from, to) }
     }
 
-    /// As [`Relay::output`], but for lines that are not JSON, which go to standard error.
-    pub fn filtered(from: OwnedFd, to: OwnedFd, most: Option<u64>) -> Relay {
+    /// As [`Relay::output`], but for lines that are not JSON, which go to standard error. `from` is a [`Pipe`]'s, non-blocking.
+    pub fn filtered(from: OwnedFd, to: Far, most: Option<u64>) -> Relay {
         let filter = OutputFilter::new(JUDGED);
         let sorter = Sorter { filter, aside: Vec::new(), told: false };
-        Relay { sorter: Some(sorter), ..Relay::output(from, to, most) }
+        Relay { sorter: Some(sorter), ..Relay::to_output(Far::Own(from), to, most) }
     }
 
     fn is_aside(&self) -> bool {
@@ -140,16 +194,14 @@ impl Relay {
 
     fn read(&mut self) {
         let Some(from) = &self.from else { return };
-        self.buffer.resize(CHUNK, 0);
-        match read_now(from, &mut self.buffer) {
-            Ok(0) => self.end(),
-            Ok(count) => {
-                self.buffer.truncate(count);
-                if let Some(sorter) = &mut self.sorter {
-                    self.buffer = sorter.feed(&self.buffer);
-                }
-            }
-            Err(Errno::AGAIN | Errno::INTR) => self.buffer.clear(),
+        let mut space: Space = [MaybeUninit::uninit(); CHUNK];
+        match from.read_now(&mut space) {
+            Ok([]) => self.end(),
+            Ok(bytes) => match &mut self.sorter {
+                Some(sorter) => sorter.feed(bytes, &mut self.buffer),
+                None => self.buffer.extend_from_slice(bytes),
+            },
+            Err(Errno::AGAIN | Errno::INTR) => {}
             // A terminal whose last user has closed it reads as EIO.
             Err(_) => self.end(),
         }
@@ -157,7 +209,7 @@ impl Relay {
 
     /// Nothing more comes: what stands there without a line end is judged as it is.
     fn end(&mut self) {
-        self.buffer = self.sorter.as_mut().map(Sorter::end).unwrap_or_default();
+        self.sorter.iter_mut().for_each(|sorter| sorter.end(&mut self.buffer));
         self.from = None;
     }
 
@@ -167,8 +219,8 @@ impl Relay {
             return;
         }
         let written = match self.kind {
-            SinkKind::Stream => write_now(to, &self.buffer),
-            SinkKind::File { most } => append(to, &self.buffer, most),
+            SinkKind::Stream => to.write_now(&self.buffer),
+            SinkKind::File { most } => append(to.as_fd(), &self.buffer, most),
         };
         match written {
             Ok(count) => {
@@ -182,17 +234,6 @@ impl Relay {
                 self.to = None;
             }
         }
-    }
-}
-
-/// A socket of the user's stays blocking for the programs that share it; each call here does not.
-fn read_now(from: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
-    match recv(from, &mut *buffer, RecvFlags::DONTWAIT) {
-        Err(Errno::NOTSOCK) => {
-            is_ready(from, PollFlags::IN)?;
-            rustix::io::read(from, buffer)
-        }
-        other => other.map(|(count, _)| count),
     }
 }
 
@@ -216,7 +257,7 @@ fn write_now(to: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
 }
 
 /// A file takes what it is given. As for a process of its own at its limit, nothing is added beyond it.
-fn append(to: &OwnedFd, bytes: &[u8], most: Option<u64>) -> Result<usize, Errno> {
+fn append(to: BorrowedFd<'_>, bytes: &[u8], most: Option<u64>) -> Result<usize, Errno> {
     let Some(most) = most else {
         return rustix::io::write(to, bytes);
     };
@@ -253,14 +294,14 @@ impl Pipe {
 
 /// A pipe of the user's, opened once more, so that it does not block here and stays as it is for the programs that share it.
 #[cfg(target_os = "linux")]
-pub fn own_nonblocking(user: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+pub fn own_nonblocking(user: BorrowedFd<'_>) -> io::Result<Far> {
     use std::os::fd::AsRawFd;
     let is_pipe = fstat(user).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Fifo);
     let path = format!("/proc/self/fd/{}", user.as_raw_fd());
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match is_pipe.then(|| rustix::fs::open(path, flags, rustix::fs::Mode::empty())) {
-        Some(Ok(opened)) => Ok(opened),
-        _ => user.try_clone_to_owned(),
+        Some(Ok(opened)) => Ok(Far::Own(opened)),
+        _ => user.try_clone_to_owned().map(Far::shared),
     }
 }
 

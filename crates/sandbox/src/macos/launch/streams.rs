@@ -6,7 +6,7 @@ use std::process::Stdio as ChildStdio;
 
 use crate::core::request::{Request, Stdio};
 use crate::macos::terminal::{self, Pair};
-use crate::unix::relay::{Pipe, Relay, is_same_file, set_nonblocking};
+use crate::unix::relay::{Far, Pipe, Relay, is_same_file, set_nonblocking};
 use crate::unix::terminal::{copy_settings, standard};
 
 /// The three standard descriptors of the helper, and what the launcher copies for them.
@@ -32,7 +32,7 @@ impl Streams {
                 (Stdio::Filtered, _) => {
                     let Pipe { read, write } = Pipe::new()?;
                     set_nonblocking(read.as_fd())?;
-                    let own = standard(fd).try_clone_to_owned()?;
+                    let own = Far::shared(standard(fd).try_clone_to_owned()?);
                     outputs.push(Relay::filtered(read, own, most));
                     write.into()
                 }
