@@ -106,6 +106,9 @@ struct Measured {
     servers: usize,
 }
 
+/// Memory is that of sessions that wait, and a gateway may need a moment to put away what only their beginning took.
+const SETTLED: Duration = Duration::from_secs(5);
+
 fn measure(contender: &Contender, sessions: usize, calls: usize) -> Result<Measured> {
     let running = Running::start(contender)?;
     let before = memory::look(running.process)?;
@@ -114,6 +117,7 @@ fn measure(contender: &Contender, sessions: usize, calls: usize) -> Result<Measu
         in_parallel((0..sessions).map(|_| address.clone()).collect(), |address: String| {
             Session::begin(&address, contender.path)
         })?;
+    std::thread::sleep(SETTLED);
     let after = memory::look(running.process)?;
     let began = Instant::now();
     let times = in_parallel(begun, |mut session: Session| {

@@ -16,22 +16,39 @@ const LARGE: usize = 1 << 20;
 
 struct Server {
     child: Child,
+    copier: Option<Child>,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
+/// What stands between a server and its client.
+#[derive(Clone, Copy)]
+enum Between {
+    Nothing,
+    /// `cat`: a process that reads and writes, which is the least that anything in between can do.
+    Copier,
+    Filter,
+}
+
 impl Server {
-    fn start(mcp: &Path, bundle: &Path, flags: &[&str]) -> Result<Server> {
+    fn start(mcp: &Path, bundle: &Path, between: Between) -> Result<Server> {
         let mut child = Command::new(mcp)
             .args(["run", "--quiet", "--yes", "--ephemeral"])
-            .args(flags)
+            .args((!matches!(between, Between::Filter)).then_some("--raw"))
             .arg(bundle)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let stdin = child.stdin.take().ok_or("no pipe")?;
-        let stdout = BufReader::with_capacity(64 << 10, child.stdout.take().ok_or("no pipe")?);
-        let mut server = Server { child, stdin, stdout };
+        let mut stdout = child.stdout.take().ok_or("no pipe")?;
+        let mut copier = None;
+        if let Between::Copier = between {
+            let mut cat = Command::new("cat").stdin(stdout).stdout(Stdio::piped()).spawn()?;
+            stdout = cat.stdout.take().ok_or("no pipe")?;
+            copier = Some(cat);
+        }
+        let stdout = BufReader::with_capacity(64 << 10, stdout);
+        let mut server = Server { child, copier, stdin, stdout };
         server.call(0)?;
         Ok(server)
     }
@@ -54,8 +71,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        for child in [Some(&mut self.child), self.copier.as_mut()].into_iter().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -83,27 +102,33 @@ fn bundle(mcp: &Path, directory: &Path) -> Result<std::path::PathBuf> {
 pub fn compare(mcp: &Path, rounds: u32, as_json: bool) -> Result<()> {
     let directory = std::env::temp_dir().join(format!("bench-filter-{}", std::process::id()));
     let bundle = bundle(mcp, &directory)?;
-    let mut direct = Server::start(mcp, &bundle, &["--raw"])?;
-    let mut filtered = Server::start(mcp, &bundle, &[])?;
-    let mut times: [Vec<Duration>; 4] = Default::default();
-    for round in 0..rounds {
-        for turn in 0..2 {
-            let which = usize::from((round + turn) % 2 == 1);
-            let server = if which == 0 { &mut direct } else { &mut filtered };
+    let mut servers = Vec::new();
+    for between in [Between::Nothing, Between::Copier, Between::Filter] {
+        servers.push(Server::start(mcp, &bundle, between)?);
+    }
+    let mut small: [Vec<Duration>; 3] = Default::default();
+    let mut large: [Vec<Duration>; 3] = Default::default();
+    for round in 0..rounds as usize {
+        for turn in 0..servers.len() {
+            let which = (round + turn) % servers.len();
             for _ in 0..TRIPS {
-                times[which].push(server.call(0)?);
+                small[which].push(servers[which].call(0)?);
             }
             for _ in 0..LARGE_TRIPS {
-                times[2 + which].push(server.call(LARGE)?);
+                large[which].push(servers[which].call(LARGE)?);
             }
         }
     }
     let _ = std::fs::remove_dir_all(&directory);
-    let [small_direct, small, large_direct, large] = times.map(|it| Summary::of(it).median);
+    let row = |times: [Vec<Duration>; 3]| {
+        let [direct, copier, filtered] = times.map(|it| Summary::of(it).median);
+        let (ratio, to_copier) = (filtered / direct, filtered / copier);
+        json!({"direct": direct, "through_cat": copier, "filtered": filtered, "ratio": ratio, "to_cat": to_copier})
+    };
     let told = json!({
         "machine": super::machine(),
-        "round_trip_ms": {"direct": small_direct, "filtered": small, "ratio": small / small_direct},
-        "one_mebibyte_ms": {"direct": large_direct, "filtered": large, "ratio": large / large_direct},
+        "round_trip_ms": row(small),
+        "one_mebibyte_ms": row(large),
     });
     if as_json {
         println!("{}", serde_json::to_string_pretty(&told)?);
