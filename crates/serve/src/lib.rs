@@ -21,6 +21,7 @@ mod listener;
 mod memory;
 mod metrics;
 mod oauth;
+mod pipes;
 mod principal;
 mod sandbox;
 mod sandboxes;

@@ -8,31 +8,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcp_protocol::{Delivery, Exchange, Frame, Framer, Id, Ids, Kind, Message, Refusal, error};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::config::{Limits, Server};
 use crate::events::{Stream, Waiter};
 use crate::flag;
 use crate::memory::{Budget, Held};
 use crate::metrics::Metrics;
+use crate::pipes::{self, Unread};
 use crate::slots::Slot;
 use crate::trace::Span;
 use crate::usage::Usage;
 
-/// Messages that wait until the server reads them.
-const UNREAD: usize = 64;
 /// After its input has ended a server has so long to end by itself.
 const FAREWELL: Duration = Duration::from_secs(2);
-const LONGEST_STDERR_LINE: u64 = 4096;
 
 pub struct Sandbox {
     pub server: String,
     /// Messages that belong to no request: the stream of a session; none where there are no sessions.
     own: Option<Arc<Stream>>,
     state: Mutex<State>,
-    stdin: mpsc::Sender<(Vec<u8>, Held)>,
+    stdin: Arc<Unread>,
     budget: Arc<Budget>,
     ending: watch::Sender<bool>,
     ended: watch::Sender<bool>,
@@ -79,7 +76,7 @@ impl Sandbox {
         let stdout = child.stdout.take().ok_or_else(gone)?;
         let stderr = child.stderr.take().ok_or_else(gone)?;
         let ids = if start.own.is_some() { Ids::Kept } else { Ids::Assigned };
-        let (to_stdin, lines) = mpsc::channel(UNREAD);
+        let lines = Arc::<Unread>::default();
         let sandbox = Arc::new(Sandbox {
             server: start.name.to_owned(),
             own: start.own,
@@ -89,7 +86,7 @@ impl Sandbox {
                 used: Instant::now(),
                 ended: false,
             }),
-            stdin: to_stdin,
+            stdin: Arc::clone(&lines),
             budget: start.budget,
             ending: watch::Sender::new(false),
             ended: watch::Sender::new(false),
@@ -98,7 +95,7 @@ impl Sandbox {
             metrics: start.metrics,
         });
         sandbox.metrics.started(&sandbox.server);
-        tokio::spawn(tell(sandbox.server.clone(), stderr));
+        tokio::spawn(pipes::tell(sandbox.server.clone(), stderr));
         let counted = child.id().map(|process| {
             start.usage.began(process, start.name, start.principal);
             Counted { usage: start.usage, process }
@@ -153,7 +150,7 @@ impl Sandbox {
     fn send(&self, mut line: Vec<u8>) -> Result<(), ()> {
         line.push(b'\n');
         let held = Held::take(&self.budget, line.len()).ok_or(())?;
-        self.stdin.try_send((line, held)).map_err(|_| ())
+        self.stdin.push(line, held)
     }
 
     /// No client waits for `stream` any more: its calls are cancelled.
@@ -204,10 +201,10 @@ impl Sandbox {
     async fn live(
         self: Arc<Sandbox>,
         mut child: Child,
-        (stdin, stdout, lines): (ChildStdin, ChildStdout, mpsc::Receiver<(Vec<u8>, Held)>),
+        (stdin, stdout, lines): (ChildStdin, ChildStdout, Arc<Unread>),
         counted: (Slot, Option<Counted>),
     ) {
-        let writing = tokio::spawn(write(stdin, lines, self.ending.subscribe()));
+        let writing = tokio::spawn(pipes::write(stdin, lines, self.ending.subscribe()));
         let mut ending = self.ending.subscribe();
         {
             let reading = self.read(stdout);
@@ -273,17 +270,14 @@ impl Sandbox {
     async fn read(&self, mut stdout: ChildStdout) {
         let mut framer = Framer::new(self.limits.max_message);
         let mut held = Held::none(&self.budget);
-        let mut buffer = vec![0; 16 << 10];
-        loop {
-            match stdout.read(&mut buffer).await {
-                Ok(0) | Err(_) => return framer.end(|_| self.metrics.dropped(&self.server)),
-                Ok(count) => framer.feed(&buffer[..count], |frame| self.frame(frame)),
-            }
+        while pipes::chunk(&mut stdout, |bytes| framer.feed(bytes, |frame| self.frame(frame))).await
+        {
             if !held.set(framer.held()) {
                 framer.give_up();
                 held.set(0);
             }
         }
+        framer.end(|_| self.metrics.dropped(&self.server));
     }
 
     fn frame(&self, frame: Frame<'_>) {
@@ -386,39 +380,5 @@ impl Drop for Attached {
     fn drop(&mut self) {
         self.0.attached.fetch_sub(1, Ordering::Relaxed);
         self.0.state().used = Instant::now();
-    }
-}
-
-async fn write(
-    mut stdin: ChildStdin,
-    mut lines: mpsc::Receiver<(Vec<u8>, Held)>,
-    mut ending: watch::Receiver<bool>,
-) {
-    loop {
-        let line = tokio::select! {
-            biased;
-            line = lines.recv() => line,
-            () = flag::is_set(&mut ending) => None,
-        };
-        let Some((line, _held)) = line else { return };
-        if stdin.write_all(&line).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// The server's standard error, with its name before each line, a part of each line only.
-async fn tell(name: String, stderr: tokio::process::ChildStderr) {
-    let mut reader = BufReader::new(stderr);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match (&mut reader).take(LONGEST_STDERR_LINE).read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => eprintln!(
-                "[{name}] {}",
-                mcp_policy::text::word(String::from_utf8_lossy(&line).trim_end())
-            ),
-        }
     }
 }
