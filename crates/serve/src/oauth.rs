@@ -12,7 +12,8 @@ use serde::Deserialize;
 use crate::config::OAuth;
 use crate::principal::{Denied, May, Principal};
 
-/// Keys are asked for again after so long, and for an unknown key, but not more often than `SOONEST`.
+/// Keys are asked for again after so long, and for an unknown key and where the last question had no answer, but not more often than
+/// `SOONEST`.
 const FRESH: Duration = Duration::from_secs(600);
 const SOONEST: Duration = Duration::from_secs(30);
 const LARGEST: u64 = 1 << 20;
@@ -41,13 +42,15 @@ pub struct OAuthCheck {
 struct Keys {
     set: Option<JwkSet>,
     asked: Option<Instant>,
+    /// The last question had no answer.
+    unanswered: bool,
 }
 
 impl Keys {
     fn is_due(&self, missing: bool) -> bool {
         match self.asked.map(|asked| asked.elapsed()) {
             None => true,
-            Some(age) => age > FRESH || (missing && age > SOONEST),
+            Some(age) => age > FRESH || ((missing || self.unanswered) && age > SOONEST),
         }
     }
 }
@@ -135,6 +138,7 @@ impl OAuthCheck {
         let fetched = tokio::task::spawn_blocking(move || fetch(&place)).await.ok().flatten();
         let mut keys = self.keys.lock().ok()?;
         keys.asked = Some(Instant::now());
+        keys.unanswered = fetched.is_none();
         // Keys that cannot be had now do not make the old ones wrong.
         if fetched.is_some() {
             keys.set = fetched;

@@ -61,7 +61,13 @@ async fn a_token_that_is_not_for_us_is_refused() {
     let issuer = issuer("k1");
     let check = check("bad", &issuer.jwk);
     type Change = fn(&mut Value);
-    let changes: [(&str, Change); 7] = [
+    let changes: [(&str, Change); 9] = [
+        ("an issuer that differs by a slash", |claims| {
+            claims["iss"] = json!("https://id.example/")
+        }),
+        ("other audiences", |claims| {
+            claims["aud"] = json!(["https://a.example", "https://mcp.example.evil"])
+        }),
         ("another audience", |claims| claims["aud"] = json!("https://other.example")),
         ("another server's", |claims| claims["aud"] = json!("https://mcp.example/mcp/files")),
         ("another issuer", |claims| claims["iss"] = json!("https://evil.example")),
@@ -71,6 +77,9 @@ async fn a_token_that_is_not_for_us_is_refused() {
         ("without an audience", |claims| drop(claims.as_object_mut().unwrap().remove("aud"))),
     ];
     assert!(check.principal(&token(&issuer, "k1", |_| {}), "notes").await.is_ok());
+    let several =
+        |claims: &mut Value| claims["aud"] = json!(["https://a.example", "https://mcp.example"]);
+    assert!(check.principal(&token(&issuer, "k1", several), "notes").await.is_ok());
     for (what, change) in changes {
         let token = token(&issuer, "k1", change);
         assert_eq!(check.principal(&token, "notes").await.err(), Some(Denied::Invalid), "{what}");
@@ -142,4 +151,42 @@ async fn what_a_token_calls_critical_must_be_understood() {
     let signature = jsonwebtoken::crypto::sign(signed.as_bytes(), &issuer.key, Algorithm::EdDSA);
     let critical = format!("{signed}.{}", signature.unwrap());
     assert_eq!(check.principal(&critical, "notes").await.err(), Some(Denied::Invalid));
+}
+
+/// As if the keys had been asked for long ago, but not so long that they are old.
+fn later(check: &OAuthCheck) {
+    let mut keys = check.keys.lock().unwrap();
+    keys.asked = Instant::now().checked_sub(SOONEST + Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_new_key_is_found_and_an_old_one_that_is_gone_is_not() {
+    let (old, new) = (issuer("k1"), issuer("k2"));
+    let check = check("rotated", &old.jwk);
+    let is_taken = async |issuer: &Issuer, kid: &str| {
+        check.principal(&token(issuer, kid, |_| {}), "notes").await.is_ok()
+    };
+    assert!(is_taken(&old, "k1").await && !is_taken(&new, "k2").await);
+    std::fs::write(&check.config.jwks, json!({ "keys": [new.jwk] }).to_string()).unwrap();
+    assert!(!is_taken(&new, "k2").await, "an unknown key is no reason to ask at every request");
+    later(&check);
+    assert!(is_taken(&new, "k2").await && !is_taken(&old, "k1").await);
+}
+
+#[tokio::test]
+async fn keys_that_cannot_be_had_at_first_are_asked_for_again_soon() {
+    let issuer = issuer("k1");
+    let check = check("unreachable", &issuer.jwk);
+    let keys = std::fs::read(&check.config.jwks).unwrap();
+    let is_taken = async || check.principal(&token(&issuer, "k1", |_| {}), "notes").await.is_ok();
+    std::fs::remove_file(&check.config.jwks).unwrap();
+    assert!(!is_taken().await);
+    std::fs::write(&check.config.jwks, keys).unwrap();
+    assert!(!is_taken().await, "not at every request");
+    later(&check);
+    assert!(is_taken().await);
+    // Later they are kept while they cannot be had.
+    std::fs::remove_file(&check.config.jwks).unwrap();
+    check.keys.lock().unwrap().asked = Instant::now().checked_sub(FRESH * 2);
+    assert!(is_taken().await);
 }
