@@ -6,6 +6,6 @@ use std::path::PathBuf;
 fn main() {
     let words: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let config = mcp_serve::Config::read(&words[1]).unwrap();
-    mcp_serve::serve(words[0].clone(), config, Some(&words[1]), |address| println!("{address}"))
-        .unwrap();
+    let ready = |address| println!("{address}");
+    mcp_serve::serve(words[0].clone(), config, Some(&words[1]), ready, || ()).unwrap();
 }

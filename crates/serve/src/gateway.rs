@@ -1,6 +1,7 @@
 //! What all connections share.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub struct Gateway {
     pub tracer: Option<Arc<Tracer>>,
     pub log: AccessLog,
     pub draining: watch::Sender<bool>,
+    /// How many connections were put to rest.
+    pub rested: AtomicU64,
     slots: Slots,
 }
 
@@ -67,6 +70,7 @@ impl Gateway {
             tracer,
             log,
             draining: watch::Sender::new(false),
+            rested: AtomicU64::new(0),
             slots,
         }))
     }

@@ -4,36 +4,27 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::addresses::{Addresses, Counted};
+use crate::addresses::Addresses;
 use crate::config::{Config, Tls};
+use crate::connection::Connection;
 use crate::error::Error;
-use crate::flag;
 use crate::gateway::Gateway;
-use crate::write_time::WriteTime;
-use crate::{http, socket};
+use crate::socket;
 
-const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-const LARGEST_HEAD: usize = 64 << 10;
-/// Bytes of bodies that HTTP/2 takes before they are asked for, of a connection and of each request.
-const WINDOW: u32 = 256 << 10;
-/// Bytes of an answer that HTTP/2 keeps until the client takes them.
-const UNSENT: usize = 64 << 10;
+const GIVE_BACK_EVERY: Duration = Duration::from_secs(2);
 
 /// Serves until SIGTERM or SIGINT, then answers what is due. `program` is executed as `program run …` for every sandbox;
-/// `source` is read again on SIGHUP; `ready` is told the address.
+/// `source` is read again on SIGHUP; `ready` is told the address. `give_back` is called now and then when connections have been put to
+/// rest: it may return memory that is free to the system.
 ///
 /// # Errors
 /// When it cannot start.
@@ -42,6 +33,7 @@ pub fn serve(
     config: Config,
     source: Option<&Path>,
     ready: impl FnOnce(SocketAddr),
+    give_back: fn(),
 ) -> Result<(), Error> {
     config.judge()?;
     raise_descriptor_limit();
@@ -49,7 +41,7 @@ pub fn serve(
         .enable_all()
         .build()
         .map_err(|why| Error::Config(format!("the runtime does not start: {why}")))?;
-    runtime.block_on(listen(program, config, source, ready))
+    runtime.block_on(listen(program, config, source, ready, give_back))
 }
 
 async fn listen(
@@ -57,6 +49,7 @@ async fn listen(
     config: Config,
     source: Option<&Path>,
     ready: impl FnOnce(SocketAddr),
+    give_back: fn(),
 ) -> Result<(), Error> {
     let address = config.listen;
     let failed = |why: std::io::Error| Error::Listen { address, why: why.to_string() };
@@ -67,6 +60,7 @@ async fn listen(
     let gateway = Gateway::new(program, config).await?;
     let listener = socket::listening(address).await.map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);
+    tokio::spawn(keep_small(Arc::clone(&gateway), give_back));
     let slots = Arc::new(Semaphore::new(most));
     // The last clone goes with the last connection.
     let (open, mut all_closed) = mpsc::channel::<()>(1);
@@ -92,12 +86,7 @@ async fn listen(
             gateway.metrics.refused("address");
             continue;
         };
-        let connection = Connection {
-            gateway: Arc::clone(&gateway),
-            peer,
-            _counted: (slot, counted),
-            _open: open.clone(),
-        };
+        let connection = Connection::new(Arc::clone(&gateway), peer, (slot, counted, open.clone()));
         tokio::spawn(connection.run(stream, tls.clone()));
     }
     drop(listener);
@@ -111,6 +100,18 @@ async fn listen(
         tracer.finish().await;
     }
     Ok(())
+}
+
+/// The allocator keeps what is free between what is not, and most of what a connection takes is free while it rests.
+async fn keep_small(gateway: Arc<Gateway>, give_back: fn()) {
+    let mut before = 0;
+    loop {
+        tokio::time::sleep(GIVE_BACK_EVERY).await;
+        let rested = gateway.rested.load(Ordering::Relaxed);
+        if std::mem::replace(&mut before, rested) != rested {
+            let _ = tokio::task::spawn_blocking(give_back).await;
+        }
+    }
 }
 
 async fn accept(
@@ -129,99 +130,6 @@ fn reload(gateway: &Gateway, source: Option<&Path>) {
         Err(why) => eprintln!("mcp serve: the configuration stays as it was: {why}"),
     }
 }
-
-struct Connection {
-    gateway: Arc<Gateway>,
-    peer: SocketAddr,
-    _counted: (OwnedSemaphorePermit, Counted),
-    _open: mpsc::Sender<()>,
-}
-
-impl Connection {
-    async fn run(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
-        let _ = stream.set_nodelay(true);
-        let write_time = self.gateway.current().config.limits.write_time;
-        detect_gone_peers(&stream, write_time);
-        let stream = WriteTime::new(stream, write_time);
-        self.gateway.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        match tls {
-            None => self.speak(stream).await,
-            Some(tls) => match tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
-                Ok(Ok(stream)) => self.speak(stream).await,
-                _ => self.gateway.metrics.refused("handshake"),
-            },
-        }
-        self.gateway.metrics.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let head_time = self.gateway.current().config.limits.head_time;
-        let mut builder = Builder::new(TokioExecutor::new());
-        builder
-            .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(head_time)
-            .max_buf_size(LARGEST_HEAD);
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(128)
-            .initial_connection_window_size(WINDOW)
-            .initial_stream_window_size(WINDOW)
-            .max_send_buf_size(UNSENT)
-            .max_header_list_size(u32::try_from(LARGEST_HEAD).unwrap_or(u32::MAX))
-            .keep_alive_interval(Some(Duration::from_secs(30)));
-        let (gateway, peer) = (Arc::clone(&self.gateway), self.peer);
-        let (heard, last) = watch::channel(None);
-        let service = service_fn(move |request| {
-            heard.send_replace(Some(Instant::now()));
-            let gateway = Arc::clone(&gateway);
-            async move { Ok::<_, std::convert::Infallible>(http::handle(gateway, peer, request).await) }
-        });
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
-        tokio::pin!(connection);
-        let mut draining: watch::Receiver<bool> = self.gateway.draining.subscribe();
-        tokio::select! {
-            _ = connection.as_mut() => return,
-            () = flag::is_set(&mut draining) => {}
-            // hyper waits without end for the bytes that say which HTTP this is, and for another request of HTTP/2.
-            () = silence(&last, head_time) => {
-                if last.borrow().is_none() {
-                    return self.gateway.metrics.refused("silence");
-                }
-            }
-        }
-        connection.as_mut().graceful_shutdown();
-        let _ = connection.await;
-    }
-}
-
-/// Ends when no request began for so long.
-async fn silence(last: &watch::Receiver<Option<Instant>>, longest: Duration) {
-    let began = Instant::now();
-    loop {
-        let since = last.borrow().unwrap_or(began);
-        let left = longest.saturating_sub(since.elapsed());
-        if left.is_zero() {
-            return;
-        }
-        tokio::time::sleep(left).await;
-    }
-}
-
-/// A peer that vanished without a word: the kernel asks whether it is there, and gives it up after `longest`.
-#[cfg(target_os = "linux")]
-fn detect_gone_peers(stream: &TcpStream, longest: Duration) {
-    use rustix::net::sockopt;
-    let milliseconds = u32::try_from(longest.as_millis()).unwrap_or(u32::MAX);
-    let _ = sockopt::set_socket_keepalive(stream, true);
-    let _ = sockopt::set_tcp_keepidle(stream, longest.max(Duration::from_secs(1)));
-    let _ = sockopt::set_tcp_keepintvl(stream, Duration::from_secs(15));
-    let _ = sockopt::set_tcp_user_timeout(stream, milliseconds);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn detect_gone_peers(_stream: &TcpStream, _longest: Duration) {}
 
 fn acceptor(tls: &Tls) -> Result<TlsAcceptor, Error> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&tls.certificate)

@@ -3,22 +3,27 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
+use crate::traffic::Traffic;
+
 pub struct WriteTime<T> {
     inner: T,
     longest: Duration,
     /// Since the first write that found no room.
     waiting: Option<Pin<Box<Sleep>>>,
+    traffic: Arc<Traffic>,
 }
 
 impl<T> WriteTime<T> {
-    pub fn new(inner: T, longest: Duration) -> WriteTime<T> {
-        WriteTime { inner, longest, waiting: None }
+    pub fn new(inner: T, longest: Duration, traffic: Arc<Traffic>) -> WriteTime<T> {
+        WriteTime { inner, longest, waiting: None, traffic }
     }
 
     fn timed<R>(
@@ -26,6 +31,7 @@ impl<T> WriteTime<T> {
         context: &mut Context<'_>,
         polled: Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
+        self.traffic.blocked.store(polled.is_pending(), Ordering::Relaxed);
         if polled.is_ready() {
             self.waiting = None;
             return polled;
@@ -93,13 +99,13 @@ mod tests {
     #[tokio::test]
     async fn a_reader_that_stops_is_given_up_and_a_slow_one_is_not() {
         let (near, mut far) = tokio::io::duplex(16);
-        let mut stopped = WriteTime::new(near, Duration::from_millis(20));
+        let mut stopped = WriteTime::new(near, Duration::from_millis(20), Traffic::new());
         let failed = stopped.write_all(&[0; 64]).await;
         assert_eq!(failed.map_err(|why| why.kind()), Err(io::ErrorKind::TimedOut));
         let mut buffer = [0; 16];
         assert!(far.read(&mut buffer).await.is_ok());
         let (near, mut far) = tokio::io::duplex(16);
-        let mut slow = WriteTime::new(near, Duration::from_secs(600));
+        let mut slow = WriteTime::new(near, Duration::from_secs(600), Traffic::new());
         let reading = async {
             let mut read = 0;
             while read < 64 {

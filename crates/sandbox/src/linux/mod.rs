@@ -80,6 +80,8 @@ mod sweeper;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
+pub use sys::give_back_memory;
+#[cfg(target_os = "linux")]
 mod syscall_proxy;
 #[cfg(target_os = "linux")]
 pub mod terminal;

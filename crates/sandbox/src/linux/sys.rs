@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::core::host::Ids;
 
 pub use confine::*;
-pub use footprint::forget_code;
+pub use footprint::{forget_code, give_back_memory};
 pub use network::*;
 pub use signals::*;
 

@@ -5,6 +5,7 @@
 mod attacks;
 mod bounds;
 mod isolation;
+mod rest;
 mod reviewed;
 mod support;
 mod tools;

@@ -54,7 +54,9 @@ pub fn run(args: Serve) -> Result<u8, Failure> {
         tell(config.listen);
         return Ok(0);
     }
-    mcp_serve::serve(program, config, is_file.then_some(source), tell).map_err(refused)?;
+    let source = is_file.then_some(source);
+    mcp_serve::serve(program, config, source, tell, mcp_sandbox::platform::give_back_memory)
+        .map_err(refused)?;
     Ok(0)
 }
 

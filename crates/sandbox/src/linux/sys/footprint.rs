@@ -6,6 +6,15 @@
 
 use std::ptr;
 
+/// Returns whole pages of free memory to the system.
+pub fn give_back_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes the allocator's own locks, and touches only what is free.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Unmaps the program's own code and constants; what is used again comes back from its file.
 pub fn forget_code() {
     // SAFETY: the callback gets a valid record for each loaded object while it runs, and keeps
