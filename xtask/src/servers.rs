@@ -5,6 +5,7 @@
 //! `mcp run`. The bare run is the positive control: what fails there is no fault of the sandbox.
 //! Those that are packages are run as such, too: from an empty store, then offline.
 
+mod all;
 pub mod exercise;
 pub mod install;
 mod lines;
@@ -45,8 +46,10 @@ pub struct Args {
     /// Only lines as they stand in READMEs of servers, by `mcp run` in an empty home
     #[arg(long)]
     lines: bool,
+    #[command(flatten)]
+    all: all::Args,
     /// Only these servers
-    #[arg(value_enum)]
+    #[arg(value_enum, conflicts_with = "all")]
     servers: Vec<Server>,
 }
 
@@ -66,6 +69,9 @@ struct Row {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.all.all {
+        return all::run(&args.all, args.mcp.as_deref());
+    }
     let launcher = launcher::locate(args.mcp.as_deref())?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     if args.lines {

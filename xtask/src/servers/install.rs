@@ -68,7 +68,11 @@ pub fn install(cache: &Path) -> Result<Installed> {
     Ok(installed)
 }
 
-fn check_machine() -> Result<()> {
+pub fn check_machine() -> Result<()> {
+    check(&NEEDED)
+}
+
+pub fn check(needed: &[(&[&str], &'static str)]) -> Result<()> {
     let works = |words: &[&str]| match words.split_first() {
         Some((program, arguments)) => {
             let mut command = Command::new(program);
@@ -78,7 +82,7 @@ fn check_machine() -> Result<()> {
         None => false,
     };
     let missing: Vec<_> =
-        NEEDED.iter().filter(|(words, _)| !works(words)).map(|&(_, source)| source).collect();
+        needed.iter().filter(|(words, _)| !works(words)).map(|&(_, source)| source).collect();
     if missing.is_empty() {
         Ok(())
     } else {

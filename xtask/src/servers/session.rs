@@ -190,11 +190,11 @@ impl Session {
     }
 
     /// A tool's answer, be it a success or an error of the tool.
-    pub async fn ask(&self, tool: &'static str, arguments: Value) -> Result<Answer> {
+    pub async fn ask(&self, tool: &str, arguments: Value) -> Result<Answer> {
         let Value::Object(arguments) = arguments else {
             return Err(format!("{tool}: arguments must be an object").into());
         };
-        let request = CallToolRequestParams::new(tool).with_arguments(arguments);
+        let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         match timeout(ANSWER_LIMIT, self.service.call_tool(request)).await {
             Ok(Ok(result)) => {
                 let texts = result.content.iter().filter_map(|block| block.as_text());
@@ -209,7 +209,7 @@ impl Session {
     }
 
     /// Calls a tool that has to succeed, with an answer that has to contain `expected`.
-    pub async fn call(&self, tool: &'static str, arguments: Value, expected: &str) -> Result<()> {
+    pub async fn call(&self, tool: &str, arguments: Value, expected: &str) -> Result<()> {
         let Answer { text, is_error } = self.ask(tool, arguments).await?;
         if is_error {
             Err(format!("{tool}: {text}").into())
