@@ -50,6 +50,7 @@ impl Place {
         fs::create_dir(place.home())?;
         let dir = place.dir();
         fs::write(dir.join("note.txt"), "alpha\nbeta\ngamma\n")?;
+        fs::write(dir.join("note.md"), "# Note\n\nThe heron stands still.\n")?;
         fs::write(dir.join("page.html"), page::HTML)?;
         fs::write(dir.join("table.csv"), "name,count\npelican,17\nheron,4\n")?;
         fs::create_dir(dir.join("repo"))?;
