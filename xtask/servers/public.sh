@@ -1,9 +1,9 @@
 # As root of a user namespace with a network and mounts of its own:
-#   public.sh HOSTS PAGES ADDRESS UID GID COMMAND...
+#   public.sh UID GID HOSTS PAGES ADDRESS COMMAND...
 # Behind a link, in a second network namespace, ADDRESS serves the directory PAGES on port 80. HOSTS becomes /etc/hosts. The
 # command runs as the given user.
 set -eu
-hosts=$1 pages=$2 address=$3 uid=$4 gid=$5
+uid=$1 gid=$2 hosts=$3 pages=$4 address=$5
 shift 5
 ip link set lo up
 setpriv --pdeathsig KILL unshare --net sh -c '

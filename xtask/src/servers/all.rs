@@ -16,6 +16,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use tokio::runtime;
 
@@ -56,9 +57,12 @@ pub struct Args {
     /// With --all: warm starts of each, in turns
     #[arg(long, requires = "all", value_name = "N", default_value_t = 5)]
     rounds: usize,
-    /// With --all: whether each works, without times; several may run at once
+    /// With --all: no cold times, and each package is installed once less; several such sweeps may run at once
     #[arg(long, requires = "all", conflicts_with = "empty_caches")]
-    untimed: bool,
+    warm_only: bool,
+    /// With --all: seconds that an installation with its start may take
+    #[arg(long, requires = "all", value_name = "SECONDS", default_value_t = 90)]
+    limit: u64,
     /// With --all: caches that servers share and that stay [default: those of each server's home]
     #[arg(long, requires = "all", value_name = "DIR")]
     caches: Option<PathBuf>,
@@ -95,8 +99,9 @@ pub fn run(args: &Args, mcp: Option<&Path>) -> Result<ExitCode> {
             newest: args.newest,
             rounds: args.rounds,
             empty_caches: args.empty_caches,
-            untimed: args.untimed,
+            warm_only: args.warm_only,
             caches: args.caches.as_deref(),
+            cold_limit: Duration::from_secs(args.limit),
         };
         let record = runtime.block_on(measure.server(entry))?;
         eprintln!("{}", record.told(entry));

@@ -13,8 +13,6 @@ use super::record::{Outcome, Record, Warm, load, stored_version, today};
 use super::{page, public, words};
 use crate::Result;
 
-/// An installation with its start and calls.
-const COLD_LIMIT: Duration = Duration::from_secs(90);
 const WARM_LIMIT: Duration = Duration::from_secs(30);
 const CALLS_LIMIT: Duration = Duration::from_secs(60);
 /// Of one server's warm starts; those that do not end with their input take three seconds each time.
@@ -25,9 +23,11 @@ pub struct Measure<'a> {
     pub newest: bool,
     pub rounds: usize,
     pub empty_caches: bool,
-    /// Nothing is measured, and a bare start from empty caches is left out.
-    pub untimed: bool,
+    /// Cold starts are not measured, and the bare one from empty caches is left out.
+    pub warm_only: bool,
     pub caches: Option<&'a Path>,
+    /// For an installation and the list of tools.
+    pub cold_limit: Duration,
 }
 
 /// What one start showed.
@@ -70,14 +70,14 @@ impl Measure<'_> {
         let outcome = async {
             let line = words::line(entry, self.newest, place)?;
             let command = || self.bare_command(entry, place, &line);
-            if !self.untimed {
-                let first = start(place, command(), COLD_LIMIT, &[]).await;
+            if !self.warm_only {
+                let first = start(place, command(), self.cold_limit, &[]).await;
                 place.end_leftovers(&home)?;
                 let ready = milliseconds(first?.ready);
                 *empty = self.caches.is_none().then_some(ready);
             }
             place.forget_installed()?;
-            let second = start(place, command(), COLD_LIMIT, &entry.calls).await;
+            let second = start(place, command(), self.cold_limit, &entry.calls).await;
             place.end_leftovers(&home)?;
             second
         };
@@ -85,7 +85,7 @@ impl Measure<'_> {
     }
 
     fn kept(&self, start: &Start) -> (Option<Duration>, usize, usize) {
-        ((!self.untimed).then_some(start.ready), start.tools, start.calls)
+        ((!self.warm_only).then_some(start.ready), start.tools, start.calls)
     }
 
     fn bare_command(&self, entry: &Entry, place: &Place, line: &[String]) -> Command {
@@ -107,17 +107,18 @@ impl Measure<'_> {
         if self.empty_caches {
             let empty = place.home();
             let command = self.mcp_command(entry, place, &empty)?;
-            let outcome = start(place, command, COLD_LIMIT, &[]).await;
+            let outcome = start(place, command, self.cold_limit, &[]).await;
             record.mcp_empty = outcome.ok().map(|it| milliseconds(it.ready));
         }
-        let cold = start(place, self.mcp_command(entry, place, &home)?, COLD_LIMIT, &entry.calls);
+        let cold =
+            start(place, self.mcp_command(entry, place, &home)?, self.cold_limit, &entry.calls);
         let cold = cold.await.map(|it| self.kept(&it));
         let mut outcome = Outcome::of(cold, place);
         outcome.version = stored_version(&home, &entry.package);
-        if outcome.error.is_none() {
-            if let Err(error) = self.again(entry, places, found, record, &mut outcome).await {
-                outcome.error = Some(place.plain(&error.to_string()));
-            }
+        if outcome.error.is_none()
+            && let Err(error) = self.again(entry, places, found, record, &mut outcome).await
+        {
+            outcome.error = Some(place.plain(&error.to_string()));
         }
         record.mcp = Some(outcome);
         Ok(())
@@ -156,9 +157,7 @@ impl Measure<'_> {
             bare.push(one.ready);
             mcp.push(other.ready);
         }
-        if !self.untimed {
-            record.warm = Warm::of(&mut bare, &mut mcp);
-        }
+        record.warm = Warm::of(&mut bare, &mut mcp);
         if !entry.public.is_empty() {
             let command = public::inside(&direct(), &places.bare, &home)?;
             let one = start(&places.bare, command, WARM_LIMIT, &entry.public).await;

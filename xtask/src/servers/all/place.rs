@@ -81,9 +81,11 @@ impl Place {
         error.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// A command that finds this home and no other.
+    /// A command that finds this home and no other. Its session is its own: the kernel shares processors among sessions,
+    /// `mcp run` makes one, and a bare start without one would have to share that of this program.
     pub fn command(&self, program: &Path, home: &Path) -> Command {
-        let mut command = Command::new(program);
+        let mut command = Command::new("setsid");
+        command.arg(program);
         for name in ELSEWHERE {
             command.env_remove(name);
         }

@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use tokio::process::Command;
@@ -13,6 +12,9 @@ use super::place::Place;
 use crate::Result;
 
 const SCRIPT: &str = include_str!("../../../servers/public.sh");
+/// Says who asks before it is root of a namespace.
+const OUTER: &str =
+    r#"exec unshare --map-root-user --net --mount -- sh -c "$0" sh "$(id -u)" "$(id -g)" "$@""#;
 const ADDRESS: &str = "93.184.215.14";
 
 /// The same command, in those namespaces.
@@ -23,16 +25,11 @@ pub fn inside(command: &Command, place: &Place, home: &Path) -> Result<Command> 
     let hosts = home.join("hosts");
     fs::write(&hosts, format!("127.0.0.1 localhost\n{ADDRESS} example.com\n"))?;
     let command = command.as_std();
-    let mut words: Vec<OsString> =
-        ["--map-root-user", "--net", "--mount", "--", "sh", "-c", SCRIPT, "sh"]
-            .map(OsString::from)
-            .to_vec();
-    let owner = fs::metadata(home)?;
+    let mut words: Vec<OsString> = ["-c", OUTER, SCRIPT].map(OsString::from).to_vec();
     words.extend([hosts.into(), pages.into(), ADDRESS.into()]);
-    words.extend([owner.uid().to_string().into(), owner.gid().to_string().into()]);
-    words.push(command.get_program().to_owned());
+    // Without the `setsid` that it begins with: the outer command has its own session.
     words.extend(command.get_args().map(OsString::from));
-    let mut outer = place.command(Path::new("unshare"), home);
+    let mut outer = place.command(Path::new("sh"), home);
     outer.args(words);
     for (name, value) in command.get_envs() {
         match value {
