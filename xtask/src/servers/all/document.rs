@@ -11,7 +11,7 @@ use crate::{Result, workspace};
 const DATA: &str = "bench/data/servers.json";
 const PAGE: &str = "docs/SERVERS.md";
 /// Of an error, this much is in the page.
-const ERROR_SHOWN: usize = 160;
+const ERROR_SHOWN: usize = 400;
 
 /// Keeps the results with the project and makes the page of them.
 pub fn write(list: &List, records: &[Record]) -> Result<()> {

@@ -12,8 +12,8 @@ use super::list::{Entry, List};
 use super::place::Place;
 use crate::Result;
 
-/// Of an error, this much is kept.
-const ERROR_KEPT: usize = 400;
+/// Of an error, this much of its beginning and of its end is kept: the cause is often last.
+const ERROR_KEPT: usize = 200;
 
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Record {
@@ -162,6 +162,14 @@ pub fn head(text: &str, length: usize) -> String {
     }
 }
 
+/// The beginning and the end of a long text.
+fn ends(text: &str, length: usize) -> String {
+    match text.char_indices().rev().nth(length) {
+        Some((at, _)) if at > length => format!("{} {}", head(text, length), &text[at..]),
+        _ => text.to_owned(),
+    }
+}
+
 /// The file of results: a server's last line counts.
 pub struct Results {
     path: PathBuf,
@@ -193,7 +201,7 @@ impl Results {
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let mut record = record.clone();
         for outcome in std::iter::once(&mut record.bare).chain(&mut record.mcp) {
-            outcome.error = outcome.error.take().map(|error| head(&error, ERROR_KEPT));
+            outcome.error = outcome.error.take().map(|error| ends(&error, ERROR_KEPT));
         }
         let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
         writeln!(file, "{}", serde_json::to_string(&record)?)?;
@@ -223,7 +231,9 @@ pub fn stored_version(home: &Path, package: &str) -> Option<String> {
     index["manifests"].as_array()?.iter().find_map(|manifest| {
         let name = manifest["annotations"]["org.opencontainers.image.ref.name"].as_str()?;
         let plain = name.to_lowercase().replace(['_', '.'], "-");
-        plain.starts_with(&prefix).then(|| name[prefix.len()..].to_owned())
+        // What was installed beside it follows a comma.
+        let version = plain.strip_prefix(&prefix).map(|_| &name[prefix.len()..])?;
+        version.split(',').next().map(str::to_owned)
     })
 }
 
