@@ -148,7 +148,13 @@ impl Measure<'_> {
             }
             let later: &[Call] = if round == 0 { &entry.later } else { &[] };
             let one = start(&places.bare, direct(), WARM_LIMIT, later).await;
-            let one = one.map_err(|error| format!("bare, warm: {error}"))?;
+            let one = match one {
+                Ok(one) => one,
+                Err(error) => {
+                    record.bare_fails("warm", &places.bare, &*error);
+                    return Ok(());
+                }
+            };
             let command = self.mcp_command(entry, &places.mcp, &home)?;
             let other = start(&places.mcp, command, WARM_LIMIT, later).await;
             let other = other.map_err(|error| format!("warm: {error}"))?;
@@ -162,7 +168,13 @@ impl Measure<'_> {
             let command = public::inside(&direct(), &places.bare, &home)?;
             let one = start(&places.bare, command, WARM_LIMIT, &entry.public).await;
             places.bare.end_leftovers(&home)?;
-            let one = one.map_err(|error| format!("bare, in namespaces: {error}"))?;
+            let one = match one {
+                Ok(one) => one,
+                Err(error) => {
+                    record.bare_fails("in namespaces", &places.bare, &*error);
+                    return Ok(());
+                }
+            };
             record.bare.calls += one.calls;
             let command = self.mcp_command(entry, &places.mcp, &home)?;
             let command = public::inside(&command, &places.mcp, &home)?;

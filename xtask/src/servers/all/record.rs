@@ -1,5 +1,6 @@
 //! What a sweep found of a server: one line of JSON.
 
+use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,10 @@ impl Record {
             mcp: None,
             warm: None,
         }
+    }
+
+    pub fn bare_fails(&mut self, when: &str, place: &Place, error: &dyn Error) {
+        self.bare.error = Some(place.plain(&format!("{when}: {error}")));
     }
 
     /// What works bare and does not under mcp.
