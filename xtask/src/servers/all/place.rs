@@ -77,7 +77,10 @@ impl Place {
     /// An error without this run's paths, in one line.
     pub fn plain(&self, error: &str) -> String {
         let root = self.scene.root().to_string_lossy().into_owned();
-        let error = error.replace(&format!("{root}/home"), "~").replace(&root, "…");
+        let mut error = error.replace(&format!("{root}/home"), "~").replace(&root, "…");
+        if let Some(caches) = &self.caches {
+            error = error.replace(&*caches.to_string_lossy(), "~");
+        }
         error.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
