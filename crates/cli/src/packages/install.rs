@@ -29,7 +29,7 @@ use crate::paths;
 use crate::{progress, render};
 
 pub use npm::{lacks_scripts, npm};
-pub use pypi::pypi;
+pub use pypi::{lacks_build, pypi};
 
 /// The version that an index has for a name without one, where it can be asked without installing anything.
 pub fn newest(store: &Store, reference: &Reference) -> Result<Option<String>, Failure> {

@@ -77,8 +77,13 @@ fn stored(reference: &Reference, looking: &Looking<'_>) -> Result<Option<Package
         fetch::check_signature(&store, &stored, reference, key)?;
     }
     let held = store.hold(&stored.digest)?;
-    let again = looking.fetching.allow_scripts && looking.fetched == 0 && !looking.explain;
-    if again && matches!(reference, Reference::Npm(_)) && install::lacks_scripts(&held.root) {
+    // What a flag of this run adds to an installation that went without it.
+    let is_lacking = match reference {
+        Reference::Npm(_) => looking.fetching.allow_scripts && install::lacks_scripts(&held.root),
+        Reference::Pypi(_) => looking.fetching.allow_build && install::lacks_build(&held.root),
+        _ => false,
+    };
+    if is_lacking && looking.fetched == 0 && !looking.explain {
         fetch::fetch(&store, reference, looking.fetching)?;
         return Ok(None);
     }
@@ -123,7 +128,13 @@ fn finished(package: PackageFiles, looking: &Looking<'_>) -> Result<Located, Fai
         ))),
         None => {
             files::check(package.ready.as_ref())?;
-            uv_bundle::make(&store, &package.identity.digest, &package.root, manifest)?;
+            uv_bundle::make(
+                &store,
+                &package.identity.digest,
+                &package.root,
+                manifest,
+                looking.fetching,
+            )?;
             Ok(Located::Fetched)
         }
     }

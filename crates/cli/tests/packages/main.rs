@@ -17,6 +17,7 @@ mod kept;
 mod log;
 mod pipes;
 mod places;
+mod pypi;
 mod registry;
 mod repairs;
 mod shows;

@@ -6,6 +6,7 @@ mod npm;
 mod pypi;
 mod uv;
 mod uv_bundle;
+mod versions;
 
 pub use crate::public_hosts::{IsPublic, may_be_named};
 pub use index::{Index, hosts_in_simple_page, rule};
@@ -13,8 +14,7 @@ pub use npm::{
     check_lock, npm_index, npm_install_scripts, npm_manifest, npm_programs, npm_tarball_host,
     npm_version_needs, split_scope,
 };
-pub use pypi::{
-    Distributions, newest_version, pypi_index, pypi_launchers, pypi_manifest, requirements,
-};
+pub use pypi::{Distributions, pypi_index, pypi_launchers, pypi_manifest, requirements};
 pub use uv::{uv_index, uv_requirements};
 pub use uv_bundle::{UvBundle, is_uv, uv_bundle};
+pub use versions::{NewestVersion, is_newer, newest_in_simple_page};

@@ -32,15 +32,6 @@ pub enum Distributions {
     AnyKind,
 }
 
-/// What `pip index versions NAME` says is the newest: `NAME (1.2.3)` in its first line.
-#[must_use]
-pub fn newest_version(said: &str) -> Option<&str> {
-    let (_, rest) = said.lines().next()?.split_once(" (")?;
-    let version = rest.strip_suffix(')')?;
-    let good = |c: char| c.is_ascii_alphanumeric() || "._!+-".contains(c);
-    (!version.is_empty() && version.chars().all(good)).then_some(version)
-}
-
 /// pip's installation report → requirements with the digest of every wheel; name and version of
 /// the one that was asked for.
 pub fn requirements(report: &str, name: &str, from: Distributions) -> Result<(String, String)> {
@@ -261,10 +252,6 @@ mod tests {
             assert!(requirements(&wheel("12"), "a-b", files).is_err());
             assert!(requirements(&wheel(hash), "other", files).is_err());
             assert!(requirements("{}", "a", files).is_err());
-        }
-        assert_eq!(newest_version("a-b (1.2.3)\nAvailable versions: 1.2.3, 1.0"), Some("1.2.3"));
-        for said in ["", "a-b", "a-b ()", "a-b (1 --pre)", "ERROR: none (really\n"] {
-            assert_eq!(newest_version(said), None, "{said}");
         }
     }
 

@@ -4,24 +4,30 @@
 mod pip;
 pub(super) mod uv;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use mcp_package::install::{
-    Distributions, Index, hosts_in_simple_page, pypi_launchers, pypi_manifest,
+    Distributions, Index, NewestVersion, hosts_in_simple_page, is_newer, newest_in_simple_page,
+    pypi_launchers, pypi_manifest,
 };
 use mcp_package::store::{Source, Under};
 use mcp_package::{Digest, Package, Reference, Store, normal_pypi};
 use mcp_policy::NetRule;
 use mcp_sandbox::Sandbox;
 
-use super::{InstallDirectory, allow, is_on_path, missing, names, refuse_signature, say, variable};
+use super::{
+    InstallDirectory, allow, file_text, is_on_path, missing, names, refuse_signature, say, variable,
+};
 use crate::args::package::Fetching;
 use crate::failure::Failure;
 use crate::packages::fetch::{self, RegistryEntry};
 use crate::{paths, progress, render};
 
 const LARGEST_PAGE: u64 = 64 << 20;
+
+/// Is in a package that is older than the newest of its project, and names that: it has no wheel.
+const OLDER_THAN: &str = "older-than.txt";
 
 /// What an installation is made with.
 pub(super) struct Installing<'a> {
@@ -39,6 +45,8 @@ pub(super) struct Installing<'a> {
 pub(super) struct Python {
     /// Major and minor.
     pub version: String,
+    /// With the third number.
+    full: String,
     program: PathBuf,
     /// Its installation, and the environment it is started from, if any.
     prefixes: [PathBuf; 2],
@@ -64,30 +72,27 @@ pub fn pypi(
     let source = listed.map_or_else(|| Source::Pypi(index.place()), |listed| listed.source.clone());
     let asked = [reference.to_string()];
     store.check_free(&Under::Names { names: &asked, source: &source }, None)?;
-    let files = file_hosts(&index, &package.name)?;
+    let kinds = kinds(how, &index)?;
+    let page = project_page(&index, &package.name)?;
+    let files = hosts_in_simple_page(&page);
     say(reference, name);
     let work = InstallDirectory::new(store)?;
-    if how.allow_build && index.has_credentials() {
-        return Err(Failure::Refused(
-            "--allow-build runs code of packages, and the address of the index has a password in it that this code \
-             would see; build the wheels yourself, or use an index without one"
-                .to_owned(),
-        ));
-    }
-    let kinds = if how.allow_build { Distributions::AnyKind } else { Distributions::Wheels };
     let (work_of, more) = (&work, how.install_net.as_slice());
     let installing =
         Installing { work: work_of, index: &index, files: &files, python: &python, more, kinds };
-    let newest = match &package.version {
-        Some(_) => None,
-        None => Some(newest(&tool, &installing, &package.name)?),
+    let version = match &package.version {
+        Some(version) => install_version(&tool, &installing, package, version)?,
+        None => {
+            let newest = newest_in_simple_page(&page, &package.name, &python.full);
+            let newest = newest.ok_or_else(|| {
+                Failure::Refused(format!(
+                    "pypi:{}: the index has no version of it for Python {}",
+                    package.name, python.full
+                ))
+            })?;
+            install_newest(&tool, &installing, package, &newest)?
+        }
     };
-    let mut wanted = vec![match package.version.as_ref().or(newest.as_ref()) {
-        Some(version) => format!("{}=={version}", package.with_extras()),
-        None => package.with_extras(),
-    }];
-    wanted.extend(package.with.iter().cloned());
-    let version = install_locked(&tool, &installing, &wanted, &package.name)?;
     let scripts = pypi_launchers(&package.name, &entry_points(&work, &package.name)?)?;
     work.directory("programs")?;
     for (file, text) in &scripts {
@@ -99,38 +104,93 @@ pub fn pypi(
     work.keep(store, &manifest, under, listed.map(|listed| listed.server_json))
 }
 
+/// Whether a package in the store is older than the newest of its project, which has no wheel.
+pub fn lacks_build(root: &Path) -> bool {
+    root.join(OLDER_THAN).exists()
+}
+
+/// What may be installed. Code of a package that is built runs where the address of the index is known.
+pub(super) fn kinds(how: &Fetching, index: &Index) -> Result<Distributions, Failure> {
+    match how.allow_build {
+        true if index.has_credentials() => Err(Failure::Refused(
+            "--allow-build runs code of packages, and the address of the index has a password in it that this code \
+             would see; build the wheels yourself, or use an index without one"
+                .to_owned(),
+        )),
+        true => Ok(Distributions::AnyKind),
+        false => Ok(Distributions::Wheels),
+    }
+}
+
 /// The version that an installation would come to now.
 pub fn newest_on_pypi(store: &Store, package: &Package) -> Result<Option<String>, Failure> {
     let python = Python::of_this_machine()?;
     let tool = Tool::of_this_machine()?;
     let (_, index) = tool.name_and_index()?;
-    let files = file_hosts(&index, &package.name)?;
+    let files = hosts_in_simple_page(&project_page(&index, &package.name)?);
     let work = InstallDirectory::new(store)?;
     let kinds = Distributions::Wheels;
     let installing =
         Installing { work: &work, index: &index, files: &files, python: &python, more: &[], kinds };
-    newest(&tool, &installing, &package.name).map(Some)
+    with_wheel(&tool, &installing, &package.name).map(Some)
 }
 
-/// The version that the project alone comes to. Left to themselves, pip and uv would go back to one all of whose
-/// dependencies have wheels, without a word. So nothing is installed where this version cannot be found out.
-fn newest(tool: &Tool, installing: &Installing<'_>, name: &str) -> Result<String, Failure> {
+/// The newest version of a project. Left to themselves, pip and uv would go back to one all of whose dependencies
+/// have wheels, without a word. So each version is named to them, and one before the newest is told.
+fn install_newest(
+    tool: &Tool,
+    installing: &Installing<'_>,
+    package: &Package,
+    newest: &NewestVersion,
+) -> Result<String, Failure> {
+    let may_fit = newest.has_wheel || installing.kinds == Distributions::AnyKind;
+    let failed = match may_fit.then(|| install_version(tool, installing, package, &newest.version))
+    {
+        Some(Ok(version)) => return Ok(version),
+        Some(Err(failure)) if installing.kinds == Distributions::AnyKind => return Err(failure),
+        Some(Err(failure)) => Some(failure),
+        None => None,
+    };
+    // It has wheels for other machines only, or a dependency of it cannot be had: the tool knows.
+    let version = match (with_wheel(tool, installing, &package.name), failed) {
+        (Ok(version), Some(failure)) if version == newest.version => return Err(failure),
+        (Ok(version), _) => version,
+        (Err(_), Some(failure)) | (Err(failure), None) => return Err(failure),
+    };
+    for left in ["site", "requirements.txt", "requirements.in", "report.json"] {
+        installing.work.remove(left);
+    }
+    let is_older = is_newer(&newest.version, &version) == Some(true);
+    let installed = install_version(tool, installing, package, &version)?;
+    if is_older {
+        progress::note(&render::plain(&format!(
+            "{} {version} is installed, not {}, which has no wheel for this machine (--allow-build builds from source)",
+            package.name, newest.version
+        )));
+        installing.work.write(OLDER_THAN, &format!("{}\n", newest.version))?;
+    }
+    Ok(installed)
+}
+
+fn install_version(
+    tool: &Tool,
+    installing: &Installing<'_>,
+    package: &Package,
+    version: &str,
+) -> Result<String, Failure> {
+    let mut wanted = vec![format!("{}=={version}", package.with_extras())];
+    wanted.extend(package.with.iter().cloned());
+    install_locked(tool, installing, &wanted, &package.name)
+}
+
+/// The newest version of a project that has a wheel for this machine.
+fn with_wheel(tool: &Tool, installing: &Installing<'_>, name: &str) -> Result<String, Failure> {
     let alone = [name.to_owned()];
     let version = match tool {
         Tool::Pip(_) => pip::resolve(installing, &alone, name, Dependencies::Left),
         Tool::Uv => uv::resolve(installing, &alone, name, Dependencies::Left),
     };
     let (_, version) = version.map_err(|failure| wheels_only(failure, installing.kinds, name))?;
-    let known = match (tool, installing.kinds) {
-        (Tool::Pip(_), Distributions::Wheels) => pip::newest_of_any_kind(installing, name),
-        _ => None,
-    };
-    if let Some(known) = known.filter(|known| *known != version) {
-        progress::note(&render::plain(&format!(
-            "{name} {version} is installed, not {known}, which has no wheel for this machine or was withdrawn \
-             (--allow-build builds from source)"
-        )));
-    }
     Ok(version)
 }
 
@@ -165,12 +225,25 @@ pub(super) fn install_locked(
     Ok(version)
 }
 
+/// What would help where something has no wheel. Not where the index could not be asked.
 fn wheels_only(failure: Failure, kinds: Distributions, wanted: &str) -> Failure {
+    const LACKS: [&str; 5] = [
+        "no matching distribution",
+        "could not find a version",
+        "resolutionimpossible",
+        "no solution found",
+        "is not a wheel",
+    ];
     match failure {
-        Failure::Refused(why) if kinds == Distributions::Wheels => Failure::Refused(format!(
-            "{why}\n     {wanted}: only wheels are installed, because building from source runs code of the package. \
-             With --allow-build it is built, in a sandbox without secrets; or name an older version (@VERSION)"
-        )),
+        Failure::Refused(why)
+            if kinds == Distributions::Wheels
+                && LACKS.iter().any(|lacks| why.to_ascii_lowercase().contains(lacks)) =>
+        {
+            Failure::Refused(format!(
+                "{why}\n     {wanted}: only wheels are installed, because building from source runs code of the package. \
+                 With --allow-build it is built, in a sandbox without secrets; or name an older version (@VERSION)"
+            ))
+        }
         other => other,
     }
 }
@@ -189,7 +262,7 @@ fn said_by_python(args: &[&str]) -> Option<String> {
 }
 
 /// pip reads its own files, and would wait for ever for one that is a pipe.
-fn check_pip_configuration() -> Result<(), Failure> {
+fn pip_configuration_names_index() -> Result<bool, Failure> {
     let home = paths::home();
     let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
     let config = variable("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| below_home(".config"));
@@ -199,15 +272,11 @@ fn check_pip_configuration() -> Result<(), Failure> {
         std::env::split_paths(&system).map(|directory| directory.join("pip/pip.conf"));
     let user = config.map(|config| config.join("pip/pip.conf"));
     let all = files.into_iter().flatten().chain(user).chain(directories);
+    let mut names_index = false;
     for path in all.chain([PathBuf::from("/etc/pip.conf")]) {
-        match mcp_files::open(&path, mcp_files::Links::Follow) {
-            Err(e) if e.kind() == std::io::ErrorKind::Other => {
-                return Err(Failure::input(&path, &e));
-            }
-            _ => {}
-        }
+        names_index |= file_text(&path)?.is_some_and(|text| text.contains("index-url"));
     }
-    Ok(())
+    Ok(names_index)
 }
 
 impl Python {
@@ -216,12 +285,13 @@ impl Python {
         if !is_on_path("python3") {
             return Err(lack());
         }
-        let script = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable, sys.base_prefix, sys.prefix, sep='\\n')";
+        let script = "import sys; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3], sys.executable, sys.base_prefix, sys.prefix, sep='\\n')";
         let said = said_by_python(&["-I", "-c", script]).ok_or_else(lack)?;
         let lines: Vec<&str> = said.lines().collect();
         match lines[..] {
-            [version, program, base, prefix] => Ok(Python {
+            [version, full, program, base, prefix] => Ok(Python {
                 version: version.to_owned(),
+                full: full.to_owned(),
                 program: program.into(),
                 prefixes: [base.into(), prefix.into()],
             }),
@@ -239,11 +309,15 @@ impl Tool {
         })
     }
 
+    /// uv, which is the faster, unless only pip is configured with an index.
     pub fn of_this_machine() -> Result<Tool, Failure> {
-        check_pip_configuration()?;
+        let pip_has_index = pip_configuration_names_index()?;
+        if !pip_has_index && uv::works() {
+            return Ok(Tool::Uv);
+        }
         match said_by_python(&["-m", "pip", "config", "list"]) {
             Some(config) => Ok(Tool::Pip(config)),
-            None if is_on_path("uv") => Ok(Tool::Uv),
+            None if uv::works() => Ok(Tool::Uv),
             None => Err(missing(
                 "pip",
                 "install python3-pip (or run python3 -m ensurepip), or uv from docs.astral.sh/uv",
@@ -252,14 +326,15 @@ impl Tool {
     }
 }
 
-pub(super) fn file_hosts(index: &Index, name: &str) -> Result<Vec<(String, u16)>, Failure> {
+/// What the index lists of a project.
+pub(super) fn project_page(index: &Index, name: &str) -> Result<String, Failure> {
     let page = fetch::http().page(&format!("{}{name}/", index.url), None, LARGEST_PAGE)?;
     let page = page.ok_or_else(|| {
         Failure::Refused(format!(
             "pypi:{name}: the index has no such project; compare it with the server's README"
         ))
     })?;
-    Ok(hosts_in_simple_page(&String::from_utf8_lossy(&page)))
+    Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
 /// A sandbox with the way to the index open, and the certificates that the user has for it.

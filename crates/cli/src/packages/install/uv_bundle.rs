@@ -3,17 +3,24 @@
 use std::fs;
 use std::path::Path;
 
-use mcp_package::install::{Distributions, pypi_index, uv_bundle};
+use mcp_package::install::{hosts_in_simple_page, pypi_index, uv_bundle};
 use mcp_package::store::Under;
 use mcp_package::{Digest, Store, normal_pypi};
 
 use super::pypi::{Installing, Python, Tool};
 use super::{InstallDirectory, variable};
+use crate::args::package::Fetching;
 use crate::failure::Failure;
 use crate::{progress, render};
 
 /// Makes it. The store has it as made from that digest, under no name. `root` has the files of the bundle.
-pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<Digest, Failure> {
+pub fn make(
+    store: &Store,
+    of: &Digest,
+    root: &Path,
+    manifest: &str,
+    how: &Fetching,
+) -> Result<Digest, Failure> {
     let python = Python::of_this_machine()?;
     let tool = Tool::of_this_machine()?;
     let path = root.join("pyproject.toml");
@@ -28,14 +35,15 @@ pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<D
         };
         let end = first.find(|c: char| !c.is_ascii_alphanumeric() && !"-._".contains(c));
         let first = normal_pypi(&first[..end.unwrap_or(first.len())]);
-        let files = super::pypi::file_hosts(&index, &first)?;
+        let kinds = super::pypi::kinds(how, &index)?;
+        let files = hosts_in_simple_page(&super::pypi::project_page(&index, &first)?);
         progress::note(&render::plain(&format!(
             "installing what {} depends on, in a sandbox of its own",
             bundle.name
         )));
-        let (work, kinds) = (&work, Distributions::Wheels);
+        let (work, more) = (&work, how.install_net.as_slice());
         let (index, files, python) = (&index, files.as_slice(), &python);
-        let installing = Installing { work, index, files, python, more: &[], kinds };
+        let installing = Installing { work, index, files, python, more, kinds };
         super::pypi::install_locked(&tool, &installing, &bundle.dependencies, &first)?;
     }
     copy(root, &work.path("bundle"))?;
@@ -43,7 +51,7 @@ pub fn make(store: &Store, of: &Digest, root: &Path, manifest: &str) -> Result<D
     work.keep(store, &bundle.manifest, Under::Derived { from: *of }, None)
 }
 
-/// Files and directories; what was unpacked by the store has no other kind but links within.
+/// Distributions and directories; what was unpacked by the store has no other kind but links within.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::file(from, &e);
     fs::create_dir(to).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! By pip: resolved to a report, installed from requirements with digests.
 
-use mcp_package::install::{Distributions, newest_version, requirements};
+use mcp_package::install::{Distributions, requirements};
 use mcp_sandbox::Sandbox;
 
 use super::super::step;
@@ -43,18 +43,6 @@ pub fn install(installing: &Installing<'_>) -> Result<(), Failure> {
     install.args(wheels(installing));
     step("pip install", installing.work, &mut install, &[&installing.index.url])?;
     Ok(())
-}
-
-/// The newest version of a project for this interpreter, be it a wheel or not, be it withdrawn or not. `None` where pip
-/// cannot tell.
-pub fn newest_of_any_kind(installing: &Installing<'_>, name: &str) -> Option<String> {
-    let mut ask = pip(installing);
-    ask.args(["index", "versions", "--", name]);
-    // It is a trial command, and says so on standard error.
-    ask.env("PIP_QUIET", "0");
-    let output = ask.output().ok()?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    newest_version(&said).filter(|_| output.outcome.success()).map(str::to_owned)
 }
 
 fn wheels(installing: &Installing<'_>) -> &'static [&'static str] {

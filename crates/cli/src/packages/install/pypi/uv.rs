@@ -1,11 +1,12 @@
 //! By uv: resolved with digests, installed with those digests, for the interpreter that is there.
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use mcp_package::install::{Distributions, Index, uv_index, uv_requirements};
 use mcp_sandbox::Sandbox;
 
-use super::super::{file_text, step, variable};
+use super::super::{file_text, is_on_path, step, variable};
 use super::{Dependencies, Installing, sandbox, set_index};
 use crate::failure::Failure;
 use crate::paths;
@@ -21,6 +22,18 @@ pub fn index() -> Result<Index, Failure> {
         files.map(|path| file_text(&path)).collect::<Result<_, _>>()?;
     let texts: Vec<String> = texts.into_iter().flatten().collect();
     Ok(uv_index(&texts, &variable)?)
+}
+
+/// Whether there is one, and it starts: a version manager has stand-ins for programs that are not installed.
+pub fn works() -> bool {
+    let version = Command::new("uv")
+        .arg("--version")
+        .current_dir(std::path::MAIN_SEPARATOR_STR)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    is_on_path("uv") && version.is_ok_and(|status| status.success())
 }
 
 pub fn resolve(
@@ -81,6 +94,9 @@ fn uv(installing: &Installing<'_>, verb: &str) -> Sandbox {
         ("UV_NO_PROGRESS", "1"),
         ("UV_PYTHON_DOWNLOADS", "never"),
         ("UV_KEYRING_PROVIDER", "disabled"),
+        // The system's certificates, as we ask the index with; the second is what older ones call it.
+        ("UV_SYSTEM_CERTS", "1"),
+        ("UV_NATIVE_TLS", "1"),
         ("NO_COLOR", "1"),
     ] {
         sandbox.env(name, value);
