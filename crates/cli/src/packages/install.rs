@@ -5,6 +5,7 @@
 //! script of a package is run. What comes out is locked by digests, packed and kept as any other
 //! package, and run in another sandbox, without any of this.
 
+mod bounded;
 mod npm;
 mod pypi;
 pub mod uv_bundle;
@@ -21,7 +22,7 @@ use mcp_package::manifest::MCPB;
 use mcp_package::store::{Staging, Under};
 use mcp_package::{Digest, Package, Reference, Store, Take, pack};
 use mcp_policy::NetRule;
-use mcp_sandbox::{Bytes, Output, Sandbox};
+use mcp_sandbox::{Bytes, Outcome, Sandbox};
 
 use crate::failure::Failure;
 use crate::packages::fetch;
@@ -158,22 +159,25 @@ fn step(
     sandbox: &mut Sandbox,
     secrets: &[&str],
 ) -> Result<String, Failure> {
-    let output = progress::while_filling(what, &work.directory, || sandbox.output())?;
-    if output.outcome.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    let ran = progress::while_filling(what, &work.directory, || bounded::run(work, sandbox))?;
+    if let Some(over) = ran.over {
+        return Err(Failure::Refused(format!("{what} was ended: {over}")));
     }
-    let mut said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if ran.outcome.success() {
+        return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
+    }
+    let mut said = String::from_utf8_lossy(&ran.stderr).into_owned();
     if said.trim().is_empty() {
-        said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said = String::from_utf8_lossy(&ran.stdout).into_owned();
     }
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         said = said.replace(secret, "***");
     }
     let mut lines = telling_lines(&said);
-    lines.extend(outside_of_the_index(&output));
+    lines.extend(outside_of_the_index(&ran.outcome));
     Err(Failure::Refused(format!(
         "{what} failed ({:?}):\n     {}",
-        output.outcome.ending,
+        ran.outcome.ending,
         lines.join("\n     ")
     )))
 }
@@ -200,8 +204,8 @@ fn telling_lines(said: &str) -> Vec<String> {
 }
 
 /// Hosts that were asked for and are not the index's: dependencies that are elsewhere.
-fn outside_of_the_index(output: &Output) -> Vec<String> {
-    let report = output.outcome.report.as_ref();
+fn outside_of_the_index(outcome: &Outcome) -> Vec<String> {
+    let report = outcome.report.as_ref();
     let network = report.and_then(|report| report.network.as_ref());
     let refused = network.iter().flat_map(|network| network.refused.keys());
     let flag = |host: &String| {

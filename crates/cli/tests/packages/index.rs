@@ -25,6 +25,7 @@ install)
     *) grep -qx npm_config_ignore_scripts=true "seen-$verb" || echo built > built ;;
     esac
     [ "$name" = slow ] && sleep 600
+    [ "$name" = endless ] && while :; do head -c 1048576 /dev/zero >> fill 2>/dev/null; sleep 0.02; done
     mkdir -p "node_modules/$name"
     printf '{"name": "%s", "version": "1.2.3", "bin": "index.js", "description": ""}' "$name" > "node_modules/$name/package.json"
     [ "$name" = unfit ] && printf '{"name": "unfit", "version": "1.2.3", "bin": "index.js", "engines": {"node": "^98 || >=99"}}' > "node_modules/$name/package.json"

@@ -165,6 +165,34 @@ fn a_recipe_is_proposed_once() {
     assert!(said.contains("--secret TAVILY_API_KEY=env:TAVILY_API_KEY"), "{said}");
 }
 
+/// On a file system of its own, which is small: the disk of the tests is for others, too.
+#[test]
+fn an_installation_that_fills_the_disk_is_ended() {
+    require!("userns");
+    for (package, is_ended) in [("quick", false), ("endless", true)] {
+        let user = User::new();
+        let Some(index) = Index::new(&user) else { return };
+        let given = index.command(&user, &[]);
+        let mut command = user.place(Command::new("unshare"));
+        let script = "mount -t tmpfs -o size=64m data \"$XDG_DATA_HOME\" || exit 77; \"$0\" pull \"$1\"; code=$?; \
+                      du -sk \"$XDG_DATA_HOME/mcp/store/staging\"; exit $code";
+        command.args(["-rm", "sh", "-c", script]).arg(mcp_path()).arg(format!("npm:{package}"));
+        command.envs(given.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let said: Said = command.output().unwrap().into();
+        if said.code == 77 || said.err.contains("unshare:") {
+            println!("SKIP: mount: {}", said.err);
+            return;
+        }
+        if !is_ended {
+            said.ok();
+            continue;
+        }
+        let said = said.fails(125, "npm install was ended: the disk is nearly full");
+        let left: u64 = said.out.split_whitespace().next().unwrap().parse().unwrap();
+        assert!(left < 1024, "{left} KiB stay in staging");
+    }
+}
+
 #[test]
 fn quiet_is_quiet() {
     require!("userns");

@@ -13,8 +13,8 @@ use mcp_package::{Digest, Package, Reference, Store};
 use mcp_sandbox::Sandbox;
 
 use super::{
-    InstallDirectory, allow, file_text, is_on_path, missing, names, refuse_signature, say, step,
-    variable,
+    InstallDirectory, allow, bounded, file_text, is_on_path, missing, names, refuse_signature, say,
+    step, variable,
 };
 use crate::args::package::Fetching;
 use crate::failure::Failure;
@@ -150,8 +150,8 @@ fn tell_unfit(package: &Package, installed: &str, work: &InstallDirectory) -> Re
     let Some((version, Some(needed))) = npm_version_needs(installed.as_bytes()) else {
         return Ok(());
     };
-    let output = work.sandbox("node").arg("--version").output()?;
-    let node = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let ran = bounded::run(work, work.sandbox("node").arg("--version"))?;
+    let node = String::from_utf8_lossy(&ran.stdout).trim().to_owned();
     if suits(&needed, &node) == Some(false) {
         progress::note(&render::plain(&format!(
             "{} {version} needs Node.js {needed}, and this one is {node}: it may not start; install that Node.js, \

@@ -17,7 +17,8 @@ use mcp_policy::NetRule;
 use mcp_sandbox::Sandbox;
 
 use super::{
-    InstallDirectory, allow, file_text, is_on_path, missing, names, refuse_signature, say, variable,
+    InstallDirectory, allow, bounded, file_text, is_on_path, missing, names, refuse_signature, say,
+    variable,
 };
 use crate::args::package::Fetching;
 use crate::failure::Failure;
@@ -362,7 +363,7 @@ fn compile(work: &InstallDirectory) -> Result<(), Failure> {
     sandbox.args(["-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s"]);
     sandbox.arg(&work.directory).arg("site");
     // A file that does not compile is the package's own affair.
-    let _ = sandbox.output()?;
+    let _ = bounded::run(work, &mut sandbox)?;
     Ok(())
 }
 
