@@ -118,6 +118,10 @@ pub struct Run {
     /// Start in this directory (default: the current one where it is there inside, else HOME)
     #[arg(long, short = 'C', value_name = "DIR", help_heading = "Run")]
     pub cwd: Option<PathBuf>,
+    /// This machine's Chromium or Chrome, for servers that drive one: headless, without its own sandbox (this one holds),
+    /// and with larger default limits. Linux only
+    #[arg(long, help_heading = "Permissions")]
+    pub browser: bool,
     /// Keep HOME between runs, under this name (default: a package keeps its own, a command's is gone after the run)
     #[arg(long, value_name = "NAME", value_parser = home_name, help_heading = "Run")]
     pub home: Option<String>,

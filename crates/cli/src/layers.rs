@@ -58,8 +58,18 @@ impl People {
 }
 
 pub fn effective(permissions: &Permissions, defaults: Defaults) -> Result<Policy, Failure> {
-    let people = of_people(permissions)?;
-    let policy = Policy::merge(&people.layers, defaults)?;
+    effective_over(Vec::new(), permissions, defaults)
+}
+
+/// The same, over layers that a flag came to.
+pub fn effective_over(
+    mut layers: Vec<Layer>,
+    permissions: &Permissions,
+    defaults: Defaults,
+) -> Result<Policy, Failure> {
+    let mut people = of_people(permissions)?;
+    layers.append(&mut people.layers);
+    let policy = Policy::merge(&layers, defaults)?;
     people.check(&policy)?;
     Ok(policy)
 }

@@ -9,6 +9,7 @@ const NAMES: &[&str] = &[
     "bugsnag.com",
     "checkpoint-api.hashicorp.com",
     "checkpoint.prisma.io",
+    "clients2.google.com",
     "dc.services.visualstudio.com",
     "google-analytics.com",
     "mixpanel.com",
@@ -16,6 +17,7 @@ const NAMES: &[&str] = &[
     "segment.io",
     "sentry.io",
     "telemetry.nextjs.org",
+    "update.googleapis.com",
     "vortex.data.microsoft.com",
 ];
 

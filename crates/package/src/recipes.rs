@@ -34,6 +34,9 @@ pub struct Recipe {
     pub arguments: Option<String>,
     /// More memory than the default, as `--max-memory` takes it.
     pub memory: Option<String>,
+    /// Whether it drives a browser of the machine.
+    #[serde(default)]
+    pub browser: bool,
     /// What lasts between its runs.
     pub keeps: Option<String>,
     /// A tool and its arguments, as JSON, that show it at work.
@@ -86,8 +89,11 @@ impl Recipe {
     ) -> Vec<String> {
         let wanted = |name: &&String| !has(name) && !self.optional.contains(name);
         let hosts = self.hosts.iter().filter(|host| !has_host(host));
-        hosts
-            .map(|host| format!("--allow-net {host}"))
+        // Who set where one is needs no flag.
+        let browser = (self.browser && !has("CHROME_PATH")).then(|| "--browser".to_owned());
+        browser
+            .into_iter()
+            .chain(hosts.map(|host| format!("--allow-net {host}")))
             .chain(
                 self.secrets
                     .iter()
@@ -187,6 +193,10 @@ mod tests {
         assert_eq!(flags, ["--allow-net api.github.com", secret]);
         assert_eq!(github.flags(|host| host == "api.github.com", |_| false), [secret]);
         assert_eq!(github.flags(|_| true, |_| true), [""; 0]);
+        let browser = find("npm:@playwright/mcp").unwrap();
+        assert_eq!(browser.flags(|_| false, |_| false), ["--browser"]);
+        assert_eq!(browser.flags(|_| false, |name| name == "CHROME_PATH"), [""; 0]);
+        assert_eq!(browser.line(), "mcp run --browser npm:@playwright/mcp");
         let context7 = find("npm:@upstash/context7-mcp").unwrap();
         assert_eq!(context7.flags(|_| false, |_| false), ["--allow-net context7.com"]);
     }

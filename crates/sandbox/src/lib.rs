@@ -118,7 +118,7 @@ pub use crate::core::report::{
 #[doc(hidden)]
 pub use crate::core::request::{
     Denied, DeniedKind, Guarded, HOME, HeldBack, Home, LayerWriting, Link, Place, PlaceKind,
-    Protected, Request, Secret, Stdio, Unshown, WritableLayer,
+    Protected, Request, Script, Secret, Stdio, Unshown, WritableLayer,
 };
 #[doc(hidden)]
 pub use crate::core::run_spec::{Identity, RunSpec};
@@ -147,7 +147,7 @@ pub mod request {
     pub use crate::core::host::{Caller, Fact, Ids, Rootless};
     pub use crate::core::request::{
         Denied, DeniedKind, Guarded, HOME, HeldBack, Home, LayerWriting, Link, Place, PlaceKind,
-        Protected, Request, Secret, Stdio, Unshown, WritableLayer,
+        Protected, Request, Script, Secret, Stdio, Unshown, WritableLayer,
     };
     pub use crate::core::run_spec::{Identity, RunSpec};
 }

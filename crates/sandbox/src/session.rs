@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::core::plan::{Describe, Plan};
 use crate::core::report::{Ending, Judged, Report, Usage};
-use crate::core::request::{Request, Secret, Stdio, WritableLayer};
+use crate::core::request::{Request, Script, Secret, Stdio, WritableLayer};
 use crate::core::run_spec::RunSpec;
 use crate::core::watched::Watching;
 use crate::platform::{self, Check, Facts, Reservation, RunPlan};
@@ -48,6 +48,8 @@ pub struct Options<'a> {
     pub plain: Vec<PathBuf>,
     /// What the command may change over something that is shown read-only. Linux only; elsewhere it stays read-only.
     pub layer: Option<WritableLayer>,
+    /// Programs of the launcher's that the command finds inside. Linux only, where the sandbox has a root of its own.
+    pub scripts: Vec<Script>,
     /// Whether the paths that the command looks for are noted in the report. Watching judges nothing. Not on Windows.
     pub watching: Watching,
     /// Whether lines of the standard output that are not JSON go to standard error, where that is no terminal. Not on Windows.
@@ -196,7 +198,7 @@ impl<'a> Session<'a> {
     pub fn explain(mut spec: RunSpec, options: Options<'_>) -> Result<Explained, Error> {
         spec.policy.env.secrets.clear();
         let mut request = platform::resolve_knowing(spec, &options.plain)?;
-        request.layer = options.layer;
+        (request.layer, request.scripts) = (options.layer, options.scripts);
         let plan = Planning::new(&request, platform::probe_host()?).plan;
         Ok(Explained { request, plan })
     }
@@ -210,6 +212,7 @@ impl<'a> Session<'a> {
         let mut request = platform::resolve_knowing(spec, &options.plain)?;
         add_secrets(&mut request, std::mem::take(&mut options.secrets));
         request.layer = options.layer.take();
+        request.scripts = std::mem::take(&mut options.scripts);
         request.watching = options.watching;
         if options.json_only && cfg!(unix) && request.stdio[1] != Stdio::Terminal {
             request.stdio[1] = Stdio::Filtered;

@@ -72,6 +72,7 @@ fn start(
         package: None,
         json_only: false,
         hints: args.captured.as_deref(),
+        browser: None,
     };
     run::launch(spec, how, log, report)
 }

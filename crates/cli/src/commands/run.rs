@@ -22,6 +22,7 @@ use crate::{layers, paths};
 /// Lines about what is not shown.
 const MOST_UNSHOWN: usize = 4;
 
+mod browser;
 mod ending;
 mod explain;
 mod grant;
@@ -35,6 +36,7 @@ mod terminal;
 mod typed;
 mod warnings;
 
+use browser::Browser;
 use hints::{Hints, Listener, Runs};
 use report_file::ReportFile;
 use terminal::Terminal;
@@ -122,14 +124,20 @@ fn start(
     report: &mut Option<Report>,
 ) -> Result<u8, Failure> {
     let mut package = None;
+    let browser = if args.browser { Some(Browser::find()?) } else { None };
     let (policy, command) = match &args.reference {
         Some(word) => {
-            let prepared = package::prepare(args, word)?;
+            let prepared = package::prepare(args, word, browser.as_ref())?;
             let (policy, command) = (prepared.policy.clone(), prepared.command.clone());
             package = Some(prepared);
             (policy, command)
         }
-        None => (layers::effective(&args.permissions, Defaults::run())?, args.command.clone()),
+        None => {
+            let own: Vec<_> = browser.iter().map(Browser::layer).collect::<Result<_, _>>()?;
+            let defaults = browser.as_ref().map_or_else(Defaults::run, |_| Browser::defaults());
+            let policy = layers::effective_over(own, &args.permissions, defaults)?;
+            (policy, args.command.clone())
+        }
     };
     // Nothing that is kept on the host's disk has a bound, and --strict wants every bound.
     if let Some(package) =
@@ -165,6 +173,7 @@ fn start(
         package: package.as_ref(),
         json_only: package.is_some() && !args.package.raw,
         hints: None,
+        browser: browser.as_ref(),
     };
     launch(spec, how, log, report)
 }
@@ -181,6 +190,8 @@ pub struct How<'a> {
     pub json_only: bool,
     /// Where the hints go instead of standard error.
     pub hints: Option<&'a Path>,
+    /// The browser that a person gave it.
+    pub browser: Option<&'a Browser>,
 }
 
 /// From a spec to the end of the run. Leaves a report, once there is a plan.
@@ -190,7 +201,10 @@ pub fn launch(
     log: &mut Option<AuditLog>,
     report: &mut Option<Report>,
 ) -> Result<u8, Failure> {
-    let How { starting, fallback, judged, runs, package, json_only, hints: hints_file } = how;
+    let How { starting, fallback, judged, runs, package, json_only, hints: hints_file, browser } =
+        how;
+    let scripts = browser.map_or_else(Vec::new, |browser| browser.scripts(&spec.policy));
+    let told_browser = browser.map(|browser| browser.told(&spec.policy));
     // What was compared with its bundle holds what an archive can hold.
     let plain: Vec<_> = package.iter().filter_map(|package| package.compared_root()).collect();
     let telling = |error: mcp_sandbox::Error| match package {
@@ -198,13 +212,14 @@ pub fn launch(
         None => error.into(),
     };
     if starting.explain {
-        let told = explain::Told::of_spec(&spec);
+        let told = explain::Told::of_spec(&spec).with_browser(told_browser);
         return match starting.platform {
             Some(Platform::Macos) => explain::print(&macos::explain(spec)?, &told, starting),
             Some(Platform::Windows) => explain::print(&windows::explain(spec)?, &told, starting),
             None => {
                 let mut options = Options::default();
                 (options.plain, options.layer) = (plain, layer(package));
+                options.scripts = scripts;
                 let explained = Session::explain(spec, options).map_err(telling)?;
                 let told = explain::Told::of(&explained.request, told);
                 explain::print(&explained.outline(), &told, starting)
@@ -228,6 +243,7 @@ pub fn launch(
     options.check = if plain.is_empty() { None } else { Some(&look) };
     options.plain = plain;
     options.layer = layer(package);
+    options.scripts = scripts;
     options.json_only = json_only;
     let session = Session::prepare(spec, options).map_err(telling)?;
     if let Some(package) = package {
@@ -238,6 +254,7 @@ pub fn launch(
         Terminal { starting, log, answer: None, hints: Hints::none(), runs, listener };
     match session.run(&mut terminal) {
         Ok(mut ended) => {
+            ended.report.browser = told_browser;
             if starting.watch_paths {
                 ended.report.unpassed = hints::unpassed(runs, ended.view());
             }

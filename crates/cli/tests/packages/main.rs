@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod browser;
 mod grants;
 mod image;
 mod index;

@@ -223,6 +223,9 @@ pub struct Report {
     /// Variables that the command's own files name, that are set for the caller and were not passed on; in learning mode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unpassed: Vec<String>,
+    /// The browser that a person gave the command, and what that means, where one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub browser: Option<String>,
     /// What the command looked for, in learning mode and where the host can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Watched>,
@@ -275,6 +278,7 @@ impl Report {
             unlayered: None,
             network: None,
             unpassed: Vec::new(),
+            browser: None,
             watched: None,
         }
     }
@@ -299,6 +303,7 @@ impl Report {
             unlayered: None,
             network: None,
             unpassed: Vec::new(),
+            browser: None,
             watched: None,
         }
     }

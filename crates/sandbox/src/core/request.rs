@@ -114,6 +114,26 @@ pub struct Link {
     pub to: PathBuf,
 }
 
+/// A program of the launcher's, in the sandbox's own root: where nothing of the host is shown. Linux only, with a root
+/// of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Script {
+    /// Its path inside.
+    #[serde(serialize_with = "lossy")]
+    pub at: PathBuf,
+    /// With the line that names its interpreter.
+    pub text: String,
+}
+
+impl Script {
+    /// A script at a path inside.
+    #[must_use]
+    pub fn new(at: PathBuf, text: String) -> Script {
+        Script { at, text }
+    }
+}
+
 /// Where HOME is inside.
 pub const HOME: &str = "/home/mcp";
 
@@ -263,6 +283,7 @@ impl Request {
             texts: Vec::new(),
             home: Home::Ephemeral,
             layer: None,
+            scripts: Vec::new(),
             watching: Watching::Off,
             cwd: HOME.into(),
             env: Vec::new(),
@@ -333,6 +354,8 @@ pub struct Request {
     pub home: Home,
     /// What may be changed over something read-only, and is kept.
     pub layer: Option<WritableLayer>,
+    /// Programs of the launcher's, where the sandbox has a root of its own.
+    pub scripts: Vec<Script>,
     /// Whether the paths that the command looks for are noted.
     pub watching: Watching,
     /// Where the command starts, as a path inside.

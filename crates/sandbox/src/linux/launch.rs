@@ -6,6 +6,7 @@ mod grants;
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use self::evidence::{own_evidence, unlayered};
 use self::explain::{FEW_FILES, explain};
@@ -32,7 +33,7 @@ use crate::linux::protected_inotify::ProtectedInotify;
 use crate::linux::replaced::ReplacementWatch;
 use crate::linux::reservation::Reservation;
 use crate::linux::run_directory::RunDirectory;
-use crate::linux::step::{Filter, Limit, Namespaces, NetworkNamespace, Numbered};
+use crate::linux::step::{Filter, Limit, Namespaces, NetworkNamespace, Numbered, Placed};
 use crate::linux::supervise::{self, Dying, Ended, Init, Limits, Mounted, Supervisor};
 use crate::linux::sweeper::Sweeper;
 use crate::linux::syscall_proxy::{ProxySettings, SyscallProxy};
@@ -58,6 +59,7 @@ pub fn run(
     notices: Notices,
     check: Option<Check<'_>>,
 ) -> Result<Report, Error> {
+    every_script_has_its_place(plan, request)?;
     let outside = Outside::prepare(request, notices)?;
     let inotify = ProtectedInotify::watch(&request.protected);
     let mut sweeper = None;
@@ -125,6 +127,24 @@ fn mounted(request: &Request) -> Mounted {
 struct Beside<'a> {
     sweeper: &'a mut Option<Sweeper>,
     inotify: &'a ProtectedInotify,
+}
+
+/// The command would look for it in vain.
+fn every_script_has_its_place(plan: &LinuxPlan, request: &Request) -> Result<(), Error> {
+    let placed = plan.placed();
+    let has = |at: &Path| {
+        placed
+            .iter()
+            .any(|one| matches!(&one.step, Placed::Script { at: placed, .. } if placed == at))
+    };
+    match request.scripts.iter().find(|script| !has(&script.at)) {
+        Some(script) => Err(Error::Unsupported(format!(
+            "{} cannot be put there: a grant shows something of the host at that place, or the sandbox has no root of \
+             its own, for which it needs user namespaces (mcp doctor)",
+            script.at.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn try_run(

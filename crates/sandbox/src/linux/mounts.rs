@@ -113,10 +113,10 @@ impl Root {
         }
     }
 
-    pub fn text(&mut self, at: &Path, text: &str) -> io::Result<()> {
+    pub fn text(&mut self, at: &Path, text: &str, mode: u32) -> io::Result<()> {
         let (parent, name) = self.parent(at)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
+        let file = fs::openat(parent, name, flags, Mode::from_raw_mode(mode))?;
         io::Write::write_all(&mut std::fs::File::from(file), text.as_bytes())
     }
 

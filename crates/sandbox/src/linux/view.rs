@@ -9,7 +9,7 @@ use mcp_policy::NetworkMode;
 use crate::core::host::Rootless;
 use crate::core::lexical_path::lexical;
 use crate::core::request::{
-    HOME, Home, LayerWriting, Link, Place, PlaceKind, Request, WritableLayer,
+    HOME, Home, LayerWriting, Link, Place, PlaceKind, Request, Script, WritableLayer,
 };
 use crate::linux::facts::{EntryKind, LinuxFacts, SystemEntry};
 use crate::linux::landlock;
@@ -63,6 +63,9 @@ pub fn steps(request: &Request, facts: &LinuxFacts, uid: u32, gid: u32) -> Vec<P
         }
     }
     let binds = binds(request, facts);
+    for script in scripts(request, facts, &binds) {
+        steps.push(Placed::Script { at: script.at.clone(), text: script.text.clone() });
+    }
     let scratch = scratch(request, &binds);
     let links = links(request, facts, &binds, &scratch);
     steps.push(Placed::Devices);
@@ -118,7 +121,8 @@ pub fn is_visible(path: &Path, request: &Request, facts: &LinuxFacts) -> bool {
     let own = ["/dev", "/proc", HOME].iter().any(|own| path.starts_with(own))
         || ["/", "/tmp", VAR_TMP, "/run", "/home"].iter().any(|own| path == Path::new(own))
         || texts(0, 0).iter().any(|(at, _)| path == Path::new(at))
-        || request.texts.iter().any(|(at, _)| path == at);
+        || request.texts.iter().any(|(at, _)| path == at)
+        || request.scripts.iter().any(|script| path == script.at);
     let system = facts.entries.iter().any(|entry| path.starts_with(&entry.path));
     own || system || binds(request, facts).keys().any(|bind| path.starts_with(bind))
 }
@@ -207,6 +211,24 @@ fn links(
     }
     links.retain(|link| !there(&link.at));
     links
+}
+
+/// Where something of the host is shown, that is what counts.
+fn scripts<'a>(
+    request: &'a Request,
+    facts: &LinuxFacts,
+    binds: &BTreeMap<PathBuf, (PlaceKind, Access)>,
+) -> impl Iterator<Item = &'a Script> {
+    let is_shown = |at: &Path| {
+        facts.entries.iter().any(|entry| at.starts_with(&entry.path))
+            || binds.keys().any(|bind| at.starts_with(bind) || bind.starts_with(at))
+    };
+    request
+        .scripts
+        .iter()
+        .filter(move |script| !is_shown(&script.at))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn show(path: &Path, kind: PlaceKind) -> Placed {

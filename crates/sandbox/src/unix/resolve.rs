@@ -106,6 +106,7 @@ pub fn resolve(spec: RunSpec, stdio: [Stdio; 3]) -> Result<Request, Error> {
         unshown,
         home: home.map_or(Home::Ephemeral, Home::Kept),
         layer: None,
+        scripts: Vec::new(),
         watching: Watching::Off,
         cwd: start,
         env,

@@ -84,6 +84,11 @@ fn server(name: &str, words: &[String]) -> Result<Server, Failure> {
     if run.home.is_some() {
         return Err(refused("--home would be shared by all clients; leave it out".to_owned()));
     }
+    if run.browser {
+        return Err(refused(
+            "--browser gives this machine's; there it has to be in the image".to_owned(),
+        ));
+    }
     // Lines of npx and uvx are packages there, too; whether a program exists is known there only.
     if run.reference.is_none()
         && let Meaning::Package(line) = package_runner::understand(&run.command)

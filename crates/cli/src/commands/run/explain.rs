@@ -18,6 +18,7 @@ pub struct Told {
     reach: String,
     sees: String,
     secrets: Vec<String>,
+    browser: Option<String>,
 }
 
 impl Told {
@@ -30,13 +31,18 @@ impl Told {
         let shown = request.shown.iter().map(|place| place.path.as_path());
         let names = request.env.iter().map(|(name, _)| name.to_string_lossy().into_owned());
         let mut told = Told::new(&request.policy, shown.collect(), kept, Some(names.collect()));
-        told.secrets = asked.secrets;
+        (told.secrets, told.browser) = (asked.secrets, asked.browser);
         told
     }
 
     /// For another system: what is found there is not known here.
     pub fn of_spec(spec: &RunSpec) -> Told {
         Told::new(&spec.policy, Vec::new(), spec.home.as_deref(), None)
+    }
+
+    /// What `--browser` gives.
+    pub fn with_browser(self, browser: Option<String>) -> Told {
+        Told { browser, ..self }
     }
 
     fn new(
@@ -63,7 +69,8 @@ impl Told {
             None => "a /tmp and a HOME of its own, gone after the run".to_owned(),
         });
         let secrets = policy.env.secrets.keys().map(ToString::to_string).collect();
-        Told { read, write: list(write), reach: reach(policy), sees: sees(policy, names), secrets }
+        let (reach, sees) = (reach(policy), sees(policy, names));
+        Told { read, write: list(write), reach, sees, secrets, browser: None }
     }
 }
 
@@ -134,6 +141,7 @@ fn summary(told: &Told) -> String {
         + &line("Can write", &told.write)
         + &line("Can reach", &told.reach)
         + &line("Sees", &[told.sees.as_str(), &secrets(&told.secrets)].concat())
+        + &told.browser.as_ref().map_or_else(String::new, |browser| line("Browser", browser))
 }
 
 fn controls<S: Describe>(plan: &Plan<S>, with_steps: bool) -> String {

@@ -13,6 +13,7 @@ use mcp_package::store::{Holder, Ready, Source};
 use mcp_policy::{CERTIFICATE_VARIABLES, Defaults, Layer, LayerKind, Policy};
 use mcp_sandbox::Report;
 
+use super::browser::Browser;
 use super::runtime::Needs;
 use super::{grant, restart};
 use crate::args::{Run, Starting};
@@ -89,12 +90,12 @@ impl Prepared {
     }
 }
 
-pub fn prepare(args: &Run, word: &OsStr) -> Result<Prepared, Failure> {
+pub fn prepare(args: &Run, word: &OsStr, browser: Option<&Browser>) -> Result<Prepared, Failure> {
     let located = locate(args, word)?;
     if args.starting.explain {
         files::check(located.ready.as_ref())?;
     }
-    match asked(&located, args) {
+    match asked(&located, args, browser) {
         Ok((policy, command, needs)) => Ok(Prepared {
             policy,
             command,
@@ -131,7 +132,11 @@ fn locate(args: &Run, word: &OsStr) -> Result<PackageFiles, Failure> {
 }
 
 /// What the manifest asks for, as far as people give it.
-fn asked(located: &PackageFiles, args: &Run) -> Result<(Policy, Vec<OsString>, Needs), Failure> {
+fn asked(
+    located: &PackageFiles,
+    args: &Run,
+    browser: Option<&Browser>,
+) -> Result<(Policy, Vec<OsString>, Needs), Failure> {
     let (manifest, places) = files::read(located)?;
     if !args.starting.quiet {
         for warning in &manifest.warnings {
@@ -143,6 +148,7 @@ fn asked(located: &PackageFiles, args: &Run) -> Result<(Policy, Vec<OsString>, N
     let launch = manifest.launch(&LaunchContext { places: &places, given: &given, cwd: &cwd })?;
 
     let mut layers = vec![own_layer(&located.root, &launch)?, launch.given.clone()];
+    layers.extend(browser.map(Browser::layer).transpose()?);
     let mut people = layers::of_people(&args.permissions)?;
     layers.append(&mut people.layers);
     layers.extend(launch.asks.iter().cloned());
@@ -156,7 +162,8 @@ fn asked(located: &PackageFiles, args: &Run) -> Result<(Policy, Vec<OsString>, N
     let granted = grant::settle(&question, &layers, args)?;
     // First, so that what people say later replaces it.
     layers.splice(0..0, granted);
-    let policy = Policy::merge(&layers, Defaults::run())?;
+    let defaults = browser.map_or_else(Defaults::run, |_| Browser::defaults());
+    let policy = Policy::merge(&layers, defaults)?;
     people.check(&policy)?;
 
     let mut command = vec![program(&launch.program, &located.root)?];

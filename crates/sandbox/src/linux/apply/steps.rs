@@ -160,7 +160,8 @@ impl InitContext<'_> {
         match placed {
             Placed::Directory { at } => self.root()?.directory(at)?,
             Placed::Link { at, to } => self.root()?.link(at, to)?,
-            Placed::Text { at, text } => self.root()?.text(at, text)?,
+            Placed::Text { at, text } => self.root()?.text(at, text, 0o644)?,
+            Placed::Script { at, text } => self.root()?.text(at, text, 0o755)?,
             Placed::Show { path, kind } => self.root()?.show(path, *kind)?,
             Placed::Bind { from, at, kind, access, owner } => {
                 self.root()?.bind(from, at, *kind, *access)?;

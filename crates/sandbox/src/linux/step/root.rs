@@ -71,6 +71,12 @@ pub enum Placed {
         at: PathBuf,
         text: String,
     },
+    /// A program that the launcher wrote.
+    Script {
+        #[serde(serialize_with = "lossy")]
+        at: PathBuf,
+        text: String,
+    },
     /// A piece of the system, read-only. Only root can change what stands at its path.
     Show {
         #[serde(serialize_with = "lossy")]
@@ -114,7 +120,7 @@ impl Placed {
         match self {
             Placed::Directory { .. } => "make directory",
             Placed::Link { .. } => "make link",
-            Placed::Text { .. } => "write",
+            Placed::Text { .. } | Placed::Script { .. } => "write",
             Placed::Show { .. } => "show read-only",
             Placed::Bind { access: Access::ReadOnly, .. } => "show read-only",
             Placed::Bind { access: Access::ReadWrite, .. } => "show writable",
@@ -129,7 +135,10 @@ impl Placed {
 impl fmt::Display for Placed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Placed::Directory { at } | Placed::Text { at, .. } | Placed::Show { path: at, .. } => {
+            Placed::Directory { at }
+            | Placed::Text { at, .. }
+            | Placed::Script { at, .. }
+            | Placed::Show { path: at, .. } => {
                 write!(f, "{}", at.display())
             }
             Placed::Link { at, to } => write!(f, "{} -> {}", at.display(), to.display()),
