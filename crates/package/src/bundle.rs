@@ -1,7 +1,7 @@
 //! A directory or a bundle file → a package in the store.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcp_files::Links;
 
@@ -10,7 +10,9 @@ use crate::digest::{Digest, Hashing};
 use crate::error::{Error, Result};
 use crate::manifest::{Files, MCPB, Manifest, OURS, Platform};
 use crate::pack::{Packed, Take, pack};
-use crate::store::{Addition, BUNDLE, Descriptor, ImageManifest, SERVER, Store, Under, stage};
+use crate::store::{
+    Addition, BUNDLE, Descriptor, ImageManifest, SERVER, Staging, Store, Under, stage,
+};
 
 /// A bundle and what it says of itself.
 #[non_exhaustive]
@@ -85,6 +87,15 @@ pub fn pack_to(directory: &Path, to: &Path) -> Result<(Packed, Bundle)> {
     outcome
 }
 
+/// A bundle in a staging directory.
+struct Staged<'a> {
+    staging: &'a Staging,
+    bundle: (Digest, PathBuf),
+    size: u64,
+    /// What it was packed from.
+    tree: Option<&'a Path>,
+}
+
 impl Store {
     /// Takes a bundle file in. What it calls itself is not what leads to it.
     pub fn add_bundle(
@@ -98,8 +109,45 @@ impl Store {
         let copy = staging.path().join("bundle");
         let (digest, size) = stage(path, &copy)?;
         let manifest = named(&manifests(&copy)?).map_err(|error| error.within(path.display()))?;
-        let mut layers = vec![Descriptor::new(BUNDLE, digest, size)];
-        let mut blobs = vec![(digest, copy)];
+        let bundle = Staged { staging: &staging, bundle: (digest, copy), size, tree: None };
+        self.add_staged(bundle, &manifest, under, server_json)
+    }
+
+    /// Packs a directory and takes it in, files and all: each of them is read once. No process writes to the directory
+    /// any more, and it is gone or of no more use afterwards.
+    pub fn add_tree(
+        &self,
+        tree: &Path,
+        under: Under<'_>,
+        server_json: Option<&str>,
+    ) -> Result<Digest> {
+        self.check_free(&under, None)?;
+        let staging = self.staging()?;
+        let path = staging.path().join("bundle");
+        let failed = |e: std::io::Error| Error::io("write", &path, &e);
+        let file = File::create_new(&path).map_err(failed)?;
+        let mut out = Hashing::new(std::io::BufWriter::with_capacity(1 << 20, file));
+        let packed = pack(tree, Take::Everything, Effort::Quick, &mut out)?;
+        let (mut out, digest) = out.finish();
+        std::io::Write::flush(&mut out).map_err(failed)?;
+        let size = std::fs::metadata(&path).map_err(failed)?.len();
+        let manifest = named(&crate::store::read_manifests(tree)?)?;
+        // A reader refuses more than that.
+        let tree = Some(tree).filter(|_| packed.bytes <= ArchiveLimits::DEFAULT.budget(size));
+        let bundle = Staged { staging: &staging, bundle: (digest, path.clone()), size, tree };
+        self.add_staged(bundle, &manifest, under, server_json)
+    }
+
+    fn add_staged(
+        &self,
+        staged: Staged<'_>,
+        manifest: &Manifest,
+        under: Under<'_>,
+        server_json: Option<&str>,
+    ) -> Result<Digest> {
+        let Staged { staging, bundle, size, tree } = staged;
+        let mut layers = vec![Descriptor::new(BUNDLE, bundle.0, size)];
+        let mut blobs = vec![bundle];
         if let Some(text) = server_json {
             let path = staging.path().join("server.json");
             std::fs::write(&path, text).map_err(|e| Error::io("write", &path, &e))?;
@@ -108,6 +156,6 @@ impl Store {
         }
         let manifest =
             ImageManifest::package(&manifest.name, &manifest.version, layers).to_bytes()?;
-        self.add(&Addition { under, manifest: &manifest, blobs: &blobs, signature: None })
+        self.add(&Addition { under, manifest: &manifest, blobs: &blobs, signature: None, tree })
     }
 }

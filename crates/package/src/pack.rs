@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use crate::archive::{ArchiveLimits, Effort, EntryPath, ZipContent, ZipWriter};
+use crate::archive::{
+    ArchiveLimits, Content, Effort, Entry, EntryPath, Names, ZipContent, ZipWriter,
+};
 use crate::error::{Error, Result};
 
 /// What of a directory becomes part of a package.
@@ -33,7 +35,10 @@ const LEFT_OUT: [&str; 6] = [".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", ".
 
 /// Packs a directory into a bundle. The same files give the same bytes.
 pub fn pack(directory: &Path, take: Take, effort: Effort, out: impl Write) -> Result<Packed> {
-    let mut packing = Packing { zip: ZipWriter::new(out, effort), take, packed: Packed::default() };
+    // What no reader would take is not packed: how small it gets is seen at the end.
+    let names = Names::new(ArchiveLimits::DEFAULT, u64::MAX);
+    let zip = ZipWriter::new(out, effort);
+    let mut packing = Packing { zip, names, take, packed: Packed::default() };
     packing.directory(directory, "")?;
     let Packing { zip, packed, .. } = packing;
     zip.finish()?;
@@ -42,6 +47,7 @@ pub fn pack(directory: &Path, take: Take, effort: Effort, out: impl Write) -> Re
 
 struct Packing<W> {
     zip: ZipWriter<W>,
+    names: Names,
     take: Take,
     packed: Packed,
 }
@@ -68,7 +74,10 @@ impl<W: Write> Packing<W> {
             self.one(&directory.join(&name), &inner)?;
         }
         if is_empty && !within.is_empty() {
-            self.zip.add(&EntryPath::parse(within.as_bytes())?, ZipContent::Directory)?;
+            let path = EntryPath::parse(within.as_bytes())?;
+            let entry = Entry { path, content: Content::Directory };
+            self.names.admit(&entry)?;
+            self.zip.add(&entry.path, ZipContent::Directory)?;
         }
         Ok(())
     }
@@ -83,10 +92,12 @@ impl<W: Write> Packing<W> {
         let name = EntryPath::parse(inner.as_bytes())?;
         if kind.is_symlink() {
             let target = fs::read_link(path).map_err(failed)?;
-            let target = target.to_str().ok_or_else(|| {
-                Error::package(format!("link {inner}: has a target that is not UTF-8"))
-            })?;
-            return self.zip.add(&name, ZipContent::Link(target));
+            let target = target
+                .to_str()
+                .ok_or_else(|| Error::package(format!("link {inner}: leads to no UTF-8")))?;
+            let entry = Entry { path: name, content: Content::Link(target.to_owned()) };
+            self.names.admit(&entry)?;
+            return self.zip.add(&entry.path, ZipContent::Link(target));
         }
         if !kind.is_file() {
             return Err(Error::package(format!(
@@ -100,9 +111,12 @@ impl<W: Write> Packing<W> {
         }
         let mut file = mcp_files::open(path, mcp_files::Links::Refuse).map_err(failed)?;
         let is_executable = is_executable(&metadata, inner);
+        let content = Content::File { is_executable, length: metadata.len() };
+        let entry = Entry { path: name, content };
+        self.names.admit(&entry)?;
         self.packed.files += 1;
         self.packed.bytes += metadata.len();
-        self.zip.add(&name, ZipContent::File { is_executable, content: &mut file })
+        self.zip.add(&entry.path, ZipContent::File { is_executable, content: &mut file })
     }
 }
 

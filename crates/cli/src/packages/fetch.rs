@@ -187,8 +187,13 @@ fn from_registry(store: &Store, reference: &Reference, how: &Fetching) -> Result
             blobs.push((layer.digest, path));
         }
     }
-    let addition =
-        Addition { under, manifest: &bytes, blobs: &blobs, signature: signature.as_deref() };
+    let addition = Addition {
+        under,
+        manifest: &bytes,
+        blobs: &blobs,
+        signature: signature.as_deref(),
+        tree: None,
+    };
     Ok(store.add(&addition)?)
 }
 

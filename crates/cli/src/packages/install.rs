@@ -16,11 +16,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcp_files::Links;
-use mcp_package::Effort;
 use mcp_package::install::{Index, may_be_named, rule};
 use mcp_package::manifest::MCPB;
 use mcp_package::store::{Staging, Under};
-use mcp_package::{Digest, Package, Reference, Store, Take, pack};
+use mcp_package::{Digest, Package, Reference, Store};
 use mcp_policy::NetRule;
 use mcp_sandbox::{Bytes, Outcome, Sandbox};
 
@@ -48,7 +47,8 @@ const TIME: Duration = Duration::from_secs(15 * 60);
 
 /// A directory that an installation may write, and nothing else.
 struct InstallDirectory {
-    staging: Staging,
+    /// Held until all is done: it is removed with this.
+    _staging: Staging,
     directory: PathBuf,
 }
 
@@ -60,7 +60,7 @@ impl InstallDirectory {
             fs::create_dir(made).map_err(|e| Failure::file(made, &e))?;
         }
         let directory = paths::real(&directory).map_err(|e| Failure::file(&directory, &e))?;
-        Ok(InstallDirectory { staging, directory })
+        Ok(InstallDirectory { _staging: staging, directory })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -118,10 +118,7 @@ impl InstallDirectory {
     ) -> Result<Digest, Failure> {
         self.remove(TEMPORARY);
         self.write(MCPB, manifest)?;
-        let bundle = self.staging.path().join("bundle");
-        let file = fs::File::create(&bundle).map_err(|e| Failure::file(&bundle, &e))?;
-        pack(&self.directory, Take::Everything, Effort::Quick, std::io::BufWriter::new(file))?;
-        Ok(store.add_bundle(&bundle, under, server_json)?)
+        Ok(store.add_tree(&self.directory, under, server_json)?)
     }
 }
 

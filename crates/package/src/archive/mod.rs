@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 pub use beneath::Unpack;
 pub use compare::Compare;
 pub use entry::{Content, Entry, EntryPath, Picked};
+pub use names::Names;
 pub use write_zip::{Effort, ZipContent, ZipWriter};
 
 /// What an archive may hold. Far above any real package, far below what hurts.
@@ -47,7 +48,7 @@ impl ArchiveLimits {
     const SMALL: u64 = 16 << 20;
 
     /// How many bytes may come out of a packed length.
-    fn budget(&self, packed: u64) -> u64 {
+    pub(crate) fn budget(&self, packed: u64) -> u64 {
         self.total.min(packed.saturating_mul(self.ratio).max(ArchiveLimits::SMALL))
     }
 }

@@ -16,6 +16,7 @@
 //! is left in `staging` is swept by the next change. Files that are changed behind the store's back
 //! are noticed at the next start: see `record`.
 
+mod adopt;
 mod garbage;
 mod grants;
 mod index;
@@ -90,6 +91,8 @@ pub struct Addition<'a> {
     pub blobs: &'a [(Digest, PathBuf)],
     /// The text of a signature that was found with it.
     pub signature: Option<&'a str>,
+    /// The directory that the bundle was packed from, to become the package's files: no process writes to it any more.
+    pub tree: Option<&'a Path>,
 }
 
 impl Store {
@@ -241,7 +244,7 @@ impl Store {
         self.put_blob(addition.manifest)?;
         self.put_blob(b"{}")?;
         // Before it has a name: a bundle that cannot be unpacked is never found.
-        self.unpack(&digest, &manifest, When::Damaged)?;
+        self.unpack(&digest, &manifest, When::Damaged, addition.tree)?;
         self.drop_damaged_derived(&digest)?;
         self.index_add(addition, &digest, signature)?;
         drop(lock);

@@ -81,6 +81,48 @@ fn what_is_added_is_found_and_ready() {
     assert!(fs::read_dir(scratch.join("store/staging")).unwrap().next().is_none());
 }
 
+/// The tree that was packed becomes the files: the same package, whichever way it came.
+#[test]
+fn a_tree_is_taken_in_as_its_bundle_would_be() {
+    let scratch = Scratch::new();
+    let (store, unpacked) = added(&scratch, "one", &["acme/test@1.0.0"]);
+    let names = ["acme/test@1.0.0".to_owned()];
+    let other = Store::at(scratch.join("other"));
+    let tree = scratch.join("source-one");
+    let under = Under::Names { names: &names, source: &source() };
+    let adopted = other.add_tree(&tree, under, None).unwrap();
+    assert_eq!(adopted, unpacked);
+    assert_eq!(tree.exists(), cfg!(not(unix)), "it was moved");
+    other.verify(&adopted).unwrap();
+    let (ready, reference) = (other.ready(&adopted).unwrap(), store.ready(&unpacked).unwrap());
+    assert!(ready.is_as_recorded());
+    for name in ["mcp.toml", "bin/run", "lib/x.js"] {
+        let (one, same) = (ready.root.join(name), reference.root.join(name));
+        assert_eq!(fs::read(&one).unwrap(), fs::read(&same).unwrap(), "{name}");
+        let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions();
+        assert_eq!(mode(&one), mode(&same), "{name}");
+    }
+}
+
+/// What no bundle may hold is not taken in as a tree either.
+#[cfg(unix)]
+#[test]
+fn a_tree_with_a_link_that_leads_out_is_refused() {
+    let scratch = Scratch::new();
+    bundle(&scratch, "one");
+    let tree = scratch.join("source-one");
+    let names = ["acme/test@1.0.0".to_owned()];
+    let source = source();
+    let under = || Under::Names { names: &names, source: &source };
+    let store = Store::at(scratch.join("store"));
+    std::os::unix::fs::symlink("../../../etc/passwd", tree.join("lib/link")).unwrap();
+    assert!(store.add_tree(&tree, under(), None).is_err());
+    assert!(store.list().unwrap().is_empty());
+    // The control: it is the link.
+    fs::remove_file(tree.join("lib/link")).unwrap();
+    store.add_tree(&tree, under(), None).unwrap();
+}
+
 #[test]
 fn what_is_taken_in_is_what_its_digest_says() {
     let scratch = Scratch::new();
@@ -92,7 +134,8 @@ fn what_is_taken_in_is_what_its_digest_says() {
         let names = ["acme/test@1.0.0".to_owned()];
         let blobs = [(layer, blob)];
         let under = Under::Names { names: &names, source: &source() };
-        let addition = Addition { under, manifest: &manifest, blobs: &blobs, signature: None };
+        let addition =
+            Addition { under, manifest: &manifest, blobs: &blobs, signature: None, tree: None };
         Store::at(scratch.join(name)).add(&addition)
     };
     let error = into("lied-to", scratch.file("other", b"other bytes")).unwrap_err().to_string();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_files::Links;
 
+use super::adopt::adopt;
 use super::layout::ImageManifest;
 use super::record::{self, Record};
 use super::unpack_progress::Told;
@@ -61,6 +62,7 @@ impl Store {
         digest: &Digest,
         manifest: &ImageManifest,
         when: When,
+        tree: Option<&Path>,
     ) -> Result<()> {
         let to = self.unpacked_path(digest);
         let is_there = has_files(&to) && to.join("record").is_file() && to.join("lock").is_file();
@@ -79,11 +81,12 @@ impl Store {
         }
         let staging = Staging::new(&self.path("staging"))?;
         let root = staging.path().join("root");
-        make_private(&root).map_err(|e| Error::io("make", &root, &e))?;
-        let mut bundle = self.open_bundle(manifest)?;
-        let mut unpack = Told::new(&bundle, Unpack::into(&root)?, self.unpacking)?;
-        archive::read(&mut bundle, &ArchiveLimits::DEFAULT, &mut unpack)?;
-        drop(unpack);
+        if !tree.is_some_and(|tree| adopt(tree, &root)) {
+            make_private(&root).map_err(|e| Error::io("make", &root, &e))?;
+            let mut bundle = self.open_bundle(manifest)?;
+            let mut unpack = Told::new(&bundle, Unpack::into(&root)?, self.unpacking)?;
+            archive::read(&mut bundle, &ArchiveLimits::DEFAULT, &mut unpack)?;
+        }
         read_manifests(&root)?;
         record::settle();
         let recorded = record::of(&root)?;
@@ -144,7 +147,7 @@ impl Store {
             Some(lock) => lock,
             None => {
                 let _lock = self.lock()?;
-                self.unpack(digest, &self.manifest(digest)?, When::Missing)?;
+                self.unpack(digest, &self.manifest(digest)?, When::Missing, None)?;
                 open_lock(&lock_path).map_err(|e| Error::io("open", &lock_path, &e))?
             }
         };
