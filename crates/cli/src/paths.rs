@@ -35,6 +35,11 @@ pub fn store() -> Option<PathBuf> {
     Some(written("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("store"))
 }
 
+/// What installations downloaded.
+pub fn downloads() -> Option<PathBuf> {
+    Some(written("XDG_CACHE_HOME", ".cache", "LOCALAPPDATA")?.join("downloads"))
+}
+
 /// What `mcp wire` changed, and the files as they were.
 pub fn wire() -> Option<PathBuf> {
     Some(written("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")?.join("wire"))

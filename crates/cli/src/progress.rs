@@ -104,7 +104,8 @@ pub fn while_filling<T>(what: &str, directory: &Path, act: impl FnOnce() -> T) -
     })
 }
 
-fn size_of(directory: &Path) -> u64 {
+/// Of all files below a directory.
+pub fn size_of(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let size = |entry: std::fs::DirEntry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => size_of(&entry.path()),

@@ -6,6 +6,7 @@
 //! package, and run in another sandbox, without any of this.
 
 mod bounded;
+pub mod downloads;
 mod npm;
 mod pypi;
 pub mod uv_bundle;
@@ -23,6 +24,7 @@ use mcp_package::{Digest, Package, Reference, Store};
 use mcp_policy::NetRule;
 use mcp_sandbox::{Bytes, Outcome, Sandbox};
 
+use self::downloads::Downloads;
 use crate::failure::Failure;
 use crate::packages::fetch;
 use crate::paths;
@@ -43,6 +45,9 @@ pub fn newest(store: &Store, reference: &Reference) -> Result<Option<String>, Fa
 /// Where npm, pip and uv have their temporary files, in the directory that they may write.
 const TEMPORARY: &str = "tmp";
 
+/// The cache of a step in which code of a package runs, below the directory that it may write.
+const OWN_CACHE: &str = "cache";
+
 const TIME: Duration = Duration::from_secs(15 * 60);
 
 /// A directory that an installation may write, and nothing else.
@@ -50,6 +55,7 @@ struct InstallDirectory {
     /// Held until all is done: it is removed with this.
     _staging: Staging,
     directory: PathBuf,
+    downloads: Option<Downloads>,
 }
 
 impl InstallDirectory {
@@ -60,7 +66,24 @@ impl InstallDirectory {
             fs::create_dir(made).map_err(|e| Failure::file(made, &e))?;
         }
         let directory = paths::real(&directory).map_err(|e| Failure::file(&directory, &e))?;
-        Ok(InstallDirectory { _staging: staging, directory })
+        Ok(InstallDirectory { _staging: staging, directory, downloads: None })
+    }
+
+    /// With what was downloaded from this index before.
+    fn remembering(mut self, tool: &str, index: &Index) -> InstallDirectory {
+        self.downloads = Downloads::of(tool, index);
+        self
+    }
+
+    /// The cache for a step in which no code of a package runs.
+    fn cache(&self, sandbox: &mut Sandbox) -> PathBuf {
+        match &self.downloads {
+            Some(downloads) => {
+                sandbox.write(&downloads.directory);
+                downloads.directory.clone()
+            }
+            None => self.path(OWN_CACHE),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {

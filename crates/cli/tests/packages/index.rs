@@ -18,6 +18,8 @@ bash -c 'exec 3<>/dev/tcp/HOST/PORT' 2>/dev/null && echo reached >> "seen-$verb"
 bash -c 'exec 3<>/dev/tcp/FILES' 2>/dev/null && echo reached-files >> "seen-$verb"
 case $verb in
 install)
+    downloads=$(sed -n 's/^npm_config_cache=//p' seen-install)
+    mkdir -p "$downloads" && echo downloaded > "$downloads/kept"
     touch started
     # As the real one: scripts run unless it is told not to, in either way.
     case " $* " in
@@ -41,7 +43,11 @@ install)
         exit 1
     fi
     ;;
-rebuild) echo built > built ;;
+rebuild)
+    echo built > built
+    downloads=$(sed -n 's/^npm_config_cache=//p' seen-install)
+    if cat "$downloads/kept" > /dev/null 2>&1; then echo sees-downloads >> seen-rebuild; fi
+    ;;
 esac
 "##;
 

@@ -30,6 +30,22 @@ fn the_installation_has_the_token_and_the_index_and_scripts_have_neither() {
     assert!(rebuild.contains("npm_config_cache"), "{rebuild}");
     assert!(!rebuild.contains("reached") && !rebuild.contains("hunter"), "{rebuild}");
     assert!(user.unpacked().join("built").exists());
+    // What was downloaded is kept for the next installation, and no script has it.
+    assert_eq!(downloads(&user), ["kept"]);
+    assert!(!rebuild.contains("sees-downloads") && !rebuild.contains("downloads/npm"), "{rebuild}");
+    assert!(install.contains("downloads/npm"), "{install}");
+    user.mcp(&["gc"]).ok();
+    assert_eq!(downloads(&user), [""; 0]);
+}
+
+/// The names of what is kept.
+fn downloads(user: &User) -> Vec<String> {
+    let names = |directory: std::path::PathBuf| {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    let all = user.path("cache/mcp/downloads");
+    names(all.clone()).into_iter().flat_map(|name| names(all.join(name))).collect()
 }
 
 #[test]

@@ -69,6 +69,9 @@ fn an_installation_ends_with_its_user_and_the_next_one_works() {
             index.command(&user, &["run", "npm:quick", "--", "x"]).output().unwrap().into();
         run.ok().says("[\"x\"]");
         assert_eq!(staged(&user), [""; 0]);
+        let kept = std::fs::read_dir(user.path("cache/mcp/downloads")).unwrap().flatten();
+        let kept = kept.filter(|entry| entry.path().join("kept").is_file()).count();
+        assert_eq!(kept, 1, "what was downloaded is kept over a kill");
     }
 }
 

@@ -159,7 +159,8 @@ pub fn gc(args: &Gc) -> Result<u8, Failure> {
     for listed in &packages(collected.in_use.clone()) {
         render::say(&format!("{} is running and was left", shown(listed)));
     }
-    render::print(&format!("{} freed\n", render::rounded_bytes(collected.bytes)));
+    let downloads = crate::packages::install::downloads::forget();
+    render::print(&format!("{} freed\n", render::rounded_bytes(collected.bytes + downloads)));
     Ok(0)
 }
 

@@ -13,8 +13,8 @@ use mcp_package::{Digest, Package, Reference, Store};
 use mcp_sandbox::Sandbox;
 
 use super::{
-    InstallDirectory, allow, bounded, file_text, is_on_path, missing, names, refuse_signature, say,
-    step, variable,
+    InstallDirectory, OWN_CACHE, allow, bounded, file_text, is_on_path, missing, names,
+    refuse_signature, say, step, variable,
 };
 use crate::args::package::Fetching;
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ pub fn npm(
     let files = npm_tarball_host(&metadata).map(|files| (files.host(), files.port()));
     let files: Vec<(String, u16)> = files.into_iter().collect();
     say(reference, "npm");
-    let work = InstallDirectory::new(store)?;
+    let work = InstallDirectory::new(store)?.remembering("npm", &index);
     work.write("package.json", r#"{"name": "mcp-install", "version": "0.0.0", "private": true}"#)?;
     let mut install = work.sandbox("npm");
     allow(&mut install, &index, &files, &how.install_net);
@@ -68,9 +68,9 @@ pub fn npm(
         None => package.name.clone(),
     });
     step("npm install", &work, &mut install, &[&token])?;
+    work.remove(OWN_CACHE);
     let lock = work.read("package-lock.json")?;
     check_lock(&lock)?;
-    work.remove("cache");
     let scripts = npm_install_scripts(&lock);
     if how.allow_scripts {
         rebuild(&work, how)?;
@@ -106,7 +106,7 @@ pub fn lacks_scripts(root: &Path) -> bool {
 /// Whatever they do, they do it without token, and reach no host but those that a person named.
 fn rebuild(work: &InstallDirectory, how: &Fetching) -> Result<(), Failure> {
     let mut rebuild = work.sandbox("npm");
-    common(&mut rebuild, work);
+    common(&mut rebuild, &work.path(OWN_CACHE));
     for rule in &how.install_net {
         rebuild.allow_net(rule.to_string());
     }
@@ -118,7 +118,7 @@ fn rebuild(work: &InstallDirectory, how: &Fetching) -> Result<(), Failure> {
     }
     rebuild.args(["rebuild", "--foreground-scripts"]);
     step("npm rebuild", work, &mut rebuild, &[])?;
-    work.remove("cache");
+    work.remove(OWN_CACHE);
     Ok(())
 }
 
@@ -187,7 +187,7 @@ fn metadata(index: &Index, package: &Package) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn common(sandbox: &mut Sandbox, work: &InstallDirectory) {
+fn common(sandbox: &mut Sandbox, cache: &Path) {
     for (name, value) in [
         ("npm_config_audit", "false"),
         ("npm_config_fund", "false"),
@@ -202,12 +202,13 @@ fn common(sandbox: &mut Sandbox, work: &InstallDirectory) {
     ] {
         sandbox.env(name, value);
     }
-    sandbox.env("npm_config_cache", work.path("cache"));
+    sandbox.env("npm_config_cache", cache);
 }
 
 /// By variables, so that no secret is written down.
 fn settings(sandbox: &mut Sandbox, work: &InstallDirectory, index: &Index, name: &str) {
-    common(sandbox, work);
+    let cache = work.cache(sandbox);
+    common(sandbox, &cache);
     sandbox.env("npm_config_ignore_scripts", "true");
     sandbox.env("npm_config_registry", &index.url);
     if let Some(scope) = split_scope(name) {

@@ -17,8 +17,8 @@ use mcp_policy::NetRule;
 use mcp_sandbox::Sandbox;
 
 use super::{
-    InstallDirectory, allow, bounded, file_text, is_on_path, missing, names, refuse_signature, say,
-    variable,
+    InstallDirectory, OWN_CACHE, allow, bounded, file_text, is_on_path, missing, names,
+    refuse_signature, say, variable,
 };
 use crate::args::package::Fetching;
 use crate::failure::Failure;
@@ -77,7 +77,7 @@ pub fn pypi(
     let page = project_page(&index, &package.name)?;
     let files = hosts_in_simple_page(&page);
     say(reference, name);
-    let work = InstallDirectory::new(store)?;
+    let work = InstallDirectory::new(store)?.remembering(name, &index);
     let (work_of, more) = (&work, how.install_net.as_slice());
     let installing =
         Installing { work: work_of, index: &index, files: &files, python: &python, more, kinds };
@@ -127,9 +127,9 @@ pub(super) fn kinds(how: &Fetching, index: &Index) -> Result<Distributions, Fail
 pub fn newest_on_pypi(store: &Store, package: &Package) -> Result<Option<String>, Failure> {
     let python = Python::of_this_machine()?;
     let tool = Tool::of_this_machine()?;
-    let (_, index) = tool.name_and_index()?;
+    let (tool_name, index) = tool.name_and_index()?;
     let files = hosts_in_simple_page(&project_page(&index, &package.name)?);
-    let work = InstallDirectory::new(store)?;
+    let work = InstallDirectory::new(store)?.remembering(tool_name, &index);
     let kinds = Distributions::Wheels;
     let installing =
         Installing { work: &work, index: &index, files: &files, python: &python, more: &[], kinds };
@@ -221,7 +221,7 @@ pub(super) fn install_locked(
         Tool::Pip(_) => pip::install(installing)?,
         Tool::Uv => uv::install(installing)?,
     }
-    work.remove("cache");
+    work.remove(OWN_CACHE);
     compile(work)?;
     Ok(version)
 }
@@ -347,6 +347,14 @@ fn sandbox(installing: &Installing<'_>, program: &str, certificates: &str) -> Sa
         sandbox.read(&file).env(certificates, file);
     }
     sandbox
+}
+
+/// Code of a package that is built runs beside the cache.
+fn cache(installing: &Installing<'_>, sandbox: &mut Sandbox) -> PathBuf {
+    match installing.kinds {
+        Distributions::Wheels => installing.work.cache(sandbox),
+        Distributions::AnyKind => installing.work.path(OWN_CACHE),
+    }
 }
 
 /// As a secret where it has a password in it.

@@ -27,7 +27,7 @@ pub fn make(
     let pyproject = mcp_files::read_text(&path, 4 << 20, mcp_files::Links::Refuse)
         .map_err(|e| Failure::file(&path, &e))?;
     let bundle = uv_bundle(manifest, &pyproject, &python.version)?;
-    let work = InstallDirectory::new(store)?;
+    let mut work = InstallDirectory::new(store)?;
     if let Some(first) = bundle.dependencies.first() {
         let index = match &tool {
             Tool::Pip(config) => pypi_index(config, &variable)?,
@@ -36,6 +36,8 @@ pub fn make(
         let end = first.find(|c: char| !c.is_ascii_alphanumeric() && !"-._".contains(c));
         let first = normal_pypi(&first[..end.unwrap_or(first.len())]);
         let kinds = super::pypi::kinds(how, &index)?;
+        let name = if matches!(tool, Tool::Uv) { "uv" } else { "pip" };
+        work = work.remembering(name, &index);
         let files = hosts_in_simple_page(&super::pypi::project_page(&index, &first)?);
         progress::note(&render::plain(&format!(
             "installing what {} depends on, in a sandbox of its own",

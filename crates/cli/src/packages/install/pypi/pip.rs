@@ -4,7 +4,7 @@ use mcp_package::install::{Distributions, requirements};
 use mcp_sandbox::Sandbox;
 
 use super::super::step;
-use super::{Dependencies, Installing, sandbox, set_index};
+use super::{Dependencies, Installing, cache, sandbox, set_index};
 use crate::failure::Failure;
 
 /// Requirements with the digest of every wheel, and the version of the one that was asked for.
@@ -65,7 +65,8 @@ fn pip(installing: &Installing<'_>) -> Sandbox {
     ] {
         sandbox.env(name, value);
     }
-    sandbox.env("PIP_CACHE_DIR", installing.work.path("cache"));
+    let cache = cache(installing, &mut sandbox);
+    sandbox.env("PIP_CACHE_DIR", cache);
     set_index(&mut sandbox, "PIP_INDEX_URL", installing.index);
     // Not -I: that would leave out pip's own variables. There is nothing of the user's inside.
     sandbox.args(["-m", "pip"]);

@@ -7,7 +7,7 @@ use mcp_package::install::{Distributions, Index, uv_index, uv_requirements};
 use mcp_sandbox::Sandbox;
 
 use super::super::{file_text, is_on_path, step, variable};
-use super::{Dependencies, Installing, sandbox, set_index};
+use super::{Dependencies, Installing, cache, sandbox, set_index};
 use crate::failure::Failure;
 use crate::paths;
 
@@ -101,7 +101,8 @@ fn uv(installing: &Installing<'_>, verb: &str) -> Sandbox {
     ] {
         sandbox.env(name, value);
     }
-    sandbox.env("UV_CACHE_DIR", installing.work.path("cache"));
+    let cache = cache(installing, &mut sandbox);
+    sandbox.env("UV_CACHE_DIR", cache);
     set_index(&mut sandbox, "UV_DEFAULT_INDEX", installing.index);
     sandbox.args(["pip", verb]);
     if installing.kinds == Distributions::Wheels {
