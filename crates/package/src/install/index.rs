@@ -97,7 +97,7 @@ pub fn hosts_in_simple_page(page: &str) -> Vec<(String, u16)> {
             continue;
         };
         let path = uri.path();
-        // Distributions only: a page may link to anything else as well.
+        // Files only: a page may link to anything else as well.
         if ![".whl", ".tar.gz", ".zip"].iter().any(|kind| path.ends_with(kind)) {
             continue;
         }
