@@ -53,7 +53,7 @@ pub fn make(
     work.keep(store, &bundle.manifest, Under::Derived { from: *of }, None)
 }
 
-/// Distributions and directories; what was unpacked by the store has no other kind but links within.
+/// Files and directories; what was unpacked by the store has no other kind but links within.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::file(from, &e);
     fs::create_dir(to).map_err(failed)?;
