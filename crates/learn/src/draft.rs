@@ -20,7 +20,11 @@ const TABLES: [&str; 8] =
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Draft {
     grants: BTreeMap<Grant, String>,
-    /// Keys that are no grants, by table and name.
+    /// Closed paths.
+    denied: BTreeMap<String, String>,
+    /// Learned limits with their notes, by name. A given one of the same name holds.
+    limits: BTreeMap<&'static str, (String, String)>,
+    /// Other given keys, by table and name.
     values: BTreeMap<(usize, String), Value>,
 }
 
@@ -73,7 +77,7 @@ impl Draft {
 
     fn take_files(&mut self, policy: &Policy) -> Result<(), String> {
         for path in given(&policy.filesystem.deny) {
-            self.list("filesystem", "deny", quoted(utf8(&path.value)?), &path.origin);
+            self.deny(utf8(&path.value)?, &path.origin.to_string());
         }
         for path in given(&policy.filesystem.allow_write) {
             self.list("filesystem", "allow_write", quoted(utf8(&path.value)?), &path.origin);
@@ -193,10 +197,12 @@ impl Draft {
 
     /// Closes a path inside what is granted.
     pub fn deny(&mut self, path: &str, note: &str) {
-        let entry = self.values.entry((index("filesystem"), "deny".to_owned()));
-        if let Value::List(items) = entry.or_insert_with(|| Value::List(BTreeMap::new())) {
-            items.insert(quoted(path), note.to_owned());
-        }
+        self.denied.entry(path.to_owned()).or_insert_with(|| note.to_owned());
+    }
+
+    /// The closed paths, with their notes.
+    pub fn denied(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.denied.iter().map(|(path, note)| (path.as_str(), note.as_str()))
     }
 
     /// The memory limit, with the peak that it is made from.
@@ -214,9 +220,13 @@ impl Draft {
         self.limit("tmp_size", quoted(&limit.to_string()), note);
     }
 
-    fn limit(&mut self, name: &str, literal: String, note: &str) {
-        let value = Value::One { literal, note: note.to_owned() };
-        self.values.insert((index("limits"), name.to_owned()), value);
+    fn limit(&mut self, name: &'static str, literal: String, note: &str) {
+        self.limits.insert(name, (literal, note.to_owned()));
+    }
+
+    /// Takes the learned limits out.
+    pub fn without_limits(&mut self) {
+        self.limits.clear();
     }
 
     /// The lines that give something, in order.
@@ -231,12 +241,24 @@ impl Draft {
 
     /// Whether it says nothing at all.
     pub fn is_empty(&self) -> bool {
-        self.grants.is_empty() && self.values.is_empty()
+        self.grants.is_empty()
+            && self.denied.is_empty()
+            && self.limits.is_empty()
+            && self.values.is_empty()
     }
 
     /// The text that `--policy` takes.
     pub fn to_toml(&self) -> String {
         let mut values = self.values.clone();
+        if !self.denied.is_empty() {
+            let items = self.denied.iter().map(|(path, note)| (quoted(path), note.clone()));
+            let key = (index("filesystem"), "deny".to_owned());
+            values.insert(key, Value::List(items.collect()));
+        }
+        for (name, (literal, note)) in &self.limits {
+            let value = Value::One { literal: literal.clone(), note: note.clone() };
+            values.entry((index("limits"), (*name).to_owned())).or_insert(value);
+        }
         for (grant, note) in &self.grants {
             let Some(text) = grant.value() else { continue };
             let (table, name) = grant.key();

@@ -30,7 +30,7 @@ impl std::fmt::Display for Unmergeable {
     }
 }
 
-/// The text with the lines of `draft` that `given` does not hold.
+/// The text with the grants of `draft` that `given` does not hold, and the paths that it closes. Limits stay as they are.
 ///
 /// # Errors
 ///
@@ -45,6 +45,12 @@ pub fn insert(text: &str, given: &Draft, draft: &Draft) -> Result<String, Unmerg
             _ => grant.key(),
         };
         lists.entry(at).or_default().push((value, note.to_owned()));
+    }
+    for (path, note) in draft.denied() {
+        if !given.denied().any(|(closed, _)| closed == path) {
+            let denied = lists.entry(("filesystem", "deny")).or_default();
+            denied.push((path.to_owned(), note.to_owned()));
+        }
     }
     let mut text = text.to_owned();
     for ((table, name), items) in lists {

@@ -31,13 +31,50 @@ pub enum Status {
     Answered,
 }
 
+/// What was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// To begin: `initialize` or `server/discover`.
+    Greeting,
+    /// For its tools.
+    List,
+    /// What a person named: a call, or the command itself.
+    Named,
+    /// A tool with arguments that were made up (`--explore`).
+    Explored,
+}
+
 /// What came of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
+    pub asked: Asked,
     /// `read_file`, `tools/list`.
     pub name: String,
     pub status: Status,
     pub text: String,
+}
+
+impl Answer {
+    /// What callers depend on: of a list the names of the tools, of a greeting nothing but that it came.
+    pub fn substance(&self) -> String {
+        match self.asked {
+            Asked::Greeting => String::new(),
+            Asked::List => names(&self.text),
+            Asked::Named | Asked::Explored => self.text.clone(),
+        }
+    }
+}
+
+fn names(list: &str) -> String {
+    let list: Value = serde_json::from_str(list).unwrap_or_default();
+    let tools = list.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let mut names: Vec<String> = tools.map(|tool| tool["name"].to_string()).collect();
+    names.sort();
+    names.join(",")
+}
+
+pub fn statuses(answers: &[Answer]) -> Vec<Status> {
+    answers.iter().map(|answer| answer.status).collect()
 }
 
 /// When what was begun, in seconds since 1970.
@@ -63,6 +100,8 @@ pub struct Driver {
     lines: Receiver<Vec<u8>>,
     next: u64,
     era: Era,
+    /// Whether it says that it has tools.
+    has_tools: bool,
     patience: Duration,
     pub phases: Phases,
     pub answers: Vec<Answer>,
@@ -79,7 +118,16 @@ impl Driver {
         let mut phases = Phases::default();
         phases.begin("start");
         let (lines, era) = (reader(output), Era::WithInitialize);
-        Driver { input: Some(input), lines, next: 1, era, patience, phases, answers: Vec::new() }
+        Driver {
+            input: Some(input),
+            lines,
+            next: 1,
+            era,
+            has_tools: false,
+            patience,
+            phases,
+            answers: Vec::new(),
+        }
     }
 
     /// All of it; false where the command did not speak MCP.
@@ -89,7 +137,7 @@ impl Driver {
         }
         let tools = self.tools();
         for call in calls {
-            self.call(&call.tool, call.arguments.clone());
+            self.call(Asked::Named, &call.tool, call.arguments.clone());
         }
         for tool in tools.iter().take(explore.unwrap_or(0)) {
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -97,7 +145,7 @@ impl Driver {
                 continue;
             }
             if let mcp_learn::Explored::With(arguments) = mcp_learn::arguments(tool) {
-                self.call(name, arguments);
+                self.call(Asked::Explored, name, arguments);
             }
         }
         true
@@ -114,16 +162,19 @@ impl Driver {
             "capabilities": {},
             "clientInfo": { "name": "mcp-learn", "version": env!("CARGO_PKG_VERSION") },
         });
-        let answer = self.request("start", "initialize", params);
+        let answer = self.request(Asked::Greeting, "initialize", "initialize", params);
         match answer.status {
             Status::Answered => {
+                self.has_tools = has_tools(&answer);
                 self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
                 true
             }
             // One of the later era knows no such method.
             Status::Refused => {
                 self.era = Era::Stateless;
-                let answer = self.request("start", "server/discover", json!({}));
+                let discover = "server/discover";
+                let answer = self.request(Asked::Greeting, discover, discover, json!({}));
+                self.has_tools = has_tools(&answer);
                 let is_answered = answer.status == Status::Answered;
                 if is_answered {
                     // It was the question, not the server, that was wrong.
@@ -141,7 +192,12 @@ impl Driver {
         for _ in 0..MOST_PAGES {
             let params =
                 cursor.take().map_or_else(|| json!({}), |at: Value| json!({ "cursor": at }));
-            let Answer { status, text, .. } = self.request("tools/list", "tools/list", params);
+            let Answer { status, text, .. } =
+                self.request(Asked::List, "tools/list", "tools/list", params);
+            if status == Status::Refused && !self.has_tools {
+                // It has only prompts or resources.
+                self.answers.pop();
+            }
             if status != Status::Answered {
                 break;
             }
@@ -155,12 +211,13 @@ impl Driver {
         tools
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) {
-        self.request(tool, "tools/call", json!({ "name": tool, "arguments": arguments }));
+    fn call(&mut self, asked: Asked, tool: &str, arguments: Value) {
+        self.request(asked, tool, "tools/call", json!({ "name": tool, "arguments": arguments }));
     }
 
-    fn request(&mut self, name: &str, method: &str, mut params: Value) -> Answer {
-        if name != "start" {
+    fn request(&mut self, asked: Asked, name: &str, method: &str, mut params: Value) -> Answer {
+        // A server still starts while it is greeted.
+        if asked != Asked::Greeting {
             self.phases.begin(name);
         }
         let id = self.next;
@@ -181,8 +238,7 @@ impl Driver {
             false => None,
         };
         let (status, text) = answer.unwrap_or((Status::Unanswered, String::new()));
-        let name = if name == "start" { method } else { name };
-        let answer = Answer { name: name.to_owned(), status, text };
+        let answer = Answer { asked, name: name.to_owned(), status, text };
         self.answers.push(answer.clone());
         answer
     }
@@ -237,6 +293,11 @@ impl Driver {
     }
 }
 
+fn has_tools(greeting: &Answer) -> bool {
+    let result: Value = serde_json::from_str(&greeting.text).unwrap_or_default();
+    result.pointer("/capabilities/tools").is_some()
+}
+
 /// The lines of the server, read by a thread so that a deadline can be kept.
 fn reader(mut output: ChildStdout) -> Receiver<Vec<u8>> {
     let (send, receive) = sync_channel(MOST_WAITING);
@@ -262,6 +323,23 @@ fn reader(mut output: ChildStdout) -> Receiver<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn callers_depend_on_the_names_of_tools_and_on_what_these_answer() {
+        let answer = |asked, text: &str| {
+            let (name, text) = (String::new(), text.to_owned());
+            Answer { asked, name, status: Status::Answered, text }.substance()
+        };
+        let list = |text| answer(Asked::List, text);
+        let (one, two) = (r#"{"name":"a","description":"in UTC"}"#, r#"{"name":"b"}"#);
+        let both = list(&format!(r#"{{"tools":[{one},{two}]}}"#));
+        assert_eq!(both, list(r#"{"tools":[{"name":"b"},{"name":"a","description":"in Etc/UTC"}]}"#));
+        assert_ne!(both, list(&format!(r#"{{"tools":[{one}]}}"#)));
+        assert_eq!(answer(Asked::Greeting, "one"), answer(Asked::Greeting, "two"));
+        for asked in [Asked::Named, Asked::Explored] {
+            assert_ne!(answer(asked, "one"), answer(asked, "two"));
+        }
+    }
 
     #[test]
     fn a_time_belongs_to_the_phase_that_had_begun() {

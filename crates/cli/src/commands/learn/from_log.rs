@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use mcp_learn::{Draft, Evidence, HostSeen, Observations, Peaks, Scene, propose};
 use mcp_sandbox::Usage;
 
+use super::limits::{self, Headroom};
 use super::outcome::{self, Learned, Place};
 use crate::args::learn::{Learn, Result as Wanted};
 use crate::audit::{Entry, Event, names, reader};
@@ -59,7 +60,7 @@ pub fn suggest<'a>(
     for proposal in &proposals.proposed {
         draft.learn(proposal.grant.clone(), &proposal.evidence);
     }
-    outcome::limit(&mut draft, &peaks, outcome::Headroom::Half);
+    limits::set(&mut draft, &peaks, Headroom::Half);
     let learned = Learned {
         draft,
         withheld: proposals.withheld,
@@ -74,8 +75,13 @@ pub fn suggest<'a>(
 
 /// The most that a run used.
 pub fn peaks_of(usage: &Usage) -> Peaks {
-    // What is looked at from time to time may have missed the peak of one process, or a short run as a whole.
-    let memory = usage.max_tree_memory_bytes.unwrap_or(0).max(usage.max_process_resident_bytes);
+    // What is looked at from time to time may have missed the peak of one process, or a short run as a whole. Where no
+    // cgroup holds the tree, `RLIMIT_DATA` counts what a process has asked for, touched or not.
+    let memory = usage
+        .max_tree_memory_bytes
+        .max(usage.seen_process_data_bytes)
+        .unwrap_or(0)
+        .max(usage.max_process_resident_bytes);
     Peaks {
         memory: Some(memory).filter(|bytes| *bytes > 0),
         processes: usage.max_processes.or(usage.seen_processes),

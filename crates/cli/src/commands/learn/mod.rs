@@ -15,6 +15,7 @@ mod client;
 pub mod drive;
 pub mod from_log;
 mod host;
+mod limits;
 mod observe;
 pub mod outcome;
 mod package;
@@ -27,7 +28,8 @@ use std::path::PathBuf;
 use mcp_learn::{Draft, Grant, Peaks, Proposal, Proposals, Withheld};
 use mcp_policy::Defaults;
 
-use self::drive::{Answer, Status};
+use self::drive::{Answer, Asked, Status, statuses};
+use self::limits::Headroom;
 use self::outcome::{Acceptance, Learned, Merged};
 use self::round::{Outcome, Partner, Rounds};
 use crate::args::learn::Learn;
@@ -65,6 +67,7 @@ pub fn run(args: Learn) -> Result<u8, Failure> {
         accepted: BTreeSet::new(),
         withheld: BTreeSet::new(),
         peaks: Peaks::default(),
+        headroom: None,
         notes: BTreeSet::new(),
         args: &args,
     };
@@ -83,6 +86,8 @@ struct Learner<'a> {
     accepted: BTreeSet<Grant>,
     withheld: BTreeSet<Withheld>,
     peaks: Peaks,
+    /// Of the learned limits, where there are any.
+    headroom: Option<Headroom>,
     notes: BTreeSet<String>,
 }
 
@@ -118,13 +123,65 @@ impl Learner<'_> {
                 }
             }
         }
-        if let Some(answers) = last.filter(|answers| has_begun(answers))
-            && let Some(second) = trim::limited(rounds, &mut self.draft, &self.peaks, &answers)?
-            && self.args.subject.package.yes
-        {
-            self.trim(&trim::Trimmer::new(rounds, &answers, &second));
+        let Some(answers) = last.filter(|answers| has_begun(answers)) else {
+            return self.prove(rounds, &[]);
+        };
+        // A merge leaves the limits of the file as they are.
+        if self.args.result.merge.is_none() {
+            self.limit(Some(Headroom::Half));
         }
-        self.prove(rounds)
+        let second = self.run_within_limits(rounds, &answers)?;
+        if self.args.subject.package.yes && statuses(&second.answers) == statuses(&answers) {
+            self.trim(&mut trim::Trimmer::new(rounds, &answers, &second));
+        }
+        self.prove(rounds, &answers)
+    }
+
+    fn limit(&mut self, headroom: Option<Headroom>) {
+        self.headroom = headroom;
+        match headroom {
+            Some(headroom) => limits::set(&mut self.draft, &self.peaks, headroom),
+            None => self.draft.without_limits(),
+        }
+    }
+
+    /// Runs the policy. A program may need more than it was seen to use, and more in one run than in another: where it does not
+    /// answer as before, it is run with more headroom, and at last without limits.
+    fn run_within_limits(
+        &mut self,
+        rounds: &Rounds<'_>,
+        before: &[Answer],
+    ) -> Result<Outcome, Failure> {
+        let first = self.headroom;
+        loop {
+            let outcome = rounds.run(&self.policy()?, Partner::Ourselves)?;
+            self.peaks = self.peaks.max(from_log::peaks_of(&outcome.report.usage));
+            let is_as_before = statuses(&outcome.answers) == statuses(before);
+            match self.headroom {
+                Some(headroom) if !is_as_before => self.limit(headroom.more()),
+                None if !is_as_before => {
+                    // It was not the limits.
+                    self.limit(first);
+                    return Ok(outcome);
+                }
+                now => {
+                    if now.is_none() && first.is_some() {
+                        render::say(
+                            "no limits are proposed: with four times the peak it did not answer as before",
+                        );
+                    }
+                    return Ok(outcome);
+                }
+            }
+        }
+    }
+
+    /// What a later run is given.
+    fn policy(&self) -> Result<String, Failure> {
+        Ok(match &self.args.result.merge {
+            Some(path) => Merged::new(path, &self.draft)?.draft.to_toml(),
+            None => self.draft.to_toml(),
+        })
     }
 
     /// Files that the command itself names need no round to be found.
@@ -137,7 +194,7 @@ impl Learner<'_> {
     fn with_client(mut self, rounds: &Rounds<'_>) -> Result<u8, Failure> {
         let outcome = rounds.run(&self.draft.to_toml(), Partner::Client)?;
         let proposals = self.observe(&outcome);
-        outcome::limit(&mut self.draft, &self.peaks, outcome::Headroom::Half);
+        self.limit(Some(Headroom::Half));
         if !self.args.subject.package.yes {
             return self.undecided(proposals);
         }
@@ -246,7 +303,7 @@ impl Learner<'_> {
 
     /// Takes out what nothing depends on, one line at a time. A line may have been needed only by one that is gone since, so
     /// those that were tried before a removal are tried again.
-    fn trim(&mut self, trimmer: &trim::Trimmer<'_>) {
+    fn trim(&mut self, trimmer: &mut trim::Trimmer<'_>) {
         let is_ours =
             |grant: &&Grant| !self.given.contains(grant) && !self.accepted.contains(grant);
         let mut pending: VecDeque<Grant> = self.draft.grants().filter(is_ours).cloned().collect();
@@ -266,51 +323,32 @@ impl Learner<'_> {
         }
     }
 
-    /// One more round with exactly this policy.
-    fn prove(mut self, rounds: &Rounds<'_>) -> Result<u8, Failure> {
-        let policy = match &self.args.result.merge {
-            Some(path) => Merged::new(path, &self.draft)?.draft.to_toml(),
-            None => self.draft.to_toml(),
+    /// One more round with exactly this policy. `before` are the answers without limits, where it began at all.
+    fn prove(mut self, rounds: &Rounds<'_>, before: &[Answer]) -> Result<u8, Failure> {
+        let outcome = match before {
+            [] => rounds.run(&self.policy()?, Partner::Ourselves)?,
+            _ => self.run_within_limits(rounds, before)?,
         };
-        let outcome = rounds.run(&policy, Partner::Ourselves)?;
         let proposals = self.observe(&outcome);
-        let failed: Vec<&Answer> =
-            outcome.answers.iter().filter(|answer| answer.status != Status::Answered).collect();
-        for answer in failed.iter().take(MOST_TOLD) {
-            // A server that ends without an answer has told its reason elsewhere, in its last line.
-            let last = || outcome.said.lines().rev().find(|line| !line.trim().is_empty());
-            let text =
-                if answer.text.is_empty() { last().unwrap_or_default() } else { &answer.text };
-            let said: String = text.chars().take(200).collect();
-            render::say(&format!(
-                "{} fails with this policy: {}",
-                render::plain(&answer.name),
-                render::plain(&said)
-            ));
-        }
+        let failed = failed(&outcome.answers, before);
+        tell_failed(&failed, &outcome.said);
         for proposal in proposals.proposed.iter().take(MOST_TOLD) {
             render::say(&format!("still missing: {}", render::plain(&told(proposal))));
         }
         self.deliver(Acceptance::Given)?;
         // What was not looked at may be missing.
-        if outcome.report.watched.as_ref().is_some_and(|watched| watched.cut_off.is_some()) {
-            render::say("not proved: the command looked for too many places to watch them all");
-            return Ok(NOT_PROVED);
-        }
-        if proposals.proposed.is_empty() {
-            render::say(match failed.is_empty() {
-                true => "proved: with exactly this policy nothing was missing",
-                false => {
-                    "with exactly this policy nothing was missing, and not everything was answered"
-                }
-            });
-            // A server that did not even begin has shown nothing.
-            return Ok(if has_begun(&outcome.answers) || self.args.subject.plain {
-                0
-            } else {
-                NOT_PROVED
-            });
-        }
+        let is_cut_off = outcome.report.watched.is_some_and(|watched| watched.cut_off.is_some());
+        let fault = if is_cut_off {
+            "the command looked for too many places to watch them all"
+        } else if !proposals.proposed.is_empty() {
+            "something is still missing"
+        } else if !failed.is_empty() || outcome.answers.is_empty() {
+            "nothing was missing, and not everything was answered"
+        } else {
+            render::say("proved: with exactly this policy nothing was missing");
+            return Ok(0);
+        };
+        render::say(&format!("not proved: {fault}"));
         Ok(NOT_PROVED)
     }
 
@@ -345,6 +383,26 @@ impl Learner<'_> {
 /// Without a beginning there are no answers that could depend on a line.
 fn has_begun(answers: &[Answer]) -> bool {
     answers.first().is_some_and(|answer| answer.status == Status::Answered)
+}
+
+/// What fails with the policy. What was made up may fail, if it failed before.
+fn failed<'a>(answers: &'a [Answer], before: &[Answer]) -> Vec<&'a Answer> {
+    let is_failure = |(at, answer): &(usize, &Answer)| {
+        let as_before = before.get(*at).is_some_and(|before| before.status == answer.status);
+        answer.status != Status::Answered && !(answer.asked == Asked::Explored && as_before)
+    };
+    answers.iter().enumerate().filter(is_failure).map(|(_, answer)| answer).collect()
+}
+
+fn tell_failed(failed: &[&Answer], said: &str) {
+    for answer in failed.iter().take(MOST_TOLD) {
+        // A server that ends without an answer has told its reason elsewhere, in its last line.
+        let last = || said.lines().rev().find(|line| !line.trim().is_empty());
+        let text = if answer.text.is_empty() { last().unwrap_or_default() } else { &answer.text };
+        let text: String = text.chars().take(200).collect();
+        let (name, text) = (render::plain(&answer.name), render::plain(&text));
+        render::say(&format!("{name} fails with this policy: {text}"));
+    }
 }
 
 fn told(Proposal { grant, evidence, .. }: &Proposal) -> String {

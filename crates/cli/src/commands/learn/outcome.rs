@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use mcp_learn::{
-    Draft, Grant, Peaks, Sensitive, Withheld, bytes_with_headroom, count_with_headroom, insert,
-};
-use mcp_policy::{Bytes, Defaults, LayerKind, Policy};
+use mcp_learn::{Draft, Grant, Sensitive, Withheld, insert};
+use mcp_policy::{Defaults, LayerKind, Policy};
 use serde_json::{Value, json};
 
 use crate::args::learn::Result as Wanted;
@@ -51,41 +49,6 @@ impl Place {
 
 pub fn sensitive(wanted: &Wanted) -> Sensitive {
     if wanted.sensitive { Sensitive::Proposed } else { Sensitive::Withheld }
-}
-
-/// How much more than the peak a limit is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headroom {
-    Half,
-    Twice,
-    FourTimes,
-}
-
-/// Limits from peaks. Temporary space is only known at the end, so it is no reason for less than the default.
-pub fn limit(draft: &mut Draft, peaks: &Peaks, headroom: Headroom) {
-    let mib = |bytes: u64| render::rounded_bytes(bytes);
-    if let Some(memory) = peaks.memory {
-        let (factor, why) = match headroom {
-            Headroom::Half => (1, ""),
-            Headroom::Twice => (2, "; with half of it it fails"),
-            Headroom::FourTimes => (4, "; with half of it it fails"),
-        };
-        let note = format!("peak {}{why}", mib(memory));
-        draft.limit_memory(bytes_with_headroom(memory.saturating_mul(factor)), &note);
-    }
-    if let Some(processes) = peaks.processes {
-        draft.limit_processes(count_with_headroom(processes), &format!("peak {processes}"));
-    }
-    if let Some(temporary) = peaks.temporary.filter(|bytes| *bytes > default_tmp()) {
-        let note = format!("{} at the end", mib(temporary));
-        draft.limit_temporary(bytes_with_headroom(temporary), &note);
-    }
-}
-
-/// What half as much again must exceed before a limit is worth a line.
-fn default_tmp() -> u64 {
-    let default = Policy::merge(&[], Defaults::run()).map(|policy| policy.limits.tmp_size.value);
-    default.unwrap_or(Bytes::mib(256)).0 / 3 * 2
 }
 
 /// Tells a person what was learned, and writes it where it was wanted.

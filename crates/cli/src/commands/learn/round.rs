@@ -11,7 +11,7 @@ use mcp_policy::Fallback;
 use mcp_sandbox::Report;
 
 use super::calls::Call;
-use super::drive::{Answer, Driver, Phases, Status};
+use super::drive::{Answer, Asked, Driver, Phases, Status};
 use super::{client, package};
 use crate::args::learn::Subject;
 use crate::commands::run::report_file::ReportFile;
@@ -185,7 +185,7 @@ impl<'a> Rounds<'a> {
             }
             None => (Status::Unanswered, String::new()),
         };
-        (phases, vec![Answer { name: "the command".to_owned(), status, text }])
+        (phases, vec![Answer { asked: Asked::Named, name: "the command".to_owned(), status, text }])
     }
 }
 

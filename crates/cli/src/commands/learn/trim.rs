@@ -1,64 +1,36 @@
 //! Which lines are needed: without one, some call fails or answers otherwise, or what it writes goes elsewhere.
 
-use mcp_learn::{Draft, Grant, Peaks};
+use mcp_learn::{Draft, Grant};
 use mcp_sandbox::UsedGrant;
 
-use super::drive::{Answer, Status};
-use super::outcome::{self, Headroom};
+use super::drive::{Answer, statuses};
 use super::round::{Outcome, Partner, Rounds};
-use crate::failure::Failure;
-use crate::render;
 
 /// Knows what answers look like with the whole policy.
 pub struct Trimmer<'a> {
     rounds: &'a Rounds<'a>,
-    expected: Vec<Expected>,
+    expected: Vec<Answer>,
+    /// For each answer, what callers depend on. `None` where it is another each time (a clock, a counter): such a call is
+    /// only expected to answer as well.
+    steady: Vec<Option<String>>,
     used: Vec<UsedGrant>,
-}
-
-/// A call that answers otherwise each time (a clock, a counter) is only expected to answer as well.
-struct Expected {
-    answer: Answer,
-    is_steady: bool,
-}
-
-/// Limits from the peaks, each tried: a program may need more to start than it is seen to use. Gives the answers with them.
-pub fn limited(
-    rounds: &Rounds<'_>,
-    draft: &mut Draft,
-    peaks: &Peaks,
-    first: &[Answer],
-) -> Result<Option<Outcome>, Failure> {
-    for headroom in [Headroom::Half, Headroom::Twice, Headroom::FourTimes] {
-        let mut tried = draft.clone();
-        outcome::limit(&mut tried, peaks, headroom);
-        let outcome = rounds.run(&tried.to_toml(), Partner::Ourselves)?;
-        if statuses(&outcome.answers) == statuses(first) {
-            *draft = tried;
-            return Ok(Some(outcome));
-        }
-    }
-    render::say("no limits are proposed: with four times the peak it did not answer as before");
-    Ok(None)
-}
-
-fn statuses(answers: &[Answer]) -> Vec<Status> {
-    answers.iter().map(|answer| answer.status).collect()
 }
 
 impl<'a> Trimmer<'a> {
     /// `second` is another outcome with the same policy as `first`.
     pub fn new(rounds: &'a Rounds<'a>, first: &[Answer], second: &Outcome) -> Trimmer<'a> {
-        let expected = second.answers.iter().cloned().enumerate().map(|(at, answer)| {
-            let is_steady = first.get(at).is_some_and(|before| before.text == answer.text);
-            Expected { answer, is_steady }
-        });
-        let used = used(second).to_vec();
-        Trimmer { rounds, expected: expected.collect(), used }
+        let mut trimmer = Trimmer {
+            rounds,
+            expected: second.answers.clone(),
+            steady: second.answers.iter().map(|answer| Some(answer.substance())).collect(),
+            used: used(second).to_vec(),
+        };
+        trimmer.forget_what_changes(first);
+        trimmer
     }
 
     /// Tries it. A command that does not even start without the line needs it.
-    pub fn is_needed(&self, draft: &Draft, grant: &Grant) -> bool {
+    pub fn is_needed(&mut self, draft: &Draft, grant: &Grant) -> bool {
         if self.is_lost_without(grant) {
             return true;
         }
@@ -67,12 +39,35 @@ impl<'a> Trimmer<'a> {
         let Ok(outcome) = self.rounds.run(&without.to_toml(), Partner::Ourselves) else {
             return true;
         };
-        let same = outcome.answers.len() == self.expected.len()
-            && self.expected.iter().zip(&outcome.answers).all(|(expected, answer)| {
-                expected.answer.status == answer.status
-                    && (!expected.is_steady || expected.answer.text == answer.text)
-            });
-        !same || self.writes_elsewhere(grant, &outcome)
+        if statuses(&outcome.answers) != statuses(&self.expected)
+            || self.writes_elsewhere(grant, &outcome)
+        {
+            return true;
+        }
+        if self.is_as_expected(&outcome.answers) {
+            return false;
+        }
+        // The control: with the line it may answer otherwise as well, by now.
+        let Ok(control) = self.rounds.run(&draft.to_toml(), Partner::Ourselves) else {
+            return true;
+        };
+        self.forget_what_changes(&control.answers);
+        !self.is_as_expected(&outcome.answers)
+    }
+
+    fn is_as_expected(&self, answers: &[Answer]) -> bool {
+        let as_before = |(steady, answer): (&Option<String>, &Answer)| {
+            steady.as_ref().is_none_or(|substance| *substance == answer.substance())
+        };
+        self.steady.iter().zip(answers).all(as_before)
+    }
+
+    fn forget_what_changes(&mut self, answers: &[Answer]) {
+        for (at, steady) in self.steady.iter_mut().enumerate() {
+            if steady.is_some() && *steady != answers.get(at).map(Answer::substance) {
+                *steady = None;
+            }
+        }
     }
 
     /// A variable may say where a server keeps its data: without it the answers are the same, and the data is somewhere else.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::args::learn::Subject;
 use crate::commands::learn::calls;
-use crate::commands::learn::drive::Answer;
+use crate::commands::learn::drive::statuses;
 use crate::commands::learn::round::{Partner, Rounds};
 use crate::commands::run::report_file::ReportFile;
 use crate::failure::Failure;
@@ -48,8 +48,6 @@ pub fn run(
     let (smaller, dropped) = without_unused(&draft, &watched.used, network);
     // What a look may have missed, a run does not: the same calls have to answer as well.
     let again = rounds.run(&smaller.to_toml(), Partner::Ourselves)?;
-    let statuses =
-        |answers: &[Answer]| answers.iter().map(|answer| answer.status).collect::<Vec<_>>();
     if statuses(&again.answers) != statuses(&outcome.answers) {
         return Err(Failure::Refused(
             "without the grants that seemed unused the command answers differently; the policy stays as it is"
