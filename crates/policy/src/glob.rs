@@ -316,5 +316,36 @@ fn group(text: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
     None
 }
 
+/// The glob that matches this path alone: its glob characters are in classes of their own. So a project in `/home/me/[old]` is
+/// still found by the globs written for it.
+///
+/// ```
+/// let path = std::path::Path::new("/home/me/[old]");
+/// assert_eq!(mcp_policy::glob::literal(path), std::path::Path::new("/home/me/[[]old]"));
+/// ```
+#[must_use]
+pub fn literal(path: &Path) -> PathBuf {
+    let mut escaped = Vec::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'*' | b'?' | b'[' | b'{' | b'}' => escaped.extend([b'[', *byte, b']']),
+            byte => escaped.push(*byte),
+        }
+    }
+    path_from(escaped).unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(unix)]
+fn path_from(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(std::ffi::OsString::from_vec(bytes).into())
+}
+
+/// Paths that are not UTF-8 cannot be put together here.
+#[cfg(not(unix))]
+fn path_from(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
+}
+
 #[cfg(test)]
 mod tests;

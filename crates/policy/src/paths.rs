@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::ValueError;
+use crate::glob::literal;
 
 /// What relative paths and `~` are resolved against.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,31 +78,6 @@ fn normal(path: &Path) -> PathBuf {
 
 pub(crate) fn is_glob(path: &OsStr) -> bool {
     path.as_encoded_bytes().iter().any(|byte| b"*?[{".contains(byte))
-}
-
-/// The directory with its glob characters in classes of their own, so that a project in
-/// `/home/me/[old]` is still found by the globs written for it.
-fn literal(directory: &Path) -> PathBuf {
-    let mut escaped = Vec::new();
-    for byte in directory.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'*' | b'?' | b'[' | b'{' | b'}' => escaped.extend([b'[', *byte, b']']),
-            byte => escaped.push(*byte),
-        }
-    }
-    path_from(escaped).unwrap_or_else(|| directory.to_owned())
-}
-
-#[cfg(unix)]
-fn path_from(bytes: Vec<u8>) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStringExt;
-    Some(std::ffi::OsString::from_vec(bytes).into())
-}
-
-/// Paths that are not UTF-8 cannot be put together here.
-#[cfg(not(unix))]
-fn path_from(bytes: Vec<u8>) -> Option<PathBuf> {
-    String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
 /// Whether `asked` is one of `granted` or below one of them. A path with `..` may lead
