@@ -32,6 +32,9 @@ pub struct Watched {
     /// Calls whose path could not be read.
     #[serde(default)]
     pub unread: u64,
+    /// Missing places whose names are not UTF-8, which neither a report nor a policy can hold.
+    #[serde(default)]
+    pub not_utf8: u64,
     /// Why watching ended before the command did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_off: Option<String>,

@@ -93,8 +93,8 @@ impl PathRecord {
         }
         if self.missing.len() >= MOST || self.bytes + length > MOST_BYTES {
             self.cut_off = Some(format!(
-                "the command looked for more than {} places that are not there; later ones were not noted",
-                self.missing.len()
+                "the command looked for more than {MOST} places that are not there, or for names of more than {} MiB together; later ones were not noted",
+                MOST_BYTES >> 20
             ));
             return;
         }
@@ -105,6 +105,9 @@ impl PathRecord {
 
     pub fn take(&mut self) -> Watched {
         // TOML and JSON are UTF-8; a name that is not can be in no policy.
+        let is_utf8 = |(path, _): &&(PathBuf, WatchedAct)| path.to_str().is_some();
+        let all = self.missing.len();
+        let not_utf8 = (all - self.missing.keys().filter(is_utf8).count()) as u64;
         let named = |((path, act), (times, first)): ((PathBuf, WatchedAct), (u64, f64))| {
             Some(MissingPath { path: path.into_os_string().into_string().ok()?, act, times, first })
         };
@@ -124,6 +127,7 @@ impl PathRecord {
             used: used.collect(),
             calls: self.calls,
             unread: self.unread,
+            not_utf8,
             cut_off: self.cut_off.take(),
         }
     }
@@ -158,6 +162,18 @@ mod tests {
         let watched = record.take();
         assert_eq!(watched.missing.len(), 2);
         assert_eq!(watched.missing[0].times, 3);
+    }
+
+    #[test]
+    fn names_that_are_not_utf8_are_counted() {
+        use std::os::unix::ffi::OsStrExt;
+        let mut record = record();
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(b"/srv/\xff"));
+        record
+            .note(PathCall { path, act: WatchedAct::Read, follows: true }, LookupOutcome::Missing);
+        record.note(wanted("/x", WatchedAct::Read), LookupOutcome::Missing);
+        let watched = record.take();
+        assert_eq!((watched.missing.len(), watched.not_utf8), (1, 1));
     }
 
     #[test]
