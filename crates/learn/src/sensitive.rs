@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use mcp_policy::{Host, NetRule, Wildcard};
 
-/// Below a home directory; also `XDG` places. Compared without regard to case.
+/// Below a home directory; also `XDG` places. Compared without regard to case. `*` ends a name, or is one.
 const IN_HOME: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -19,6 +19,29 @@ const IN_HOME: &[&str] = &[
     ".bluemix",
     ".terraform.d",
     ".vault-token",
+    ".vault_pass*",
+    ".ansible",
+    ".aliyun",
+    ".fly",
+    ".cloudflared",
+    ".railway",
+    ".supabase",
+    ".wrangler",
+    ".netlify",
+    ".vercel",
+    ".huggingface",
+    ".cache/huggingface/token",
+    ".kaggle",
+    ".snowsql",
+    ".mc",
+    ".s3cfg",
+    ".boto",
+    ".databrickscfg",
+    ".sentryclirc",
+    ".terraformrc",
+    ".jira.d",
+    ".age",
+    ".pulumi",
     ".password-store",
     ".netrc",
     ".npmrc",
@@ -26,16 +49,47 @@ const IN_HOME: &[&str] = &[
     ".pgpass",
     ".my.cnf",
     ".git-credentials",
+    ".msmtprc",
+    ".smbcredentials",
+    ".vnc",
+    ".putty",
+    ".purple",
+    ".weechat",
+    ".wallet*",
+    ".bitcoin",
+    ".ethereum",
+    ".electrum",
     ".cargo/credentials",
-    ".cargo/credentials.toml",
+    ".cargo/credentials*",
     ".gem/credentials",
     ".composer/auth.json",
     ".m2/settings.xml",
+    ".m2/settings-security.xml",
     ".gradle/gradle.properties",
     ".config/gcloud",
     ".config/gh",
     ".config/glab-cli",
     ".config/hub",
+    ".config/anthropic",
+    ".config/openai",
+    ".config/github-copilot",
+    ".config/opencode",
+    ".config/.wrangler",
+    ".config/netlify",
+    ".config/vercel",
+    ".config/flyctl",
+    ".config/sentry",
+    ".config/pulumi",
+    ".config/stripe",
+    ".config/ngrok",
+    ".config/jira",
+    ".config/composer/auth.json",
+    ".config/configstore",
+    ".config/code/user/globalstorage",
+    ".config/atuin",
+    ".config/neomutt",
+    ".config/filezilla",
+    ".config/solana",
     ".config/git/credentials",
     ".config/op",
     ".config/rclone",
@@ -50,7 +104,7 @@ const IN_HOME: &[&str] = &[
     ".config/vivaldi",
     ".config/opera",
     ".config/1password",
-    ".config/bitwarden",
+    ".config/bitwarden*",
     ".config/keepassxc",
     ".config/slack",
     ".config/discord",
@@ -58,6 +112,11 @@ const IN_HOME: &[&str] = &[
     ".config/mcp",
     ".local/share/keyrings",
     ".local/share/kwalletd",
+    ".local/share/com.vercel.cli",
+    ".local/share/opencode",
+    ".local/share/atuin",
+    ".local/share/telegramdesktop",
+    ".local/share/fish/fish_history",
     ".local/share/mcp",
     ".local/state/mcp",
     ".mozilla",
@@ -67,6 +126,10 @@ const IN_HOME: &[&str] = &[
     ".python_history",
     ".node_repl_history",
     ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".rediscli_history",
+    ".lesshst",
     ".claude",
     ".claude.json",
     ".codex",
@@ -81,6 +144,8 @@ const IN_HOME: &[&str] = &[
     "library/safari",
     "library/application support/google",
     "library/application support/firefox",
+    "library/application support/bravesoftware",
+    "library/application support/slack",
     "library/application support/mcp",
     "appdata/roaming/microsoft/credentials",
     "appdata/roaming/microsoft/protect",
@@ -88,6 +153,10 @@ const IN_HOME: &[&str] = &[
     "appdata/local/microsoft/credentials",
     "appdata/local/google",
     "appdata/roaming/gcloud",
+    "appdata/roaming/gh",
+    "appdata/roaming/github cli",
+    "appdata/roaming/microsoft/windows/powershell/psreadline",
+    "appdata/local/microsoft/edge",
 ];
 
 /// Anywhere, by the name alone.
@@ -135,14 +204,25 @@ const SYSTEM: &[&str] = &[
     "/etc/ssl/private",
     "/etc/pki/tls/private",
     "/etc/krb5.keytab",
+    "/etc/master.passwd",
+    "/etc/passwd-",
+    "/etc/exports",
+    "/etc/ipsec.secrets",
+    "/etc/ppp",
+    "/etc/openvpn",
+    "/etc/docker/key.json",
     "/etc/machine-id",
     "/etc/kubernetes",
     "/etc/rancher",
     "/etc/NetworkManager/system-connections",
     "/etc/wireguard",
     "/run/secrets",
+    "/opt/*/secrets",
+    "/tmp/krb5cc_*",
+    "/tmp/ssh-*",
     "/var/run/secrets",
     "/var/lib/docker",
+    "/var/lib/mysql",
     "/var/lib/containers",
     "/var/lib/kubelet",
     "/var/lib/sss",
@@ -192,7 +272,7 @@ pub fn path_reason(path: &Path, home: Option<&Path>) -> Option<&'static str> {
     if ["/proc", "/sys", "/dev"].iter().any(|kernel| path.starts_with(kernel)) {
         return Some("the kernel's own files, and what they tell of other processes");
     }
-    if SYSTEM.iter().any(|place| overlaps(path, Path::new(place))) && !is_system_parent(path) {
+    if SYSTEM.iter().any(|place| overlaps(path, place)) && !is_system_parent(path) {
         return Some("a place of the machine's own secrets");
     }
     if names.iter().any(|name| is_secret_name(&name.to_string_lossy())) {
@@ -289,13 +369,23 @@ fn is_private(ip: IpAddr) -> bool {
 
 fn in_home(below: &Path) -> Option<&'static str> {
     let below = below.to_string_lossy().replace('\\', "/").to_lowercase();
-    let below = Path::new(&below);
-    IN_HOME.iter().any(|place| overlaps(below, Path::new(place))).then_some(CREDENTIALS)
+    IN_HOME.iter().any(|place| overlaps(Path::new(&below), place)).then_some(CREDENTIALS)
 }
 
-/// Whether one lies in the other: a directory above a place of credentials shows it as well.
-fn overlaps(path: &Path, place: &Path) -> bool {
-    path.starts_with(place) || place.starts_with(path)
+/// Whether one lies in the other: a directory above a place of credentials shows it as well. What is above a pattern is not
+/// judged by it.
+fn overlaps(path: &Path, place: &str) -> bool {
+    let place_names = Path::new(place).components();
+    let is_deep_enough =
+        !place.contains('*') || path.components().count() >= place_names.clone().count();
+    is_deep_enough
+        && path.components().zip(place_names).all(|(part, name)| {
+            let (part, name) = (part.as_os_str(), name.as_os_str().to_str().unwrap_or_default());
+            match name.strip_suffix('*') {
+                Some(head) => part.as_encoded_bytes().starts_with(head.as_bytes()),
+                None => part == name,
+            }
+        })
 }
 
 /// Above such a place, and of everybody: files below it are judged one by one.
