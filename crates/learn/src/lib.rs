@@ -27,7 +27,7 @@ pub use grant::Grant;
 pub use headroom::{bytes_with_headroom, count_with_headroom};
 pub use insert::{Unmergeable, insert};
 pub use observation::{
-    Access, Evidence, FileKind, HostSeen, Observations, PathSeen, Peaks, VariableSeen,
+    Access, Concern, Evidence, FileKind, HostSeen, Observations, PathSeen, Peaks, VariableSeen,
 };
 pub use propose::{Proposal, Proposals, Scene, Sensitive, Withheld, propose};
-pub use sensitive::{is_secret_name, path_reason};
+pub use sensitive::{is_secret_name, path_reason, secret_places};

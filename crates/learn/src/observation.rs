@@ -54,8 +54,11 @@ pub enum FileKind {
 /// A path that was wanted, exists on the host, and was not there inside, or could only be read there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathSeen {
-    /// Absolute, without links.
+    /// Absolute, as it would be granted.
     pub path: PathBuf,
+    /// The same place without links, and by its usual name where it has several (a bind mount, a hard link). `None` where that
+    /// is `path`.
+    pub same_as: Option<PathBuf>,
     /// What it is on the host.
     pub kind: FileKind,
     /// What it was wanted for.
@@ -73,13 +76,23 @@ pub struct HostSeen {
     pub evidence: Evidence,
 }
 
+/// Why a variable is not passed by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concern {
+    /// It looks like a credential.
+    Credential,
+    /// It makes programs run other code than their own.
+    Injection,
+}
+
 /// A variable that the program's own files name, that is set for the caller and was not passed on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariableSeen {
     /// Its name.
     pub name: String,
-    /// Whether its name or its value looks like a credential.
-    pub is_credential: bool,
+    /// Why it is not passed by itself, going by its name and its value.
+    pub concern: Option<Concern>,
     /// How often and when.
     pub evidence: Evidence,
 }

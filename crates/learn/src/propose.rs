@@ -1,12 +1,13 @@
 //! From observations to proposals: grouped, without what is covered, and without what is never proposed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use mcp_policy::NetRule;
 
 use crate::grant::Grant;
-use crate::observation::{Access, Evidence, FileKind, Observations, PathSeen};
+use crate::observation::{Access, Concern, Evidence, FileKind, Observations, PathSeen};
 use crate::sensitive::{net_reason, path_reason, socket_reason};
 
 /// From this number of files in one directory on, the directory itself is proposed.
@@ -53,8 +54,10 @@ pub struct Proposal {
     pub grant: Grant,
     /// Why.
     pub evidence: Evidence,
-    /// The files that were wanted, where a directory stands for them.
-    pub files: Vec<PathBuf>,
+    /// The files that were wanted, where a directory stands for them, each with its own evidence.
+    pub files: BTreeMap<PathBuf, Evidence>,
+    /// The directory that it lies in, where that may be granted in its place.
+    pub directory: Option<PathBuf>,
 }
 
 /// Something that was asked for and is not proposed.
@@ -78,7 +81,9 @@ pub struct Proposals {
 /// Proposes what was missing.
 #[must_use]
 pub fn propose(seen: &Observations, scene: &Scene<'_>) -> Proposals {
-    let mut found = Found { scene, wanted: BTreeMap::new(), withheld: BTreeSet::new() };
+    let same_as = |seen: &PathSeen| Some((seen.path.clone(), seen.same_as.clone()?));
+    let same = seen.paths.iter().filter_map(same_as).collect();
+    let mut found = Found { scene, same, wanted: BTreeMap::new(), withheld: BTreeSet::new() };
     for path in &seen.paths {
         found.path(path);
     }
@@ -86,40 +91,48 @@ pub fn propose(seen: &Observations, scene: &Scene<'_>) -> Proposals {
         found.host(&host.destination, &host.evidence);
     }
     for variable in &seen.variables {
-        found.variable(&variable.name, variable.is_credential, &variable.evidence);
+        found.variable(&variable.name, variable.concern, &variable.evidence);
     }
     found.finish(&seen.paths)
 }
 
 struct Found<'a> {
     scene: &'a Scene<'a>,
-    wanted: BTreeMap<Grant, (Evidence, BTreeSet<PathBuf>)>,
+    /// Places by their other names.
+    same: BTreeMap<PathBuf, PathBuf>,
+    wanted: BTreeMap<Grant, (Evidence, BTreeMap<PathBuf, Evidence>)>,
     withheld: BTreeSet<Withheld>,
 }
 
 impl Found<'_> {
     fn path(&mut self, seen: &PathSeen) {
-        let PathSeen { path, kind, access, evidence } = seen;
+        let PathSeen { path, same_as, kind, access, evidence } = seen;
         let is_write = matches!(access, Access::Write | Access::WriteEntries);
         if is_write && self.is_given(&Grant::Write(path.clone())) {
             self.withhold(path.display(), "protected inside what may be written (--unprotect)");
             return;
         }
         let (grant, reason) = match access {
-            Access::Connect => (Grant::Unix(path.clone()), socket_reason(path, self.scene.home)),
+            Access::Connect => {
+                let reason = self.reason(path, socket_reason);
+                (Grant::Unix(path.clone()), reason)
+            }
             Access::Write | Access::WriteEntries if is_of_system(path) => {
                 self.withhold(path.display(), "the system's own files");
                 return;
             }
             Access::Write | Access::WriteEntries => {
-                (Grant::Write(path.clone()), path_reason(path, self.scene.home))
+                (Grant::Write(path.clone()), self.reason(path, path_reason))
             }
             Access::Look | Access::Read => {
-                (Grant::Read(path.clone()), path_reason(path, self.scene.home))
+                (Grant::Read(path.clone()), self.reason(path, path_reason))
             }
         };
         if let Some(why) = reason.filter(|_| !self.is_offered(path)) {
-            self.withhold(path.display(), why);
+            // A link to credentials is named by them.
+            let is_harmless = path_reason(path, self.scene.home).is_none();
+            let what = same_as.as_ref().filter(|_| is_harmless).unwrap_or(path);
+            self.withhold(what.display(), why);
             return;
         }
         let script_home = self.script_home(path, *kind, *access);
@@ -151,15 +164,40 @@ impl Found<'_> {
         }
     }
 
-    fn variable(&mut self, name: &str, is_credential: bool, evidence: &Evidence) {
+    fn variable(&mut self, name: &str, concern: Option<Concern>, evidence: &Evidence) {
         let Ok(parsed) = name.parse() else { return };
-        match (is_credential, self.scene.sensitive) {
-            (true, Sensitive::Withheld) => {
-                self.withhold(name, "a variable that holds a credential")
+        let is_offered = self.scene.sensitive == Sensitive::Proposed;
+        match concern {
+            Some(Concern::Credential) if is_offered => {
+                self.want(Grant::Secret(parsed), evidence, None);
             }
-            (true, Sensitive::Proposed) => self.want(Grant::Secret(parsed), evidence, None),
-            (false, _) => self.want(Grant::Variable(parsed), evidence, None),
+            Some(Concern::Credential) => {
+                self.withhold(name, "a variable that holds a credential");
+            }
+            Some(Concern::Injection) if !is_offered => {
+                self.withhold(name, "a variable that makes programs run other code");
+            }
+            _ => self.want(Grant::Variable(parsed), evidence, None),
         }
+    }
+
+    /// Why a place is not proposed, by any of its names. Below a directory with another name each place has one too.
+    fn reason(
+        &self,
+        path: &Path,
+        judge: impl Fn(&Path, Option<&Path>) -> Option<&'static str>,
+    ) -> Option<&'static str> {
+        let other = |(seen, same): (&PathBuf, &PathBuf)| {
+            let below = seen.strip_prefix(path).ok()?;
+            let is_below = below.as_os_str().is_empty() || same.ends_with(below);
+            let other = same.ancestors().nth(below.components().count()).filter(|_| is_below)?;
+            judge(other, self.scene.home)
+        };
+        let below = || {
+            let from = self.same.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+            from.take_while(|(seen, _)| seen.starts_with(path))
+        };
+        judge(path, self.scene.home).or_else(|| below().find_map(other))
     }
 
     /// With `--sensitive` everything is, but for what no grant is meant for.
@@ -176,7 +214,9 @@ impl Found<'_> {
     fn want(&mut self, grant: Grant, evidence: &Evidence, path: Option<&Path>) {
         let (kept, files) = self.wanted.entry(grant).or_default();
         kept.add(evidence);
-        files.extend(path.map(Path::to_owned));
+        if let Some(path) = path {
+            files.entry(path.to_owned()).or_default().add(evidence);
+        }
     }
 
     fn is_given(&self, grant: &Grant) -> bool {
@@ -185,7 +225,7 @@ impl Found<'_> {
 
     /// Whether a directory may stand for files in it.
     fn may_group(&self, directory: &Path) -> bool {
-        path_reason(directory, self.scene.home).is_none() && !is_of_system(directory)
+        self.reason(directory, path_reason).is_none() && !is_of_system(directory)
     }
 
     fn finish(mut self, seen: &[PathSeen]) -> Proposals {
@@ -198,21 +238,26 @@ impl Found<'_> {
         let mut proposed: Vec<Proposal> = Vec::new();
         let mut covered = Vec::new();
         for (grant, (evidence, files)) in &self.wanted {
-            let files: Vec<PathBuf> = files.iter().cloned().collect();
-            let proposal = Proposal { grant: grant.clone(), evidence: evidence.clone(), files };
+            let directory = path_of(grant).and_then(Path::parent);
+            let directory =
+                directory.filter(|directory| self.reason(directory, path_reason).is_none());
+            let proposal = Proposal {
+                grant: grant.clone(),
+                evidence: evidence.clone(),
+                files: files.clone(),
+                directory: directory.map(Path::to_owned),
+            };
             if is_covered(grant) { covered.push(proposal) } else { proposed.push(proposal) }
         }
         for gone in covered {
             if let Some(kept) = proposed.iter_mut().find(|kept| kept.grant.covers(&gone.grant)) {
                 kept.evidence.add(&gone.evidence);
-                kept.files.extend(gone.files);
+                add_files(&mut kept.files, gone.files);
             }
         }
         for proposal in &mut proposed {
             // A path stands for itself.
-            proposal.files.retain(|file| Some(file.as_path()) != path_of(&proposal.grant));
-            proposal.files.sort();
-            proposal.files.dedup();
+            proposal.files.retain(|file, _| Some(file.as_path()) != path_of(&proposal.grant));
         }
         Proposals { proposed, withheld: self.withheld.into_iter().collect() }
     }
@@ -232,7 +277,7 @@ impl Found<'_> {
                 && targets.iter().chain(&given).any(|to| to != path && to.starts_with(path))
         };
         self.wanted.retain(|grant, (_, files)| {
-            let stands_for_itself = |path: &Path| files.iter().all(|file| file == path);
+            let stands_for_itself = |path: &Path| files.keys().all(|file| file == path);
             !path_of(grant).is_some_and(|path| stands_for_itself(path) && is_way(path))
         });
         self.withheld.retain(|withheld| !is_way(Path::new(&withheld.what)));
@@ -244,7 +289,7 @@ impl Found<'_> {
         for (grant, (_, files)) in &self.wanted {
             let Grant::Read(path) = grant else { continue };
             // A grant of a directory is one already.
-            if files.iter().any(|file| file == path) {
+            if files.contains_key(path) {
                 for above in path.ancestors().skip(1) {
                     below.entry(above.to_owned()).or_default().insert(path.clone());
                 }
@@ -262,16 +307,23 @@ impl Found<'_> {
             if (direct < DIRECT && files.len() < BELOW) || !self.may_group(&directory) {
                 continue;
             }
-            let mut whole = Evidence::default();
-            for file in &files {
-                if let Some((evidence, _)) = self.wanted.remove(&Grant::Read(file.clone())) {
-                    whole.add(&evidence);
+            let mut whole = (Evidence::default(), BTreeMap::new());
+            for file in files {
+                if let Some((evidence, files)) = self.wanted.remove(&Grant::Read(file)) {
+                    whole.0.add(&evidence);
+                    add_files(&mut whole.1, files);
                 }
             }
             let (kept, all) = self.wanted.entry(Grant::Read(directory)).or_default();
-            kept.add(&whole);
-            all.extend(files);
+            kept.add(&whole.0);
+            add_files(all, whole.1);
         }
+    }
+}
+
+fn add_files(to: &mut BTreeMap<PathBuf, Evidence>, files: BTreeMap<PathBuf, Evidence>) {
+    for (file, evidence) in files {
+        to.entry(file).or_default().add(&evidence);
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A name that is missing here is proposed, and a person sees it before it is granted; with `--yes` no person does. So the table is wide.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use mcp_policy::{Host, NetRule, Wildcard};
 
@@ -293,6 +294,20 @@ pub fn path_reason(path: &Path, home: Option<&Path>) -> Option<&'static str> {
         return Some("a directory that holds everything");
     }
     None
+}
+
+/// Places of credentials that have one name, and the directories above them, for a look at what they are on this machine.
+pub fn secret_places(home: Option<&Path>) -> impl Iterator<Item = PathBuf> {
+    let in_home = |place: &&str| home.map(|home| home.join(place));
+    let below_home = IN_HOME.iter().filter_map(in_home);
+    let all = below_home.chain(SYSTEM.iter().map(PathBuf::from));
+    let all = all.chain(["/root", "/home", "/Users"].map(PathBuf::from));
+    let has_one_name = |place: &PathBuf| !place.to_string_lossy().contains('*');
+    let all = all.filter(has_one_name).flat_map(|place| {
+        let above: Vec<PathBuf> = place.ancestors().map(Path::to_owned).collect();
+        above
+    });
+    all.filter(|place| place.parent().is_some()).collect::<BTreeSet<PathBuf>>().into_iter()
 }
 
 /// Whether a name by itself tells of credentials.

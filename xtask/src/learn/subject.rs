@@ -186,6 +186,8 @@ fn fetch(places: &Places<'_>) -> Result<Subject> {
 /// What both scripts find on the host. `BASE/home` is the home whose private key they look for.
 fn furnish(scene: &Scene) -> Result<()> {
     scene.file("base/etc/config.json", r#"{ "greeting": "hello" }"#)?;
+    // Only a description tells of it: no line for it may be learned.
+    scene.file("base/etc/zone", "UTC")?;
     scene.dir("base/cache")?;
     scene.program("base/bin/hello", "#!/bin/sh\necho hello from a child\n")?;
     scene.dir("base/run")?;

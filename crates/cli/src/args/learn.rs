@@ -24,7 +24,8 @@ The command runs in the sandbox in every round; nothing is opened to find out wh
 --sensitive: places of credentials, the home directory as a whole, other users' homes, private networks. They are named as
 \"asked for, not proposed\".
 
-Exit codes: 0 the policy was proved: with it nothing is missing; 1 something is; 3 there are proposals that were not accepted.")]
+Exit codes: 0 the policy was proved: with it nothing is missing and no named call fails; 1 something is missing or fails; 3 there are
+proposals that were not accepted.")]
 #[command(mut_arg("yes", |arg| arg.help("Accept every proposal; grant what a package asks for").help_heading("Learning")))]
 pub struct Learn {
     /// Propose from the refusals of ordinary runs whose reference or command has NAME in it

@@ -6,6 +6,8 @@
 mod support;
 
 mod from_log;
+mod hostile;
+mod proof;
 mod questions;
 mod rounds;
 mod user;

@@ -86,6 +86,7 @@ fn each_answer_is_what_it_says() {
     for name in ["notes/a", "notes/b", "notes/c", "etc"] {
         assert!(has(read, name), "{name}\n{policy}");
     }
+    assert_eq!(read.matches("\", # once").count(), 4, "{policy}");
     assert!(has(write, "data/two"), "{policy}");
     assert!(!policy.contains("private") && !has(read, "notes"), "{policy}");
     // Never is remembered for the later rounds.

@@ -27,6 +27,7 @@ impl Server {
         let scratch = &user.scratch;
         scratch.file("app/server.py", include_str!("server.py"));
         scratch.file("etc/config.json", r#"{ "greeting": "hello" }"#);
+        scratch.file("etc/zone", "UTC");
         scratch.open_dir("cache");
         scratch.open_dir("data");
         scratch.file("data/db", "old");
@@ -147,6 +148,8 @@ fn a_server_is_learned_in_three_rounds_and_no_line_is_superfluous() {
     let policy = fs::read_to_string(server.user.path("learned.toml")).unwrap();
     server.user.mcp(&["policy", "check", "learned.toml"]).ok();
     assert_eq!(server.failing(&policy), Vec::<&str>::new(), "{policy}");
+    // A description of a tool is no answer.
+    assert!(said.err.contains("etc/zone (everything is the same without it)"), "{}", said.err);
     let lines = grant_lines(&policy);
     assert!(lines.len() >= 6, "{policy}");
     for line in lines {
@@ -302,6 +305,8 @@ fn what_was_given_is_kept_and_the_rest_is_added() {
         "learned.toml",
         "--timeout",
         "10m",
+        "--max-memory",
+        "300M",
         "--read",
         app.to_str().unwrap(),
         "--read",
@@ -310,6 +315,7 @@ fn what_was_given_is_kept_and_the_rest_is_added() {
     let said = server.learn(&flags, &["greet", "read"]).ok();
     let policy = fs::read_to_string(server.user.path("learned.toml")).unwrap();
     assert!(policy.contains("timeout = \"10m\" # --timeout"), "{policy}");
+    assert!(policy.contains("memory = \"300 MiB\" # --max-memory"), "{policy}");
     assert!(policy.contains("/app\", # --read"), "{policy}");
     assert!(policy.contains("/notes/a.md\", # once, first by read"), "{policy}\n{}", said.err);
 }
@@ -335,8 +341,9 @@ fn exploring_never_calls_what_destroys() {
     // Root's stand-in, too, could write it.
     fs::set_permissions(&base, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let flags = ["--yes", "--explore", "-o", "learned.toml", "--write", base.to_str().unwrap()];
-    let said = server.learn(&flags, &[]);
-    assert!(said.err.contains("round 1: "), "{}", said.err);
+    // Arguments that are made up may fail.
+    let said = server.learn(&flags, &[]).ok();
+    assert!(said.err.contains("failed: read") && said.err.contains("proved: "), "{}", said.err);
     assert!(!server.user.path("destroyed").exists(), "{}", said.err);
     // The control: asked for by name, it is called.
     let said = server

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::observation::{HostSeen, VariableSeen};
+use crate::observation::{Concern, HostSeen, VariableSeen};
 
 const HOME: &str = "/home/ada";
 
 fn seen(path: &str, kind: FileKind, access: Access) -> PathSeen {
     let evidence = Evidence { times: 1, first: "read_file".to_owned() };
-    PathSeen { path: path.into(), kind, access, evidence }
+    PathSeen { path: path.into(), same_as: None, kind, access, evidence }
 }
 
 fn file(path: &str) -> PathSeen {
@@ -110,30 +110,62 @@ fn sensitive_things_are_named_and_proposed_only_on_request() {
     assert_eq!(asked.withheld.len(), 1);
 }
 
+/// A link, a bind mount or a hard link is another name, and a directory has one too.
+#[test]
+fn another_name_for_credentials_opens_none() {
+    let named =
+        |path: &str, same_as: &str| PathSeen { same_as: Some(same_as.into()), ..file(path) };
+    let key = named("/home/ada/notes/x", "/home/ada/.ssh/id_ed25519");
+    let proposals = proposed(vec![key.clone()], &[], Sensitive::Withheld);
+    assert_eq!(proposals.proposed, []);
+    assert_eq!(proposals.withheld[0].what, "/home/ada/.ssh/id_ed25519");
+    let asked = proposed(vec![key], &[], Sensitive::Proposed);
+    assert_eq!(grants(&asked), ["read /home/ada/notes/x"]);
+    // Nine files below another name of ~/.config do not stand for it.
+    let settings = (0..9).map(|at| {
+        let below = format!("app{}/{at}", at / 2);
+        named(&format!("/mnt/settings/{below}"), &format!("/home/ada/.config/{below}"))
+    });
+    let proposals = proposed(settings.collect(), &[], Sensitive::Withheld);
+    assert_eq!(proposals.proposed.len(), 9, "{proposals:?}");
+    let one = vec![named("/mnt/settings/app.toml", "/home/ada/.config/app.toml")];
+    let proposals = proposed(one, &[], Sensitive::Withheld);
+    assert_eq!(proposals.proposed[0].directory, None);
+    // The control: the same under no other name.
+    let settings = (0..9).map(|at| file(&format!("/mnt/settings/app{}/{at}", at / 2)));
+    let proposals = proposed(settings.collect(), &[], Sensitive::Withheld);
+    assert_eq!(grants(&proposals), ["read /mnt/settings"]);
+}
+
 #[test]
 fn hosts_and_variables() {
     let evidence = Evidence { times: 3, first: "fetch".to_owned() };
     let host = |to: &str| HostSeen { destination: to.to_owned(), evidence: evidence.clone() };
-    let variable = |name: &str, is_credential| VariableSeen {
+    let variable = |name: &str, concern| VariableSeen {
         name: name.to_owned(),
-        is_credential,
+        concern,
         evidence: evidence.clone(),
     };
     let seen = Observations {
         hosts: vec![host("api.github.com:443"), host("127.0.0.1:80"), host("(holds a secret)")],
-        variables: vec![variable("APP_MODE", false), variable("API_TOKEN", true)],
+        variables: vec![
+            variable("APP_MODE", None),
+            variable("API_TOKEN", Some(Concern::Credential)),
+            variable("LD_PRELOAD", Some(Concern::Injection)),
+        ],
         ..Observations::default()
     };
     let all = |sensitive| propose(&seen, &Scene { home: None, sensitive, granted: &[] });
     let withheld = all(Sensitive::Withheld);
     assert_eq!(grants(&withheld), ["connect to api.github.com:443", "pass the variable APP_MODE"]);
-    assert_eq!(withheld.withheld.len(), 3);
+    assert_eq!(withheld.withheld.len(), 4);
     assert_eq!(
         grants(&all(Sensitive::Proposed)),
         [
             "connect to api.github.com:443",
             "connect to 127.0.0.1:80",
             "pass the variable APP_MODE",
+            "pass the variable LD_PRELOAD",
             "pass the secret API_TOKEN"
         ]
     );

@@ -1,9 +1,9 @@
 //! Asks a person about each proposal: as it is, the files instead of the directory or the other way round, for writing too, or never.
 
 use std::io::{BufRead, IsTerminal};
-use std::path::Path;
+use std::path::PathBuf;
 
-use mcp_learn::{Grant, Proposal, path_reason};
+use mcp_learn::{Evidence, Grant, Proposal};
 
 use crate::render;
 
@@ -15,13 +15,13 @@ pub fn is_possible() -> bool {
 /// What a person said to one proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    Grant(Vec<Grant>),
+    Grant(Vec<(Grant, Evidence)>),
     Never,
 }
 
-pub fn about(proposal: &Proposal, home: Option<&Path>) -> Answer {
-    let Proposal { grant, evidence, files } = proposal;
-    let choices = Choices::of(proposal, home);
+pub fn about(proposal: &Proposal) -> Answer {
+    let Proposal { grant, evidence, files, .. } = proposal;
+    let choices = Choices::of(proposal);
     let times =
         if evidence.times == 1 { "once".to_owned() } else { format!("{} times", evidence.times) };
     let many = if files.len() > 1 { format!("{} files, ", files.len()) } else { String::new() };
@@ -45,32 +45,33 @@ pub fn about(proposal: &Proposal, home: Option<&Path>) -> Answer {
 
 struct Choices {
     own: Grant,
-    files: Vec<Grant>,
+    evidence: Evidence,
+    files: Vec<(Grant, Evidence)>,
     directory: Option<Grant>,
     write: Option<Grant>,
 }
 
 impl Choices {
-    fn of(proposal: &Proposal, home: Option<&Path>) -> Choices {
+    fn of(proposal: &Proposal) -> Choices {
+        let directory = proposal.directory.clone();
         let (files, directory, write) = match &proposal.grant {
             Grant::Read(path) => {
-                let files = proposal.files.iter().cloned().map(Grant::Read).collect();
-                let parent = path.parent().filter(|parent| path_reason(parent, home).is_none());
+                let file = |(path, evidence): (&PathBuf, &Evidence)| {
+                    (Grant::Read(path.clone()), evidence.clone())
+                };
                 (
-                    files,
-                    parent.map(|parent| Grant::Read(parent.to_owned())),
+                    proposal.files.iter().map(file).collect(),
+                    directory.map(Grant::Read),
                     Some(Grant::Write(path.clone())),
                 )
             }
-            Grant::Write(path) => {
-                let parent = path.parent().filter(|parent| path_reason(parent, home).is_none());
-                (Vec::new(), parent.map(|parent| Grant::Write(parent.to_owned())), None)
-            }
+            Grant::Write(_) => (Vec::new(), directory.map(Grant::Write), None),
             _ => (Vec::new(), None, None),
         };
         // Of files the directory is the other choice, of a directory the files.
         let directory = if files.is_empty() { directory } else { None };
-        Choices { own: proposal.grant.clone(), files, directory, write }
+        let (own, evidence) = (proposal.grant.clone(), proposal.evidence.clone());
+        Choices { own, evidence, files, directory, write }
     }
 
     fn shown(&self) -> String {
@@ -90,8 +91,9 @@ impl Choices {
 
     fn taken(&self, word: &str) -> Option<Answer> {
         let is = |whole: &str| !word.is_empty() && whole.starts_with(word);
+        let one = |grant: &Grant| Answer::Grant(vec![(grant.clone(), self.evidence.clone())]);
         if is("yes") {
-            return Some(Answer::Grant(vec![self.own.clone()]));
+            return Some(one(&self.own));
         }
         if is("never") {
             return Some(Answer::Never);
@@ -100,10 +102,10 @@ impl Choices {
             return Some(Answer::Grant(self.files.clone()));
         }
         if is("directory") {
-            return self.directory.clone().map(|grant| Answer::Grant(vec![grant]));
+            return self.directory.as_ref().map(one);
         }
         if is("write") {
-            return self.write.clone().map(|grant| Answer::Grant(vec![grant]));
+            return self.write.as_ref().map(one);
         }
         None
     }
@@ -111,17 +113,16 @@ impl Choices {
 
 #[cfg(test)]
 mod tests {
-    use mcp_learn::Evidence;
-
     use super::*;
 
-    fn proposal(grant: Grant, files: &[&str]) -> Proposal {
-        let files = files.iter().map(Into::into).collect();
-        Proposal { grant, evidence: Evidence::default(), files }
+    fn proposal(grant: Grant, files: &[&str], directory: Option<&str>) -> Proposal {
+        let files = files.iter().map(|file| (file.into(), Evidence::default())).collect();
+        let directory = directory.map(Into::into);
+        Proposal { grant, evidence: Evidence::default(), files, directory }
     }
 
     fn taken(proposal: &Proposal, word: &str) -> Option<Answer> {
-        Choices::of(proposal, Some(Path::new("/home/ada"))).taken(word)
+        Choices::of(proposal).taken(word)
     }
 
     #[test]
@@ -129,23 +130,25 @@ mod tests {
         let notes = proposal(
             Grant::Read("/home/ada/notes".into()),
             &["/home/ada/notes/a", "/home/ada/notes/b"],
+            Some("/home/ada"),
         );
+        let granted = |grants: &[Grant]| {
+            let noted = grants.iter().map(|grant| (grant.clone(), Evidence::default()));
+            Some(Answer::Grant(noted.collect()))
+        };
         let read = |path: &str| Grant::Read(path.into());
-        assert_eq!(taken(&notes, "y"), Some(Answer::Grant(vec![read("/home/ada/notes")])));
+        assert_eq!(taken(&notes, "y"), granted(&[read("/home/ada/notes")]));
         assert_eq!(
             taken(&notes, "f"),
-            Some(Answer::Grant(vec![read("/home/ada/notes/a"), read("/home/ada/notes/b")]))
+            granted(&[read("/home/ada/notes/a"), read("/home/ada/notes/b")])
         );
-        assert_eq!(
-            taken(&notes, "write"),
-            Some(Answer::Grant(vec![Grant::Write("/home/ada/notes".into())]))
-        );
+        assert_eq!(taken(&notes, "write"), granted(&[Grant::Write("/home/ada/notes".into())]));
         assert_eq!(taken(&notes, "n"), Some(Answer::Never));
         assert_eq!(taken(&notes, ""), None);
         assert_eq!(taken(&notes, "d"), None);
-        let file = proposal(read("/srv/app/a.toml"), &[]);
-        assert_eq!(taken(&file, "d"), Some(Answer::Grant(vec![read("/srv/app")])));
+        let file = proposal(read("/srv/app/a.toml"), &[], Some("/srv/app"));
+        assert_eq!(taken(&file, "d"), granted(&[read("/srv/app")]));
         // The whole home is no choice.
-        assert_eq!(taken(&proposal(read("/home/ada/a.toml"), &[]), "d"), None);
+        assert_eq!(taken(&proposal(read("/home/ada/a.toml"), &[], None), "d"), None);
     }
 }

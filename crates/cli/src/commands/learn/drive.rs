@@ -77,6 +77,12 @@ pub fn statuses(answers: &[Answer]) -> Vec<Status> {
     answers.iter().map(|answer| answer.status).collect()
 }
 
+/// Whether each call came out as well as before.
+pub fn are_as_good(answers: &[Answer], before: &[Answer]) -> bool {
+    let (now, before) = (statuses(answers), statuses(before));
+    now.len() >= before.len() && now.iter().zip(&before).all(|(now, before)| now >= before)
+}
+
 /// When what was begun, in seconds since 1970.
 #[derive(Debug, Clone, Default)]
 pub struct Phases(Vec<(f64, String)>);
@@ -330,10 +336,13 @@ mod tests {
             let (name, text) = (String::new(), text.to_owned());
             Answer { asked, name, status: Status::Answered, text }.substance()
         };
-        let list = |text| answer(Asked::List, text);
+        let list = |text: &str| answer(Asked::List, text);
         let (one, two) = (r#"{"name":"a","description":"in UTC"}"#, r#"{"name":"b"}"#);
         let both = list(&format!(r#"{{"tools":[{one},{two}]}}"#));
-        assert_eq!(both, list(r#"{"tools":[{"name":"b"},{"name":"a","description":"in Etc/UTC"}]}"#));
+        assert_eq!(
+            both,
+            list(r#"{"tools":[{"name":"b"},{"name":"a","description":"in Etc/UTC"}]}"#)
+        );
         assert_ne!(both, list(&format!(r#"{{"tools":[{one}]}}"#)));
         assert_eq!(answer(Asked::Greeting, "one"), answer(Asked::Greeting, "two"));
         for asked in [Asked::Named, Asked::Explored] {

@@ -3,12 +3,16 @@
 //! Stops: a name that a program made up from mounting something (an automount point is not entered), from being read, and from
 //! hanging in a loop of links.
 
+#[cfg(target_os = "linux")]
+mod walk;
+
 use std::path::{Component, Path, PathBuf};
 
-use mcp_learn::{Access, Evidence, FileKind, Grant, PathSeen, path_reason};
+use mcp_learn::{Access, Evidence, FileKind, Grant, PathSeen};
 use mcp_sandbox::{HOME, MissingPath, WatchedAct};
 
 use super::drive::Phases;
+use super::known::Known;
 
 /// What C libraries look for in every program, and do without.
 const QUIET: &[&str] = &[
@@ -36,75 +40,118 @@ pub enum OwnHome {
     Apart,
 }
 
-/// The observations that missing places of a run come to.
-pub fn seen(
-    missing: &[MissingPath],
-    phases: &Phases,
-    granted: &[Grant],
-    (home, own): (Option<&Path>, OwnHome),
-) -> Vec<PathSeen> {
-    let meant = |missing: &MissingPath| {
-        let mut missing = missing.clone();
-        if let Some(path) = in_home(&missing.path, home).filter(|_| own == OwnHome::Linked) {
-            missing.path = path;
-        }
-        missing
-    };
-    missing.iter().filter_map(|missing| one(&meant(missing), phases, granted, home)).collect()
+/// The caller's side of the paths that a command names.
+pub struct Host {
+    pub home: Option<PathBuf>,
+    pub own: OwnHome,
+    pub known: Known,
 }
 
-/// What the caller's home has where the command looked in its own.
-fn in_home(path: &str, home: Option<&Path>) -> Option<String> {
-    let below = Path::new(path).strip_prefix(HOME).ok()?;
-    let there = home?.join(below);
-    find(&there).filter(|_| !below.as_os_str().is_empty())?;
-    there.to_str().map(str::to_owned)
-}
-
-/// What it would make in the caller's home itself. Once it is there, it can be granted without the rest.
-pub fn made_in_home<'a>(
-    missing: &'a [MissingPath],
-    home: Option<&'a Path>,
-) -> impl Iterator<Item = PathBuf> + 'a {
-    let makes = |missing: &&MissingPath| missing.act == WatchedAct::Create;
-    missing.iter().filter(makes).filter_map(move |missing| {
-        let path = Path::new(&missing.path);
-        (path.parent() == Some(home?) && find(path).is_none()).then(|| path.to_owned())
-    })
-}
-
-/// Files and directories of the host that the command names: a script with what lies beside it, a directory to work on.
-pub fn named_by(command: &[std::ffi::OsString], home: Option<&Path>) -> Vec<PathSeen> {
-    let here = std::env::current_dir().unwrap_or_default();
-    let seen = |word: &std::ffi::OsString| {
-        let path = here.join(word);
-        let found = find(&path)?;
-        let is_spelled =
-            word.to_str().is_some_and(|word| word.contains('/') || found.kind == FileKind::File);
-        let evidence = Evidence { times: 1, first: "the command line".to_owned() };
-        let access = if found.kind == FileKind::Socket { Access::Connect } else { Access::Look };
-        let is_plain = path.components().all(|part| !matches!(part, Component::ParentDir));
-        let is_harmless = path_reason(&found.real, home).is_none();
-        let path = if is_plain && is_harmless { path } else { found.real };
-        is_spelled.then_some(PathSeen { path, kind: found.kind, access, evidence })
-    };
-    command.iter().skip(1).filter_map(seen).collect()
-}
-
-fn one(
-    missing: &MissingPath,
-    phases: &Phases,
-    granted: &[Grant],
-    home: Option<&Path>,
-) -> Option<PathSeen> {
-    let named = Path::new(&missing.path);
-    // Python keeps what it compiled beside a script where it can, and does without where it cannot.
-    let is_bytecode = named.components().any(|part| part.as_os_str() == "__pycache__");
-    if QUIET.contains(&missing.path.as_str()) || is_bytecode {
-        return None;
+impl Host {
+    pub fn new(home: Option<PathBuf>, own: OwnHome) -> Host {
+        let known = Known::of(home.as_deref());
+        Host { home, own, known }
     }
+
+    /// The observations that missing places of a run come to.
+    pub fn seen(
+        &self,
+        missing: &[MissingPath],
+        phases: &Phases,
+        granted: &[Grant],
+    ) -> Vec<PathSeen> {
+        let meant = |missing: &MissingPath| {
+            let mut missing = missing.clone();
+            if let Some(path) = self.in_home(&missing.path) {
+                missing.path = path;
+            }
+            missing
+        };
+        missing.iter().filter_map(|missing| self.one(&meant(missing), phases, granted)).collect()
+    }
+
+    /// What the caller's home has where the command looked in its own.
+    fn in_home(&self, path: &str) -> Option<String> {
+        let below = Path::new(path).strip_prefix(HOME).ok()?;
+        if self.own == OwnHome::Apart || below.as_os_str().is_empty() {
+            return None;
+        }
+        let there = self.home.as_ref()?.join(below);
+        find(&there)?;
+        there.to_str().map(str::to_owned)
+    }
+
+    /// What it would make in the caller's home itself. Once it is there, it can be granted without the rest.
+    pub fn made_in_home<'a>(
+        &'a self,
+        missing: &'a [MissingPath],
+    ) -> impl Iterator<Item = PathBuf> + 'a {
+        let makes = |missing: &&MissingPath| missing.act == WatchedAct::Create;
+        missing.iter().filter(makes).filter_map(move |missing| {
+            let path = Path::new(&missing.path);
+            let is_new = path.parent() == Some(self.home.as_deref()?) && find(path).is_none();
+            is_new.then(|| path.to_owned())
+        })
+    }
+
+    /// Files and directories of the host that the command names: a script with what lies beside it, a directory to work on.
+    pub fn named_by(&self, command: &[std::ffi::OsString]) -> Vec<PathSeen> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let seen = |word: &std::ffi::OsString| {
+            let path = here.join(word);
+            let found = find(&path)?;
+            let is_spelled = word
+                .to_str()
+                .is_some_and(|word| word.contains('/') || found.kind == FileKind::File);
+            let evidence = Evidence { times: 1, first: "the command line".to_owned() };
+            let access =
+                if found.kind == FileKind::Socket { Access::Connect } else { Access::Look };
+            let is_plain = path.components().all(|part| !matches!(part, Component::ParentDir));
+            let path = if is_plain { path } else { found.real.clone() };
+            is_spelled.then(|| self.path_seen(path, found, access, evidence))
+        };
+        command.iter().skip(1).filter_map(seen).collect()
+    }
+
+    fn one(&self, missing: &MissingPath, phases: &Phases, granted: &[Grant]) -> Option<PathSeen> {
+        let named = Path::new(&missing.path);
+        // Python keeps what it compiled beside a script where it can, and does without where it cannot.
+        let is_bytecode = named.components().any(|part| part.as_os_str() == "__pycache__");
+        if QUIET.contains(&missing.path.as_str()) || is_bytecode {
+            return None;
+        }
+        let (named, found, access) = wanted(named, missing.act)?;
+        let is_write = matches!(access, Access::Write | Access::WriteEntries);
+        let as_grant = |path: &Path| match is_write {
+            true => Grant::Write(path.to_owned()),
+            false => Grant::Read(path.to_owned()),
+        };
+        let is_given = |path: &Path| granted.iter().any(|grant| grant.covers(&as_grant(path)));
+        // A link that lies in a granted place leads out of it.
+        let leads_out = is_given(named) && !is_given(&found.real);
+        let path = if leads_out { found.real.clone() } else { named.to_owned() };
+        let evidence =
+            Evidence { times: missing.times, first: phases.at(missing.first).to_owned() };
+        Some(self.path_seen(path, found, access, evidence))
+    }
+
+    fn path_seen(
+        &self,
+        path: PathBuf,
+        Found { real, kind }: Found,
+        access: Access,
+        evidence: Evidence,
+    ) -> PathSeen {
+        let usual = self.known.name_of(&real).unwrap_or(real);
+        let same_as = (usual != path).then_some(usual);
+        PathSeen { path, same_as, kind, access, evidence }
+    }
+}
+
+/// What there is that an act was about: the place itself, or the directory of an entry.
+fn wanted(named: &Path, act: WatchedAct) -> Option<(&Path, Found, Access)> {
     let parent = || named.parent().and_then(|parent| Some((parent, find(parent)?)));
-    let (named, found, access) = match missing.act {
+    Some(match act {
         WatchedAct::Look => (named, find(named)?, Access::Look),
         WatchedAct::Read => (named, find(named)?, Access::Read),
         WatchedAct::Write => (named, find(named)?, Access::Write),
@@ -127,21 +174,7 @@ fn one(
             parent().map(|(parent, found)| (parent, found, Access::WriteEntries))?
         }
         _ => return None,
-    };
-    let is_write = matches!(access, Access::Write | Access::WriteEntries);
-    let as_grant = |path: &Path| match is_write {
-        true => Grant::Write(path.to_owned()),
-        false => Grant::Read(path.to_owned()),
-    };
-    // A link that lies in a granted place leads out of it; a link to credentials is named by them.
-    let is_given = granted.iter().any(|grant| grant.covers(&as_grant(named)));
-    let leads_out = is_given && !granted.iter().any(|grant| grant.covers(&as_grant(&found.real)));
-    let path = match leads_out || path_reason(&found.real, home).is_some() {
-        true => found.real,
-        false => named.to_owned(),
-    };
-    let evidence = Evidence { times: missing.times, first: phases.at(missing.first).to_owned() };
-    Some(PathSeen { path, kind: found.kind, access, evidence })
+    })
 }
 
 #[cfg(target_os = "linux")]
@@ -156,81 +189,6 @@ fn find(path: &Path) -> Option<Found> {
     let found = std::fs::metadata(&real).ok()?;
     let kind = if found.is_dir() { FileKind::Directory } else { FileKind::File };
     Some(Found { real, kind })
-}
-
-#[cfg(target_os = "linux")]
-mod walk {
-    use std::collections::VecDeque;
-    use std::ffi::OsString;
-    use std::os::unix::ffi::OsStringExt;
-    use std::path::{Component, Path, PathBuf};
-
-    use mcp_learn::FileKind;
-    use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, fstatfs, open, openat, readlinkat};
-
-    const MOST_LINKS: usize = 40;
-    const AUTOFS: i64 = 0x0187;
-
-    /// Component by component: one that is opened as a mere handle does not set off an automount.
-    pub fn find(path: &Path) -> Option<(PathBuf, FileKind)> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut left: VecDeque<OsString> = parts(path);
-        let mut real = PathBuf::from("/");
-        let mut handles = vec![open("/", flags, Mode::empty()).ok()?];
-        let mut links = 0;
-        while let Some(part) = left.pop_front() {
-            if part == ".." {
-                if handles.len() > 1 {
-                    handles.pop();
-                    real.pop();
-                }
-                continue;
-            }
-            let handle = openat(handles.last()?, &part, flags, Mode::empty()).ok()?;
-            if fstatfs(&handle).ok()?.f_type as i64 == AUTOFS {
-                return None;
-            }
-            match FileType::from_raw_mode(fstat(&handle).ok()?.st_mode) {
-                FileType::Symlink => {
-                    links += 1;
-                    if links > MOST_LINKS {
-                        return None;
-                    }
-                    let to = readlinkat(&handle, "", Vec::new()).ok()?;
-                    let to = PathBuf::from(OsString::from_vec(to.into_bytes()));
-                    if to.is_absolute() {
-                        handles.truncate(1);
-                        real = PathBuf::from("/");
-                    }
-                    for part in parts(&to).into_iter().rev() {
-                        left.push_front(part);
-                    }
-                }
-                _ => {
-                    real.push(&part);
-                    handles.push(handle);
-                }
-            }
-        }
-        let found = rustix::fs::statat(handles.last()?, "", AtFlags::EMPTY_PATH).ok()?;
-        let kind = match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => FileKind::File,
-            FileType::Directory => FileKind::Directory,
-            FileType::Socket => FileKind::Socket,
-            // A device or a pipe: nothing that a grant is meant for.
-            _ => return None,
-        };
-        Some((real, kind))
-    }
-
-    fn parts(path: &Path) -> VecDeque<OsString> {
-        let part = |part: Component<'_>| match part {
-            Component::Normal(name) => Some(name.to_owned()),
-            Component::ParentDir => Some("..".into()),
-            _ => None,
-        };
-        path.components().filter_map(part).collect()
-    }
 }
 
 #[cfg(test)]
@@ -249,8 +207,11 @@ mod tests {
             missing("/none/ada/read", "read"),
             missing("/none/data", "create"),
         ];
-        let made = |home| made_in_home(&seen, home).collect::<Vec<_>>();
-        assert_eq!(made(Some(Path::new("/none/ada"))), [Path::new("/none/ada/data")]);
+        let made = |home: Option<&str>| {
+            let host = Host::new(home.map(PathBuf::from), OwnHome::Linked);
+            host.made_in_home(&seen).collect::<Vec<_>>()
+        };
+        assert_eq!(made(Some("/none/ada")), [Path::new("/none/ada/data")]);
         assert_eq!(made(None), Vec::<PathBuf>::new());
     }
 }

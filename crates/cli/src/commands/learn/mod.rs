@@ -15,20 +15,23 @@ mod client;
 pub mod drive;
 pub mod from_log;
 mod host;
+mod known;
 mod limits;
 mod observe;
 pub mod outcome;
 mod package;
+mod proof;
 pub mod round;
 mod trim;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::path::PathBuf;
+use std::path::Path;
 
 use mcp_learn::{Draft, Grant, Peaks, Proposal, Proposals, Withheld};
-use mcp_policy::Defaults;
+use mcp_policy::{Defaults, glob};
 
-use self::drive::{Answer, Asked, Status, statuses};
+use self::drive::{Answer, Status, are_as_good};
+use self::host::{Host, OwnHome};
 use self::limits::Headroom;
 use self::outcome::{Acceptance, Learned, Merged};
 use self::round::{Outcome, Partner, Rounds};
@@ -57,12 +60,15 @@ pub fn run(args: Learn) -> Result<u8, Failure> {
     if let Some(path) = &args.result.merge {
         Merged::new(path, &draft)?;
     }
+    if let Some(path) = &args.result.output {
+        outcome::can_be_written(path)?;
+    }
     let calls = calls::all(&args.subject.call, args.subject.calls.as_deref())?;
     let rounds = Rounds::new(&args.subject, calls)?;
     let learner = Learner {
         given: draft.grants().cloned().collect(),
         draft,
-        home: paths::home(),
+        host: Host::new(paths::home(), own_home(&args)),
         never: BTreeSet::new(),
         accepted: BTreeSet::new(),
         withheld: BTreeSet::new(),
@@ -74,12 +80,20 @@ pub fn run(args: Learn) -> Result<u8, Failure> {
     learner.learn(&rounds)
 }
 
+/// On Linux the command's own HOME has what is granted in the caller's.
+fn own_home(args: &Learn) -> OwnHome {
+    match (&args.subject.home, cfg!(target_os = "linux")) {
+        (None, true) => OwnHome::Linked,
+        _ => OwnHome::Apart,
+    }
+}
+
 struct Learner<'a> {
     args: &'a Learn,
     draft: Draft,
     /// What the person gave: not ours to take out again.
     given: BTreeSet<Grant>,
-    home: Option<PathBuf>,
+    host: Host,
     /// What the person refused, or no answer depends on.
     never: BTreeSet<Grant>,
     /// What a person accepted, line by line.
@@ -131,62 +145,18 @@ impl Learner<'_> {
             self.limit(Some(Headroom::Half));
         }
         let second = self.run_within_limits(rounds, &answers)?;
-        if self.args.subject.package.yes && statuses(&second.answers) == statuses(&answers) {
+        if !are_as_good(&second.answers, &answers) {
+            return self.prove(rounds, &answers);
+        }
+        if self.args.subject.package.yes {
             self.trim(&mut trim::Trimmer::new(rounds, &answers, &second));
         }
-        self.prove(rounds, &answers)
-    }
-
-    fn limit(&mut self, headroom: Option<Headroom>) {
-        self.headroom = headroom;
-        match headroom {
-            Some(headroom) => limits::set(&mut self.draft, &self.peaks, headroom),
-            None => self.draft.without_limits(),
-        }
-    }
-
-    /// Runs the policy. A program may need more than it was seen to use, and more in one run than in another: where it does not
-    /// answer as before, it is run with more headroom, and at last without limits.
-    fn run_within_limits(
-        &mut self,
-        rounds: &Rounds<'_>,
-        before: &[Answer],
-    ) -> Result<Outcome, Failure> {
-        let first = self.headroom;
-        loop {
-            let outcome = rounds.run(&self.policy()?, Partner::Ourselves)?;
-            self.peaks = self.peaks.max(from_log::peaks_of(&outcome.report.usage));
-            let is_as_before = statuses(&outcome.answers) == statuses(before);
-            match self.headroom {
-                Some(headroom) if !is_as_before => self.limit(headroom.more()),
-                None if !is_as_before => {
-                    // It was not the limits.
-                    self.limit(first);
-                    return Ok(outcome);
-                }
-                now => {
-                    if now.is_none() && first.is_some() {
-                        render::say(
-                            "no limits are proposed: with four times the peak it did not answer as before",
-                        );
-                    }
-                    return Ok(outcome);
-                }
-            }
-        }
-    }
-
-    /// What a later run is given.
-    fn policy(&self) -> Result<String, Failure> {
-        Ok(match &self.args.result.merge {
-            Some(path) => Merged::new(path, &self.draft)?.draft.to_toml(),
-            None => self.draft.to_toml(),
-        })
+        self.prove(rounds, &second.answers)
     }
 
     /// Files that the command itself names need no round to be found.
     fn named_by_the_command(&mut self) -> Proposals {
-        let paths = host::named_by(&self.args.subject.command, self.home.as_deref());
+        let paths = self.host.named_by(&self.args.subject.command);
         self.proposals(&mcp_learn::Observations { paths, ..Default::default() })
     }
 
@@ -212,11 +182,7 @@ impl Learner<'_> {
     fn observe(&mut self, outcome: &Outcome) -> Proposals {
         self.peaks = self.peaks.max(from_log::peaks_of(&outcome.report.usage));
         let granted: Vec<Grant> = self.draft.grants().cloned().collect();
-        let own = match (&self.args.subject.home, cfg!(target_os = "linux")) {
-            (None, true) => host::OwnHome::Linked,
-            _ => host::OwnHome::Apart,
-        };
-        let seen = observe::observations(outcome, &granted, self.home.as_deref(), own);
+        let seen = observe::observations(outcome, &granted, &self.host);
         self.notes.extend(seen.notes);
         self.proposals(&seen.observations)
     }
@@ -224,7 +190,7 @@ impl Learner<'_> {
     fn proposals(&mut self, seen: &mcp_learn::Observations) -> Proposals {
         let granted: Vec<Grant> = self.draft.grants().cloned().collect();
         let scene = mcp_learn::Scene {
-            home: self.home.as_deref(),
+            home: self.host.home.as_deref(),
             sensitive: outcome::sensitive(&self.args.result),
             granted: &granted,
         };
@@ -267,20 +233,22 @@ impl Learner<'_> {
         let mut changed = false;
         for proposal in &proposals.proposed {
             let answer = match self.args.subject.package.yes {
-                true => ask::Answer::Grant(vec![proposal.grant.clone()]),
-                false => ask::about(proposal, self.home.as_deref()),
+                true => {
+                    ask::Answer::Grant(vec![(proposal.grant.clone(), proposal.evidence.clone())])
+                }
+                false => ask::about(proposal),
             };
             match answer {
                 ask::Answer::Never => {
                     self.never.insert(proposal.grant.clone());
                 }
                 ask::Answer::Grant(grants) => {
-                    for grant in grants {
+                    for (grant, evidence) in grants {
                         if !self.args.subject.package.yes {
                             self.accepted.insert(grant.clone());
                         }
                         self.close_secrets_in(&grant);
-                        self.draft.learn(grant, &proposal.evidence);
+                        self.draft.learn(grant, &evidence);
                         changed = true;
                     }
                 }
@@ -295,9 +263,17 @@ impl Learner<'_> {
         if self.args.result.sensitive {
             return;
         }
-        for secret in observe::secrets_below(path) {
-            self.draft.deny(&secret, "credentials in a granted directory");
-            self.withheld.insert(Withheld { what: secret, why: "a place of credentials" });
+        let secrets = observe::secrets_below(path, &self.host.known);
+        for secret in &secrets.found {
+            self.draft.deny(&pattern(secret), "credentials in a granted directory");
+            let what = secret.to_string_lossy().into_owned();
+            self.withheld.insert(Withheld { what, why: "a place of credentials" });
+        }
+        if secrets.is_cut_off {
+            self.notes.insert(format!(
+                "{} holds too much to look through for credentials: read it before you use the policy",
+                render::path(path)
+            ));
         }
     }
 
@@ -321,35 +297,6 @@ impl Learner<'_> {
             self.never.insert(grant);
             pending.extend(needed.drain(..));
         }
-    }
-
-    /// One more round with exactly this policy. `before` are the answers without limits, where it began at all.
-    fn prove(mut self, rounds: &Rounds<'_>, before: &[Answer]) -> Result<u8, Failure> {
-        let outcome = match before {
-            [] => rounds.run(&self.policy()?, Partner::Ourselves)?,
-            _ => self.run_within_limits(rounds, before)?,
-        };
-        let proposals = self.observe(&outcome);
-        let failed = failed(&outcome.answers, before);
-        tell_failed(&failed, &outcome.said);
-        for proposal in proposals.proposed.iter().take(MOST_TOLD) {
-            render::say(&format!("still missing: {}", render::plain(&told(proposal))));
-        }
-        self.deliver(Acceptance::Given)?;
-        // What was not looked at may be missing.
-        let is_cut_off = outcome.report.watched.is_some_and(|watched| watched.cut_off.is_some());
-        let fault = if is_cut_off {
-            "the command looked for too many places to watch them all"
-        } else if !proposals.proposed.is_empty() {
-            "something is still missing"
-        } else if !failed.is_empty() || outcome.answers.is_empty() {
-            "nothing was missing, and not everything was answered"
-        } else {
-            render::say("proved: with exactly this policy nothing was missing");
-            return Ok(0);
-        };
-        render::say(&format!("not proved: {fault}"));
-        Ok(NOT_PROVED)
     }
 
     /// Without a terminal the proposals are written, and nothing is granted.
@@ -380,33 +327,32 @@ impl Learner<'_> {
     }
 }
 
+/// A deny line for one place. A policy is UTF-8: what is not is any characters there.
+fn pattern(place: &Path) -> String {
+    let name = place.to_string_lossy();
+    glob::literal(Path::new(&*name)).to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "*")
+}
+
 /// Without a beginning there are no answers that could depend on a line.
 fn has_begun(answers: &[Answer]) -> bool {
     answers.first().is_some_and(|answer| answer.status == Status::Answered)
-}
-
-/// What fails with the policy. What was made up may fail, if it failed before.
-fn failed<'a>(answers: &'a [Answer], before: &[Answer]) -> Vec<&'a Answer> {
-    let is_failure = |(at, answer): &(usize, &Answer)| {
-        let as_before = before.get(*at).is_some_and(|before| before.status == answer.status);
-        answer.status != Status::Answered && !(answer.asked == Asked::Explored && as_before)
-    };
-    answers.iter().enumerate().filter(is_failure).map(|(_, answer)| answer).collect()
-}
-
-fn tell_failed(failed: &[&Answer], said: &str) {
-    for answer in failed.iter().take(MOST_TOLD) {
-        // A server that ends without an answer has told its reason elsewhere, in its last line.
-        let last = || said.lines().rev().find(|line| !line.trim().is_empty());
-        let text = if answer.text.is_empty() { last().unwrap_or_default() } else { &answer.text };
-        let text: String = text.chars().take(200).collect();
-        let (name, text) = (render::plain(&answer.name), render::plain(&text));
-        render::say(&format!("{name} fails with this policy: {text}"));
-    }
 }
 
 fn told(Proposal { grant, evidence, .. }: &Proposal) -> String {
     let times =
         if evidence.times == 1 { "once".to_owned() } else { format!("{} times", evidence.times) };
     format!("{grant} ({times}, first by {})", evidence.first)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deny_line_means_one_place() {
+        use std::os::unix::ffi::OsStrExt;
+        let place = |bytes: &[u8]| pattern(Path::new(std::ffi::OsStr::from_bytes(bytes)));
+        assert_eq!(place(b"/srv/[a]*/.env"), "/srv/[[]a][*]/.env");
+        assert_eq!(place(b"/srv/\xff/.env"), "/srv/*/.env");
+    }
 }

@@ -1,11 +1,13 @@
 //! What one round comes to as observations: places, destinations, variables, limits.
 
-use std::path::Path;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 
-use mcp_learn::{Evidence, Grant, HostSeen, Observations, VariableSeen, is_secret_name};
+use mcp_learn::{Concern, Evidence, Grant, HostSeen, Observations, VariableSeen, is_secret_name};
 use mcp_sandbox::{Ending, HOME, Report};
 
-use super::host::{self, OwnHome};
+use super::host::{Host, OwnHome};
+use super::known::Known;
 use super::round::Outcome;
 use crate::render;
 
@@ -21,22 +23,17 @@ pub struct Seen {
     pub notes: Vec<String>,
 }
 
-pub fn observations(
-    outcome: &Outcome,
-    granted: &[Grant],
-    home: Option<&Path>,
-    own: OwnHome,
-) -> Seen {
+pub fn observations(outcome: &Outcome, granted: &[Grant], host: &Host) -> Seen {
     let Outcome { report, phases, .. } = outcome;
     let missing = report.watched.as_ref().map_or(&[][..], |watched| &watched.missing);
     let observations = Observations {
-        paths: host::seen(missing, phases, granted, (home, own)),
+        paths: host.seen(missing, phases, granted),
         hosts: hosts(report),
         variables: variables(report),
         ..Observations::default()
     };
-    let mut notes = notes(report, home.filter(|_| own == OwnHome::Apart));
-    notes.extend(host::made_in_home(missing, home).take(MOST).map(|path| {
+    let mut notes = notes(report, host.home.as_deref().filter(|_| host.own == OwnHome::Apart));
+    notes.extend(host.made_in_home(missing).take(MOST).map(|path| {
         format!(
             "it makes {0} in your home, which is not proposed as a whole; make it first (mkdir or touch {0}), and learn again",
             render::path(&path)
@@ -60,9 +57,12 @@ fn hosts(report: &Report) -> Vec<HostSeen> {
 fn variables(report: &Report) -> Vec<VariableSeen> {
     let variable = |name: &String| {
         let value = std::env::var(name).unwrap_or_default();
-        let is_credential = mcp_guard::environment::judge(name, &value).is_some();
+        let concern = mcp_guard::environment::judge(name, &value).map(|held| match held.concern {
+            mcp_guard::environment::Concern::Injection => Concern::Injection,
+            _ => Concern::Credential,
+        });
         let evidence = Evidence { times: 1, first: "its own files".to_owned() };
-        VariableSeen { name: name.clone(), is_credential, evidence }
+        VariableSeen { name: name.clone(), concern, evidence }
     };
     report.unpassed.iter().map(variable).collect()
 }
@@ -72,6 +72,12 @@ fn notes(report: &Report, home: Option<&Path>) -> Vec<String> {
     match &report.watched {
         Some(watched) => {
             notes.extend(watched.cut_off.clone());
+            if watched.not_utf8 > 0 {
+                notes.push(format!(
+                    "{} missing places have names that are not UTF-8, which no policy can hold: give the directory that they lie in",
+                    watched.not_utf8
+                ));
+            }
             notes.extend(in_its_home(watched, home));
         }
         None => notes.push(unwatched().to_owned()),
@@ -121,25 +127,38 @@ fn in_its_home(watched: &mcp_sandbox::Watched, home: Option<&Path>) -> Vec<Strin
     own.take(MOST).map(note).collect()
 }
 
-/// Credentials in a directory that is granted, by their names; the first of a bounded look.
-pub fn secrets_below(directory: &Path) -> Vec<String> {
-    let mut found = Vec::new();
+/// Credentials in a granted directory.
+#[derive(Debug, Default)]
+pub struct SecretsBelow {
+    pub found: Vec<PathBuf>,
+    /// There was more than is looked through.
+    pub is_cut_off: bool,
+}
+
+/// By their names and by what they are. The look is bounded, and goes from the top down.
+pub fn secrets_below(directory: &Path, known: &Known) -> SecretsBelow {
+    let mut secrets = SecretsBelow::default();
     let mut left = MOST_ENTRIES;
-    let mut pending = vec![(directory.to_owned(), 0)];
-    while let Some((directory, depth)) = pending.pop() {
+    let mut pending = VecDeque::from([(directory.to_owned(), 0)]);
+    while let Some((directory, depth)) = pending.pop_front() {
         for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
             if left == 0 {
-                return found;
+                secrets.is_cut_off = true;
+                break;
             }
             left -= 1;
-            let name = entry.file_name();
-            if is_secret_name(&name.to_string_lossy()) {
-                found.extend(entry.path().to_str().map(str::to_owned));
-            } else if depth < DEEPEST && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                pending.push((entry.path(), depth + 1));
+            if is_secret_name(&entry.file_name().to_string_lossy())
+                || known.is_secret(&entry.path())
+            {
+                secrets.found.push(entry.path());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                match depth < DEEPEST {
+                    true => pending.push_back((entry.path(), depth + 1)),
+                    false => secrets.is_cut_off = true,
+                }
             }
         }
     }
-    found.sort();
-    found
+    secrets.found.sort();
+    secrets
 }

@@ -83,6 +83,18 @@ pub fn deliver(
     Ok(())
 }
 
+/// A place that is not there is told before anything runs.
+pub fn can_be_written(path: &Path) -> Result<(), Failure> {
+    let absolute = std::path::absolute(path).map_err(|e| Failure::file(path, &e))?;
+    match absolute.parent().is_some_and(Path::is_dir) && !absolute.is_dir() {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "{}: the policy cannot be written there; -o takes a file in a directory that is there",
+            render::path(path)
+        ))),
+    }
+}
+
 /// An existing policy with what was learned added. Its own text stays.
 pub struct Merged {
     before: String,
@@ -100,6 +112,16 @@ impl Merged {
             .map_err(|e| Failure::input(path, &e))?;
         let after = insert(&before, &given, learned).map_err(|error| refuse(error.to_string()))?;
         let draft = drafted(layers::edited(path, &after)?)?;
+        let wanted = || given.grants().chain(learned.grants());
+        let is_in = |grant: &Grant, of: &Draft| of.grants().any(|other| other.covers(grant));
+        let is_whole = wanted().all(|grant| is_in(grant, &draft))
+            && draft.grants().all(|grant| is_in(grant, &given) || is_in(grant, learned))
+            && learned.denied().all(|(path, _)| draft.denied().any(|(closed, _)| closed == path));
+        if !is_whole {
+            return Err(refuse(
+                "what was learned cannot be added to it as it is written".to_owned(),
+            ));
+        }
         Ok(Merged { before, after, draft })
     }
 
