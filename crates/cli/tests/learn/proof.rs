@@ -18,6 +18,24 @@ fn what_fails_is_not_proved() {
     assert!(said.err.contains("mcp: proved: "), "{}", said.err);
 }
 
+/// A server that does not end by itself has the grace of its policy, and what it did is known all the same.
+#[test]
+fn a_server_that_stays_has_its_grace() {
+    require!("userns");
+    let user = User::new();
+    let script = user.scratch.file(
+        "app/server.py",
+        "import json, signal, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+         for line in sys.stdin:\n    message = json.loads(line)\n    if 'id' in message:\n        \
+         print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': {'tools': []}}), flush=True)\n\
+         time.sleep(1000)",
+    );
+    let script = script.to_str().unwrap();
+    let flags = ["learn", "--yes", "--grace", "9s", "--", "python3", "-S", script];
+    let said = user.mcp(&flags).ok();
+    assert!(said.err.contains("mcp: proved: "), "{}", said.err);
+}
+
 /// Before anything runs.
 #[test]
 fn a_place_that_cannot_be_written_is_told_at_once() {

@@ -64,7 +64,7 @@ pub fn run(args: Learn) -> Result<u8, Failure> {
         outcome::can_be_written(path)?;
     }
     let calls = calls::all(&args.subject.call, args.subject.calls.as_deref())?;
-    let rounds = Rounds::new(&args.subject, calls)?;
+    let rounds = Rounds::new(&args.subject, calls, &given)?;
     let learner = Learner {
         given: draft.grants().cloned().collect(),
         draft,

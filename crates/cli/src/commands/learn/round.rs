@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use mcp_policy::Fallback;
+use mcp_policy::{Fallback, Policy};
 use mcp_sandbox::Report;
 
 use super::calls::Call;
@@ -20,6 +20,8 @@ use crate::{paths, render};
 
 /// How long a server may take to end after its input has.
 const ENDING: Duration = Duration::from_secs(2);
+/// How long `mcp run` may take to end after the grace of its policy: it has a report to write, and a machine may be busy.
+const BUSY: Duration = Duration::from_secs(30);
 /// Of what a failed run wrote to standard error.
 const MOST_STDERR: usize = 4_000;
 const MOST_EXPLORED: usize = 50;
@@ -29,6 +31,8 @@ const LARGEST_REPORT: u64 = 64 << 20;
 pub struct Rounds<'a> {
     args: &'a Subject,
     calls: Vec<Call>,
+    /// What `mcp run` gives the command before it kills it.
+    grace: Duration,
     /// Private, and gone in the end.
     directory: PathBuf,
 }
@@ -53,14 +57,19 @@ pub struct Outcome {
 
 impl<'a> Rounds<'a> {
     /// Installs a package first: a round waits for the server's answers, and not for a registry.
-    pub fn new(args: &'a Subject, calls: Vec<Call>) -> Result<Rounds<'a>, Failure> {
+    pub fn new(
+        args: &'a Subject,
+        calls: Vec<Call>,
+        policy: &Policy,
+    ) -> Result<Rounds<'a>, Failure> {
         package::install(args)?;
         let state = paths::audit_log().and_then(|log| log.parent().map(Path::to_owned));
         let state = state.unwrap_or_else(std::env::temp_dir);
         sweep(&state);
         let directory = state.join(format!("learn-{}", std::process::id()));
         mcp_package::store::make_private(&directory).map_err(|e| Failure::file(&directory, &e))?;
-        Ok(Rounds { args, calls, directory })
+        let grace = policy.limits.grace.value.as_std();
+        Ok(Rounds { args, calls, grace, directory })
     }
 
     /// Runs it once with exactly this policy.
@@ -76,7 +85,7 @@ impl<'a> Rounds<'a> {
             Partner::Ourselves if self.args.plain => self.plain(&mut child),
             Partner::Ourselves => self.drive(&mut child),
         };
-        let status = end(&mut child)?;
+        let status = end(&mut child, self.grace)?;
         let told = errors.recv().unwrap_or_default();
         let text = mcp_files::read_text(&report, LARGEST_REPORT, mcp_files::Links::Refuse);
         let report: Option<Report> = text.ok().and_then(|text| serde_json::from_str(&text).ok());
@@ -218,22 +227,21 @@ fn word(fallback: Fallback) -> &'static str {
 }
 
 /// Asked to end, then made to: the launcher takes the whole tree with it.
-fn end(child: &mut Child) -> Result<ExitStatus, Failure> {
+fn end(child: &mut Child, grace: Duration) -> Result<ExitStatus, Failure> {
     let refuse = |e: std::io::Error| Failure::Refused(format!("mcp run cannot be waited for: {e}"));
-    for attempt in 0..3 {
-        match attempt {
-            0 => {}
-            1 => ask_to_end(child),
-            _ => child.kill().map_err(refuse)?,
+    for (is_asked, patience) in [(false, ENDING), (true, grace.saturating_add(BUSY))] {
+        if is_asked {
+            ask_to_end(child);
         }
-        let until = Instant::now() + ENDING + Duration::from_secs(if attempt == 0 { 0 } else { 5 });
-        while Instant::now() < until {
+        let begun = Instant::now();
+        while begun.elapsed() < patience {
             if let Some(status) = child.try_wait().map_err(refuse)? {
                 return Ok(status);
             }
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+    child.kill().map_err(refuse)?;
     child.wait().map_err(refuse)
 }
 
@@ -284,6 +292,9 @@ fn not_started(status: ExitStatus, told: &str) -> Failure {
     let told = render::printable(told.trim());
     match status.code() {
         Some(2) => Failure::Usage(format!("the round was refused:\n{told}")),
+        _ if told.is_empty() => {
+            Failure::Refused(format!("mcp run ended without a report ({status}); try again"))
+        }
         _ => Failure::Refused(format!("the command was not started:\n{told}")),
     }
 }

@@ -32,7 +32,7 @@ pub fn run(
     let policy = Policy::merge(&[layer], Defaults::run())?;
     let draft = Draft::of(&policy).map_err(Failure::Usage)?;
     let calls = calls::all(&subject.call, subject.calls.as_deref())?;
-    let rounds = Rounds::new(subject, calls)?;
+    let rounds = Rounds::new(subject, calls, &policy)?;
     let outcome = rounds.run(&draft.to_toml(), Partner::Ourselves)?;
     let Some(watched) = &outcome.report.watched else {
         return Err(Failure::Refused(
