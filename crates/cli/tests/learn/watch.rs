@@ -96,7 +96,8 @@ fn a_flood_is_cut_off_and_the_program_goes_on() {
     require!("userns");
     let user = User::new();
     let script = "import os\nfor n in range(30000):\n    try: os.stat(f'/srv/nowhere/{n}')\n    except OSError: pass\nprint('done')";
-    let said = user.mcp(&["learn", "--plain", "--patience", "120", "--", "python3", "-c", script]);
+    let said =
+        user.mcp(&["learn", "--plain", "--patience", "120", "--", "python3", "-S", "-c", script]);
     assert!(said.err.contains("looked for more than 20000 places"), "{}", said.err);
     assert!(said.err.contains("1 of 1 answered"), "{}", said.err);
     // What was not looked at may be missing.
