@@ -47,6 +47,7 @@ pub fn request(policy: Policy) -> Request {
         unshown: Vec::new(),
         home: Home::Ephemeral,
         layer: None,
+        scripts: vec![],
         watching: mcp_sandbox::Watching::Off,
         cwd: "/home/mcp".into(),
         env: vec![],

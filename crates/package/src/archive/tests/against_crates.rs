@@ -162,7 +162,10 @@ fn what_has_two_readings_is_refused() {
     refused(&gzip(&tar(&[ahead(b'x', &[path("a")]), long("b"), file("c")])), "two headers");
     refused(&gzip(&tar(&[long("a"), long("b"), file("c")])), "two headers");
     refused(&gzip(&tar(&[file("c"), long("a")])), "does not follow");
-    refused(&gzip(&tar(&[ahead(b'x', &[size("512")]), directory.clone(), file("c")])), "has content");
+    refused(
+        &gzip(&tar(&[ahead(b'x', &[size("512")]), directory.clone(), file("c")])),
+        "has content",
+    );
     assert_eq!(
         unpack(&gzip(&tar(&[ahead(b'x', &[path("a"), size("1")]), file("c")]))).unwrap().len(),
         1
