@@ -211,20 +211,10 @@ pub fn launch(
         Some(package) => package.telling(error.into()),
         None => error.into(),
     };
+    let mut options = Options::default();
+    (options.plain, options.layer, options.scripts) = (plain, layer(package), scripts);
     if starting.explain {
-        let told = explain::Told::of_spec(&spec).with_browser(told_browser);
-        return match starting.platform {
-            Some(Platform::Macos) => explain::print(&macos::explain(spec)?, &told, starting),
-            Some(Platform::Windows) => explain::print(&windows::explain(spec)?, &told, starting),
-            None => {
-                let mut options = Options::default();
-                (options.plain, options.layer) = (plain, layer(package));
-                options.scripts = scripts;
-                let explained = Session::explain(spec, options).map_err(telling)?;
-                let told = explain::Told::of(&explained.request, told);
-                explain::print(&explained.outline(), &told, starting)
-            }
-        };
+        return explained(spec, options, told_browser, starting, &telling);
     }
     let changed = Cell::new(None);
     let look = || match package.map_or(Ok(()), package::Prepared::check) {
@@ -234,16 +224,12 @@ pub fn launch(
             false
         }
     };
-    let mut options = Options::default();
     options.fallback = fallback;
     options.strict = starting.strict;
     options.notices = if starting.quiet { Notices::Silent } else { Notices::Stderr };
     options.watching = watching(starting);
     options.judged = judged;
-    options.check = if plain.is_empty() { None } else { Some(&look) };
-    options.plain = plain;
-    options.layer = layer(package);
-    options.scripts = scripts;
+    options.check = if options.plain.is_empty() { None } else { Some(&look) };
     options.json_only = json_only;
     let session = Session::prepare(spec, options).map_err(telling)?;
     if let Some(package) = package {
@@ -276,6 +262,26 @@ pub fn launch(
                 *told
             });
             Err(failure)
+        }
+    }
+}
+
+/// What would be done, on this system or the one that `--platform` names.
+fn explained(
+    spec: RunSpec,
+    options: Options<'_>,
+    browser: Option<String>,
+    starting: &Starting,
+    telling: &dyn Fn(mcp_sandbox::Error) -> Failure,
+) -> Result<u8, Failure> {
+    let told = explain::Told::of_spec(&spec).with_browser(browser);
+    match starting.platform {
+        Some(Platform::Macos) => explain::print(&macos::explain(spec)?, &told, starting),
+        Some(Platform::Windows) => explain::print(&windows::explain(spec)?, &told, starting),
+        None => {
+            let explained = Session::explain(spec, options).map_err(telling)?;
+            let told = explain::Told::of(&explained.request, told);
+            explain::print(&explained.outline(), &told, starting)
         }
     }
 }

@@ -81,15 +81,7 @@ impl Reader<'_> {
                         word.get_or_insert((Value::default(), from)).0.extend(&value);
                         continue;
                     };
-                    // Its value is put in before the words are told apart.
-                    for (at, part) in text.split(' ').enumerate() {
-                        if at > 0 {
-                            self.finish(&mut word, from, &mut line, &mut redirected);
-                        }
-                        if !part.is_empty() {
-                            word.get_or_insert((Value::default(), from)).0.push_text(part);
-                        }
-                    }
+                    self.put_in(&text, &mut word, from, &mut line, &mut redirected);
                 }
                 '&' | '|' | '\n' if !quoted => {
                     let piped = c == '|' && next != Some('|');
@@ -119,6 +111,25 @@ impl Reader<'_> {
         self.finish(&mut word, end, &mut line, &mut redirected);
         lines.push(line);
         joined(lines)
+    }
+
+    /// The value of a variable is put in before the words are told apart.
+    fn put_in(
+        &self,
+        text: &str,
+        word: &mut Option<(Value, usize)>,
+        from: usize,
+        line: &mut Line,
+        redirected: &mut Option<char>,
+    ) {
+        for (at, part) in text.split(' ').enumerate() {
+            if at > 0 {
+                self.finish(word, from, line, redirected);
+            }
+            if !part.is_empty() {
+                word.get_or_insert((Value::default(), from)).0.push_text(part);
+            }
+        }
     }
 
     fn finish(

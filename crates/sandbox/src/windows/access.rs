@@ -5,8 +5,10 @@
 //! run has a new SID, so that runs at the same time do not remove each other's entries.
 
 use std::fmt;
+use std::path::Path;
 
 use mcp_policy::WindowsPath;
+use mcp_policy::windows_path::Spelling;
 use serde::Serialize;
 
 use crate::windows::win32::{
@@ -70,6 +72,12 @@ pub const DRIVE_ROOT: u32 = FILE_READ_ATTRIBUTES | FILE_READ_EA | READ_CONTROL |
 pub struct Grant {
     pub path: WindowsPath,
     pub access: Access,
+}
+
+/// A path of this system as Windows reads it.
+pub fn parsed(path: &Path) -> Result<WindowsPath, &'static str> {
+    let text = path.to_str().ok_or("is not valid Unicode")?;
+    WindowsPath::parse(text, Spelling::Resolved)
 }
 
 /// The grants that need an entry: without those that another one covers, and with the directories above.

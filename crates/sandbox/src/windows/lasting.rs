@@ -15,7 +15,7 @@
 use mcp_policy::WindowsPath;
 
 use crate::core::request::{PlaceKind, Request};
-use crate::windows::access::{Access, Grant};
+use crate::windows::access::{self, Access, Grant};
 use crate::windows::exclusion::Exclusion;
 use crate::windows::facts::WindowsFacts;
 
@@ -28,7 +28,7 @@ pub fn is_lasting(
 ) -> bool {
     let is_here = |place: &&crate::core::request::Place| {
         place.kind == PlaceKind::Directory
-            && super::plan::parsed(&place.path).is_ok_and(|path| path == grant.path)
+            && access::parsed(&place.path).is_ok_and(|path| path == grant.path)
     };
     let in_store = facts.store.as_ref().is_some_and(|store| grant.path.is_within(store));
     let is_asked = request.read.iter().any(|place| is_here(&place));

@@ -6,15 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_policy::windows_path::Spelling;
-use mcp_policy::{NetworkMode, Subprocess, WindowsPath};
+use mcp_policy::{NetworkMode, Subprocess};
 
 use crate::core::control::Control;
 use crate::core::host::Fact;
 use crate::core::plan::{Intent, Plan, Planned};
 use crate::core::request::{HOME, Home, Request};
 use crate::identity;
-use crate::windows::access::{Access, Grant, needed};
+use crate::windows::access::{Access, Grant, needed, parsed};
 use crate::windows::environment;
 use crate::windows::exclusion::Exclusion;
 use crate::windows::exclusion_plan;
@@ -168,11 +167,6 @@ fn grants(request: &Request, facts: &WindowsFacts) -> (Vec<Grant>, Vec<String>) 
         }
     }
     (grants, refused)
-}
-
-pub(super) fn parsed(path: &Path) -> Result<WindowsPath, &'static str> {
-    let text = path.to_str().ok_or("is not valid Unicode")?;
-    WindowsPath::parse(text, Spelling::Resolved)
 }
 
 /// What the helper tries before the command is started. Confinement that were accepted and do nothing are found
