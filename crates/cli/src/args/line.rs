@@ -53,7 +53,7 @@ pub fn command_line() -> Cli {
 /// As clap does, but for words that a terminal would obey.
 fn refuse(error: &clap::Error) -> ! {
     if let Some(told) = verbs::instead(error).or_else(|| flags::instead(error)) {
-        crate::render::say(&text::lines(&told));
+        crate::render::say(&text::word(&told));
         std::process::exit(2);
     }
     let is_unseen = |word: OsString| word.to_string_lossy().chars().any(text::is_unseen);
