@@ -158,6 +158,7 @@ const IN_HOME: &[&str] = &[
     "appdata/roaming/github cli",
     "appdata/roaming/microsoft/windows/powershell/psreadline",
     "appdata/local/microsoft/edge",
+    "appdata/roaming/*/user/globalstorage",
 ];
 
 /// Anywhere, by the name alone.
