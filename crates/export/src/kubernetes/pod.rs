@@ -148,7 +148,7 @@ impl Parts {
         let files = &server.policy.filesystem;
         let is_below = |path: &Path, of: &str| path.starts_with(of);
         for (number, granted) in (1..).zip(given) {
-            is_absolute("--volume", &granted.path)?;
+            is_absolute("a volume at", &granted.path)?;
             let is_written = granted.touches(&files.write);
             if !granted.is_granted(&server.policy) {
                 return Err(Error::new(format!(
@@ -405,7 +405,7 @@ pub fn is_absolute(what: &str, path: &str) -> Result<()> {
     match is_plain {
         true => Ok(()),
         false => Err(Error::new(format!(
-            "{what} {}: write an absolute path without .., quotes, $ and :",
+            "{what} {}: a Pod takes only absolute paths without .., quotes, $ and :",
             text::word(path)
         ))),
     }

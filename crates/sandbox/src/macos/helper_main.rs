@@ -23,7 +23,7 @@ use crate::unix::terminal::standard;
 
 /// The first argument of a helper, before the number of its descriptor.
 pub const MARK: &str = "mcp-sandbox-inside";
-const NOT_SET_UP: i32 = 125;
+const NOT_SET_UP: i32 = crate::core::exit_code::NOT_SET_UP as i32;
 
 /// Becomes the command where this program was started as a helper; else returns.
 pub fn dispatch() {

@@ -28,7 +28,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The exit code of a launcher that was killed by its caller: nothing else has it.
 const KILLED: u32 = 0x6d63_7009;
 const SIGKILL: i32 = 9;
-const NOT_SET_UP: i32 = 125;
+const NOT_SET_UP: i32 = crate::core::exit_code::NOT_SET_UP as i32;
 
 /// Only one start at a time: what is made to be inherited must not get into another launcher.
 static STARTING: Mutex<()> = Mutex::new(());

@@ -25,7 +25,7 @@ pub const MARK: &str = "mcp-sandbox-inside";
 pub const BREAK_MARK: &str = "mcp-sandbox-break";
 /// The first argument of one that finds out whose console it has.
 pub const CONSOLE_MARK: &str = "mcp-sandbox-console";
-const NOT_SET_UP: i32 = 125;
+const NOT_SET_UP: i32 = crate::core::exit_code::NOT_SET_UP as i32;
 /// A connection to this machine is there at once, or it is refused.
 const PATIENCE: Duration = Duration::from_millis(300);
 

@@ -18,7 +18,7 @@ use mcp_net::mux_endpoint::{Door, MuxEndpoint};
 pub const MARK: &str = "mcp-sandbox-relay";
 /// The first argument of one that leads to a server inside, before the server's port.
 pub const MARK_IN: &str = "mcp-sandbox-relay-in";
-const NOT_SET_UP: i32 = 125;
+const NOT_SET_UP: i32 = crate::core::exit_code::NOT_SET_UP as i32;
 /// How long the launcher may take to answer.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
