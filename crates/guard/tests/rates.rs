@@ -180,6 +180,15 @@ fn the_fourth_corpus_that_was_written_blind() {
     within_bounds("written blind, fourth and fifth", &format!("{fourth}{fifth}"));
 }
 
+/// All three shells, by a fifth one, with its second list of rarer spellings.
+#[test]
+fn the_sixth_and_seventh_corpus_that_were_written_blind() {
+    let sixth = include_str!("../corpus/fresh/blind-sixth-2026-11-first-viewed.txt");
+    let seventh = include_str!("../corpus/fresh/blind-seventh-2026-11-first-viewed.txt");
+    within_bounds("written blind, sixth", sixth);
+    within_bounds("written blind, seventh", seventh);
+}
+
 /// Holds what is not caught by design as well (a program in the background, a push of an image), so it has a bound
 /// of its own; it is what PowerShell and cmd are measured by.
 #[test]
