@@ -16,6 +16,17 @@ pub fn options_with_value(name: &str) -> &'static [&'static str] {
     }
 }
 
+/// Options whose value is a text for people: it may tell of a file, and nothing is done to that file.
+pub fn message_options(name: &str, subcommand: &str) -> &'static [&'static str] {
+    match (name, subcommand) {
+        ("git", "commit" | "tag" | "merge" | "stash" | "notes") => &["-m", "-am", "--message"],
+        ("gh" | "glab", "pr" | "mr" | "issue" | "release") => {
+            &["-t", "--title", "-b", "--body", "-n", "--notes", "-d", "--description"]
+        }
+        _ => &[],
+    }
+}
+
 pub fn is_option(value: &Value, shell: Shell) -> bool {
     match shell {
         Shell::Bash => value.starts_with('-') && value.known().as_deref() != Some("-"),

@@ -1,6 +1,6 @@
 //! Whether a rule is about a command.
 
-use super::flags::{is_flag, is_option, options_with_value};
+use super::flags::{is_flag, is_option, message_options, options_with_value};
 use super::patterns::{Among, Entry, Item};
 use super::{Rule, Rules, Unsure, When};
 use crate::language::{NetworkAccess, Shell};
@@ -230,15 +230,26 @@ pub struct Words<'a> {
     call: &'a Invocation<'a>,
     /// Which arguments are options, and which are not.
     operands: Vec<&'a Field>,
+    /// All but texts for people, such as a commit's message.
+    told: Vec<&'a Field>,
 }
 
 impl<'a> Words<'a> {
     pub fn new(call: &'a Invocation<'a>) -> Words<'a> {
-        let mut operands = Vec::new();
-        let (mut ended, mut value) = (false, false);
+        let (mut operands, mut told): (Vec<&Field>, Vec<&Field>) = (Vec::new(), Vec::new());
+        let (mut ended, mut value, mut message) = (false, false, false);
         let with_value = options_with_value(call.name);
         for field in call.arguments {
             let known = field.known();
+            if std::mem::take(&mut message) && known.is_some() {
+                continue;
+            }
+            told.push(field);
+            let subcommand = operands.first().and_then(|field| field.known());
+            message = !ended
+                && known.as_deref().zip(subcommand.as_deref()).is_some_and(|(text, subcommand)| {
+                    message_options(call.name, subcommand).contains(&text)
+                });
             if std::mem::take(&mut value) {
                 continue;
             }
@@ -252,7 +263,7 @@ impl<'a> Words<'a> {
                 operands.push(field);
             }
         }
-        Words { call, operands }
+        Words { call, operands, told }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -307,7 +318,7 @@ impl<'a> Words<'a> {
         let all: Vec<&Field> = match among {
             Among::Operands => self.operands.clone(),
             Among::LastOperand => self.operands.last().copied().into_iter().collect(),
-            Among::All => self.call.arguments.iter().collect(),
+            Among::All => self.told.clone(),
             Among::Writes => self.call.writes.iter().collect(),
             Among::Reads => self.call.reads.iter().collect(),
         };
