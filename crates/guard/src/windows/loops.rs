@@ -39,7 +39,7 @@ impl Evaluator<'_> {
             self.raise("fork-bomb", span);
         }
         let mut output = Output::default();
-        let mut item: Option<(&str, Output)> = None;
+        let mut item: Option<(&str, Vec<Output>)> = None;
         for token in rest {
             let Token::Block(open, inner, _) = token else {
                 continue;
@@ -48,12 +48,18 @@ impl Evaluator<'_> {
                 (open, &inner[..])
                 && word.known().as_deref() == Some("in")
             {
-                item = Some((name, self.statements(of, shell)));
+                let list = texts_of_list(of);
+                let all = if list.is_empty() { vec![self.statements(of, shell)] } else { list };
+                item = Some((name, all));
                 continue;
             }
-            let (name, over) = item.take().unzip();
-            let of = self.each(name.unwrap_or(ITEM), over.as_ref(), inner, shell);
-            output.passed(of.from);
+            let Some((name, all)) = item.take() else {
+                output.passed(self.statements(inner, shell).from);
+                continue;
+            };
+            for over in &all {
+                output.passed(self.each(name, Some(over), inner, shell).from);
+            }
         }
         output
     }
@@ -118,6 +124,33 @@ impl Evaluator<'_> {
         {
             self.deletes(shell.listed.clone().unwrap_or_default(), span.clone());
         }
+    }
+}
+
+/// `'bin', 'obj'`: each of the texts. Empty for anything else.
+fn texts_of_list(tokens: &[Token]) -> Vec<Output> {
+    let listed = tokens.len() > 1
+        && tokens.len() % 2 == 1
+        && tokens.iter().enumerate().all(|(at, token)| match at % 2 {
+            0 => matches!(token, Token::Text(value, _) if value.known().is_some()),
+            _ => matches!(token, Token::Sign(',', _)),
+        });
+    let text = |token: &Token| match token {
+        Token::Text(value, _) => Some(Output { text: Some(value.clone()), from: Vec::new() }),
+        _ => None,
+    };
+    if listed { tokens.iter().filter_map(text).collect() } else { Vec::new() }
+}
+
+/// What a list of texts hands to `ForEach-Object`, one at a time.
+pub fn fed_one_by_one(stages: &[&[Token]]) -> Vec<Output> {
+    match stages {
+        [list, [Token::Word(name, _), ..], ..]
+            if canonical(&name.without_unknown()) == "foreach-object" =>
+        {
+            texts_of_list(list)
+        }
+        _ => Vec::new(),
     }
 }
 

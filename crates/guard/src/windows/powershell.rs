@@ -73,20 +73,35 @@ impl Evaluator<'_> {
     pub(super) fn statements(&mut self, tokens: &[Token], shell: &mut PowerShell) -> Output {
         let mut output = Output::nothing();
         for statement in split(tokens, ';') {
-            let mut fed: Option<Output> = None;
-            for stage in split(statement, '|') {
-                if !self.spend(1 + stage.len()) {
-                    self.raise("too-complex", span_of(stage));
-                    return Output::default();
-                }
-                let next = self.stage(stage, fed.as_ref(), shell);
-                let mut way = fed.unwrap_or_default();
-                way.passed(next.from);
-                fed = Some(Output { text: next.text, from: way.from });
+            let stages: Vec<&[Token]> = split(statement, '|').collect();
+            let items = super::loops::fed_one_by_one(&stages);
+            for item in &items {
+                output = self.stages(&stages[1..], Some(item.clone()), shell);
             }
-            output = fed.unwrap_or_default();
+            if items.is_empty() {
+                output = self.stages(&stages, None, shell);
+            }
         }
         output
+    }
+
+    fn stages(
+        &mut self,
+        stages: &[&[Token]],
+        mut fed: Option<Output>,
+        shell: &mut PowerShell,
+    ) -> Output {
+        for stage in stages {
+            if !self.spend(1 + stage.len()) {
+                self.raise("too-complex", span_of(stage));
+                return Output::default();
+            }
+            let next = self.stage(stage, fed.as_ref(), shell);
+            let mut way = fed.unwrap_or_default();
+            way.passed(next.from);
+            fed = Some(Output { text: next.text, from: way.from });
+        }
+        fed.unwrap_or_default()
     }
 
     fn stage(
