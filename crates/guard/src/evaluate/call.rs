@@ -223,7 +223,7 @@ impl Evaluator<'_> {
         if super::shells::is_fetcher(name) {
             // What it saves came from the network.
             let mut saved = Output::unknown(name);
-            if self.names_stranger(arguments) {
+            if self.fetches_from_stranger(arguments) {
                 saved.passed([STRANGER.to_owned()]);
             }
             self.keep_files(&files.writes, &saved, state);
@@ -250,7 +250,7 @@ impl Evaluator<'_> {
         self.builtin(name, arguments, state);
         self.reads_secret(name, arguments, call.input, state);
         let mut output = self.output_of(name, arguments, call.input, state);
-        if super::shells::is_fetcher(name) && self.names_stranger(arguments) {
+        if super::shells::is_fetcher(name) && self.fetches_from_stranger(arguments) {
             output.passed([STRANGER.to_owned()]);
         }
         let secret = |field: &Field| holds_secrets(field) || self.is_secret_file(field, state);

@@ -26,9 +26,9 @@ impl Evaluator<'_> {
             "printf" => printf(arguments).map_or_else(|| Output::unknown(name), known),
             // Alone they print what is set.
             "set" | "export" | "declare" | "typeset"
-                if arguments
-                    .iter()
-                    .all(|field| matches!(field.known().as_deref(), Some("-x" | "-p"))) =>
+                if arguments.iter().all(|field| {
+                    matches!(field.known().as_deref(), Some("-x" | "-p" | "-px" | "-xp"))
+                }) =>
             {
                 Output::unknown(name)
             }

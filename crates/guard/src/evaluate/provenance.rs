@@ -229,6 +229,10 @@ impl Evaluator<'_> {
         };
         match name {
             "git" if is(0, "clone") => state.strange_tree |= self.names_stranger(arguments),
+            "scp" | "rsync" | "sftp" => self.copied_from_stranger(arguments, state),
+            _ if from_stranger(first) => {
+                self.raise("run-unpacked-download", first.span.clone());
+            }
             "tar" | "bsdtar" | "unzip" | "7z" | "gunzip" | "unrar" => {
                 state.strange_tree |= piped || arguments.iter().any(from_stranger);
             }
@@ -259,6 +263,45 @@ impl Evaluator<'_> {
                 }
             }
         }
+    }
+
+    /// `scp user@host:x /tmp/x`: the last word is a file here that another machine's user wrote.
+    fn copied_from_stranger(&mut self, arguments: &[Field], state: &mut State) {
+        let [from @ .., to] = arguments else {
+            return;
+        };
+        let (Some(target), true) = (to.known(), self.names_stranger(from)) else {
+            return;
+        };
+        let Some(source) = from.last().map(|field| field.value.without_unknown()) else {
+            return;
+        };
+        let name = source.rsplit(['/', ':']).next().unwrap_or_default();
+        let file = match target.strip_suffix('/') {
+            _ if target == "." => format!("./{name}"),
+            Some(directory) => format!("{directory}/{name}"),
+            None => target.into_owned(),
+        };
+        let mut saved = Output::unknown("scp");
+        saved.passed([STRANGER.to_owned()]);
+        self.keep_files(&[Field::new(Value::text(file), to.span.clone())], &saved, state);
+    }
+
+    /// Whether a downloader's words name a machine that is not well known, with or without a scheme.
+    pub fn fetches_from_stranger(&self, arguments: &[Field]) -> bool {
+        let schemes = arguments.iter().any(|field| field.value.without_unknown().contains("://"));
+        let bare = |field: &Field| {
+            let text = field.known()?;
+            let host = text.split('/').next().unwrap_or_default();
+            let named = host.contains('.') && !host.starts_with(['.', '-']) && text.contains('/');
+            named.then(|| address::of(&format!("http://{text}"))).flatten()
+        };
+        self.names_stranger(arguments)
+            || !schemes
+                && arguments
+                    .iter()
+                    .filter_map(bare)
+                    .any(|address| address::is_foreign(&address, &self.context.rules))
     }
 
     /// Whether an address among the words is not a well-known one.
