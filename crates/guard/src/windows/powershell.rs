@@ -85,26 +85,7 @@ impl Evaluator<'_> {
         output
     }
 
-    fn stages(
-        &mut self,
-        stages: &[&[Token]],
-        mut fed: Option<Output>,
-        shell: &mut PowerShell,
-    ) -> Output {
-        for stage in stages {
-            if !self.spend(1 + stage.len()) {
-                self.raise("too-complex", span_of(stage));
-                return Output::default();
-            }
-            let next = self.stage(stage, fed.as_ref(), shell);
-            let mut way = fed.unwrap_or_default();
-            way.passed(next.from);
-            fed = Some(Output { text: next.text, from: way.from });
-        }
-        fed.unwrap_or_default()
-    }
-
-    fn stage(
+    pub(super) fn stage(
         &mut self,
         tokens: &[Token],
         input: Option<&Output>,
