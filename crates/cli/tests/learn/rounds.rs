@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::require;
-use crate::support::mcp_path;
+use crate::support::{descendants, eventually, mcp_path, patience, sys};
 use crate::user::{Said, User};
 
 const CANARY: &str = "canary of a private key";
@@ -409,4 +409,26 @@ fn what_is_not_used_is_dropped() {
     assert!(said.err.contains("not used, dropped: connect to example.com"), "{}", said.err);
     assert!(said.err.contains(&format!("now: read {}", path("notes"))), "{}", said.err);
     assert!(!small.contains("write = ") && small.contains("memory = \"256 MiB\""), "{small}");
+}
+
+#[test]
+fn a_run_that_is_killed_is_not_said_to_be_not_started() {
+    require!("userns");
+    let user = User::new();
+    let words = ["learn", "--plain", "--yes", "--", "sh", "-c", "echo alive >&2; sleep 600; true"];
+    let mut command = user.command(&words);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let sleeps =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|it| it == "sleep\n");
+    assert!(eventually(patience(), || descendants(child.id()).iter().any(sleeps)));
+    // `timeout` started `mcp learn`, and that `mcp run`.
+    sys::kill(descendants(child.id())[1], libc::SIGKILL);
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, 125, "{}", said.err);
+    assert!(said.err.contains("mcp run ended without a report (signal: 9"), "{}", said.err);
+    assert!(said.err.contains("alive") && !said.err.contains("not started"), "{}", said.err);
+    // One that was refused says why, and that nothing was started.
+    let refused = user.mcp(&["learn", "--plain", "--yes", "--cwd", "/no/such/place", "--", "true"]);
+    assert_eq!(refused.code, 125, "{}", refused.err);
+    assert!(!refused.err.contains("without a report"), "{}", refused.err);
 }

@@ -34,7 +34,13 @@ impl User {
     }
 
     pub fn mcp(&self, words: &[&str]) -> Said {
-        let output = Command::new("timeout")
+        Said::from(self.command(words).output().unwrap())
+    }
+
+    /// `timeout` with our command as its child.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command
             .arg("240")
             .arg(mcp_path())
             .args(words)
@@ -44,10 +50,8 @@ impl User {
             .env_remove("XDG_STATE_HOME")
             .env_remove("XDG_DATA_HOME")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        Said::from(output)
+            .stdin(Stdio::null());
+        command
     }
 }
 

@@ -98,15 +98,7 @@ impl Live {
     /// The processes below the launcher, the nearest first.
     #[cfg(target_os = "linux")]
     pub fn descendants(&self) -> Vec<u32> {
-        let mut found = vec![self.pid()];
-        let mut at = 0;
-        while let Some(pid) = found.get(at) {
-            let list = format!("/proc/{pid}/task/{pid}/children");
-            let children = std::fs::read_to_string(list).unwrap_or_default();
-            found.extend(children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap()));
-            at += 1;
-        }
-        found.split_off(1)
+        descendants(self.pid())
     }
 
     /// Signals the processes that the run's own process started.
@@ -165,4 +157,18 @@ impl Drop for Live {
             let _ = self.child.wait();
         }
     }
+}
+
+/// The processes below one, the nearest first.
+#[cfg(target_os = "linux")]
+pub fn descendants(ancestor: u32) -> Vec<u32> {
+    let mut found = vec![ancestor];
+    let mut at = 0;
+    while let Some(pid) = found.get(at) {
+        let list = format!("/proc/{pid}/task/{pid}/children");
+        let children = std::fs::read_to_string(list).unwrap_or_default();
+        found.extend(children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap()));
+        at += 1;
+    }
+    found.split_off(1)
 }

@@ -16,6 +16,8 @@ mod world;
 
 pub use finished::{Finished, Outcome};
 pub use live::Live;
+#[cfg(target_os = "linux")]
+pub use live::descendants;
 pub use needs::{available, is_root, landlock_abi};
 #[cfg(target_os = "linux")]
 pub use needs::{cgroup, has_program, is_rootless, skip};

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use mcp_policy::{Fallback, Policy};
-use mcp_sandbox::Report;
+use mcp_sandbox::{Report, exit_code};
 
 use super::calls::Call;
 use super::drive::{Answer, Asked, Driver, Phases, Status};
@@ -93,7 +93,7 @@ impl<'a> Rounds<'a> {
             Some(report) if !matches!(report.ending, mcp_sandbox::Ending::NotStarted(_)) => {
                 Ok(Outcome { report, phases, answers, said: told })
             }
-            _ => Err(not_started(status, &told)),
+            found => Err(no_outcome(status, found.is_some(), &told)),
         }
     }
 
@@ -288,13 +288,18 @@ fn collect(
     receive
 }
 
-fn not_started(status: ExitStatus, told: &str) -> Failure {
+/// A run that was killed left no report: it may have started the command all the same.
+fn no_outcome(status: ExitStatus, is_reported: bool, told: &str) -> Failure {
     let told = render::printable(told.trim());
+    let was_refused = is_reported || status.code() == Some(i32::from(exit_code::NOT_SET_UP));
     match status.code() {
         Some(2) => Failure::Usage(format!("the round was refused:\n{told}")),
-        _ if told.is_empty() => {
-            Failure::Refused(format!("mcp run ended without a report ({status}); try again"))
+        _ if was_refused && !told.is_empty() => {
+            Failure::Refused(format!("the command was not started:\n{told}"))
         }
-        _ => Failure::Refused(format!("the command was not started:\n{told}")),
+        _ => {
+            let said = if told.is_empty() { String::new() } else { format!(". It said:\n{told}") };
+            Failure::Refused(format!("mcp run ended without a report ({status}); try again{said}"))
+        }
     }
 }
